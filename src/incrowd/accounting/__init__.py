@@ -1,0 +1,1 @@
+"""What promises cost, and who has spent what."""

@@ -1,0 +1,1 @@
+"""The nouns: frozen values and protocols; no I/O, no randomness."""

@@ -1,0 +1,112 @@
+"""Guarantee: what is promised, to whom, why, and what must be true outside our code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from incrowd.core.loss import Loss, Parallel, Sampled, Sequence, Syntactic, walk
+from incrowd.core.loss_json import from_json, to_json
+from incrowd.core.unit import Unit
+from incrowd.errors import InvalidParameter, MixedUnits, UnsupportedVersion
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A promise with a reason, made before a row is read.
+
+    `delta` is the δ at which the loss is charged; a loss with a whole curve (a secret sample, Gaussian noise) needs it.
+
+    >>> from incrowd.core.loss import Pure
+    >>> Guarantee(Pure(Fraction(1)), Unit(), "Dwork et al. 2006, Proposition 1").loss
+    Pure(epsilon=Fraction(1, 1))
+    """
+
+    loss: Loss
+    unit: Unit
+    because: str
+    assumes: frozenset[str] = field(default_factory=frozenset)
+    delta: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.delta < 1:
+            raise InvalidParameter("the delta of a promise lies in [0, 1).")
+
+    @property
+    def syntactic(self) -> bool:
+        """Whether some part of the promise is about the table's form only."""
+        return any(isinstance(part, Syntactic) for part in walk(self.loss))
+
+    def on_secret_sample(self, rate: Fraction, because: str, sample: str | None = None) -> Guarantee:
+        """Return the promise of the same mechanism run on a secret Poisson sample."""
+        return replace(self, loss=Sampled(rate, self.loss, sample), because=f"{self.because}; {because}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form stored in ledgers and certificates."""
+        return {
+            "guarantee": VERSION,
+            "loss": to_json(self.loss),
+            "unit": self.unit.to_json(),
+            "because": self.because,
+            "assumes": sorted(self.assumes),
+            "delta": str(self.delta),
+        }
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Guarantee:
+        """Read what `to_json` wrote.
+
+        >>> from incrowd.core.loss import Crowd
+        >>> promise = Guarantee(Crowd(5), Unit(), "Gehrke et al. 2012, Example 1", frozenset({"no second release"}))
+        >>> Guarantee.from_json(promise.to_json()) == promise
+        True
+        """
+        if plain.get("guarantee") != VERSION:
+            raise UnsupportedVersion(
+                f"this guarantee has version {plain.get('guarantee')!r}; version {VERSION} is known here."
+            )
+        try:
+            return cls(
+                from_json(plain["loss"]),
+                Unit.from_json(plain["unit"]),
+                str(plain["because"]),
+                frozenset(map(str, plain["assumes"])),
+                Fraction(plain["delta"]),
+            )
+        except (KeyError, TypeError, ZeroDivisionError) as error:
+            raise InvalidParameter("this guarantee lacks a field or holds one that cannot be read.") from error
+
+
+def in_sequence(promises: tuple[Guarantee, ...], because: str = "losses on the same rows add up") -> Guarantee:
+    """Return the joint promise of mechanisms that all read the same rows."""
+    loss = promises[0].loss if len(promises) == 1 else Sequence(tuple(promise.loss for promise in promises))
+    return _together(promises, loss, because, sum((promise.delta for promise in promises), Fraction(0)))
+
+
+def in_parallel(promises: tuple[Guarantee, ...], because: str = "each row lies in one block") -> Guarantee:
+    """Return the joint promise of mechanisms on the blocks of a partition fixed without looking at rows."""
+    loss = Parallel(tuple(promise.loss for promise in promises))
+    return _together(promises, loss, because, max((promise.delta for promise in promises), default=Fraction(0)))
+
+
+def _together(promises: tuple[Guarantee, ...], loss: Loss, because: str, delta: Fraction) -> Guarantee:
+    if not promises:
+        raise InvalidParameter("composition needs at least one promise.")
+    units = {promise.unit for promise in promises}
+    if len(units) > 1:
+        raise MixedUnits(
+            f"these promises protect different units ({'; '.join(sorted(map(str, units)))}); "
+            "state all of them for the unit of the dataset."
+        )
+    reasons = list(dict.fromkeys(promise.because for promise in promises))
+    return Guarantee(
+        loss,
+        units.pop(),
+        "; ".join([*reasons, because]),
+        frozenset().union(*(promise.assumes for promise in promises)),
+        min(delta, Fraction(10**12 - 1, 10**12)),
+    )

@@ -1,0 +1,218 @@
+"""Loss: what a release costs, as a plain tree that accountants read.
+
+The tree describes and never interprets: a better accountant may reread an old ledger and find a smaller number.
+So a class here is never removed and its meaning never changes, and an accountant that meets a class it does not
+know refuses.  All numbers are exact.  A loss is stated for the unit (and its adjacency) of the guarantee around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from incrowd.errors import InvalidParameter
+
+
+@dataclass(frozen=True)
+class Pure:
+    """ε-differential privacy."""
+
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        _not_negative(self.epsilon, "epsilon")
+
+
+@dataclass(frozen=True)
+class Approximate:
+    """(ε, δ)-differential privacy."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        _not_negative(self.epsilon, "epsilon")
+        _probability(self.delta, "delta")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """(ε, δ)-differential privacy at every one of several points at once."""
+
+    points: tuple[tuple[Fraction, Fraction], ...]
+
+    def __post_init__(self) -> None:
+        if not self.points:
+            raise InvalidParameter("a privacy profile needs at least one point (epsilon, delta).")
+        for epsilon, delta in self.points:
+            _not_negative(epsilon, "epsilon")
+            _probability(delta, "delta")
+
+
+@dataclass(frozen=True)
+class ZeroConcentrated:
+    """ρ-zero-concentrated differential privacy."""
+
+    rho: Fraction
+
+    def __post_init__(self) -> None:
+        _not_negative(self.rho, "rho")
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Integer Laplace noise (two-sided geometric, parameter e^(−1/scale)) on one integer moved by at most `sensitivity`."""
+
+    scale: Fraction
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        _noise(self.scale, self.sensitivity)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Integer Gaussian noise (parameter σ = scale) on one integer moved by at most `sensitivity`."""
+
+    scale: Fraction
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        _noise(self.scale, self.sensitivity)
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """(k, ε)-crowd-blending privacy: everyone blends with k people or is ignored.  Alone it has no finite ε."""
+
+    k: int
+    epsilon: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise InvalidParameter("a crowd needs k of at least 1.")
+        _not_negative(self.epsilon, "epsilon")
+
+
+@dataclass(frozen=True)
+class Syntactic:
+    """A property of the output table such as k-anonymity: an honest name, and no epsilon."""
+
+    criterion: str
+    parameters: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """All of `parts`, on the same rows."""
+
+    parts: tuple[Loss, ...]
+
+
+@dataclass(frozen=True)
+class Parallel:
+    """Each of `parts` on its own block of a partition of the record domain that was fixed without looking at rows."""
+
+    parts: tuple[Loss, ...]
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """`inner`, computed on a secret Poisson sample of the rows.
+
+    `sample` names a sample that outlives the release; None means fresh coins, used once and forgotten.
+    """
+
+    rate: Fraction
+    inner: Loss
+    sample: str | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate < 1:
+            raise InvalidParameter("a sampling rate lies strictly between 0 and 1.")
+
+
+@dataclass(frozen=True)
+class RobustlySampled:
+    """`inner` on a secret sample whose rates differ: all but `irregular` people between `low` and `high`, none above `max_rate`."""
+
+    low: Fraction
+    high: Fraction
+    irregular: int
+    max_rate: Fraction
+    inner: Crowd
+    sample: str | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.low <= self.high < 1 or not self.high <= self.max_rate <= 1:
+            raise InvalidParameter("biased sampling needs 0 < low ≤ high < 1 and high ≤ max_rate ≤ 1.")
+        if self.irregular < 0:
+            raise InvalidParameter("the number of irregular people cannot be negative.")
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """`inner` holds for one row; the unit has at most `size` rows, each decided by its own independent coin."""
+
+    size: int
+    inner: Loss
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise InvalidParameter("a unit has at least one row.")
+
+
+Loss = (
+    Pure
+    | Approximate
+    | Profile
+    | ZeroConcentrated
+    | Laplace
+    | Gaussian
+    | Crowd
+    | Syntactic
+    | Sequence
+    | Parallel
+    | Sampled
+    | RobustlySampled
+    | Grouped
+)
+
+
+def walk(loss: Loss) -> Iterator[Loss]:
+    """Yield the loss and everything below it.
+
+    >>> [type(part).__name__ for part in walk(Sampled(Fraction(1, 10), Crowd(20)))]
+    ['Sampled', 'Crowd']
+    """
+    yield loss
+    if isinstance(loss, (Sequence, Parallel)):
+        for part in loss.parts:
+            yield from walk(part)
+    elif isinstance(loss, (Sampled, RobustlySampled, Grouped)):
+        yield from walk(loss.inner)
+
+
+def samples_named(loss: Loss) -> tuple[str, ...]:
+    """Return the names of the samples that outlive the release, in order, repeated if used repeatedly."""
+    return tuple(
+        part.sample for part in walk(loss) if isinstance(part, (Sampled, RobustlySampled)) and part.sample is not None
+    )
+
+
+def _not_negative(value: Fraction, name: str) -> None:
+    if value < 0:
+        raise InvalidParameter(f"{name} cannot be negative.")
+
+
+def _probability(value: Fraction, name: str) -> None:
+    if not 0 <= value <= 1:
+        raise InvalidParameter(f"{name} is a probability: between 0 and 1.")
+
+
+def _noise(scale: Fraction, sensitivity: int) -> None:
+    if scale <= 0:
+        raise InvalidParameter("the scale of noise must be positive.")
+    if sensitivity < 1:
+        raise InvalidParameter("the sensitivity must be a whole number of at least 1.")

@@ -1,0 +1,62 @@
+"""Mechanism: a promise from the schema alone, and a release that keeps it; Coins: where its chance comes from."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from incrowd.core.guarantee import Guarantee
+    from incrowd.core.schema import Schema
+    from incrowd.core.table import Table
+
+Out_co = TypeVar("Out_co", covariant=True)
+
+
+class Sample(Protocol):
+    """A secret Poisson sample of rows: the same row always meets the same coin, however often it is read.
+
+    A coin is a function of a secret key and the row's position or unique id, never of its content.
+    """
+
+    @property
+    def rate(self) -> Fraction:
+        """The stated rate; the true one is never above it."""
+
+    def at(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """Return for each position in [start, stop) whether that row is in the sample."""
+
+    def of(self, ids: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Return for each unique id whether its row is in the sample."""
+
+
+class Coins(Protocol):
+    """Chance, drawn exactly: from the operating system's generator, or in tests from a script."""
+
+    def bernoulli(self, probability: Fraction, size: int) -> NDArray[np.bool_]:
+        """Draw `size` independent coins that come up true with exactly `probability`."""
+
+    def below(self, bound: int, size: int) -> NDArray[np.int64]:
+        """Draw `size` independent integers, uniform on 0, 1, …, bound − 1."""
+
+    def laplace(self, scale: Fraction, size: int) -> NDArray[np.int64]:
+        """Draw integer Laplace noise: P[z] proportional to exp(−|z| / scale)."""
+
+    def gaussian(self, scale: Fraction, size: int) -> NDArray[np.int64]:
+        """Draw integer Gaussian noise: P[z] proportional to exp(−z² / (2 scale²))."""
+
+    def sample(self, rate: Fraction) -> Sample:
+        """Return a fresh secret sample under a key of its own."""
+
+
+class Mechanism(Protocol[Out_co]):
+    """Something that releases.  Its parameters are its fields."""
+
+    def guarantee(self, schema: Schema) -> Guarantee:
+        """Promise, with the data unplugged."""
+
+    def release(self, table: Table, coins: Coins) -> Out_co:
+        """Read the rows and release what was promised."""

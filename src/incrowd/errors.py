@@ -1,0 +1,57 @@
+"""Every error raised on purpose: what was asked, why not, what to do; never a value from the data."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class IncrowdError(Exception):
+    """The root of all errors raised on purpose; `exit_code` is what the command line returns."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class InvalidParameter(IncrowdError, ValueError):
+    """A parameter is outside the range in which it means anything."""
+
+
+class Infeasible(InvalidParameter):
+    """No value of the wanted parameter can keep the promise that was asked for."""
+
+
+class UnknownLoss(IncrowdError):
+    """A loss of a class that no accountant here understands; refused rather than guessed."""
+
+
+class UnsupportedVersion(IncrowdError):
+    """A document written by a version whose meaning is not known here."""
+
+
+class MixedUnits(IncrowdError):
+    """Promises made to different units of privacy cannot be added up."""
+
+
+class Refused(IncrowdError):
+    """The request was understood and the answer is no."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class BudgetExceeded(Refused):
+    """The charge would exceed what the owner of the data granted."""
+
+
+class DoesNotCompose(Refused):
+    """Crowd-blending and syntactic promises do not add up; a second one would break the first."""
+
+
+class SampleReused(DoesNotCompose):
+    """Two releases from one secret sample can betray who is in it."""
+
+
+class LedgerUnavailable(IncrowdError):
+    """The ledger cannot be opened or written; nothing is released without it."""
+
+
+class LedgerCorrupted(LedgerUnavailable):
+    """The ledger's chain is broken: an entry was changed, removed or cut off."""

@@ -1,0 +1,1 @@
+"""Primitives on counts and numbers: add noise, threshold, select."""

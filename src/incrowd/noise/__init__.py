@@ -1,0 +1,1 @@
+"""Chance, drawn exactly."""

@@ -1,0 +1,1 @@
+"""Append-only, hash-chained tables on disk."""
