@@ -55,3 +55,27 @@ class LedgerUnavailable(IncrowdError):
 
 class LedgerCorrupted(LedgerUnavailable):
     """The ledger's chain is broken: an entry was changed, removed or cut off."""
+
+
+class SourceUnreadable(IncrowdError):
+    """A source is missing, of an unknown format, or not what its format demands."""
+
+
+class SourceChanged(SourceUnreadable):
+    """A source changed while it was in use: positions of rows would no longer mean the same rows."""
+
+
+class SourceInvalid(IncrowdError):
+    """The rows of a source do not fit what was declared about them; the message names lines, never values."""
+
+
+class UnknownColumn(IncrowdError):
+    """A column was asked for that the source does not have."""
+
+
+class PackageMissing(IncrowdError):
+    """An optional package is needed for this and not installed."""
+
+
+class OutputUnavailable(IncrowdError):
+    """The output cannot be written where it was asked for; nothing of it appeared."""

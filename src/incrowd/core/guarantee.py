@@ -83,7 +83,8 @@ class Guarantee:
 
 def in_sequence(promises: tuple[Guarantee, ...], because: str = "losses on the same rows add up") -> Guarantee:
     """Return the joint promise of mechanisms that all read the same rows."""
-    loss = promises[0].loss if len(promises) == 1 else Sequence(tuple(promise.loss for promise in promises))
+    losses = tuple(promise.loss for promise in promises)
+    loss = losses[0] if len(losses) == 1 else Sequence(losses)
     return _together(promises, loss, because, sum((promise.delta for promise in promises), Fraction(0)))
 
 

@@ -62,7 +62,7 @@ class ZeroConcentrated:
 
 @dataclass(frozen=True)
 class Laplace:
-    """Integer Laplace noise (two-sided geometric, parameter e^(−1/scale)) on one integer moved by at most `sensitivity`."""
+    """Integer Laplace noise, P[z] ∝ e^(−|z|/scale), on one integer moved by at most `sensitivity`."""
 
     scale: Fraction
     sensitivity: int = 1
@@ -73,7 +73,7 @@ class Laplace:
 
 @dataclass(frozen=True)
 class Gaussian:
-    """Integer Gaussian noise (parameter σ = scale) on one integer moved by at most `sensitivity`."""
+    """Integer Gaussian noise, P[z] ∝ e^(−z²/(2·scale²)), on one integer moved by at most `sensitivity`."""
 
     scale: Fraction
     sensitivity: int = 1
@@ -135,7 +135,10 @@ class Sampled:
 
 @dataclass(frozen=True)
 class RobustlySampled:
-    """`inner` on a secret sample whose rates differ: all but `irregular` people between `low` and `high`, none above `max_rate`."""
+    """`inner` on a secret sample whose rates differ from person to person.
+
+    All but `irregular` people have a rate between `low` and `high`; nobody's rate is above `max_rate`.
+    """
 
     low: Fraction
     high: Fraction

@@ -30,7 +30,7 @@ class Sample(Protocol):
         """Return for each position in [start, stop) whether that row is in the sample."""
 
     def of(self, ids: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Return for each unique id whether its row is in the sample."""
+        """Return for each unique id (one 64-bit word, or a row of two) whether its row is in the sample."""
 
 
 class Coins(Protocol):
@@ -47,6 +47,12 @@ class Coins(Protocol):
 
     def gaussian(self, scale: Fraction, size: int) -> NDArray[np.int64]:
         """Draw integer Gaussian noise: P[z] proportional to exp(−z² / (2 scale²))."""
+
+    def decay(self, scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Toss for each number of steps n ≥ 0 a coin that comes up true with exactly exp(−n / scale)."""
+
+    def outliers(self, scale: Fraction, least: int, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Of `size` integer Laplace draws, return where those of at least `least` ≥ 1 lie, and their values."""
 
     def sample(self, rate: Fraction) -> Sample:
         """Return a fresh secret sample under a key of its own."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from decimal import Decimal, InvalidOperation, localcontext
 from fractions import Fraction
 
@@ -10,6 +11,8 @@ from incrowd.errors import InvalidParameter
 
 Number = int | float | str | Decimal | Fraction
 
+# An exponent of five digits, or text of a thousand characters: its fraction alone could fill the memory.
+_TOO_LONG = re.compile(r"[eE][+-]?0*[1-9][0-9]{4}|.{1000}", re.DOTALL)
 _PLACES = 40
 _GRID = 10**_PLACES
 
@@ -23,11 +26,16 @@ def exact(number: Number, name: str = "the number") -> Fraction:
     True
     >>> exact("1/3")
     Fraction(1, 3)
+    >>> exact("1e999999999", "epsilon")
+    Traceback (most recent call last):
+    incrowd.errors.InvalidParameter: epsilon has too many digits, or too large an exponent, to be computed with.
     """
     if isinstance(number, bool):
         raise InvalidParameter(f"{name} must be a number, not true or false.")
     if isinstance(number, (int, Fraction)):
         return Fraction(number)
+    if isinstance(number, str) and _TOO_LONG.search(number):
+        raise InvalidParameter(f"{name} has too many digits, or too large an exponent, to be computed with.")
     try:
         value = Fraction(number if isinstance(number, (str, Decimal)) else repr(float(number)))
     except (ValueError, OverflowError, ZeroDivisionError, InvalidOperation, TypeError) as error:

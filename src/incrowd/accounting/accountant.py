@@ -1,0 +1,339 @@
+"""The accountant: the tightest sound ε or δ of a loss, and the name of the rule that gave it.
+
+Each class of loss has its rules below; where several are sound the smallest number wins.  A class without a rule is
+refused.  Nothing here reads data: a loss is all there is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from incrowd.accounting import additive, basic, crowds, distribution
+from incrowd.accounting.bound import INFINITE, Bound, least_epsilon
+from incrowd.accounting.concentrated import delta_of_rho, epsilon_of_rho, rho_of
+from incrowd.accounting.people import person_delta, smallest_person_epsilon
+from incrowd.core.loss import (
+    Approximate,
+    Crowd,
+    Gaussian,
+    Grouped,
+    Laplace,
+    Loss,
+    Parallel,
+    Profile,
+    Pure,
+    RobustlySampled,
+    Sampled,
+    Sequence,
+    Syntactic,
+    ZeroConcentrated,
+    samples_named,
+    walk,
+)
+from incrowd.core.rounding import Number, exact, float_down, float_up, round_up
+from incrowd.core.unit import Adjacency
+from incrowd.errors import DoesNotCompose, Infeasible, InvalidParameter, SampleReused, UnknownLoss
+
+
+@dataclass(frozen=True)
+class Spend:
+    """What a promise takes from a budget: exact amounts, rounded up; ε is infinite for promises without one."""
+
+    epsilon: Decimal
+    delta: Decimal
+    rule: str
+
+
+def charge_of(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Spend:
+    """Return what the ledger charges for a loss stated at `delta`.
+
+    With δ = 0 a promise that has a δ of its own is charged at that one.
+
+    >>> charge_of(Sampled(Fraction(1, 10), Crowd(20)), "1e-9").rule
+    'sampled suppression, tight curve'
+    >>> charge_of(Syntactic("k-anonymity", (("k", "5"),)), 0).epsilon
+    Decimal('Infinity')
+    """
+    at = exact(delta, "delta") or least_delta(loss)
+    bound = epsilon(loss, at, adjacency)
+    promise = basic.stated(loss)
+    if promise is not None and promise.delta <= at and float_up(promise.epsilon) <= bound.value:
+        return Spend(round_up(promise.epsilon), round_up(at), bound.rule)
+    return Spend(Decimal("Infinity") if math.isinf(bound.value) else round_up(bound.value), round_up(at), bound.rule)
+
+
+def epsilon(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Bound:
+    """Return the least ε that can be vouched for at `delta`; infinite where no rule gives one.
+
+    >>> epsilon(Sequence((Pure(Fraction(1)), Pure(Fraction(2)))), 0)
+    Bound(value=3.0, rule='sums')
+    """
+    at = _stated_delta(delta)
+    _refuse_shared_samples(loss)
+    if _without_epsilon(loss):
+        return INFINITE
+    found, promise = _epsilon(loss, at, adjacency), basic.stated(loss)
+    if promise is not None and promise.delta <= at and float_up(promise.epsilon) <= found.value:
+        return Bound(float_up(promise.epsilon), "sums" if isinstance(loss, Sequence) else found.rule)
+    return found
+
+
+def delta(loss: Loss, epsilon: Number, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Bound:
+    """Return the least δ that can be vouched for at `epsilon`; 1 where no rule gives one.
+
+    >>> delta(Approximate(Fraction(1), Fraction(1, 100)), 1)
+    Bound(value=0.01, rule='as stated')
+    """
+    at = _stated_epsilon(epsilon)
+    _refuse_shared_samples(loss)
+    return _delta(loss, at, adjacency)
+
+
+def epsilon_by_rule(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> tuple[Bound, ...]:
+    """Return what every sound rule says of ε at `delta`, the tightest first.
+
+    >>> [bound.rule for bound in epsilon_by_rule(Sequence((Pure(Fraction(1)), Pure(Fraction(2)))), 0)]
+    ['sums']
+    """
+    if not isinstance(loss, Sequence) or not loss.parts:
+        return (epsilon(loss, delta, adjacency),)
+    _refuse_shared_samples(loss)
+    return tuple(sorted(_in_sequence(loss, _stated_delta(delta), adjacency)))
+
+
+def delta_by_rule(loss: Loss, epsilon: Number, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> tuple[Bound, ...]:
+    """Return what every sound rule says of δ at `epsilon`, the tightest first."""
+    if not isinstance(loss, Sequence) or not loss.parts:
+        return (delta(loss, epsilon, adjacency),)
+    _refuse_shared_samples(loss)
+    return tuple(sorted(_sequence_deltas(loss, _stated_epsilon(epsilon), adjacency)))
+
+
+def least_delta(loss: Loss) -> Fraction:
+    """Return the δ below which a loss has no finite ε (0 if there is none, or none is known)."""
+    match loss:
+        case Approximate(delta=stated):
+            return stated
+        case Profile(points):
+            return min(stated for _, stated in points)
+        case Sampled(rate, Crowd(k)):
+            return rate**k
+        case Sampled(rate, inner):
+            return rate * least_delta(inner)
+        case Sequence(parts):
+            return sum((least_delta(part) for part in parts), Fraction(0))
+        case Parallel(parts):
+            return max((least_delta(part) for part in parts), default=Fraction(0))
+    return Fraction(0)
+
+
+def _epsilon(loss: Loss, delta: Fraction, adjacency: Adjacency) -> Bound:
+    match loss:
+        case Pure(stated):
+            return Bound(basic.epsilon_at(Approximate(stated, Fraction(0)), delta), "as stated")
+        case Approximate():
+            return Bound(basic.epsilon_at(loss, delta), "as stated")
+        case Profile(points):
+            return min(Bound(basic.epsilon_at(Approximate(*point), delta), "as stated") for point in points)
+        case ZeroConcentrated(rho):
+            return Bound(epsilon_of_rho(rho, delta) if delta else math.inf, "zero-concentrated")
+        case Laplace():
+            return Bound(additive.laplace_epsilon(loss, float_down(delta)), "integer Laplace noise")
+        case Gaussian():
+            found = additive.gaussian_epsilon(loss, float_down(delta)) if delta else math.inf
+            return Bound(found, "integer Gaussian noise")
+        case Sequence(parts):
+            return min(_in_sequence(loss, delta, adjacency), key=lambda bound: bound.value) if parts else Bound(0.0, "")
+        case Parallel(parts):
+            _partition_needs_add_remove(adjacency)
+            return max((_epsilon(part, delta, adjacency) for part in parts), default=Bound(0.0, ""))
+        case Crowd() | Syntactic():
+            return INFINITE
+        case Sampled() | RobustlySampled() if (bound := crowds.epsilon_of(loss, delta, adjacency)) is not None:
+            return bound
+        case Grouped(size, inner):
+            return _person_epsilon(inner, delta, size, adjacency)
+        case Sampled():
+            below = float_down(delta)
+            found = least_epsilon(lambda x: _delta(loss, x, adjacency).value, below)
+            return Bound(found, _delta(loss, found, adjacency).rule) if math.isfinite(found) else INFINITE
+    raise UnknownLoss(f"no accountant here understands a loss of class {type(loss).__name__}.")
+
+
+def _delta(loss: Loss, epsilon: float, adjacency: Adjacency) -> Bound:
+    match loss:
+        case Pure(stated):
+            return Bound(basic.delta_at(Approximate(stated, Fraction(0)), epsilon), "as stated")
+        case Approximate():
+            return Bound(basic.delta_at(loss, epsilon), "as stated")
+        case Profile(points):
+            return min(Bound(basic.delta_at(Approximate(*point), epsilon), "as stated") for point in points)
+        case ZeroConcentrated(rho):
+            return Bound(delta_of_rho(rho, epsilon), "zero-concentrated")
+        case Laplace():
+            return Bound(additive.laplace_delta(loss, epsilon), "integer Laplace noise")
+        case Gaussian():
+            return Bound(additive.gaussian_delta(loss, epsilon), "integer Gaussian noise")
+        case Sequence():
+            return min(_sequence_deltas(loss, epsilon, adjacency))
+        case Parallel(parts):
+            _partition_needs_add_remove(adjacency)
+            return max((_delta(part, epsilon, adjacency) for part in parts), default=Bound(0.0, ""))
+        case Crowd() | Syntactic():
+            return Bound(1.0, INFINITE.rule)
+        case Sampled() | RobustlySampled() if (bound := crowds.delta_of(loss, epsilon, adjacency)) is not None:
+            return bound
+        case Sampled(rate, inner):
+            return _on_sample(rate, inner, epsilon, adjacency)
+        case Grouped(size, inner):
+            value = person_delta(_row_curve(inner, adjacency), epsilon, size)
+            return Bound(value, _person_rule(_delta(inner, epsilon / size, adjacency), size))
+    raise UnknownLoss(f"no accountant here understands a loss of class {type(loss).__name__}.")
+
+
+def _person_epsilon(inner: Loss, delta: Fraction, size: int, adjacency: Adjacency) -> Bound:
+    """Pure promises multiply by the number of rows; curves are searched, and what is found has been evaluated."""
+    if not delta:
+        single = _epsilon(inner, delta, adjacency)
+        return (
+            Bound(float_up(size * Fraction(single.value)), _person_rule(single, size))
+            if math.isfinite(single.value)
+            else single
+        )
+    try:
+        found = smallest_person_epsilon(_row_curve(inner, adjacency), delta, size)
+    except Infeasible:
+        return INFINITE
+    return Bound(found, _person_rule(_delta(inner, found / size, adjacency), size))
+
+
+def _row_curve(inner: Loss, adjacency: Adjacency) -> Callable[[Fraction], float]:
+    def log_delta(epsilon: Fraction) -> float:
+        value = _delta(inner, float_down(epsilon), adjacency).value
+        return math.log(value) + 1e-15 if value > 0.0 else -math.inf
+
+    return log_delta
+
+
+def _person_rule(bound: Bound, size: int) -> str:
+    return f"{bound.rule}; at most {size} rows per person"
+
+
+def _on_sample(rate: Fraction, inner: Loss, epsilon: float, adjacency: Adjacency) -> Bound:
+    """Amplify (Poisson sampling, added or removed rows); when rows are replaced the sample only does no harm."""
+    if adjacency is Adjacency.REPLACE:
+        return _delta(inner, epsilon, adjacency)
+    before = math.log1p(math.expm1(epsilon) / float_up(rate)) if epsilon < 500.0 else epsilon
+    inside = _delta(inner, before * (1.0 - 1e-15), adjacency)
+    return Bound(float_up(rate) * inside.value * (1.0 + 1e-15), f"{inside.rule}; amplified by sampling")
+
+
+def _in_sequence(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> list[Bound]:
+    return [
+        bound
+        for bound in (
+            _sums(loss, delta, adjacency),
+            _concentrated(loss, delta, adjacency),
+            _composed_distribution(loss, delta, adjacency),
+            crowds.composed_epsilon(loss, delta, adjacency),
+        )
+        if bound is not None
+    ]
+
+
+def _sums(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> Bound:
+    shares = basic.shares_of(delta, tuple(least_delta(part) for part in loss.parts))
+    if shares is None:
+        return INFINITE
+    parts = [_epsilon(part, share, adjacency).value for part, share in zip(loss.parts, shares, strict=True)]
+    total = sum((Fraction(part) for part in parts), Fraction(0)) if all(map(math.isfinite, parts)) else None
+    return Bound(float_up(total), "sums") if total is not None else INFINITE
+
+
+def _concentrated(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> Bound | None:
+    rho = rho_of(loss, adjacency)
+    return Bound(epsilon_of_rho(rho, delta), "zero-concentrated") if rho is not None and delta else None
+
+
+def _composed_distribution(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> Bound | None:
+    found = distribution.epsilon(loss, float_down(delta), adjacency)
+    return None if found is None else Bound(found, "privacy loss distribution")
+
+
+def _sequence_deltas(loss: Sequence, epsilon: float, adjacency: Adjacency) -> list[Bound]:
+    bounds = [Bound(_sums_delta(loss, epsilon, adjacency), "sums")]
+    rho = rho_of(loss, adjacency)
+    if rho is not None:
+        bounds.append(Bound(delta_of_rho(rho, epsilon), "zero-concentrated"))
+    found = distribution.delta(loss, epsilon, adjacency)
+    if found is not None:
+        bounds.append(Bound(found, "privacy loss distribution"))
+    composed = crowds.composed_delta(loss, epsilon, adjacency)
+    return [*bounds, composed] if composed is not None else bounds
+
+
+def _sums_delta(loss: Sequence, epsilon: float, adjacency: Adjacency) -> float:
+    """Search the least δ whose sums of ε stay within `epsilon`; a δ that was not found sufficient is never returned."""
+    floor = least_delta(loss)
+    if _sums(loss, floor, adjacency).value <= epsilon:
+        return float_up(floor)
+    low, high = -745.0, 0.0
+    for _ in range(50):
+        middle = (low + high) / 2.0
+        enough = _sums(loss, floor + Fraction(math.exp(middle)), adjacency).value <= epsilon
+        low, high = (low, middle) if enough else (middle, high)
+    return min(1.0, float_up(floor + Fraction(math.exp(high))))
+
+
+def _stated_delta(delta: Number) -> Fraction:
+    at = exact(delta, "delta")
+    if not 0 <= at < 1:
+        raise InvalidParameter("delta lies in [0, 1).")
+    return at
+
+
+def _stated_epsilon(epsilon: Number) -> float:
+    at = exact(epsilon, "epsilon")
+    if at < 0:
+        raise InvalidParameter("epsilon cannot be negative.")
+    return float_down(at)
+
+
+def _refuse_shared_samples(loss: Loss) -> None:
+    named = samples_named(loss)
+    if len(set(named)) < len(named):
+        raise SampleReused(
+            "two parts of this promise use the same secret sample; together they can betray who is in it. "
+            "Draw a fresh sample for each, or release the joint cells once and derive both from the release."
+        )
+    for part in walk(loss):
+        if isinstance(part, Sampled) and sum(isinstance(below, Crowd) for below in walk(part.inner)) > 1:
+            raise SampleReused(
+                "two crowds under one secret sample do not compose: their difference can betray one person. "
+                "Draw a fresh sample for each."
+            )
+
+
+def _without_epsilon(loss: Loss) -> bool:
+    match loss:
+        case Crowd() | Syntactic():
+            return True
+        case Sequence(parts) | Parallel(parts):
+            return any(map(_without_epsilon, parts))
+        case Grouped(inner=inner):
+            return _without_epsilon(inner)
+        case Sampled(inner=inner):
+            return any(isinstance(part, Syntactic) for part in walk(inner))
+    return False
+
+
+def _partition_needs_add_remove(adjacency: Adjacency) -> None:
+    if adjacency is not Adjacency.ADD_REMOVE:
+        raise DoesNotCompose(
+            "blocks of a partition cost their maximum only when rows are added or removed; a replaced row can move "
+            "between blocks. State the promise for added and removed rows, or compose in sequence."
+        )

@@ -1,0 +1,218 @@
+"""Budget, Allowance: how much may be lost, to whom, until when; in exact decimals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact, InvalidOperation, Overflow
+from typing import Any
+
+from incrowd.core.rounding import Number, exact, round_down, round_up
+from incrowd.errors import InvalidParameter
+
+ZERO = Decimal(0)
+
+# Amounts are multiples of 10^-40 below 10^300, so 400 digits hold every sum; should one not fit, that is an error.
+_EXACT = Context(prec=400, traps=[Inexact, InvalidOperation, Overflow])
+
+
+@dataclass(frozen=True)
+class Amount:
+    """An ε and a δ that add up exactly: multiples of 10⁻⁴⁰, finite, not negative.
+
+    >>> tenth = Amount.up("0.1", "1e-20")
+    >>> tenth.plus(tenth).plus(tenth) == Amount.up("0.3", "3e-20")
+    True
+    """
+
+    epsilon: Decimal = ZERO
+    delta: Decimal = ZERO
+
+    @classmethod
+    def up(cls, epsilon: Number, delta: Number) -> Amount:
+        """Return the amount that something costs: rounded up."""
+        return cls(round_up(_not_negative(epsilon, "epsilon")), round_up(_not_negative(delta, "delta")))
+
+    @classmethod
+    def down(cls, epsilon: Number, delta: Number) -> Amount:
+        """Return the amount that may be spent: rounded down."""
+        return cls(round_down(_not_negative(epsilon, "epsilon")), round_down(_not_negative(delta, "delta")))
+
+    def plus(self, other: Amount) -> Amount:
+        """Return the sum, which bounds the joint loss also when a charge is chosen after seeing earlier answers.
+
+        Source: Rogers, Roth, Ullman & Vadhan 2016, basic composition as a filter.  By induction from the last answer
+        back: if after every first answer the rest is (ε′, δ′)-private, then P[(o, rest) ∈ S] is at most
+        δ′ + Σ_o P[o] min(1, e^ε′ P′[rest ∈ S_o]), and the first answer adds its e^ε and its δ once.
+        """
+        return Amount(add(self.epsilon, other.epsilon), add(self.delta, other.delta))
+
+    def minus(self, other: Amount) -> Amount:
+        """Return what remains, and never less than nothing."""
+        return Amount(remaining(self.epsilon, other.epsilon), remaining(self.delta, other.delta))
+
+    def worst(self, other: Amount) -> Amount:
+        """Return the larger ε with the larger δ."""
+        return Amount(max(self.epsilon, other.epsilon), max(self.delta, other.delta))
+
+    def within(self, limit: Amount) -> bool:
+        """Whether neither ε nor δ exceeds the limit."""
+        return self.epsilon <= limit.epsilon and self.delta <= limit.delta
+
+    def to_json(self) -> dict[str, str]:
+        """Return the plain form stored in ledgers."""
+        return {"epsilon": plain(self.epsilon), "delta": plain(self.delta)}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Amount:
+        """Read what `to_json` wrote."""
+        return cls(read(stored["epsilon"]), read(stored["delta"]))
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much may be lost about the people in a dataset, for good.
+
+    `unbounded` is the owner's reason to let releases pass that have no ε at all; they are counted, never summed.
+    `separate_analysts` is the owner's reason to believe that analysts do not share what they learn: then the budget
+    bounds what each of them learns, together with what everyone was given, instead of what all of them learn together.
+
+    >>> Budget.of(3, "1e-7").limit
+    Amount(epsilon=Decimal('3'), delta=Decimal('1E-7'))
+    """
+
+    limit: Amount
+    unbounded: str | None = None
+    separate_analysts: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.limit.delta >= 1:
+            raise InvalidParameter("a budget's delta must stay below 1.")
+        for reason in (self.unbounded, self.separate_analysts):
+            if reason is not None and not reason.strip():
+                raise InvalidParameter("a reason cannot be empty: write why, for those who will read the certificate.")
+
+    @classmethod
+    def of(
+        cls, epsilon: Number, delta: Number = 0, unbounded: str | None = None, separate_analysts: str | None = None
+    ) -> Budget:
+        """Return the budget a person wrote."""
+        return cls(Amount.down(epsilon, delta), unbounded, separate_analysts)
+
+    def extended(self, more: Budget) -> Budget:
+        """Return the budget after a grant.
+
+        >>> Budget.of(1).extended(Budget.of("0.5", unbounded="public since 2020"))
+        Budget(limit=Amount(epsilon=Decimal('1.5'), delta=Decimal('0')), unbounded='public since 2020', ...)
+        """
+        return replace(
+            self,
+            limit=self.limit.plus(more.limit),
+            unbounded=more.unbounded or self.unbounded,
+            separate_analysts=more.separate_analysts or self.separate_analysts,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form stored in ledgers."""
+        reasons = {"unbounded": self.unbounded, "separate_analysts": self.separate_analysts}
+        return {**self.limit.to_json(), **reasons}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Budget:
+        """Read what `to_json` wrote."""
+        return cls(Amount.from_json(stored), stored["unbounded"], stored["separate_analysts"])
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """How much of a dataset's budget one analyst may use, and until which day (inclusive)."""
+
+    analyst: str
+    limit: Amount
+    until: date | None = None
+
+    @classmethod
+    def of(cls, analyst: str, epsilon: Number, delta: Number = 0, until: date | None = None) -> Allowance:
+        """Return the allowance a person wrote.
+
+        >>> Allowance.of("ann", "0.5").limit.epsilon
+        Decimal('0.5')
+        """
+        return cls(analyst, Amount.down(epsilon, delta), until)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form stored in ledgers."""
+        return {
+            **self.limit.to_json(),
+            "analyst": self.analyst,
+            "until": self.until.isoformat() if self.until else None,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Allowance:
+        """Read what `to_json` wrote."""
+        until = stored["until"]
+        return cls(stored["analyst"], Amount.from_json(stored), date.fromisoformat(until) if until else None)
+
+
+def add(one: Decimal, other: Decimal) -> Decimal:
+    """Return the exact sum."""
+    return _EXACT.normalize(_EXACT.add(one, other))
+
+
+def remaining(limit: Decimal, spent: Decimal) -> Decimal:
+    """Return the exact difference, or nothing if more is spent than there was."""
+    return _EXACT.normalize(_EXACT.subtract(limit, spent)) if spent < limit else ZERO
+
+
+def plain(amount: Decimal) -> str:
+    """Return the exact text of an amount, for ledgers.
+
+    >>> plain(Decimal("1E+1")), plain(Decimal("1E-9"))
+    ('10', '0.000000001')
+    """
+    return format(amount, "f")
+
+
+def read(text: str) -> Decimal:
+    """Read what `plain` wrote.
+
+    >>> read("0.000000001")
+    Decimal('1E-9')
+    """
+    amount = Decimal(text)
+    if not amount.is_finite() or amount < 0:
+        raise InvalidParameter("an amount is finite and not negative.")
+    return _EXACT.normalize(amount)
+
+
+def shown_up(amount: Decimal) -> str:
+    """Return a short text for people that is not below the amount: for what is needed or spent.
+
+    >>> shown_up(Decimal("0.12345678")), shown_up(Decimal("1E-7"))
+    ('0.123457', '1e-7')
+    """
+    return _short(Context(prec=6, rounding=ROUND_CEILING).plus(amount))
+
+
+def shown_down(amount: Decimal) -> str:
+    """Return a short text for people that is not above the amount: for what is left.
+
+    >>> shown_down(Decimal("0.12345678")), shown_down(Decimal("30"))
+    ('0.123456', '30')
+    """
+    return _short(Context(prec=6, rounding=ROUND_FLOOR).plus(amount))
+
+
+def _short(rounded: Decimal) -> str:
+    if not rounded or -5 < rounded.adjusted() < 15:
+        text = format(rounded, "f")
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    return format(rounded.normalize(), "e").replace("e+", "e")
+
+
+def _not_negative(number: Number, name: str) -> Number:
+    if exact(number, name) < 0:
+        raise InvalidParameter(f"{name} cannot be negative.")
+    return number

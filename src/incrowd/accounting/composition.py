@@ -1,0 +1,102 @@
+"""Which releases may stand beside each other: the rules that no budget can buy off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from incrowd.core.loss import (
+    Crowd,
+    Grouped,
+    Loss,
+    Parallel,
+    RobustlySampled,
+    Sampled,
+    Sequence,
+    Syntactic,
+    samples_named,
+)
+from incrowd.errors import DoesNotCompose, SampleReused
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What of a loss matters to later releases: crowds without a secret sample, syntactic parts, samples it names."""
+
+    crowds: int
+    syntactic: int
+    samples: tuple[str, ...]
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether some part has no ε by its nature."""
+        return self.crowds + self.syntactic > 0
+
+
+def footprint(loss: Loss) -> Footprint:
+    """Return the footprint of a loss, or refuse a loss whose own parts cannot stand beside each other.
+
+    Source: Gehrke, Hay, Lui & Pass 2012, §4: crowd-blending privacy is not closed under composition (one partition
+    into {v, w}, another into {v} and {w}, with k people at v and one at w: the outputs together show the one).  Beside
+    differential privacy it is safe, with losses added.  Blocks of a partition do not meet: whoever blends, blends
+    within his block.  Two crowd releases from one secret sample differ by one person just as two from the rows do.
+
+    >>> from fractions import Fraction
+    >>> footprint(Sequence((Crowd(5), Sampled(Fraction(1, 10), Crowd(5), "s1"))))
+    Footprint(crowds=1, syntactic=0, samples=('s1',))
+    """
+    crowds, syntactic = _count(loss)
+    if crowds > 1 or (crowds and syntactic):
+        raise DoesNotCompose(
+            "this promise joins a crowd-blending release with another release that is not differentially private; "
+            "together they can show one person. Release them from separate secret samples, or release one of them."
+        )
+    samples = samples_named(loss)
+    if len(set(samples)) < len(samples):
+        raise SampleReused(
+            "two parts of this promise use one secret sample; together they can betray who is in it. Draw a fresh "
+            "sample for each, or release the joint cells once and derive both from the release."
+        )
+    return Footprint(crowds, syntactic, samples)
+
+
+def refuse_company(new: Footprint, crowds: int, unbounded: int) -> None:
+    """Refuse a release that cannot stand beside the earlier ones of its dataset, whatever its budget or columns.
+
+    `crowds` counts earlier crowd-blending releases without a sample, `unbounded` all earlier releases without an ε.
+
+    >>> refuse_company(Footprint(1, 0, ()), crowds=0, unbounded=0)
+    """
+    if (new.crowds and unbounded) or (new.unbounded and crowds):
+        raise DoesNotCompose(
+            "crowd-blending does not compose: beside an earlier release of this dataset that is not differentially "
+            "private, this one could show one person, whatever its columns. Release it from a fresh secret sample, or "
+            "derive it from what was already released."
+        )
+
+
+def _count(loss: Loss) -> tuple[int, int]:
+    """Return how many crowds without a sample and how many syntactic parts one row can meet."""
+    match loss:
+        case Crowd():
+            return 1, 0
+        case Syntactic():
+            return 0, 1
+        case Sequence(parts):
+            counts = [_count(part) for part in parts]
+            return sum(crowds for crowds, _ in counts), sum(syntactic for _, syntactic in counts)
+        case Parallel(parts):
+            counts = [_count(part) for part in parts]
+            return max((crowds for crowds, _ in counts), default=0), max((forms for _, forms in counts), default=0)
+        case Grouped(inner=inner):
+            return _count(inner)
+        case Sampled(inner=inner):
+            crowds, syntactic = _count(inner)
+            if crowds > 1:
+                raise SampleReused(
+                    "two crowd-blending releases use one secret sample; their difference can betray one person. Draw "
+                    "a fresh sample for each."
+                )
+            return (crowds if syntactic else 0), syntactic
+        case RobustlySampled():
+            return 0, 0
+    return 0, 0

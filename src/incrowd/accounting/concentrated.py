@@ -1,0 +1,152 @@
+"""Zero-concentrated losses: ρ adds up, and is turned into (ε, δ) at the end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from incrowd.core.loss import (
+    Gaussian,
+    Grouped,
+    Laplace,
+    Loss,
+    Parallel,
+    Pure,
+    Sampled,
+    Sequence,
+    ZeroConcentrated,
+)
+from incrowd.core.rounding import Number, exact, float_down, float_up, not_below
+from incrowd.core.unit import Adjacency
+from incrowd.errors import InvalidParameter
+
+_RELATIVE = 1e-11
+
+
+def rho_of(loss: Loss, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Fraction | None:
+    """Return ρ such that the loss is ρ-zCDP, or None if no rule here gives one.
+
+    Pure ε is ε²/2-zCDP (Bun & Steinke 2016, Proposition 1.4); integer Gaussian noise is Δ²/(2σ²)-zCDP (Canonne,
+    Kamath & Steinke 2020, Theorem 4); ρ adds up on the same rows, also adaptively; a partition costs its worst block
+    (added or removed rows only); m rows of one unit cost m²ρ (Bun & Steinke, Proposition 1.9).  A secret sample keeps
+    ρ: given the coins the two inputs are neighbors or equal, and Rényi divergence is jointly quasi-convex.  Crowds
+    under a sample have no finite ρ: one output is possible with a person and impossible without.
+
+    >>> rho_of(Gaussian(Fraction(10), 2))
+    Fraction(1, 50)
+    """
+    match loss:
+        case ZeroConcentrated(rho):
+            return rho
+        case Pure(epsilon):
+            return epsilon**2 / 2
+        case Laplace(scale, sensitivity):
+            return (sensitivity / scale) ** 2 / 2
+        case Gaussian(scale, sensitivity):
+            return Fraction(sensitivity) ** 2 / (2 * scale**2)
+        case Sampled(inner=inner):
+            return rho_of(inner, adjacency)
+        case Grouped(size, inner):
+            rho = rho_of(inner, adjacency)
+            return None if rho is None else size**2 * rho
+        case Sequence(parts):
+            return _together(parts, adjacency, lambda rhos: sum(rhos, Fraction(0)))
+        case Parallel(parts) if adjacency is Adjacency.ADD_REMOVE:
+            return _together(parts, adjacency, lambda rhos: max(rhos, default=Fraction(0)))
+    return None
+
+
+def epsilon_of_rho(rho: Number, delta: Number) -> float:
+    """Return ε such that ρ-zCDP implies (ε, δ)-differential privacy.
+
+    Source: Canonne, Kamath & Steinke 2020, Corollary 13: for every α > 1,
+    ε = αρ + ln(1/(αδ))/(α−1) + ln(1−1/α) holds; any α is sound, the best one found is used.
+
+    >>> round(epsilon_of_rho("0.1", "1e-6"), 3)
+    2.142
+    """
+    rho_above, delta_below = float_up(_rho(rho)), float_down(_delta(delta))
+    if rho_above == 0.0:
+        return 0.0
+
+    def at(excess: float) -> float:
+        alpha = 1.0 + excess
+        return alpha * rho_above - (math.log(alpha) + math.log(delta_below)) / excess - math.log1p(1.0 / excess)
+
+    return max(0.0, not_below(at(_best_excess(at)), _RELATIVE))
+
+
+def delta_of_rho(rho: Number, epsilon: Number) -> float:
+    """Return δ such that ρ-zCDP implies (ε, δ)-differential privacy.
+
+    Source: Canonne, Kamath & Steinke 2020, Corollary 13: for every α > 1,
+    δ = exp((α−1)(αρ−ε)) / (α−1) · (1−1/α)^α.
+
+    >>> delta_of_rho("0.1", "2.5") < 1e-6
+    True
+    """
+    rho_above, epsilon_below = float_up(_rho(rho)), float_down(exact(epsilon, "epsilon"))
+    if rho_above == 0.0:
+        return 0.0
+
+    def log_at(excess: float) -> float:
+        alpha = 1.0 + excess
+        return excess * (alpha * rho_above - epsilon_below) - math.log(excess) - alpha * math.log1p(1.0 / excess)
+
+    best = log_at(_best_excess(log_at))
+    return min(1.0, not_below(math.exp(min(0.0, best)), _RELATIVE) or math.ulp(0.0))
+
+
+def largest_rho(epsilon: Number, delta: Number) -> Fraction:
+    """Return a ρ, as large as could be found, such that ρ-zCDP implies (ε, δ)-differential privacy.
+
+    >>> epsilon_of_rho(largest_rho(1, "1e-6"), "1e-6") <= 1
+    True
+    """
+    target = exact(epsilon, "epsilon")
+    if target <= 0:
+        raise InvalidParameter("a concentrated budget needs an epsilon above 0.")
+    low, high = Fraction(0), Fraction(1, 2**40)
+    while epsilon_of_rho(high, delta) <= target:
+        low, high = high, 2 * high
+    for _ in range(50):
+        middle = Fraction(float((low + high) / 2))
+        low, high = (middle, high) if epsilon_of_rho(middle, delta) <= target else (low, middle)
+    if low == 0:
+        raise InvalidParameter("no concentrated budget is small enough for this epsilon and delta.")
+    return low
+
+
+def _together(
+    parts: tuple[Loss, ...], adjacency: Adjacency, join: Callable[[list[Fraction]], Fraction]
+) -> Fraction | None:
+    rhos = [rho_of(part, adjacency) for part in parts]
+    known = [rho for rho in rhos if rho is not None]
+    return join(known) if len(known) == len(rhos) else None
+
+
+def _best_excess(objective: Callable[[float], float]) -> float:
+    """Search α − 1 on a logarithmic grid, then by golden section; the objective is an upper bound everywhere."""
+    exponents = [step / 4.0 for step in range(-80, 161)]
+    center = min(exponents, key=lambda x: objective(math.exp(x)))
+    low, high = center - 0.25, center + 0.25
+    ratio = (math.sqrt(5.0) - 1.0) / 2.0
+    for _ in range(60):
+        left, right = high - ratio * (high - low), low + ratio * (high - low)
+        low, high = (low, right) if objective(math.exp(left)) <= objective(math.exp(right)) else (left, high)
+    return math.exp((low + high) / 2.0)
+
+
+def _rho(rho: Number) -> Fraction:
+    value = exact(rho, "rho")
+    if value < 0:
+        raise InvalidParameter("rho cannot be negative.")
+    return value
+
+
+def _delta(delta: Number) -> Fraction:
+    value = exact(delta, "delta")
+    if not 0 < value < 1:
+        raise InvalidParameter("turning rho into epsilon needs a delta strictly between 0 and 1.")
+    return value

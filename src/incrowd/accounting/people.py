@@ -1,0 +1,136 @@
+"""People with several rows: what a promise made to one row is worth to a person."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+
+from incrowd.core.rounding import Number, exact, not_below
+from incrowd.errors import Infeasible, InvalidParameter, Refused
+
+RowCurve = Callable[[Fraction], float]
+"""ln δ of everything released together, at row level, as a function of ε; never below the truth."""
+
+_RELATIVE = 1e-12
+_STEPS_PER_DOUBLING = 8
+_DOUBLINGS = range(-20, 11)
+
+
+def person_delta(row_log_delta: RowCurve, epsilon: Number, rows: int) -> float:
+    """Return δ of a person with at most `rows` rows, each row sampled by its own independent coin.
+
+    δ(ε) = δ_row(ε/m)·(e^ε − 1)/(e^(ε/m) − 1), and m·δ_row(0) at ε = 0. Proof (group privacy): take the person's rows
+    away one by one. One step costs a factor e^r with failure δ_row(r), r = ε/m, so m steps cost e^(mr) with failure
+    δ_row(r)·(1 + e^r + … + e^((m−1)r)); a person with fewer rows takes fewer steps.
+
+    Requires that rows beyond m were cut by a rule that looks only at that person's rows, before sampling, and that
+    `row_log_delta` covers all releases together: compose at row level first, then apply this once. Composing m privacy
+    loss distributions instead is wrong, because the rows of a person can share a cell. Nothing is said about crowds:
+    k rows may be k/m people.
+
+    >>> person_delta(lambda epsilon: math.log(1e-6), 0, 3)
+    3.0000000000...e-06
+    """
+    _check_rows(rows)
+    total = exact(epsilon, "epsilon")
+    if total < 0:
+        raise InvalidParameter("epsilon cannot be negative.")
+    return min(1.0, _exp_up(_log_person_delta(row_log_delta, total, rows)))
+
+
+def smallest_person_epsilon(row_log_delta: RowCurve, delta: Number, rows: int) -> float:
+    """Return an ε at which a person's δ is at most `delta`: the first one met when ε grows in steps of nine percent.
+
+    The bound is not monotone in ε (its failure factor grows while δ_row has a floor), so the search walks up and then
+    halves the last step; what it returns has been evaluated. A promise at that ε holds at every larger one.
+
+    >>> curve = lambda epsilon: -20.0 * float(epsilon) - 2.0
+    >>> epsilon = smallest_person_epsilon(curve, "1e-6", 2)
+    >>> person_delta(curve, epsilon, 2) <= 1e-6 < person_delta(curve, epsilon - 1e-6, 2)
+    True
+    """
+    _check_rows(rows)
+    target = exact(delta, "delta")
+    if not 0 < target < 1:
+        raise InvalidParameter("delta lies strictly between 0 and 1.")
+    limit = math.log(target.numerator) - math.log(target.denominator) - _RELATIVE
+
+    def meets(epsilon: float) -> bool:
+        return _log_person_delta(row_log_delta, exact(epsilon), rows) <= limit
+
+    if meets(0.0):
+        return 0.0
+    low = 0.0
+    for doubling in _DOUBLINGS:
+        for step in range(_STEPS_PER_DOUBLING):
+            high = 2.0 ** (doubling + step / _STEPS_PER_DOUBLING)
+            if meets(high):
+                return _between(meets, low, high)
+            low = high
+    raise Infeasible(
+        f"no epsilon up to {low:.0f} gives a person with {rows} rows a delta of {float(target):g}: "
+        "allow fewer rows per person, a larger k, a lower sampling rate or a larger delta."
+    )
+
+
+def require_one_row(rows: int) -> None:
+    """Refuse one coin per person for people with several rows; with one row each it is one coin per row.
+
+    A person's rows that come and go together leave traces that no threshold on rows hides: if everybody else has two
+    rows in a cell, an odd count betrays the one who has a single row; a person with k rows in a cell passes the
+    threshold alone; and two cells shared by everybody else differ by the one who is in a single cell. Each time δ is
+    about the sampling rate, at every ε.
+
+    >>> require_one_row(1)
+    """
+    _check_rows(rows)
+    if rows > 1:
+        raise Refused(
+            f"one coin per person was asked for people with up to {rows} rows; rows that come and go together betray "
+            "the person. Keep one row per person before sampling, or give every row its own coin."
+        )
+
+
+def bounding_rate(rates: Iterable[Number]) -> Fraction:
+    """Return the rate that stands for unequal rates: the largest one.
+
+    Proof: sampling at rate βᵢ ≤ β is thinning by βᵢ/β followed by sampling at β. For every outcome of the thinning
+    the promise at β holds (or the person is gone and nothing is left to hide), and promises survive mixing.
+
+    Requires that each person's rate depends on that person's own record only.
+
+    >>> bounding_rate(["0.1", "0.05"])
+    Fraction(1, 10)
+    """
+    shares = [exact(rate, "the sampling rate") for rate in rates]
+    if not shares:
+        raise InvalidParameter("give at least one sampling rate.")
+    if min(shares) < 0 or max(shares) > 1:
+        raise InvalidParameter("a sampling rate lies between 0 and 1.")
+    return max(shares)
+
+
+def _log_person_delta(row_log_delta: RowCurve, epsilon: Fraction, rows: int) -> float:
+    step = float(epsilon / rows)
+    # ln(1 + e^r + … + e^((m−1)r)), written so that it neither cancels for small r nor overflows for large r
+    falling = math.expm1(-step * rows) / math.expm1(-step) if step > 0.0 else float(rows)
+    return row_log_delta(epsilon / rows) + step * (rows - 1) + math.log(falling)
+
+
+def _between(meets: Callable[[float], bool], low: float, high: float) -> float:
+    while high - low > _RELATIVE * high:
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if meets(middle) else (middle, high)
+    return high
+
+
+def _exp_up(logarithm: float) -> float:
+    if logarithm >= 0.0:
+        return 1.0
+    return max(not_below(math.exp(logarithm), _RELATIVE), math.ulp(0.0)) if logarithm > -math.inf else 0.0
+
+
+def _check_rows(rows: int) -> None:
+    if rows < 1:
+        raise InvalidParameter(f"a person has at least one row; {rows} was given.")

@@ -1,0 +1,125 @@
+"""`incrowd ledger grant`: add to a budget, or allow an analyst a part of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from incrowd.cli.ledger.address import DEFAULT, Address, Dataset, Who, Why, make_folder, person
+from incrowd.cli.ledger.show import print_standing
+from incrowd.cli.options import Json, takes
+from incrowd.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from incrowd.accounting.ledger import Ledger
+    from incrowd.core.unit import Unit
+
+
+@dataclass(frozen=True)
+class GrantOptions:
+    """What `incrowd ledger grant` can be told."""
+
+    dataset: Dataset
+    why: Why
+    epsilon: Annotated[str, typer.Option(metavar="NUMBER", help="ε to add; for an analyst, the ε allowed.")] = "0"
+    delta: Annotated[str, typer.Option(metavar="NUMBER", help="δ to add; for an analyst, the δ allowed.")] = "0"
+    unbounded: Annotated[
+        str | None, typer.Option(metavar="REASON", help="Let releases without an ε pass from now on, for this reason.")
+    ] = None
+    analyst: Annotated[str | None, typer.Option(metavar="NAME", help="Set this analyst's allowance instead.")] = None
+    until: Annotated[str | None, typer.Option(metavar="DATE", help="Last day of the analyst's allowance.")] = None
+    new: Annotated[bool, typer.Option("--new", help="Make the dataset known, and the ledger if it is not there.")] = (
+        False
+    )
+    person: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="With --new: protect people, known by this column.")
+    ] = None
+    max_rows: Annotated[str, typer.Option(metavar="COUNT", help="With --person: rows that one person may have.")] = "1"
+    replace: Annotated[bool, typer.Option("--replace", help="With --new: protect what a unit says.")] = False
+    who: Who = None
+    ledger: Address = DEFAULT
+    as_json: Json = False
+
+
+@takes(GrantOptions)
+def grant(options: GrantOptions) -> None:
+    """Add to the budget of a dataset, for good, or set an analyst's allowance.
+
+    This is the only way to change a budget. With --new the dataset is made known first, with this as its budget.
+    """
+    from incrowd.accounting.ledger import Ledger
+
+    _check(options)
+    if options.new:
+        ledger = _made_known(options)
+    elif options.analyst is not None:
+        ledger = Ledger.open(options.ledger)
+        _allow(ledger, options, options.analyst)
+    else:
+        ledger = Ledger.open(options.ledger)
+        _add(ledger, options)
+    print_standing(ledger.standing(options.dataset), options.as_json)
+
+
+def _made_known(options: GrantOptions) -> Ledger:
+    from incrowd.accounting.budget import Budget
+    from incrowd.accounting.datasets import Declaration
+    from incrowd.accounting.ledger import Ledger
+
+    budget, unit = Budget.of(options.epsilon, options.delta, options.unbounded), _unit(options)
+    declaration = Declaration(options.dataset, unit, budget)
+    make_folder(options.ledger)
+    ledger = Ledger.create(options.ledger)
+    ledger.register(declaration)
+    return ledger
+
+
+def _add(ledger: Ledger, options: GrantOptions) -> None:
+    from incrowd.accounting.budget import Budget
+
+    more = Budget.of(options.epsilon, options.delta, options.unbounded)
+    ledger.grant(options.dataset, more, person(options.who), options.why)
+
+
+def _allow(ledger: Ledger, options: GrantOptions, analyst: str) -> None:
+    from incrowd.accounting.budget import Allowance
+
+    allowance = Allowance.of(analyst, options.epsilon, options.delta, _day(options.until))
+    ledger.allow(options.dataset, allowance, person(options.who), options.why)
+
+
+def _unit(options: GrantOptions) -> Unit:
+    from incrowd.cli.bounds.parameters import whole
+    from incrowd.core.unit import Adjacency, Kind, Unit
+
+    adjacency = Adjacency.REPLACE if options.replace else Adjacency.ADD_REMOVE
+    if options.person is None:
+        return Unit(adjacency=adjacency)
+    return Unit(Kind.PERSON, adjacency, options.person, whole(options.max_rows, "max-rows"))
+
+
+def _check(options: GrantOptions) -> None:
+    if options.new and options.analyst is not None:
+        raise InvalidParameter("make the dataset known first (--new), then allow an analyst a part of it (--analyst).")
+    if not options.new and (options.person is not None or options.replace or options.max_rows != "1"):
+        raise InvalidParameter("the unit of privacy is declared once, with --new; it cannot be changed later.")
+    if options.until is not None and options.analyst is None:
+        raise InvalidParameter("a budget is for good; --until belongs to an analyst's allowance (--analyst).")
+    if options.unbounded is not None and options.analyst is not None:
+        raise InvalidParameter(
+            "releases without an ε are a matter of the dataset's budget, not of an analyst's allowance."
+        )
+    if options.analyst is None and options.unbounded is None and options.epsilon == options.delta == "0":
+        raise InvalidParameter("nothing is granted: give --epsilon, --delta or --unbounded.")
+
+
+def _day(text: str | None) -> date | None:
+    if text is None:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidParameter("a day is written like 2030-12-31.") from error

@@ -1,0 +1,104 @@
+"""The entry of the command line: every expected error becomes one message and an exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from incrowd import __version__
+from incrowd.cli.bounds import bounds
+from incrowd.cli.ledger import ledger
+from incrowd.errors import IncrowdError
+
+_BAD_INPUT = 2
+_UNEXPECTED = 70
+_INTERRUPTED = 130
+_SHOW_TRACEBACK = "INCROWD_TRACEBACK"
+
+app = typer.Typer(
+    help="Hide everyone in a crowd, and prove it: policy in, certified release out.",
+    epilog="Exit codes: 0 done or passed, 1 refused or failed a check, 2 bad input, 70 unexpected error.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(bounds, name="bounds")
+app.add_typer(ledger, name="ledger")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"incrowd {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _start(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Hide everyone in a crowd, and prove it: policy in, certified release out."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0 done, 1 refused, 2 bad input, 70 unexpected, 130 interrupted.
+
+    An error is one message on standard error; with `--json` it is one JSON object there, with `error` and `kind`.
+
+    >>> main(["--version"])
+    incrowd ...
+    0
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    as_json = "--json" in given
+    try:
+        code = typer.main.get_command(app).main(args=given, prog_name="incrowd", standalone_mode=False)
+    except IncrowdError as error:
+        return _fail(str(error), type(error).__name__, error.exit_code, as_json)
+    except typer.Abort:
+        return _fail("stopped before the end.", "Interrupted", _INTERRUPTED, as_json)
+    except BrokenPipeError:
+        # The reader closed the pipe (`incrowd … | head`); what is left to flush goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:  # noqa: BLE001 (the last resort; an exception's own text may hold data)
+        return _usage_error(error, as_json) or _unexpected(error, as_json)
+    return code if isinstance(code, int) else 0
+
+
+def _usage_error(error: Exception, as_json: bool) -> int | None:
+    """Report what the command line could not parse; None if the error is of another kind."""
+    describe = getattr(error, "format_message", None)
+    if describe is None:
+        return None
+    if not describe():  # a bare `incrowd bounds`, whose help was just printed
+        return _BAD_INPUT
+    context = getattr(error, "ctx", None)
+    hint = f" See '{context.command_path} --help'." if context is not None else ""
+    return _fail(f"{describe().rstrip('.')}.{hint}", "Usage", _BAD_INPUT, as_json)
+
+
+def _unexpected(error: Exception, as_json: bool) -> int:
+    if os.environ.get(_SHOW_TRACEBACK):
+        import traceback
+
+        traceback.print_exception(error)
+    return _fail(
+        f"an unexpected error stopped this command ({type(error).__name__}); this is a fault of incrowd. "
+        f"Set {_SHOW_TRACEBACK}=1 to see where; read the trace before sharing it, it may hold data.",
+        "Unexpected",
+        _UNEXPECTED,
+        as_json,
+    )
+
+
+def _fail(message: str, kind: str, code: int, as_json: bool) -> int:
+    text = json.dumps({"error": message, "kind": kind}, ensure_ascii=False) if as_json else f"incrowd: {message}"
+    print(text, file=sys.stderr)
+    return code

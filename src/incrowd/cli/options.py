@@ -1,0 +1,61 @@
+"""The options of a command as one frozen dataclass."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar, get_type_hints
+
+import typer
+
+Options = TypeVar("Options")
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+
+
+def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
+    """Turn a function of one frozen dataclass into a command with one option per field.
+
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class Greeting:
+    ...     name: Annotated[str, typer.Option(help="Whom to greet.")] = "you"
+    >>> @takes(Greeting)
+    ... def greet(greeting: Greeting) -> None:
+    ...     print(f"hello, {greeting.name}")
+    >>> greet(name="crowd")
+    hello, crowd
+    """
+
+    def decorate(command: Callable[[Options], None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def run(**values: Any) -> None:
+            command(options(**values))
+
+        hints = get_type_hints(options, include_extras=True)
+        parameters = [
+            inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=_default(field), annotation=hint)
+            for field, hint in ((field, hints[field.name]) for field in dataclasses.fields(options))  # type: ignore[arg-type]
+        ]
+        # The command line is built from the signature: it must show the fields, not `**values`.
+        run.__dict__.pop("__wrapped__", None)
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {"return": None}
+        run.__doc__ = _reflowed(command.__doc__ or "")
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+def _reflowed(text: str) -> str:
+    # A help page breaks lines by its own width, so a paragraph must be one line.
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in inspect.cleandoc(text).split("\n\n"))
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default is not dataclasses.MISSING:
+        return field.default
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return inspect.Parameter.empty

@@ -1,0 +1,1 @@
+"""The ways to make values coarser; one file, one way."""

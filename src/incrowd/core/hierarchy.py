@@ -1,0 +1,135 @@
+"""Hierarchy: a value made coarser, level by level, by a rule that is public before a row is read.
+
+Level 0 is the value itself, then come the declared levels, and at `height` everything is `*`.  Each level is a
+function of the one below, so the classes of a level are unions of classes of any level below it.
+
+A class is represented by its *mark*, a value of the class: the low edge of an interval, the first day of a month, the
+prefix itself.  Marks are values, so they can be made coarser in turn, and they sort as values do (9 before 10).
+A level whose classes can be listed from the declaration is *enumerable* and gives its classes codes 0, 1, … in order;
+other levels are *open* (the prefixes of any text) and their marks are met while reading.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from incrowd.core.domain import Domain, Provenance
+from incrowd.core.reading import canonical
+from incrowd.errors import InvalidParameter
+
+TOP = "*"
+"""The one label of the topmost level."""
+
+
+class Hierarchy(ABC):
+    """Value to coarser value; see the module for levels, marks and codes.
+
+    A subclass says how many levels it declares (`depth`) and gives three rules for the levels 1 … depth: `_lift`
+    (value to mark), `_names` (mark to label) and `_generalize`, the slow and obvious one that tests compare with.
+    """
+
+    domain: Domain
+    provenance: Provenance
+
+    @property
+    @abstractmethod
+    def depth(self) -> int:
+        """How many levels are declared between the value itself and `*`."""
+
+    @property
+    @abstractmethod
+    def rule(self) -> str:
+        """The rule in a few words, for people."""
+
+    @property
+    def height(self) -> int:
+        """The level at which everything is `*`."""
+        return self.depth + 1
+
+    def lift(self, values: pa.Array, level: int) -> pa.Array:
+        """Return the mark of each value's class; the values, stored as the domain stores them, are inside it."""
+        self._check(level)
+        if level == self.height:
+            return pa.repeat(TOP, len(values))
+        return self._lift(values, level) if level else values
+
+    def names(self, marks: pa.Array, level: int) -> pa.Array:
+        """Return the label of each mark."""
+        self._check(level)
+        if level == self.height:
+            return marks
+        return self._names(marks, level) if level else canonical(marks)
+
+    def members(self, level: int) -> pa.Array | None:
+        """Return the marks of all classes in order, or None where they cannot be listed."""
+        self._check(level)
+        if level == self.height:
+            return pa.array([TOP])
+        return self._members(level)
+
+    def labels(self, level: int) -> tuple[str, ...] | None:
+        """Return the labels of all classes in order, or None where they cannot be listed."""
+        members = self.members(level)
+        return None if members is None else tuple(self.names(members, level).to_pylist())
+
+    def codes(self, values: pa.Array, level: int) -> NDArray[np.int32]:
+        """Return the code of each value's class, −1 where there is none; only of an enumerable level."""
+        found = pc.index_in(self.lift(values, level), value_set=self._listed(level))
+        codes: NDArray[np.int32] = pc.fill_null(found, -1).to_numpy(zero_copy_only=False)
+        return codes
+
+    def rise(self, low: int, high: int) -> NDArray[np.int32]:
+        """Return for each code of an enumerable level the code at a higher one."""
+        if low > high:
+            raise InvalidParameter(f"values only become coarser: level {low} does not rise to level {high}.")
+        members = self._listed(low)
+        return self.codes(members, high) if low < self.height else np.zeros(1, np.int32)
+
+    def leaves(self, level: int) -> NDArray[np.float64] | None:
+        """Return how many values of the domain each class holds, or None where they cannot be counted."""
+        if self.members(0) is None or self.members(level) is None:
+            return None
+        size = len(self._listed(level))
+        return np.bincount(self.rise(0, level), minlength=size).astype(np.float64)
+
+    def generalize(self, value: str, level: int) -> str | None:
+        """Return the label of one value written as text, or None if it is outside: the rule, slow and obvious."""
+        self._check(level)
+        bottom = self._generalize(value, 0)
+        if bottom is None or level == 0:
+            return bottom
+        return TOP if level == self.height else self._generalize(value, level)
+
+    @abstractmethod
+    def _lift(self, values: pa.Array, level: int) -> pa.Array: ...
+
+    @abstractmethod
+    def _names(self, marks: pa.Array, level: int) -> pa.Array: ...
+
+    @abstractmethod
+    def _generalize(self, value: str, level: int) -> str | None: ...
+
+    def _members(self, level: int) -> pa.Array | None:
+        values = self.domain.members()
+        return values if values is None or level == 0 else pc.unique(self._lift(values, level))
+
+    def _listed(self, level: int) -> pa.Array:
+        members = self.members(level)
+        if members is None:
+            raise InvalidParameter(
+                f"level {level} of this hierarchy ({self.rule}) cannot be listed from the declaration: "
+                "declare categories or bounds, or use a higher level."
+            )
+        return members
+
+    def _check(self, level: int) -> None:
+        if not 0 <= level <= self.height:
+            raise InvalidParameter(
+                f"this hierarchy ({self.rule}) has the levels 0 (the value itself) to {self.height} (all are '*'), "
+                f"not {level}."
+            )

@@ -1,0 +1,183 @@
+"""Schema: what the data holder declares about each column, and whom the promises protect."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import pyarrow as pa
+
+from incrowd.core.domain import Categories, Dates, Domain, Numbers, Text, Type, listed
+from incrowd.core.hierarchies.flat import Flat, flat
+from incrowd.core.hierarchy import Hierarchy
+from incrowd.core.reading import canonical, parse
+from incrowd.core.unit import Unit
+from incrowd.errors import InvalidParameter
+
+OTHER = "other"
+"""The label of values outside a declared domain, where the column's rule is to keep their rows."""
+
+
+class Role(StrEnum):
+    """What a column could do to a person."""
+
+    IDENTIFIER = "identifier"
+    QUASI = "quasi"
+    SENSITIVE = "sensitive"
+    PLAIN = "plain"
+
+
+class Missing(StrEnum):
+    """What becomes of a missing value: it is a class of its own, or its row is left out."""
+
+    CLASS = "class"
+    DROP = "drop"
+
+
+class Outside(StrEnum):
+    """What becomes of a value outside the declared domain: one class for all, the nearest bound, or left out."""
+
+    OTHER = "other"
+    ENDS = "ends"
+    DROP = "drop"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its role, its type, how it is made coarser, and what is done with what does not fit.
+
+    Without a hierarchy there are the value itself, any of the type, and `*`.
+    `missing` is a rule, or a value of the domain that stands in for what is missing.  `outside` left open means the
+    nearest bound for numbers and dates, and one class `other` for the rest.  A value that cannot be read as the
+    declared type is outside too; where there is no class `other` to put it in, it counts as missing.
+    Every rule is applied row by row.
+
+    >>> Column("age", Role.QUASI, Type.INTEGER).rule_outside
+    <Outside.ENDS: 'ends'>
+    """
+
+    name: str
+    role: Role = Role.PLAIN
+    type: Type = Type.TEXT
+    hierarchy: Hierarchy = Flat(Text())
+    missing: Missing | str = Missing.CLASS
+    outside: Outside | None = None
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise InvalidParameter("a column needs a name.")
+        if self.hierarchy == Flat(Text()):
+            object.__setattr__(self, "hierarchy", flat(self.type))
+        self._check_domain()
+        if self.rule_outside is Outside.ENDS and not isinstance(self.domain, Numbers | Dates):
+            raise InvalidParameter(f"the values of {self.name!r} have no ends: let outside be 'other' or 'drop'.")
+        if self.fill is not None and self.hierarchy.generalize(self.fill, 0) is None:
+            raise InvalidParameter(
+                f"{self.fill!r} cannot stand for missing values of {self.name!r}: it is outside the declared domain."
+            )
+
+    def _check_domain(self) -> None:
+        domain = self.domain
+        if isinstance(domain, Numbers) and domain.type is not self.type:
+            raise InvalidParameter(f"{self.name!r} is of type {self.type}, but its domain is of type {domain.type}.")
+        if isinstance(domain, Dates) and self.type is not Type.DATE:
+            raise InvalidParameter(f"{self.name!r} is of type {self.type}, but its domain consists of dates.")
+        if isinstance(domain, Categories) and self.type is not Type.TEXT:
+            odd = [value for value in domain.values if written_as(value, self.type) != value]
+            if odd:
+                raise InvalidParameter(
+                    f"these values of {self.name!r} are not written as values of type {self.type} are: {listed(odd)}. "
+                    "Write 5, not 05 or 5.0; 2020-12-31; true or false."
+                )
+
+    @property
+    def domain(self) -> Domain:
+        """The public set of values."""
+        return self.hierarchy.domain
+
+    @property
+    def rule_outside(self) -> Outside:
+        """What becomes of values outside the domain."""
+        if self.outside is not None:
+            return self.outside
+        return Outside.ENDS if isinstance(self.domain, Numbers | Dates) else Outside.OTHER
+
+    @property
+    def fill(self) -> str | None:
+        """The value that stands in for what is missing, if there is one."""
+        return None if isinstance(self.missing, Missing) or self.missing in tuple(Missing) else str(self.missing)
+
+    @property
+    def has_other(self) -> bool:
+        """Whether there is a class `other`."""
+        return self.domain.closed and self.rule_outside is Outside.OTHER
+
+    @property
+    def may_drop(self) -> bool:
+        """Whether a row can be left out for what it holds in this column."""
+        return self.missing == Missing.DROP or self.rule_outside is Outside.DROP
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table in order, and the unit of privacy.
+
+    >>> schema = Schema((Column("id", Role.IDENTIFIER), Column("zip", Role.QUASI)))
+    >>> [column.name for column in schema.released]
+    ['zip']
+    """
+
+    columns: tuple[Column, ...]
+    unit: Unit = field(default_factory=Unit)
+
+    def __post_init__(self) -> None:
+        if not self.columns:
+            raise InvalidParameter("a schema needs at least one column.")
+        twice = [name for name, times in Counter(self.names).items() if times > 1]
+        if twice:
+            raise InvalidParameter(f"these columns are declared more than once: {listed(twice)}.")
+        if self.unit.column is not None and self[self.unit.column].role is not Role.IDENTIFIER:
+            raise InvalidParameter(f"the column {self.unit.column!r} tells people apart: its role must be identifier.")
+
+    def __getitem__(self, name: str) -> Column:
+        """Return a column by its name."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        near = difflib.get_close_matches(name, self.names, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else f" There are {listed(self.names)}."
+        raise InvalidParameter(f"there is no column {name!r} in the schema.{hint}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all columns."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def released(self) -> tuple[Column, ...]:
+        """The columns that may leave: all but identifiers."""
+        return tuple(column for column in self.columns if column.role is not Role.IDENTIFIER)
+
+    @property
+    def drafted(self) -> tuple[str, ...]:
+        """The released columns whose domain or hierarchy was drafted from rows and has no public source.
+
+        A promise that is made with the data unplugged cannot rest on them.
+        """
+        return tuple(
+            column.name
+            for column in self.released
+            if not (column.hierarchy.provenance.sound and column.domain.provenance.sound)
+        )
+
+
+def written_as(value: str, kind: Type) -> str | None:
+    """Return a value as the type writes it, or None if it cannot be read.
+
+    >>> written_as("05", Type.INTEGER), written_as("x", Type.INTEGER)
+    ('5', None)
+    """
+    stored = parse(value, kind)
+    return None if stored is None else canonical(pa.array([stored], kind.storage))[0].as_py()

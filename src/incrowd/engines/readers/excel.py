@@ -1,0 +1,161 @@
+"""Excel workbooks (.xlsx, .xlsm): one sheet, every cell as the text a person would have typed."""
+
+from __future__ import annotations
+
+import re
+import warnings
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+from xml.etree.ElementTree import ParseError
+
+import pyarrow as pa
+
+from incrowd.engines.readers.reader import BATCH_ROWS, Problem, muffled, named, package
+from incrowd.engines.readers.spelling import spell
+from incrowd.errors import SourceUnreadable
+
+if TYPE_CHECKING:
+    from openpyxl import Workbook
+
+_BROKEN = (zipfile.BadZipFile, ParseError, KeyError, ValueError, TypeError, OSError)
+_PADDED = re.compile(r"0{2,}")
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One sheet of a workbook.
+
+    The first row that is not empty is the header; rows without any cell are no rows.  A number shown with leading
+    zeros (format 00000) keeps them.  A formula counts as the value the spreadsheet program last computed and stored.
+    """
+
+    path: Path
+    sheet: str
+    names: tuple[str, ...]
+    header: bool
+    nulls: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def rows(self) -> int | None:
+        """Unknown before the sheet has been read: what the file says about its own size is often wrong."""
+        return None
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """The sheet, the header, and the spellings of a missing value."""
+        nulls = ", ".join(repr(null) for null in self.nulls)
+        return {"sheet": self.sheet, "header": "yes" if self.header else "no", "nulls": nulls}
+
+    def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Read the sheet row by row."""
+        return muffled(self._batches(columns), _BROKEN, f"{self.path} is a broken workbook. Save it again.")
+
+    def lines(self, positions: Sequence[int]) -> tuple[int | None, ...]:
+        """Return the numbers that the rows at these positions have in the sheet."""
+        wanted = set(positions)
+        found = {place: number for place, (number, _) in enumerate(self._records()) if place in wanted}
+        return tuple(found.get(place) for place in positions)
+
+    def problems(self) -> Iterator[Problem]:
+        """Name the rows with a value to the right of the last column of the header."""
+        width = len(self.names)
+        for number, cells in self._records():
+            if any(cell is not None for cell in cells[width:]):
+                yield Problem(f"a value to the right of the {width} columns of the header", line=number)
+
+    def expected(self) -> int | None:
+        """Not guessed."""
+        return None
+
+    def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        places = [self.names.index(name) for name in columns]
+        records: list[list[str | None]] = []
+        for number, cells in self._records():
+            if any(cell is not None for cell in cells[len(self.names) :]):
+                raise SourceUnreadable(f"line {number}: a value to the right of the columns of the header.")
+            records.append([self._cell(cells, place) for place in places])
+            if len(records) == BATCH_ROWS:
+                yield _batch(records, columns)
+                records = []
+        if records:
+            yield _batch(records, columns)
+
+    def _cell(self, cells: Sequence[str | None], place: int) -> str | None:
+        cell = cells[place] if place < len(cells) else None
+        return None if cell in self.nulls else cell
+
+    def _records(self) -> Iterator[tuple[int, list[str | None]]]:
+        book = _book(self.path)
+        try:
+            header = self.header
+            for number, cells in _rows(book, self.sheet):
+                if not header:
+                    yield number, cells
+                header = False
+        finally:
+            book.close()
+
+
+def open_excel(path: Path, sheet: str | None, *, header: bool, nulls: tuple[str, ...]) -> Sheet:
+    """Open one sheet of a workbook: the one asked for, or the first."""
+    book = _book(path)
+    try:
+        titles = tuple(book.sheetnames)
+        if sheet is not None and sheet not in titles:
+            raise SourceUnreadable(f"{path} has no sheet {sheet!r}. It has: {', '.join(titles)}.")
+        title = sheet or titles[0]
+        first = next(_rows(book, title), None)
+    finally:
+        book.close()
+    if first is None:
+        raise SourceUnreadable(f"the sheet {title} is empty: there is not even a header. Name the right sheet.")
+    names = named(first[1] if header else [None] * len(first[1]))
+    others = sheet is None and len(titles) > 1
+    return Sheet(path, title, names, header, nulls, (f"the first of {len(titles)} sheets is read",) if others else ())
+
+
+def _book(path: Path) -> Workbook:
+    openpyxl: ModuleType = package("openpyxl", "Excel files")
+    failed = False
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return openpyxl.load_workbook(path, read_only=True, data_only=True)
+    except _BROKEN:
+        failed = True
+    if failed:
+        raise SourceUnreadable(
+            f"{path} is not an Excel workbook (.xlsx), or it is broken. Save it again as .xlsx or CSV."
+        )
+    return None
+
+
+def _rows(book: Workbook, title: str) -> Iterator[tuple[int, list[str | None]]]:
+    """Read the rows that are not empty, with their numbers, without the empty cells at their ends."""
+    sheet = book[title]
+    sheet.reset_dimensions()
+    for number, row in enumerate(sheet.iter_rows(), start=1):
+        cells = [_written(cell) for cell in row]
+        while cells and cells[-1] is None:
+            cells.pop()
+        if cells:
+            yield number, cells
+
+
+def _written(cell: Any) -> str | None:
+    value = cell.value
+    if isinstance(value, int) and not isinstance(value, bool) and _PADDED.fullmatch(cell.number_format):
+        return str(value).zfill(len(cell.number_format))
+    return spell(value)
+
+
+def _batch(records: list[list[str | None]], columns: Sequence[str]) -> pa.RecordBatch:
+    if not columns:
+        return pa.record_batch({"": pa.nulls(len(records))}).select([])
+    arrays = [pa.array(values, pa.string()) for values in zip(*records, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, names=list(columns))

@@ -1,0 +1,74 @@
+"""Plain arrays: of the many ways Arrow can store a column, the few that the engine needs to know."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyarrow import compute as pc
+from pyarrow import types
+
+from incrowd.errors import SourceUnreadable
+
+
+def plain_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the batch with every column plain, without metadata.
+
+    >>> batch = pa.record_batch({"zip": pa.array(["01234", None], pa.large_string())})
+    >>> plain_batch(batch).schema.field("zip").type
+    DataType(string)
+    """
+    arrays = [plain(array, name) for array, name in zip(batch.columns, batch.schema.names, strict=True)]
+    if not arrays:
+        return batch
+    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+
+def plain(array: pa.Array, name: str) -> pa.Array:
+    """Return the same values as text, a dictionary of text, a number, a truth value, a date or a time.
+
+    Text is `string`; a dictionary has codes of 32 bits and text without nulls; bytes are text if they are valid UTF-8.
+    """
+    kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return plain(array.storage, name)
+    if types.is_dictionary(kind):
+        return _dictionary(array, name)
+    if types.is_run_end_encoded(kind):
+        return plain(pc.run_end_decode(array), name)
+    if types.is_string(kind) or types.is_null(kind):
+        return array
+    if _is_text(kind):
+        return _text(array, name)
+    if types.is_float16(kind):
+        return array.cast(pa.float32())
+    if types.is_primitive(kind) or types.is_decimal(kind):
+        return array
+    raise SourceUnreadable(
+        f"column {name} is of type {kind}: a cell would hold more than one value. Split it into columns of single "
+        "values, or leave it out."
+    )
+
+
+def _dictionary(array: pa.DictionaryArray, name: str) -> pa.Array:
+    values = array.dictionary
+    if types.is_string(values.type) and types.is_int32(array.type.index_type) and not values.null_count:
+        return array
+    if values.null_count or not _is_text(values.type):
+        return plain(array.dictionary_decode(), name)
+    return pa.DictionaryArray.from_arrays(array.indices.cast(pa.int32()), plain(values, name))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    tests = (types.is_string, types.is_large_string, types.is_string_view)
+    bytewise = (types.is_binary, types.is_large_binary, types.is_binary_view)
+    return any(test(kind) for test in (*tests, *bytewise))
+
+
+def _text(array: pa.Array, name: str) -> pa.Array:
+    text: pa.Array | None = None
+    try:
+        text = array.cast(pa.string())
+    except pa.ArrowInvalid:
+        text = None
+    if text is None:
+        raise SourceUnreadable(f"column {name} holds bytes that are not text. Leave it out, or store it as text.")
+    return text

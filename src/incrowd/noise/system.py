@@ -1,0 +1,94 @@
+"""SystemCoins: chance from the operating system's generator, drawn exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.core.mechanism import Sample
+from incrowd.errors import InvalidParameter
+from incrowd.noise.chance import rational
+from incrowd.noise.gaussian import gaussian
+from incrowd.noise.laplace import laplace
+from incrowd.noise.positioned import PositionedSample
+from incrowd.noise.sparse import outliers
+from incrowd.noise.toss import below, decay, toss
+from incrowd.noise.words import fresh_words
+
+LARGEST_SCALE = 2**48
+LARGEST_SIZE = 2**46
+
+
+@dataclass(frozen=True)
+class SystemCoins:
+    """Coins for releases: every call draws a key from the operating system, uses it and forgets it.
+
+    There is nothing to seed and nothing to remember.  All draws are integers with exactly the stated distribution:
+    no floating-point number is involved, and scales are honored as the fractions they are.  Noise ends at ±2^62,
+    which at the largest scale allowed (2^48) has a chance below e^(−16000); adding it must not overflow, so add it
+    with the primitives of `incrowd.mechanisms`.  The time a draw takes depends on the noise; whoever must hide
+    it pads the time of the whole answer.
+
+    >>> coins = SystemCoins()
+    >>> bool(coins.bernoulli(Fraction(1), 3).all())
+    True
+    >>> coins.below(1, 2).tolist()
+    [0, 0]
+    >>> coins.laplace(Fraction(1, 2), 4).shape
+    (4,)
+    """
+
+    def bernoulli(self, probability: Fraction, size: int) -> NDArray[np.bool_]:
+        """Toss `size` independent coins that come up true with exactly `probability`."""
+        if not 0 <= probability <= 1:
+            raise InvalidParameter("the probability of a coin lies between 0 and 1.")
+        return toss(fresh_words(), rational(probability), _checked(size))
+
+    def below(self, bound: int, size: int) -> NDArray[np.int64]:
+        """Draw `size` independent integers, uniform on 0, 1, …, bound − 1."""
+        if not 1 <= bound <= 2**63:
+            raise InvalidParameter("uniform integers need a bound between 1 and 2^63.")
+        return below(fresh_words(), bound, _checked(size))
+
+    def laplace(self, scale: Fraction, size: int) -> NDArray[np.int64]:
+        """Draw integer Laplace noise: P[z] proportional to exp(−|z| / scale)."""
+        _check_scale(scale)
+        return laplace(fresh_words(), scale, _checked(size))
+
+    def gaussian(self, scale: Fraction, size: int) -> NDArray[np.int64]:
+        """Draw integer Gaussian noise: P[z] proportional to exp(−z² / (2 scale²))."""
+        _check_scale(scale)
+        return gaussian(fresh_words(), scale, _checked(size))
+
+    def decay(self, scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Toss for each number of steps n ≥ 0 a coin that comes up true with exactly exp(−n / scale)."""
+        if scale <= 0:
+            raise InvalidParameter("the scale of a decay must be positive.")
+        if steps.dtype != np.int64 or steps.ndim != 1 or steps.min(initial=0) < 0:
+            raise InvalidParameter("a decay takes a list of whole numbers of steps, none below zero.")
+        return decay(fresh_words(), scale, steps)
+
+    def outliers(self, scale: Fraction, least: int, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Of `size` integer Laplace draws, return where those of at least `least` ≥ 1 lie, and their values."""
+        _check_scale(scale)
+        if not 1 <= least <= 2**61:
+            raise InvalidParameter("only noise of at least 1 can be drawn where it shows; choose least from 1 to 2^61.")
+        return outliers(fresh_words(), scale, least, _checked(size))
+
+    def sample(self, rate: Fraction) -> Sample:
+        """Return a fresh secret sample under keys of its own."""
+        return PositionedSample.fresh(rate)
+
+
+def _check_scale(scale: Fraction) -> None:
+    if not 0 < scale <= LARGEST_SCALE:
+        raise InvalidParameter("the scale of noise must be positive and at most 2^48; measure in a coarser unit.")
+
+
+def _checked(size: int) -> int:
+    if not 0 <= size <= LARGEST_SIZE:
+        raise InvalidParameter("a number of draws lies between 0 and 2^46.")
+    return size

@@ -1,0 +1,88 @@
+"""Exact coins and uniform integers from uniform words."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.noise.chance import Chance, exponential
+from incrowd.noise.words import Words
+
+WORD = 64
+LIMB = 31
+
+
+def toss(words: Words, chance: Chance, size: int) -> NDArray[np.bool_]:
+    """Toss `size` independent coins that come up true with exactly the given chance.
+
+    Read as a binary fraction, an endless uniform word is below p with chance p.  The first 64 bits nearly always
+    decide; where they equal those of p, the next 64 are drawn and compared, and so on.
+    """
+    limit = chance(WORD)
+    if limit >> WORD:  # p = 1
+        return np.ones(size, dtype=np.bool_)
+    drawn = words(size)
+    result = drawn < np.uint64(limit)
+    for tie in np.flatnonzero(drawn == np.uint64(limit)):
+        result[tie] = _settle(words, chance)
+    return result
+
+
+def below(words: Words, bound: int, size: int) -> NDArray[np.int64]:
+    """Draw `size` independent integers, uniform on 0, …, bound − 1, for bounds up to 2^63.
+
+    The fewest bits that can hold them are drawn; what is not below the bound is drawn again.
+    """
+    if bound == 1:
+        return np.zeros(size, dtype=np.int64)
+    shift = np.uint64(WORD - (bound - 1).bit_length())
+    result = words(size) >> shift
+    again = np.flatnonzero(result >= np.uint64(bound))
+    while again.size:
+        result[again] = words(again.size) >> shift
+        again = again[result[again] >= np.uint64(bound)]
+    return result.astype(np.int64)
+
+
+def decay(words: Words, scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Toss for each number of steps n ≥ 0 a coin that comes up true with exactly e^(−n / scale).
+
+    If n has the binary digits b_j, then e^(−n/scale) is the product of e^(−2^j/scale) over the digits that are 1:
+    the coin is true if one coin per such digit is.  The highest digits, which decide most, are tossed first.
+    """
+    alive = np.arange(steps.size)
+    for digit in reversed(range(int(steps.max(initial=0)).bit_length())):
+        asked = np.flatnonzero((steps[alive] >> digit) & 1)
+        kept = np.ones(alive.size, dtype=np.bool_)
+        kept[asked] = toss(words, exponential(2**digit / scale), asked.size)
+        alive = alive[kept]
+    result = np.zeros(steps.size, dtype=np.bool_)
+    result[alive] = True
+    return result
+
+
+def decay_of_product(
+    words: Words, scale: Fraction, left: NDArray[np.int64], right: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Toss coins that come up true with exactly e^(−left · right / scale), without forming products above 2^62.
+
+    Both factors are split into limbs of 31 bits; the product is a sum over pairs of limbs, the chance a product.
+    """
+    mask = 2**LIMB - 1
+    result = np.ones(left.size, dtype=np.bool_)
+    for i, a in enumerate((left & mask, left >> LIMB)):
+        for j, b in enumerate((right & mask, right >> LIMB)):
+            result &= decay(words, scale / 2 ** (LIMB * (i + j)), a * b)
+    return result
+
+
+def _settle(words: Words, chance: Chance) -> bool:
+    bits = WORD
+    while True:
+        bits += WORD
+        digits: int = chance(bits) % 2**WORD
+        drawn = int(words(1)[0])
+        if drawn != digits:
+            return drawn < digits

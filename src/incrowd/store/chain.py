@@ -1,0 +1,117 @@
+"""Chain: an append-only list of entries on disk, each bound to all before it."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TypeVar
+
+from incrowd.store.database import Conflict, Database, database_at
+from incrowd.store.link import NOTHING_BEFORE, VERSION, Anchor, Link
+from incrowd.store.transaction import Reader, Writer, checked, head_of
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+T = TypeVar("T")
+
+_ATTEMPTS = 50
+_BATCH = 500
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The chain in a database; hold one for as long as you like, it keeps nothing open.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     chain = Chain.create(f"sqlite:///{folder}/notes.sqlite", "notes")
+    ...     _ = chain.transact(lambda writer: writer.append("note", {"text": "hello"}, {("notes",): 1}))
+    ...     [(link.sequence, link.kind) for link in chain.links()], chain.read(lambda reader: reader.value(("notes",)))
+    ([(1, 'created'), (2, 'note')], 1)
+    """
+
+    database: Database
+    clock: Callable[[], datetime] = _now
+
+    @classmethod
+    def create(cls, address: str, name: str) -> Chain:
+        """Make the chain unless it is there already, and open it; of several makers at once exactly one makes it."""
+        chain = cls(database_at(address, name))
+        chain.database.create(lambda connection: _begin(chain, connection))
+        return cls.open(address, name)
+
+    @classmethod
+    def open(cls, address: str, name: str) -> Chain:
+        """Open a chain that must be there; a damaged one opens too, to be checked, but does no work."""
+        chain = cls(database_at(address, name))
+        chain.inspect(lambda reader: reader.head)
+        return chain
+
+    def read(self, work: Callable[[Reader], T]) -> T:
+        """Return what `work` finds in one state of the chain."""
+        with self.database.reading() as connection:
+            return work(checked(self._reader(connection), self.database.shown))
+
+    def transact(self, work: Callable[[Writer], T]) -> T:
+        """Run `work` alone at the end of the chain and commit what it added before returning.
+
+        If the database undoes the transaction because it met another one, `work` runs again from the start; after any
+        other failure nothing was added, or the outcome is unknown and an error says so: either way nothing is returned.
+        """
+        for attempt in range(1, _ATTEMPTS):
+            try:
+                return self._once(work)
+            except Conflict:
+                time.sleep(0.002 * attempt)
+        return self._once(work)
+
+    def inspect(self, work: Callable[[Reader], T]) -> T:
+        """Return what `work` finds in one state of the chain, even if the chain is damaged."""
+        with self.database.reading() as connection:
+            return work(self._reader(connection))
+
+    def head(self) -> Anchor:
+        """Return the place of the last entry."""
+        return self.read(lambda reader: reader.head)
+
+    def links(self, after: int = 0) -> Iterator[Link]:
+        """Yield all entries that follow the one numbered `after`, each checked against its hash."""
+        while batch := self._batch(after):
+            yield from batch
+            after = batch[-1].sequence
+
+    def time(self) -> str:
+        """Return the time, as entries are stamped with it."""
+        return self.clock().astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+    def _once(self, work: Callable[[Writer], T]) -> T:
+        with self.database.writing() as connection:
+            writer = Writer(checked(self._reader(connection), self.database.shown), self.time())
+            result = work(writer)
+            writer.flush()
+        return result
+
+    def _batch(self, after: int) -> list[Link]:
+        return self.read(lambda reader: reader.links(after, _BATCH))
+
+    def _reader(self, connection: Connection) -> Reader:
+        tables = self.database.tables
+        return Reader(connection, tables, head_of(connection, tables, self.database.shown))
+
+
+def _begin(chain: Chain, connection: Connection) -> None:
+    """Write the first entry: it gives the chain a random name of its own."""
+    tables, start = chain.database.tables, Anchor(secrets.token_hex(16), 0, NOTHING_BEFORE)
+    place = {"chain": start.chain, "sequence": start.sequence, "hash": start.hash}
+    connection.execute(tables.head.insert().values(one=1, version=VERSION, **place))
+    writer = Writer(Reader(connection, tables, start), chain.time())
+    writer.append("created", {"chain": start.chain, "version": VERSION}, {})
+    writer.flush()

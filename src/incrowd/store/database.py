@@ -1,0 +1,73 @@
+"""Database: where the tables of a chain live, and what must hold before anything is written there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from incrowd.errors import InvalidParameter, LedgerUnavailable
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from incrowd.store.tables import Tables
+
+
+class Conflict(LedgerUnavailable):
+    """Two transactions met and the database undid this one whole; it may be tried again."""
+
+
+class Database(Protocol):
+    """A place for one chain that commits durably or says that it cannot."""
+
+    @property
+    def shown(self) -> str:
+        """The address as it may be shown: without a password."""
+
+    @property
+    def tables(self) -> Tables:
+        """The tables of the chain."""
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """Open a transaction that sees one state of the chain and changes nothing."""
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """Open a serializable transaction, alone at the chain's head; leaving it commits durably."""
+
+    def create(self, fill: Callable[[Connection], None]) -> None:
+        """Make the tables and fill them, all or nothing, unless there is something at the address already."""
+
+
+def database_at(address: str, name: str) -> Database:
+    """Return the place of the chain called `name` at an address; nothing is opened yet.
+
+    >>> database_at("sqlite:////tmp/ledger.sqlite", "ledger").shown
+    '/tmp/ledger.sqlite'
+    """
+    if not re.fullmatch(r"[a-z][a-z_]{0,30}", name):
+        raise InvalidParameter("the name of a chain is at most 31 lowercase letters and underscores.")
+    scheme = address.partition(":")[0].partition("+")[0]
+    if scheme == "sqlite":
+        from incrowd.store.sqlite import sqlite_at
+
+        return sqlite_at(address, name)
+    if scheme in ("postgresql", "postgres"):
+        from incrowd.store.postgres import postgres_at
+
+        return postgres_at(address, name)
+    raise InvalidParameter(
+        "this address is not one of a ledger; write sqlite:///FILE for a file, or postgresql://USER@HOST/DATABASE."
+    )
+
+
+@contextmanager
+def explained(explain: Callable[[Exception], LedgerUnavailable]) -> Iterator[None]:
+    """Turn what a driver raises inside into an error that says what to do."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (SQLAlchemyError, OSError) as error:
+        raise explain(error) from error

@@ -1,0 +1,168 @@
+"""A chain in a PostgreSQL database: serializable, one writer at a time at its head, flushed at every commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, inspect, make_url, text
+from sqlalchemy.exc import ArgumentError
+
+from incrowd.errors import InvalidParameter, LedgerUnavailable
+from incrowd.store.database import Conflict, explained
+from incrowd.store.tables import Tables, tables_of
+
+_CONNECT_SECONDS = 10
+_SESSION = (
+    "SET synchronous_commit = on",
+    "SET lock_timeout = '60s'",
+    "SET client_encoding = 'UTF8'",
+)
+_SERVER = ("fsync", "full_page_writes")  # cannot be set by a client, so they are asked for
+_MAKING = 0x696E63726F7764  # the advisory lock of those who create tables
+
+
+@dataclass(frozen=True)
+class Postgres:
+    """The chain called `name` in the database at `url`."""
+
+    url: URL
+    name: str
+
+    @property
+    def shown(self) -> str:
+        """The address without its password."""
+        return self.url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """The tables of the chain."""
+        return tables_of(self.name)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The door to the server, closed again after every transaction."""
+        try:
+            engine = create_engine(
+                self.url,
+                poolclass=NullPool,
+                hide_parameters=True,
+                isolation_level="SERIALIZABLE",
+                connect_args={"connect_timeout": _CONNECT_SECONDS},
+            )
+        except ImportError as error:
+            raise LedgerUnavailable("a ledger in PostgreSQL needs: pip install 'incrowd[postgres]'.") from error
+        event.listen(engine, "connect", self._make_durable)
+        return engine
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Open a transaction that sees one state of the chain."""
+        with explained(self.explain), self.engine.connect() as connection:
+            connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Open a serializable transaction, alone at the head of the chain.
+
+        The lock is taken before the transaction's snapshot, because LOCK TABLE, unlike SELECT FOR UPDATE, takes none:
+        so whoever waited sees what the one before wrote, and a crowd of writers queues up instead of failing in turn.
+        """
+        with explained(self.explain), self.engine.connect() as connection, connection.begin():
+            connection.execute(text(f"LOCK TABLE {self.tables.head.name} IN EXCLUSIVE MODE"))
+            yield connection
+
+    def create(self, fill: Callable[[Connection], None]) -> None:
+        """Make the tables in one transaction: of two makers one wins, and the other finds the tables."""
+        with explained(self.explain), self.engine.connect() as connection:
+            connection.execution_options(isolation_level="READ COMMITTED")
+            with connection.begin():
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({_MAKING})"))
+                if inspect(connection).has_table(self.tables.head.name):
+                    return
+                self.tables.metadata.create_all(connection)
+                for statement in _guards(self.tables):
+                    connection.exec_driver_sql(statement)
+                fill(connection)
+
+    def explain(self, error: Exception) -> LedgerUnavailable:
+        """Say what a driver's error means for the ledger."""
+        state = getattr(getattr(error, "orig", None), "sqlstate", None)
+        if state in ("40001", "40P01"):
+            return Conflict(f"the ledger at {self.shown} is busy. Try again.")
+        return LedgerUnavailable(f"the ledger at {self.shown} {_trouble(state)} Nothing is released without it.")
+
+    def _make_durable(self, connection: Any, _record: object) -> None:
+        with connection.cursor() as cursor:
+            for statement in _SESSION:
+                cursor.execute(statement)
+            for setting in _SERVER:
+                (found,) = cursor.execute(f"SHOW {setting}").fetchone()
+                if found != "on":
+                    raise LedgerUnavailable(
+                        f"the server of the ledger at {self.shown} runs with {setting} = {found}: a crash could lose "
+                        "charges. Switch it on."
+                    )
+        connection.commit()
+
+
+def postgres_at(address: str, name: str) -> Postgres:
+    """Return the place of a chain in the database that an address such as `postgresql://me@host/db` names."""
+    try:
+        url = make_url(address)
+    except ArgumentError as error:
+        raise InvalidParameter("this address cannot be read; write postgresql://USER@HOST/DATABASE.") from error
+    return Postgres(url.set(drivername="postgresql+psycopg"), name)
+
+
+def _trouble(state: str | None) -> str:
+    match state:
+        case None | "08000" | "08003" | "08006" | "57P01" | "57P03":
+            return "cannot be reached, or hung up: check the address and the server."
+        case "42P01" | "3F000":
+            return "does not exist: this database holds no such tables. If they existed, restore them from a backup."
+        case "25006":
+            return "is read-only: connect to the primary server, as a user who may write."
+        case "53100" | "53200":
+            return "cannot grow: the server's disk or memory is full. Make room and try again."
+        case "42501":
+            return "is closed to this user: grant it the right to read and extend the tables."
+        case "55P03":
+            return "was held by another process for 60 seconds. Try again when it is done."
+    return f"cannot be used (SQLSTATE {state})."
+
+
+def _guards(tables: Tables) -> list[str]:
+    """Return triggers that stop a careless hand: entries only grow at the end, and nothing moves backwards."""
+    entries, latest, head = (table.name for table in tables.all)
+    refuse, end = f"{entries}_refuse()", f"{entries}_end()"
+    last = f"SELECT coalesce(max(sequence), 0) FROM {entries}"  # noqa: S608 - our own table
+    forbidden = [
+        ("UPDATE", entries, "true"),
+        ("DELETE", entries, "true"),
+        ("DELETE", latest, "true"),
+        ("DELETE", head, "true"),
+        ("INSERT", entries, f"NEW.sequence <> {end} + 1"),
+        ("UPDATE", latest, "NEW.sequence <= OLD.sequence OR NEW.key <> OLD.key"),
+        ("UPDATE", head, "NEW.sequence <= OLD.sequence OR NEW.chain <> OLD.chain"),
+    ]
+    shout = "BEGIN RAISE EXCEPTION 'a chain only grows at its end'; END"
+    functions = [
+        f"CREATE FUNCTION {refuse} RETURNS trigger LANGUAGE plpgsql AS $$ {shout} $$",
+        f"CREATE FUNCTION {end} RETURNS bigint LANGUAGE sql AS $$ {last} $$",
+    ]
+    rows = [
+        f"CREATE TRIGGER {table}_{change.lower()} BEFORE {change} ON {table} "
+        f"FOR EACH ROW WHEN ({when}) EXECUTE FUNCTION {refuse}"
+        for change, table, when in forbidden
+    ]
+    whole = [
+        f"CREATE TRIGGER {table}_truncate BEFORE TRUNCATE ON {table} EXECUTE FUNCTION {refuse}"
+        for table in (entries, latest, head)
+    ]
+    return [*functions, *rows, *whole]

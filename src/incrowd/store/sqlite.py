@@ -1,0 +1,174 @@
+"""A chain in one SQLite file: made whole or not at all, reopened for every transaction, flushed at every commit.
+
+The file is opened anew for each transaction, so that one that vanished or was replaced is noticed.  It keeps a rollback
+journal rather than a write-ahead log: then one file is all there is to copy, and a copy is never half of the truth.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sqlalchemy import Connection, Engine, NullPool, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError
+
+from incrowd.errors import InvalidParameter, LedgerCorrupted, LedgerUnavailable
+from incrowd.store.database import explained
+from incrowd.store.tables import Tables, tables_of
+
+_PATIENCE = 60.0  # seconds to wait for other writers
+_DURABLE = {"journal_mode": "delete", "synchronous": 3, "foreign_keys": 1}  # 3 is EXTRA: also sync the directory
+
+
+@dataclass(frozen=True)
+class SQLite:
+    """The chain called `name` in the file at `path`."""
+
+    path: Path
+    name: str
+    mode: str = "rw"  # never create a file just by opening it
+
+    @property
+    def shown(self) -> str:
+        """The path of the file."""
+        return str(self.path)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """The tables of the chain."""
+        return tables_of(self.name)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The door to the file, closed again after every transaction."""
+        engine = create_engine("sqlite://", creator=self._connect, poolclass=NullPool, hide_parameters=True)
+        event.listen(engine, "begin", _begin)
+        return engine
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Open a transaction that sees one state of the chain."""
+        with explained(self.explain), self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Open a transaction that holds the file's write lock from its start."""
+        with explained(self.explain), self.engine.connect() as connection:
+            connection.execution_options(begin="BEGIN IMMEDIATE")
+            with connection.begin():
+                yield connection
+
+    def create(self, fill: Callable[[Connection], None]) -> None:
+        """Make the file beside its place and link it there: of two makers one wins, and the other finds the file."""
+        if self.path.exists():
+            return
+        beside = replace(self, path=self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}"), mode="rwc")
+        with explained(self.explain):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                with beside.writing() as connection:
+                    self.tables.metadata.create_all(connection)
+                    for statement in _guards(self.tables):
+                        connection.exec_driver_sql(statement)
+                    fill(connection)
+                with suppress(FileExistsError):
+                    self.path.hardlink_to(beside.path)
+                _flush_directory(self.path.parent)
+            finally:
+                beside.path.unlink(missing_ok=True)
+
+    def explain(self, error: Exception) -> LedgerUnavailable:
+        """Say what a driver's error means for the ledger."""
+        cause = getattr(error, "orig", None) or error
+        code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            return LedgerCorrupted(
+                f"the ledger {self.shown} is damaged or is no ledger: SQLite cannot read it. Nothing is released; "
+                "restore the file from a backup and compare it with the last certificate (incrowd ledger check)."
+            )
+        if code == sqlite3.SQLITE_CANTOPEN and not self.path.exists():
+            return LedgerUnavailable(
+                f"there is no ledger at {self.shown}. If it existed, restore it from a backup; a new one would forget "
+                "what was spent."
+            )
+        return LedgerUnavailable(f"the ledger {self.shown} {_trouble(code, cause)} Nothing is released without it.")
+
+    def _connect(self) -> sqlite3.Connection:
+        uri = f"file:{quote(str(self.path))}?mode={self.mode}"
+        connection = sqlite3.connect(uri, uri=True, timeout=_PATIENCE, isolation_level=None)
+        connection.execute("PRAGMA fullfsync = 1")
+        for setting, wanted in _DURABLE.items():
+            connection.execute(f"PRAGMA {setting} = {wanted}")
+            (found,) = connection.execute(f"PRAGMA {setting}").fetchone()
+            if found != wanted:
+                connection.close()
+                raise LedgerUnavailable(f"SQLite refuses the setting {setting} = {wanted} for the ledger {self.shown}.")
+        return connection
+
+
+def sqlite_at(address: str, name: str) -> SQLite:
+    """Return the place of a chain in the file that an address such as `sqlite:///ledger.sqlite` names."""
+    try:
+        url = make_url(address)
+    except ArgumentError as error:
+        raise InvalidParameter("this address cannot be read; write sqlite:///FILE.") from error
+    if not url.database or url.database == ":memory:" or url.host or url.query:
+        raise InvalidParameter("a ledger is a file that outlives the process; write sqlite:///FILE.")
+    return SQLite(Path(url.database).absolute(), name)
+
+
+def _begin(connection: Connection) -> None:
+    connection.exec_driver_sql(str(connection.get_execution_options().get("begin", "BEGIN")))
+
+
+def _trouble(code: int, cause: Any) -> str:
+    match code:
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
+            return "is read-only: give this user the right to write the file and its folder."
+        case sqlite3.SQLITE_FULL:
+            return "cannot grow: the disk is full. Make room and try again."
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return f"was held by another process for {_PATIENCE:.0f} seconds. Try again when it is done."
+        case sqlite3.SQLITE_CANTOPEN:
+            return "cannot be opened: check the rights on the file and its folder."
+        case sqlite3.SQLITE_ERROR:
+            return "lacks the tables of a ledger: this file is something else, or a ledger that was emptied."
+    reason = getattr(cause, "sqlite_errorname", None) or getattr(cause, "strerror", None) or type(cause).__name__
+    return f"cannot be used ({reason}): check the disk and the rights on the file and its folder."
+
+
+def _flush_directory(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _guards(tables: Tables) -> list[str]:
+    """Return triggers that stop a careless hand: entries only grow at the end, and nothing moves backwards."""
+    entries, latest, head = (table.name for table in tables.all)
+    end = f"(SELECT coalesce(max(sequence), 0) FROM {entries})"  # noqa: S608 - our own table
+    forbidden = [
+        ("UPDATE", entries, "1"),
+        ("DELETE", entries, "1"),
+        ("DELETE", latest, "1"),
+        ("DELETE", head, "1"),
+        ("INSERT", entries, f"NEW.sequence <> {end} + 1"),
+        ("UPDATE", latest, "NEW.sequence <= OLD.sequence OR NEW.key <> OLD.key"),
+        ("UPDATE", head, "NEW.sequence <= OLD.sequence OR NEW.chain <> OLD.chain"),
+    ]
+    return [
+        f"CREATE TRIGGER {table}_{change.lower()} BEFORE {change} ON {table} WHEN {when} "
+        "BEGIN SELECT RAISE(ABORT, 'a chain only grows at its end'); END"
+        for change, table, when in forbidden
+    ]

@@ -1,0 +1,130 @@
+"""Verify: recompute a chain from its first entry, and name the first entry that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from incrowd.errors import IncrowdError
+from incrowd.store.chain import Chain
+from incrowd.store.link import NOTHING_BEFORE, Anchor, Key, Link, text_of
+from incrowd.store.transaction import Reader, read_row
+
+if TYPE_CHECKING:
+    from sqlalchemy import Row
+
+_BATCH = 500
+
+Values = Callable[[Key], Any]
+Derive = Callable[[Link, Values], Mapping[Key, Any]]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a check found: how many entries are in order, and the first one that is not."""
+
+    head: Anchor
+    entries: int
+    bad: int | None = None
+    finding: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the chain is in order."""
+        return self.finding is None
+
+
+@dataclass
+class _Replay:
+    """The state of a chain as its entries tell it, while they are read in order."""
+
+    chain: str
+    anchors: Mapping[int, Sequence[Anchor]]
+    derive: Derive
+    last: Link | None = None
+    values: dict[str, Any] = field(default_factory=dict)
+    index: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def end(self) -> int:
+        return self.last.sequence if self.last else 0
+
+    def follow(self, row: Row[Any]) -> str | None:
+        """Take one more entry, or say what is wrong with it."""
+        expected = self.end + 1
+        if row.sequence != expected:
+            return f"entry {expected} is missing: the next one is entry {row.sequence}."
+        link = read_row(row, self.chain)
+        if link is None or not link.intact:
+            return f"entry {expected} was changed: its hash does not match its content."
+        if link.previous != (self.last.hash if self.last else NOTHING_BEFORE):
+            return f"entry {expected} does not follow the one before it: entries were removed, inserted or exchanged."
+        if any(anchor != link.anchor for anchor in self.anchors.get(expected, ())):
+            return f"entry {expected} is not the one that the certificate names: the ledger was rewritten."
+        if expected == 1 and (link.kind, link.body.get("chain")) != ("created", self.chain):
+            return "entry 1 does not name this ledger: it was replaced."
+        if expected > 1 and not self._follows(link):
+            return f"entry {expected} does not follow from the entries before it: its totals are off."
+        self.values.update(link.sets)
+        self.index.update(dict.fromkeys(link.sets, expected))
+        self.last = link
+        return None
+
+    def _follows(self, link: Link) -> bool:
+        try:
+            derived = self.derive(link, lambda key: self.values.get(text_of(key)))
+            return {text_of(key): value for key, value in derived.items()} == link.sets
+        except (IncrowdError, KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
+            return False
+
+    def close(self, head: Anchor, index: Mapping[str, int]) -> tuple[int, str] | None:
+        """Compare what the entries tell with the head, the index and the certificates."""
+        if head.sequence != self.end:
+            bad = min(head.sequence, self.end) + 1
+            return bad, f"entry {bad} is missing: the ledger's head names entry {head.sequence}, it holds {self.end}."
+        beyond = [number for number in self.anchors if number > self.end]
+        if beyond:
+            return self.end + 1, (
+                f"entry {self.end + 1} is missing: the certificate names entry {max(beyond)}, the ledger ends at entry "
+                f"{self.end}. Its tail was cut off, or an old copy was restored."
+            )
+        for key in sorted(self.index.keys() | index.keys()):
+            if self.index.get(key) != index.get(key):
+                bad = self.index.get(key) or index[key]
+                return bad, f"entry {bad} was the last to set {key}; the index says otherwise."
+        return None
+
+
+def verify(chain: Chain, derive: Derive, against: Iterable[Anchor] = ()) -> Report:
+    """Check hashes, order, totals and index of a chain, and that it holds the places `against`.
+
+    `derive` says what an entry must set, given the values before it.  Entries are read in short transactions, so that
+    nobody waits for a long check; only the last batch is read together with the head and the index.
+    """
+    anchors = list(against)
+    head = chain.inspect(lambda reader: reader.head)
+    strangers = [anchor for anchor in anchors if anchor.chain != head.chain]
+    if strangers:
+        return Report(head, 0, 1, "entry 1 is not that of the ledger the certificate names: this is another ledger.")
+    replay = _Replay(head.chain, _by_sequence(anchors), derive)
+    while True:
+        rows, head, index = chain.inspect(lambda reader: _batch(reader, replay.end))
+        for row in rows:
+            if finding := replay.follow(row):
+                return Report(head, replay.end, replay.end + 1, finding)
+        if index is not None:
+            bad = replay.close(head, index)
+            return Report(head, replay.end, *bad) if bad else Report(head, replay.end)
+
+
+def _batch(reader: Reader, after: int) -> tuple[Sequence[Row[Any]], Anchor, dict[str, int] | None]:
+    rows = reader.rows(after, _BATCH)
+    return rows, reader.head, reader.index() if len(rows) < _BATCH else None
+
+
+def _by_sequence(anchors: Iterable[Anchor]) -> dict[int, list[Anchor]]:
+    found: dict[int, list[Anchor]] = {}
+    for anchor in anchors:
+        found.setdefault(anchor.sequence, []).append(anchor)
+    return found

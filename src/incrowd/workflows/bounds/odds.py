@@ -1,0 +1,64 @@
+"""What ε and δ mean, in words a person can repeat."""
+
+from __future__ import annotations
+
+import math
+
+
+def guessing_limit(epsilon: float, delta: float) -> float:
+    """Return how often an attacker can be right about a fair coin: is this unit in the data?  Rounded up.
+
+    Source: Wasserman & Zhou 2010, Theorem 2.4, in the form of Kairouz, Oh & Viswanath 2015: the total variation of an
+    (ε, δ)-close pair is at most (e^ε − 1 + 2δ)/(e^ε + 1), and the best guess is right with probability (1 + it)/2.
+
+    >>> guessing_limit(0.0, 0.0)
+    0.5
+    >>> round(guessing_limit(1.0, 0.0), 4)
+    0.7311
+    """
+    if math.isinf(epsilon):
+        return 1.0
+    fading = math.exp(-epsilon)
+    return min(1.0, (1.0 + delta * fading) / (1.0 + fading))
+
+
+def one_in(delta: float) -> str:
+    """Return a probability as "1 in so many", never making it look smaller than it is.
+
+    >>> one_in(2.6e-11)
+    '1 in 38 billion'
+    >>> one_in(0.25)
+    '1 in 4'
+    >>> one_in(1e-40)
+    'less than 1 in 10^39'
+    """
+    if delta >= 0.5:
+        return "more likely than not"
+    if delta <= 0.0:
+        return "never"
+    people = 1.0 / delta
+    for size, word in ((1e15, ""), (1e12, " trillion"), (1e9, " billion"), (1e6, " million")):
+        if people >= size:
+            if not word:
+                return f"less than 1 in 10^{math.ceil(-math.log10(delta)) - 1}"
+            return f"1 in {_floor(people / size)}{word}"
+    return f"1 in {_floor(people):,}"
+
+
+def in_words(epsilon: float, delta: float) -> str:
+    """Return the promise as one sentence about an attacker.
+
+    >>> print(in_words(0.5, 2.6e-11))
+    Someone who knows all other rows and guesses whether one particular unit is in the data, at even odds, is right at
+    most 62.3 % of the time (50 % is blind guessing); beyond that the promise leaves a chance of 1 in 38 billion.
+    """
+    percent = math.ceil(guessing_limit(epsilon, 0.0) * 1000.0 - 1e-9) / 10.0
+    return (
+        "Someone who knows all other rows and guesses whether one particular unit is in the data, at even odds, is "
+        f"right at most {percent:g} % of the time (50 % is blind guessing); beyond that the promise leaves a chance of "
+        f"{one_in(delta)}."
+    )
+
+
+def _floor(number: float) -> int:
+    return math.floor(number * (1.0 + 1e-12))

@@ -1,0 +1,77 @@
+"""A YAML document as it was written: every scalar stays text, every value knows its line.
+
+YAML guesses types (`02131` becomes a number, `NO` becomes false); a policy must not.  Here a scalar is the text the
+person wrote, and the model that reads it decides what it means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from incrowd.errors import InvalidParameter
+
+Path = tuple[str | int, ...]
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+_MOST_NODES = 200_000
+
+
+@dataclass(frozen=True)
+class Document:
+    """Plain mappings, lists and texts, and the line each of them starts on."""
+
+    content: Any
+    lines: dict[Path, int] = field(default_factory=dict)
+
+    def line(self, path: Path) -> int | None:
+        """Return the line of the innermost written value on the way to `path`."""
+        while path:
+            if path in self.lines:
+                return self.lines[path]
+            path = path[:-1]
+        return self.lines.get(())
+
+
+def read_document(text: str) -> Document:
+    """Read one YAML document.
+
+    >>> read_document("zip: 02131\\nanswer: NO\\ndelta: 1e-8").content
+    {'zip': '02131', 'answer': 'NO', 'delta': '1e-8'}
+    >>> read_document("a: 1\\nb:\\n  - x").line(("b", 0))
+    3
+    """
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        node = YAML(typ="safe", pure=True).compose(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
+        raise InvalidParameter(f"this is not YAML: {where}{error.problem or error.context}.") from None
+    except YAMLError:
+        raise InvalidParameter("this is not YAML that can be read.") from None
+    lines: dict[Path, int] = {}
+    return Document(_plain(node, (), lines) if node is not None else None, lines)
+
+
+def _plain(node: Any, path: Path, lines: dict[Path, int]) -> Any:
+    lines[path] = node.start_mark.line + 1
+    if len(lines) > _MOST_NODES:
+        raise InvalidParameter("this YAML document is too large to be a policy.")
+    kind = type(node).__name__
+    if kind == "ScalarNode":
+        unquoted = node.style not in ("'", '"', "|", ">")
+        return None if unquoted and node.value in _NULLS else node.value
+    if kind == "SequenceNode":
+        return [_plain(item, (*path, index), lines) for index, item in enumerate(node.value)]
+    content: dict[str, Any] = {}
+    for key, value in node.value:
+        line = key.start_mark.line + 1
+        if type(key).__name__ != "ScalarNode":
+            raise InvalidParameter(f"line {line}: a key must be a single word or number.")
+        if key.value in content:
+            raise InvalidParameter(f"line {line}: the key {key.value!r} stands here twice.")
+        content[key.value] = _plain(value, (*path, key.value), lines)
+        lines[(*path, key.value)] = line
+    return content

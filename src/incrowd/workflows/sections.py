@@ -1,0 +1,145 @@
+"""The sections of a policy file: what may stand where, and what each word means.
+
+Every scalar arrives as the text that was written (see `document`); these models give it its type.  The published
+JSON Schema is made from them.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
+
+from incrowd.core.rounding import exact
+from incrowd.errors import InvalidParameter
+
+
+def _exact(value: Any) -> Fraction:
+    try:
+        return exact(value)
+    except InvalidParameter as error:
+        raise ValueError(str(error)) from None
+
+
+def _whole(value: Any) -> int:
+    number = _exact(value)
+    if number.denominator != 1:
+        raise ValueError("must be a whole number")
+    return int(number)
+
+
+def _words(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+_NUMBER_SCHEMA = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^[0-9.eE+/-]+$"}]}
+Exact = Annotated[Fraction, BeforeValidator(_exact), WithJsonSchema(_NUMBER_SCHEMA)]
+Whole = Annotated[int, BeforeValidator(_whole), WithJsonSchema({"type": "integer"})]
+Word = Annotated[
+    str,
+    BeforeValidator(lambda value: value if isinstance(value, str) else str(value)),
+    WithJsonSchema({"type": ["string", "number"]}),
+]
+
+
+class Section(BaseModel):
+    """A part of the policy: frozen, and nothing unknown in it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+
+class UnitSection(Section):
+    """Whom the promises protect: one row by default; with a column, one person."""
+
+    column: str | None = Field(None, description="The column that tells people apart.")
+    max_rows: Whole = Field(1, description="How many rows of one person take part, at most.")
+    adjacency: Literal["add-remove", "replace-one"] = Field(
+        "add-remove", description="Whether a person is added or removed, or replaced by another."
+    )
+
+
+class DatasetSection(Section):
+    """What the data is called, for good: budgets are kept under this name."""
+
+    name: str = Field(description="The name under which the ledger keeps this dataset's budget.")
+    unit: UnitSection = UnitSection()
+    period: str | None = Field(None, description="The time the data speaks of.")
+    population: Whole | None = Field(
+        None, description="How many people the data could be about; a public number, used for a warning only."
+    )
+    same_people_as: str | None = Field(None, description="Another dataset about the same people: they share a budget.")
+    separate: str | None = Field(None, description="Why a known source under a new name gets a budget of its own.")
+
+
+class SourceSection(Section):
+    """Where the rows are and how they are read; a plain path is enough for most."""
+
+    path: str
+    format: Literal["csv", "parquet", "arrow", "excel", "statistics", "sqlite", "duckdb"] | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+    quote: str | None = None
+    header: bool | None = None
+    names: tuple[str, ...] | None = None
+    nulls: tuple[str, ...] | None = Field(None, description="How a missing value is spelled.")
+    sheet: Word | None = None
+    table: str | None = None
+    query: str | None = None
+    labels: bool | None = None
+    catalog: str | None = None
+
+
+class HierarchySection(Section):
+    """How a column is made coarser: exactly one rule."""
+
+    intervals: tuple[Exact, ...] | None = Field(None, description="Widths, each a multiple of the one before.")
+    origin: Exact | None = Field(None, description="Where the first interval starts; by default the lower bound.")
+    open_ends: bool = Field(False, description="Label the first and last interval as open.")
+    cuts: tuple[tuple[Exact, ...], ...] | None = Field(None, description="Cut points, one list a level.")
+    prefix: tuple[Whole, ...] | None = Field(None, description="How many characters are kept, level by level.")
+    redaction: Whole | None = Field(None, description="Length of the text; each level stars one more character.")
+    dates: tuple[Literal["week", "month", "quarter", "year", "decade"], ...] | None = None
+    groups: tuple[Whole, ...] | None = Field(None, description="Sizes of groups of neighboring categories.")
+    tree: dict[str, Any] | None = Field(None, description="Coarse label to finer labels to values.")
+    file: str | None = Field(None, description="A CSV file in ARX's format: value, then its label on each level.")
+    delimiter: str = ";"
+    derived: Literal["rows"] | None = Field(None, description="Set when this was drafted from rows.")
+    public: str | None = Field(None, description="The public source that says the same as the draft.")
+
+    @field_validator("intervals", "prefix", "dates", "groups", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return _words(value)
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> HierarchySection:
+        rules = ("intervals", "cuts", "prefix", "redaction", "dates", "groups", "tree", "file")
+        given = [name for name in rules if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"needs exactly one of {', '.join(rules)}" + (f"; got {', '.join(given)}" if given else ""))
+        return self
+
+
+class ColumnSection(Section):
+    """One column: its role, its type, its public domain, and what becomes of what does not fit."""
+
+    role: Literal["identifier", "quasi", "sensitive", "plain"] = "quasi"
+    type: Literal["integer", "decimal", "text", "date", "boolean"] = "text"
+    bounds: tuple[Word | None, Word | None] | None = Field(None, description="Lowest and highest value, both included.")
+    categories: tuple[Word, ...] | None = Field(None, description="All values, as written.")
+    hierarchy: HierarchySection | None = None
+    missing: Word = Field("class", description="class: its own class; drop: the row is left out; or a value instead.")
+    outside: Literal["other", "ends", "drop"] | None = Field(
+        None, description="Values outside the domain: one class 'other', the nearest bound, or the row is left out."
+    )
+    derived: Literal["rows"] | None = Field(None, description="Set when bounds or categories were drafted from rows.")
+    public: str | None = Field(None, description="The public source that says the same as the draft.")
+
+
+class BudgetSection(Section):
+    """How much may be lost about the people in the dataset, for good."""
+
+    epsilon: Exact = Fraction(0)
+    delta: Exact = Fraction(0)
+    unbounded: str | None = Field(None, description="The owner's reason to allow releases that have no epsilon.")

@@ -1,0 +1,75 @@
+"""Guarantees compose only for one unit, unite what they assume, and survive JSON."""
+
+import json
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+
+from incrowd.core.guarantee import Guarantee, in_parallel, in_sequence
+from incrowd.core.loss import Crowd, Parallel, Pure, Sampled, Sequence, Syntactic
+from incrowd.core.unit import Adjacency, Kind, Unit
+from incrowd.errors import IncrowdError, InvalidParameter, MixedUnits, UnsupportedVersion
+from tests.losses import guarantees
+
+ONE = Guarantee(Pure(Fraction(1)), Unit(), "noise", frozenset({"a"}), Fraction(1, 100))
+TWO = Guarantee(Pure(Fraction(2)), Unit(), "more noise", frozenset({"b"}), Fraction(1, 50))
+
+
+@given(guarantees)
+def test_every_guarantee_survives_json(promise: Guarantee) -> None:
+    assert Guarantee.from_json(json.loads(json.dumps(promise.to_json()))) == promise
+
+
+def test_composition_unites_reasons_and_assumptions() -> None:
+    both = in_sequence((ONE, TWO))
+    assert both.loss == Sequence((ONE.loss, TWO.loss))
+    assert both.assumes == {"a", "b"}
+    assert both.delta == Fraction(3, 100)
+    assert "noise; more noise" in both.because
+    assert in_parallel((ONE, TWO)).loss == Parallel((ONE.loss, TWO.loss))
+    assert in_parallel((ONE, TWO)).delta == Fraction(1, 50)
+
+
+@pytest.mark.parametrize("unit", [Unit(adjacency=Adjacency.REPLACE), Unit(Kind.PERSON, column="id"), Unit(Kind.EDGE)])
+def test_mixed_units_are_refused(unit: Unit) -> None:
+    other = Guarantee(Pure(Fraction(1)), unit, "noise")
+    for compose in (in_sequence, in_parallel):
+        with pytest.raises(MixedUnits, match="different units"):
+            compose((ONE, other))
+
+
+def test_a_sample_stands_around_the_loss() -> None:
+    promise = Guarantee(Crowd(20), Unit(), "suppression").on_secret_sample(Fraction(1, 10), "Theorem 1", "s")
+    assert promise.loss == Sampled(Fraction(1, 10), Crowd(20), "s")
+
+
+def test_a_syntactic_part_is_seen_through_everything() -> None:
+    hidden = Sampled(Fraction(1, 2), Sequence((Pure(Fraction(1)), Syntactic("l-diversity"))))
+    assert Guarantee(hidden, Unit(), "").syntactic
+    assert not ONE.syntactic
+
+
+def test_nothing_to_compose_is_an_error() -> None:
+    for compose in (in_sequence, in_parallel):
+        with pytest.raises(InvalidParameter):
+            compose(())
+
+
+@pytest.mark.parametrize("delta", [Fraction(-1), Fraction(1)])
+def test_a_delta_outside_its_range_is_refused(delta: Fraction) -> None:
+    with pytest.raises(InvalidParameter):
+        Guarantee(Pure(Fraction(1)), Unit(), "", delta=delta)
+
+
+def test_another_version_is_refused() -> None:
+    with pytest.raises(UnsupportedVersion):
+        Guarantee.from_json(ONE.to_json() | {"guarantee": 2})
+
+
+@pytest.mark.parametrize("name", ["loss", "unit", "because", "assumes", "delta"])
+def test_a_missing_field_is_refused(name: str) -> None:
+    plain = ONE.to_json()
+    del plain[name]
+    with pytest.raises(IncrowdError):
+        Guarantee.from_json(plain)

@@ -1,0 +1,88 @@
+"""What the tests of the ledger share: simple prices, promises, and ways to tamper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from sqlalchemy import Connection, text
+
+from incrowd.accounting.accountant import Spend
+from incrowd.accounting.concentrated import epsilon_of_rho, rho_of
+from incrowd.accounting.ledger import Ledger
+from incrowd.core.guarantee import Guarantee
+from incrowd.core.loss import Approximate, Crowd, Loss, Pure, Sampled, Syntactic, ZeroConcentrated
+from incrowd.core.rounding import Number, exact, round_up
+from incrowd.core.unit import Adjacency, Unit
+from incrowd.store.chain import Chain
+
+BECAUSE = "Dwork et al. 2006, Proposition 1"
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Prices that need no accountant: stated losses cost what they state, a sampled crowd costs (1/2, delta)."""
+
+    def spend(self, loss: Loss, delta: Fraction, adjacency: Adjacency) -> Spend:
+        match loss:
+            case Pure(epsilon):
+                return Spend(round_up(epsilon), Decimal(0), "as stated")
+            case Approximate(epsilon, stated):
+                return Spend(round_up(epsilon), round_up(stated), "as stated")
+            case ZeroConcentrated(rho) if delta:
+                return Spend(round_up(epsilon_of_rho(rho, delta)), round_up(delta), "zero-concentrated")
+            case Sampled(_, Crowd()):
+                return Spend(Decimal("0.5"), round_up(delta), "a sampled crowd")
+        return Spend(Decimal("Infinity"), Decimal(0), "no finite bound")
+
+    def rho(self, loss: Loss, adjacency: Adjacency) -> Fraction | None:
+        return rho_of(loss, adjacency)
+
+
+def create(address: str) -> Ledger:
+    return Ledger(Ledger.create(address).chain, Prices())
+
+
+def reopen(address: str) -> Ledger:
+    return Ledger(Ledger.open(address).chain, Prices())
+
+
+def promise(loss: Loss, unit: Unit | None = None, delta: Number = 0) -> Guarantee:
+    return Guarantee(loss, unit or Unit(), BECAUSE, delta=exact(delta))
+
+
+def pure(epsilon: Number) -> Guarantee:
+    return promise(Pure(exact(epsilon)))
+
+
+def approximate(epsilon: Number, delta: Number) -> Guarantee:
+    return promise(Approximate(exact(epsilon), exact(delta)))
+
+
+def anonymous(k: int = 5) -> Guarantee:
+    return promise(Syntactic("k-anonymity", (("k", str(k)),)))
+
+
+def crowd(k: int = 20) -> Guarantee:
+    return promise(Crowd(k))
+
+
+def sampled_crowd(sample: str | None = None) -> Guarantee:
+    return promise(Sampled(Fraction(1, 10), Crowd(20), sample), delta="1e-9")
+
+
+@contextmanager
+def tampering(chain: Chain) -> Iterator[Connection]:
+    """Open the tables of a chain to a hand that knows how to switch its guards off."""
+    with chain.database.writing() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SET session_replication_role = replica"))
+        else:
+            triggers = connection.execute(text("SELECT name FROM sqlite_master WHERE type = 'trigger'")).scalars().all()
+            for trigger in triggers:
+                connection.execute(text(f"DROP TRIGGER {trigger}"))
+            connection.execute(text("PRAGMA defer_foreign_keys = 1"))
+        yield connection

@@ -1,0 +1,72 @@
+"""Hypothesis strategies for losses and guarantees."""
+
+from fractions import Fraction
+
+from hypothesis import strategies as st
+
+from incrowd.core.guarantee import Guarantee
+from incrowd.core.loss import (
+    Approximate,
+    Crowd,
+    Gaussian,
+    Grouped,
+    Laplace,
+    Loss,
+    Parallel,
+    Profile,
+    Pure,
+    RobustlySampled,
+    Sampled,
+    Sequence,
+    Syntactic,
+    ZeroConcentrated,
+)
+from incrowd.core.unit import Adjacency, Kind, Unit
+
+epsilons = st.fractions(min_value=0, max_value=10, max_denominator=1000)
+deltas = st.fractions(min_value=0, max_value=1, max_denominator=10**9)
+rates = st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999, 1000), max_denominator=1000)
+scales = st.fractions(min_value=Fraction(1, 10), max_value=1000, max_denominator=100)
+names = st.one_of(st.none(), st.text(min_size=1, max_size=8))
+crowds = st.builds(Crowd, st.integers(1, 500), epsilons)
+
+
+@st.composite
+def biased(draw: st.DrawFn) -> RobustlySampled:
+    low, high, top = sorted(draw(st.lists(rates, min_size=3, max_size=3)))
+    return RobustlySampled(low, high, draw(st.integers(0, 5)), top, draw(crowds), draw(names))
+
+
+leaves: st.SearchStrategy[Loss] = st.one_of(
+    st.builds(Pure, epsilons),
+    st.builds(Approximate, epsilons, deltas),
+    st.builds(Profile, st.lists(st.tuples(epsilons, deltas), min_size=1, max_size=4).map(tuple)),
+    st.builds(ZeroConcentrated, epsilons),
+    st.builds(Laplace, scales, st.integers(1, 50)),
+    st.builds(Gaussian, scales, st.integers(1, 50)),
+    crowds,
+    st.builds(Syntactic, st.text(max_size=10), st.lists(st.tuples(st.text(), st.text()), max_size=3).map(tuple)),
+    biased(),
+)
+losses: st.SearchStrategy[Loss] = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.builds(Sequence, st.lists(inner, min_size=1, max_size=4).map(tuple)),
+        st.builds(Parallel, st.lists(inner, min_size=1, max_size=4).map(tuple)),
+        st.builds(Sampled, rates, inner, names),
+        st.builds(Grouped, st.integers(1, 20), inner),
+    ),
+    max_leaves=8,
+)
+units = st.one_of(
+    st.builds(Unit, st.sampled_from([Kind.ROW, Kind.EDGE, Kind.NODE]), st.sampled_from(Adjacency)),
+    st.builds(Unit, st.just(Kind.PERSON), st.sampled_from(Adjacency), st.text(min_size=1), st.integers(1, 9)),
+)
+guarantees = st.builds(
+    Guarantee,
+    losses,
+    units,
+    st.text(),
+    st.frozensets(st.text(), max_size=3),
+    st.fractions(min_value=0, max_value=Fraction(1, 2), max_denominator=10**9),
+)

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+from tests.ledgers import tampering
+
+from incrowd.errors import InvalidParameter, LedgerCorrupted, LedgerUnavailable, UnsupportedVersion
+from incrowd.store.chain import Chain
+from incrowd.store.sqlite import SQLite, sqlite_at
+
+
+def path_of(address: str) -> Path:
+    return sqlite_at(address, "notes").path
+
+
+def note(chain: Chain) -> None:
+    chain.transact(lambda writer: writer.append("note", {}, {}))
+
+
+def test_every_connection_flushes_to_the_disk_before_it_returns(sqlite: str) -> None:
+    chain = Chain.create(sqlite, "notes")
+    with chain.database.writing() as connection:
+        settings = {
+            name: connection.execute(text(f"PRAGMA {name}")).scalar() for name in ("journal_mode", "synchronous")
+        }
+        assert settings == {"journal_mode": "delete", "synchronous": 3}
+        assert connection.execute(text("PRAGMA foreign_keys")).scalar() == 1
+        assert connection.execute(text("PRAGMA busy_timeout")).scalar() == 60_000
+
+
+def test_a_write_transaction_holds_the_lock_from_its_start(sqlite: str) -> None:
+    chain = Chain.create(sqlite, "notes")
+    impatient = sqlite3.connect(path_of(sqlite), timeout=0, isolation_level=None)
+    with chain.database.writing(), pytest.raises(sqlite3.OperationalError, match="locked"):
+        impatient.execute("BEGIN IMMEDIATE")
+    impatient.close()
+
+
+def test_a_path_with_odd_characters_is_one_path(tmp_path: Path) -> None:
+    folder = tmp_path / "a b?c#d%20é"
+    chain = Chain(SQLite(folder / "x.sqlite", "notes"))
+    assert isinstance(chain.database, SQLite)
+    Chain.create(f"sqlite:///{tmp_path}/plain.sqlite", "notes")
+    folder.mkdir()
+    (tmp_path / "plain.sqlite").rename(folder / "x.sqlite")
+    note(chain)
+    assert chain.head().sequence == 2
+
+
+@pytest.mark.parametrize("address", ["sqlite://", "sqlite:///:memory:", "sqlite:///x?mode=memory", "sqlite://host/x"])
+def test_a_ledger_that_would_not_outlive_the_process_is_refused(address: str) -> None:
+    with pytest.raises(InvalidParameter, match="sqlite:///FILE"):
+        Chain.create(address, "notes")
+
+
+@pytest.mark.parametrize("address", ["ledger.sqlite", "mysql://host/db", "", "https://example.org"])
+def test_an_address_of_something_else_is_refused(address: str) -> None:
+    with pytest.raises(InvalidParameter, match="write sqlite:///FILE"):
+        Chain.open(address, "notes")
+
+
+def test_a_file_that_vanishes_is_noticed_and_not_made_anew(sqlite: str) -> None:
+    chain = Chain.create(sqlite, "notes")
+    path_of(sqlite).unlink()
+    with pytest.raises(LedgerUnavailable, match="no ledger at"):
+        note(chain)
+    assert not path_of(sqlite).exists()
+
+
+def test_a_file_that_is_moved_away_during_a_transaction_loses_nothing_silently(sqlite: str) -> None:
+    chain = Chain.create(sqlite, "notes")
+    path = path_of(sqlite)
+
+    def move(writer: object) -> None:
+        path.rename(path.with_name("elsewhere.sqlite"))
+        writer.append("note", {}, {})  # type: ignore[attr-defined]
+
+    with pytest.raises(LedgerUnavailable):
+        chain.transact(move)
+
+
+@pytest.mark.parametrize("content", [b"x" * 5000, b"SQLite format 3\x00" + b"\xff" * 5000, b"hello"])
+def test_a_file_that_is_no_database_is_refused_and_left_alone(sqlite: str, content: bytes) -> None:
+    path_of(sqlite).parent.mkdir()
+    path_of(sqlite).write_bytes(content)
+    for door in (Chain.open, Chain.create):
+        with pytest.raises(LedgerCorrupted, match="damaged or is no ledger"):
+            door(sqlite, "notes")
+    assert path_of(sqlite).read_bytes() == content
+
+
+def test_an_emptied_file_is_refused_and_left_alone(sqlite: str) -> None:
+    Chain.create(sqlite, "notes")
+    path_of(sqlite).write_bytes(b"")
+    for door in (Chain.open, Chain.create):
+        with pytest.raises(LedgerUnavailable, match="lacks the tables of a ledger"):
+            door(sqlite, "notes")
+    assert path_of(sqlite).read_bytes() == b""
+
+
+def test_a_directory_in_place_of_the_file_is_refused(sqlite: str) -> None:
+    path_of(sqlite).mkdir(parents=True)
+    with pytest.raises(LedgerUnavailable, match="cannot be opened"):
+        Chain.create(sqlite, "notes")
+
+
+def test_a_cut_file_is_refused(sqlite: str) -> None:
+    chain = Chain.create(sqlite, "notes")
+    for _ in range(30):
+        note(chain)
+    content = path_of(sqlite).read_bytes()
+    path_of(sqlite).write_bytes(content[: len(content) // 2])
+    with pytest.raises(LedgerCorrupted):
+        note(Chain.open(sqlite, "notes"))
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_a_ledger_of_another_version_is_refused(address: str, version: int) -> None:
+    chain = Chain.create(address, "notes")
+    with tampering(chain) as connection:
+        connection.execute(text(f"UPDATE notes_head SET version = {version}"))
+    with pytest.raises(UnsupportedVersion, match=f"has version {version}; this incrowd knows version 1"):
+        Chain.open(address, "notes")
+
+
+def test_a_ledger_without_a_head_is_refused(address: str) -> None:
+    chain = Chain.create(address, "notes")
+    with tampering(chain) as connection:
+        connection.execute(text("DELETE FROM notes_head"))
+    with pytest.raises(LedgerCorrupted, match="lost its head"):
+        Chain.open(address, "notes")
+
+
+def test_a_busy_file_is_an_error_that_says_so(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    chain = Chain.create(sqlite, "notes")
+    monkeypatch.setattr("incrowd.store.sqlite._PATIENCE", 0.01)
+    with chain.database.writing(), pytest.raises(LedgerUnavailable, match="held by another process"):
+        note(chain)
