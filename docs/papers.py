@@ -60,7 +60,7 @@ def figures() -> dict[str, Plot]:
 def data() -> dict[str, Any]:
     """Return every number that the page shows, for the test that regenerates them."""
     return {"table1": table1()} | {
-        name: {" ".join(filter(None, (line.name, line.kind))): line.points for line in plot.curves}
+        name: {line.title: [[round(x, 6), round(y, 6)] for x, y in line.points] for line in plot.curves}
         for name, plot in figures().items()
     }
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, NullPool, create_engine, text
 
 from incrowd.accounting.accountant import Spend
 from incrowd.accounting.concentrated import epsilon_of_rho, rho_of
@@ -18,6 +18,8 @@ from incrowd.core.loss import Approximate, Crowd, Loss, Pure, Sampled, Syntactic
 from incrowd.core.rounding import Number, exact, round_up
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.store.chain import Chain
+from incrowd.store.postgres import Postgres
+from incrowd.store.sqlite import SQLite
 
 BECAUSE = "Dwork et al. 2006, Proposition 1"
 
@@ -77,12 +79,14 @@ def sampled_crowd(sample: str | None = None) -> Guarantee:
 @contextmanager
 def tampering(chain: Chain) -> Iterator[Connection]:
     """Open the tables of a chain to a hand that knows how to switch its guards off."""
-    with chain.database.writing() as connection:
-        if connection.dialect.name == "postgresql":
-            connection.execute(text("SET session_replication_role = replica"))
-        else:
-            triggers = connection.execute(text("SELECT name FROM sqlite_master WHERE type = 'trigger'")).scalars().all()
-            for trigger in triggers:
-                connection.execute(text(f"DROP TRIGGER {trigger}"))
-            connection.execute(text("PRAGMA defer_foreign_keys = 1"))
+    place = chain.database
+    if isinstance(place, SQLite):
+        engine = create_engine(f"sqlite:///{place.path}", poolclass=NullPool)
+        guards = "SELECT 'DROP TRIGGER ' || name FROM sqlite_master WHERE type = 'trigger'"
+    else:
+        assert isinstance(place, Postgres)
+        engine, guards = place.engine, "SELECT 'SET LOCAL session_replication_role = replica'"
+    with engine.begin() as connection:
+        for statement in connection.execute(text(guards)).scalars().all():
+            connection.execute(text(statement))
         yield connection

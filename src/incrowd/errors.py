@@ -79,3 +79,9 @@ class PackageMissing(IncrowdError):
 
 class OutputUnavailable(IncrowdError):
     """The output cannot be written where it was asked for; nothing of it appeared."""
+
+
+class PromiseBroken(IncrowdError):
+    """What was about to be published does not keep its promise; nothing appears, and the charge stays spent."""
+
+    exit_code: ClassVar[int] = 1

@@ -6,7 +6,6 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from tests.ledgers import Prices, anonymous, approximate, create, crowd, promise, pure, reopen, sampled_crowd
 
 from incrowd.accounting.budget import Allowance, Amount, Budget
 from incrowd.accounting.datasets import Declaration
@@ -23,6 +22,7 @@ from incrowd.errors import (
     SampleReused,
     UnknownLoss,
 )
+from tests.ledgers import Prices, anonymous, approximate, create, crowd, promise, pure, reopen, sampled_crowd
 
 OWNER = ("the owner", "the board agreed")
 

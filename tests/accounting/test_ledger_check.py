@@ -7,16 +7,17 @@ from dataclasses import replace
 
 import pytest
 from sqlalchemy import Connection, text
-from tests.ledgers import create, pure, reopen, tampering
 
 from incrowd.accounting.budget import Budget
 from incrowd.accounting.datasets import Declaration
 from incrowd.accounting.ledger import Ledger
 from incrowd.core.unit import Unit
-from incrowd.errors import BudgetExceeded, LedgerCorrupted
+from incrowd.errors import BudgetExceeded, LedgerCorrupted, LedgerUnavailable, UnsupportedVersion
 from incrowd.store.canonical import canonical
+from incrowd.store.index import sealed_rows
 from incrowd.store.link import Anchor, Link, link
 from incrowd.store.sqlite import sqlite_at
+from tests.ledgers import create, pure, reopen, tampering
 
 CHARGES = 6  # entries: 1 created, 2 register, 3 to 8 charges
 
@@ -120,10 +121,12 @@ def test_a_moved_index_is_named(ledger: Ledger) -> None:
     assert "was the last to set" in str(report.finding)
 
 
-@pytest.mark.parametrize("change", ["DELETE FROM ledger_latest", "INSERT INTO ledger_latest VALUES ('[\"x\"]', 3)"])
+@pytest.mark.parametrize(
+    "change", ["DELETE FROM ledger_latest", "INSERT INTO ledger_latest VALUES ('[\"x\"]', 3, '', '')"]
+)
 def test_an_index_with_too_little_or_too_much_is_found(ledger: Ledger, change: str) -> None:
     tamper(ledger, change)
-    assert "index says otherwise" in str(ledger.check().finding)
+    assert "the index" in str(ledger.check().finding)
 
 
 # --- a forger who recomputes the hashes
@@ -206,12 +209,13 @@ def test_an_overspent_budget_is_found_even_when_all_hashes_and_sums_fit(ledger: 
 
 def cut(ledger: Ledger, last: int) -> None:
     """Cut the tail off so cleverly that what is left is a perfect ledger."""
-    kept = {entry.sequence: entry for entry in ledger.chain.links() if entry.sequence <= last}
+    kept = [entry for entry in ledger.chain.links() if entry.sequence <= last]
+    index = sealed_rows(kept[0].chain, {key: entry.sequence for entry in kept for key in entry.sets})
     with tampering(ledger.chain) as connection:
-        connection.execute(text("UPDATE ledger_latest SET sequence = :n WHERE sequence > :n"), {"n": last})
+        connection.execute(text("DELETE FROM ledger_latest"))
+        connection.execute(text("INSERT INTO ledger_latest VALUES (:key, :sequence, :following, :seal)"), index)
         connection.execute(text("DELETE FROM ledger_entries WHERE sequence > :n"), {"n": last})
-        head = {"n": last, "h": kept[last].hash}
-        connection.execute(text("UPDATE ledger_head SET sequence = :n, hash = :h"), head)
+        connection.execute(text("UPDATE ledger_head SET sequence = :n, hash = :h"), {"n": last, "h": kept[-1].hash})
 
 
 def test_a_cut_off_tail_is_found_against_a_certificate(ledger: Ledger) -> None:
@@ -283,12 +287,9 @@ def _survives(address: str) -> bool:
     """Try to spend 0.5 where only 0.4 is left, and say whether the damage was noticed."""
     try:
         ledger = reopen(address)
+        ledger.register(Declaration("births", Unit(), Budget.of(1)))
         with pytest.raises(BudgetExceeded):
             ledger.charge(pure("0.5"), "births", release="r")
         return not ledger.check().ok
-    except Exception as error:
-        from incrowd.errors import LedgerUnavailable, UnsupportedVersion
-
-        if isinstance(error, (LedgerUnavailable, UnsupportedVersion)):
-            return True
-        raise
+    except (LedgerUnavailable, UnsupportedVersion):
+        return True

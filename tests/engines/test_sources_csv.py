@@ -210,8 +210,15 @@ def test_equal_names_are_refused_by_place_not_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"delimiter": ",,"}, {"delimiter": "\n"}, {"delimiter": "é"}, {"encoding": "klingon"}, {"encoding": "base64"}]
-    + [{"quote": "''"}, {"quote": ",", "delimiter": ","}],
+    [
+        {"delimiter": ",,"},
+        {"delimiter": "\n"},
+        {"delimiter": "é"},
+        {"encoding": "klingon"},
+        {"encoding": "base64"},
+        {"quote": "''"},
+        {"quote": ",", "delimiter": ","},
+    ],
 )
 def test_options_that_mean_nothing_are_refused(tmp_path: Path, options: dict[str, object]) -> None:
     with pytest.raises(InvalidParameter):
@@ -245,7 +252,7 @@ def test_the_number_of_rows_is_guessed_well_enough_for_a_progress_bar(tmp_path: 
     assert 4500 < guess < 5500
 
 
-CELL = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0\x03"), max_size=6)
+CELL = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\x03"), max_size=6)
 TABLES = st.integers(1, 4).flatmap(lambda width: st.lists(st.lists(CELL, min_size=width, max_size=width), max_size=8))
 
 

@@ -70,5 +70,25 @@ def test_a_chance_below_the_last_digit_shows_no_digit(x: Fraction) -> None:
     assert logistic(x)(64) == 0
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "at_zero", "at_three", "beyond_four"),
+    [
+        ("0.1", "0.04995837495787997219838637", "0.03701007444444673274611275", "0.6368319458340074681681048"),
+        ("0.5", "0.2449186624037091292778011", "0.05464874036547883777236687", "0.1021891466902743926270854"),
+        ("1", "0.4621171572600097585023185", "0.02300745850246703911529055", "0.009851667912071456723384177"),
+        ("2", "0.7615941559557648881194583", "0.001887803171811730256933603", "0.00007997625095039551153121339"),
+    ],
+)
+def test_the_chances_of_integer_laplace_noise_agree_with_reference_figures(
+    epsilon: str, at_zero: str, at_three: str, beyond_four: str
+) -> None:
+    x, one = Fraction(epsilon), 2**200
+    positive = Fraction(logistic(x)(200), one)  # P[z ≥ 1]
+    zero = 1 - 2 * positive
+    assert float(zero) == pytest.approx(float(at_zero), rel=1e-15)
+    assert float(zero * exponential(3 * x)(200) / one) == pytest.approx(float(at_three), rel=1e-15)
+    assert float(2 * positive * exponential(4 * x)(200) / one) == pytest.approx(float(beyond_four), rel=1e-15)
+
+
 def _real(x: Fraction) -> mpmath.mpf:
     return mpmath.mpf(x.numerator) / x.denominator

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import text
-from tests.ledgers import tampering
 
 from incrowd.errors import InvalidParameter, LedgerCorrupted, LedgerUnavailable, UnsupportedVersion
 from incrowd.store.chain import Chain
 from incrowd.store.sqlite import SQLite, sqlite_at
+from tests.ledgers import tampering
 
 
 def path_of(address: str) -> Path:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 from incrowd.accounting.amplification import amplify
 from incrowd.accounting.bound import least_epsilon
+from incrowd.accounting.inverses import least_k
 from incrowd.accounting.sampled import probability
 from incrowd.accounting.worst_crowd import WorstCrowd
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import Infeasible, InvalidParameter
 
-_MOST_PEOPLE = 1 << 27
 _RATE_DIGITS = Context(prec=6, rounding=ROUND_FLOOR)
 
 
@@ -90,25 +91,14 @@ def smallest_k(epsilon: Number, delta: Number, crowd_epsilon: Number, rate: Numb
     >>> smallest_k(1, "1e-9", "0.1", "0.1")
     12
     """
-    wanted, target = _epsilon(epsilon), log_target(delta)
-
-    def meets(k: int) -> bool:
-        return _worst(k, crowd_epsilon, rate).log_delta(wanted) <= target
-
-    high = 1
-    while not meets(high):
-        high *= 2
-        if high > _MOST_PEOPLE:
-            raise Infeasible(
-                f"no k up to {_MOST_PEOPLE} gives delta {float(exact(delta)):g} at epsilon {float(wanted):g}: "
-                "the crowd's own epsilon remains, however large the crowd. "
-                "Lower the crowd's epsilon or the rate, or raise epsilon."
-            )
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if meets(middle) else (middle, high)
-    return high
+    worst, wanted, target = _worst(1, crowd_epsilon, rate), _epsilon(epsilon), log_target(delta)
+    if _log_delta_of_infinite_crowd(worst, wanted) > target:
+        least = amplify(crowd_epsilon, 0, rate)[0]
+        raise Infeasible(
+            f"no k gives delta {float(exact(delta)):g} at epsilon {float(wanted):g}: the crowd's own epsilon remains, "
+            f"however large the crowd. Ask for epsilon {least:.6g} or more, or lower the crowd's epsilon or the rate."
+        )
+    return least_k(lambda k: replace(worst, k=k).log_delta(wanted) <= target, 1)
 
 
 def largest_rate(epsilon: Number, delta: Number, k: int, crowd_epsilon: Number) -> Fraction:
@@ -139,6 +129,13 @@ def log_target(delta: Number) -> float:
         raise InvalidParameter("delta lies strictly between 0 and 1, such as 1e-6.")
     above, below = math.log(wanted.numerator), math.log(wanted.denominator)
     return above - below - 1e-15 * (above + below)
+
+
+def _log_delta_of_infinite_crowd(worst: WorstCrowd, epsilon: Fraction) -> float:
+    # One randomized response on a sample, s·(E − α)/(1 + E): below every k's δ, since no count is needed for it.
+    rate, tilt = float(worst.rate), math.exp(min(float(worst.crowd_epsilon), 300.0))
+    left = rate * (tilt - 1.0) - math.expm1(min(float(epsilon), 300.0))
+    return math.log(left / (1.0 + tilt)) - 1e-9 if left > 0.0 else -math.inf
 
 
 def _largest_short(meets: Callable[[Fraction], bool], sure: Fraction) -> Fraction:

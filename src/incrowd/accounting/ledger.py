@@ -62,6 +62,11 @@ class Ledger:
         """Open the ledger at an address; one that is not there is an error, never a fresh start."""
         return cls(Chain.open(address, _NAME))
 
+    @property
+    def id(self) -> str:
+        """The random name that the ledger was given when it was made."""
+        return self.chain.read(lambda reader: reader.head.chain)
+
     def register(self, declaration: Declaration) -> Standing:
         """Tell the ledger about a dataset; telling it the same again changes nothing, anything else is refused."""
         request = Request("register", declaration.to_json(), (declaration.dataset,))

@@ -14,6 +14,7 @@ RowCurve = Callable[[Fraction], float]
 
 _RELATIVE = 1e-12
 _STEPS_PER_DOUBLING = 8
+_STEP_BACK = Fraction(7, 8)
 _DOUBLINGS = range(-20, 11)
 
 
@@ -22,7 +23,8 @@ def person_delta(row_log_delta: RowCurve, epsilon: Number, rows: int) -> float:
 
     δ(ε) = δ_row(ε/m)·(e^ε − 1)/(e^(ε/m) − 1), and m·δ_row(0) at ε = 0. Proof (group privacy): take the person's rows
     away one by one. One step costs a factor e^r with failure δ_row(r), r = ε/m, so m steps cost e^(mr) with failure
-    δ_row(r)·(1 + e^r + … + e^((m−1)r)); a person with fewer rows takes fewer steps.
+    δ_row(r)·(1 + e^r + … + e^((m−1)r)); a person with fewer rows takes fewer steps. Where this rises with ε, because
+    δ_row has a floor, the value at a smaller ε holds and is returned.
 
     Requires that rows beyond m were cut by a rule that looks only at that person's rows, before sampling, and that
     `row_log_delta` covers all releases together: compose at row level first, then apply this once. Composing m privacy
@@ -36,7 +38,10 @@ def person_delta(row_log_delta: RowCurve, epsilon: Number, rows: int) -> float:
     total = exact(epsilon, "epsilon")
     if total < 0:
         raise InvalidParameter("epsilon cannot be negative.")
-    return min(1.0, _exp_up(_log_person_delta(row_log_delta, total, rows)))
+    best = _log_person_delta(row_log_delta, total, rows)
+    while total > 0 and (lower := _log_person_delta(row_log_delta, total * _STEP_BACK, rows)) < best:
+        total, best = total * _STEP_BACK, lower
+    return _exp_up(best)
 
 
 def smallest_person_epsilon(row_log_delta: RowCurve, delta: Number, rows: int) -> float:

@@ -59,12 +59,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     as_json = "--json" in given
     try:
         code = typer.main.get_command(app).main(args=given, prog_name="incrowd", standalone_mode=False)
+        sys.stdout.flush()
     except IncrowdError as error:
         return _fail(str(error), type(error).__name__, error.exit_code, as_json)
     except typer.Abort:
         return _fail("stopped before the end.", "Interrupted", _INTERRUPTED, as_json)
-    except BrokenPipeError:
-        # The reader closed the pipe (`incrowd … | head`); what is left to flush goes nowhere.
+    except (BrokenPipeError, SystemExit):
+        # The reader closed the pipe (`incrowd … | head`), which Typer turns into SystemExit; the rest goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:  # noqa: BLE001 (the last resort; an exception's own text may hold data)

@@ -7,6 +7,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+_FLOAT_NOISE = 1e-12
+
 
 def print_json(result: Mapping[str, Any]) -> None:
     """Print one JSON object; what is infinite is null, because JSON has no infinity.
@@ -46,17 +48,17 @@ def print_table(title: str, rows: Iterable[tuple[str, ...]], note: str = "", hea
 
 
 def shown(number: float, digits: int = 6) -> str:
-    """Return a loss for people, rounded up to so many significant digits.
+    """Return a loss for people, rounded up to so many significant digits; a relative 10⁻¹² is a float's noise.
 
-    >>> shown(2.631783466e-11), shown(0.5), shown(0.0), shown(math.inf)
-    ('2.63179e-11', '0.5', '0', 'infinite')
+    >>> shown(2.631783466e-11), shown(0.5), shown(0.1 * 3), shown(0.0), shown(math.inf)
+    ('2.63179e-11', '0.5', '0.3', '0', 'infinite')
     """
     if math.isinf(number):
         return "infinite"
     if number == 0.0:
         return "0"
     text = f"{number:.{digits}g}"
-    if float(text) < number:
+    if float(text) < number * (1.0 - _FLOAT_NOISE):
         step = 10.0 ** (math.floor(math.log10(abs(number))) - digits + 1)
         text = f"{number + step / 2:.{digits}g}"
     return text

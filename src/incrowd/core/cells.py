@@ -37,6 +37,8 @@ class Cells:
     def __post_init__(self) -> None:
         if not self.recodings:
             raise InvalidParameter("a release needs at least one column that is not an identifier.")
+        if len(set(self.names)) < len(self.names):
+            raise InvalidParameter("a column stands in a cell once: name each column once.")
 
     @classmethod
     def of(cls, schema: Schema, levels: Mapping[str, int], columns: Sequence[str] | None = None) -> Cells:

@@ -75,6 +75,8 @@ class Counts:
 
     def pruned(self) -> Counts:
         """Return the same counts without the classes, met while reading, that no cell is in."""
+        if all(column.recoding.classes is not None for column in self.classes):
+            return self
         kept = [
             (column, None) if column.recoding.classes is not None else column.only(used)
             for column, used in zip(self.classes, self._used(), strict=True)
@@ -87,14 +89,14 @@ class Counts:
             self._place(name)
         higher = [column.rise(levels.get(name, column.recoding.level)) for name, column in self._named()]
         places = [(place, table) for place, (_, table) in enumerate(higher)]
-        return self._translated(places, [classes for classes, _ in higher])._grouped()
+        return self._translated(places, [classes for classes, _ in higher])
 
     def marginal(self, columns: Sequence[str]) -> Counts:
         """Return the counts over fewer columns, or over the same in another order."""
         if not columns:
             raise InvalidParameter("a marginal keeps at least one column.")
         places = [self._place(name) for name in columns]
-        return self._translated([(place, None) for place in places], [self.classes[p] for p in places])._grouped()
+        return self._translated([(place, None) for place in places], [self.classes[p] for p in places])
 
     def batches(self, rows: int = _BATCH) -> Iterator[pa.RecordBatch]:
         """Return one row for each row counted, in order, so many at a time.
@@ -106,7 +108,7 @@ class Counts:
         for start in range(0, self.total, rows):
             stop = min(start + rows, self.total)
             first, last = np.searchsorted(ends, (start, stop - 1), side="right")
-            times = np.diff(np.clip(ends[first : last + 1], start, stop), prepend=start)
+            times = np.diff(np.concatenate(([start], np.minimum(ends[first : last + 1], stop))))
             cells = self.layout.unpack(self.keys[first : last + 1])
             columns = [column.rows(np.repeat(codes, times)) for column, codes in zip(released, cells, strict=True)]
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
@@ -146,12 +148,10 @@ class Counts:
         return [which[: len(column)] for which, column in zip(used, self.classes, strict=True)]
 
     def _translated(self, columns: Sequence[tuple[int, Codes | None]], classes: Sequence[Classes]) -> Counts:
+        """Return the counts of other tuples: of these columns, each code replaced where there is a table."""
         target = Layout(tuple(max(1, len(column)) for column in classes))
-        return Counts(tuple(classes), translated(self.keys, self.layout, target, columns), self.counts)
-
-    def _grouped(self) -> Counts:
-        keys, counts = grouped(self.keys, self.counts)
-        return replace(self, keys=keys, counts=counts)
+        keys, counts = grouped(translated(self.keys, self.layout, target, columns), self.counts)
+        return Counts(tuple(classes), keys, counts)
 
     def _released(self) -> list[_Released]:
         return [_Released.of(column, used) for column, used in zip(self.classes, self._used(), strict=True)]

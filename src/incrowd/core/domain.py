@@ -21,8 +21,8 @@ from incrowd.errors import InvalidParameter
 ENUMERABLE = 2**20
 """A range with more values than this is treated as one that cannot be listed."""
 
-WHOLE = 2**62 - 1
-"""Whole numbers beyond this, on either side, are outside every domain: arithmetic on the others never wraps."""
+LARGEST = 2**62
+"""Numbers beyond this, on either side, are outside every domain: arithmetic on the others never wraps."""
 
 _FIRST, _LAST = date.min, date.max
 
@@ -153,12 +153,11 @@ class Numbers:
         object.__setattr__(self, "high", high)
         if low is not None and high is not None and low > high:
             raise InvalidParameter(f"bounds run from low to high, not from {low} to {high}: swap them.")
-        if self.type is Type.INTEGER:
-            for end in (low, high):
-                if end is not None and (end.denominator != 1 or abs(end) > WHOLE):
-                    raise InvalidParameter(
-                        f"an integer column has whole bounds below 2^62, not {end}: round it, or use decimal."
-                    )
+        for end in (low, high):
+            if end is not None and abs(end) > LARGEST:
+                raise InvalidParameter("bounds lie between -2^62 and 2^62: beyond it, leave the bound open.")
+            if end is not None and self.type is Type.INTEGER and end.denominator != 1:
+                raise InvalidParameter(f"an integer column has whole bounds, not {end}: round it, or use decimal.")
 
     @property
     def bounds(self) -> tuple[Fraction | None, Fraction | None]:
@@ -184,14 +183,14 @@ class Numbers:
 
     def contains(self, values: pa.Array) -> NDArray[np.bool_]:
         """Return for each value whether it is inside; a null is not."""
-        low, high = self._ends()
-        if self.type is Type.INTEGER:
-            low, high = low or pa.scalar(-WHOLE, pa.int64()), high or pa.scalar(WHOLE, pa.int64())
-        return _between(values, low, high)
+        low, high = self.bounds
+        return _between(
+            values, self._end(-LARGEST if low is None else low), self._end(LARGEST if high is None else high)
+        )
 
     def clamp(self, values: pa.Array) -> pa.Array:
         """Return the values with those beyond a bound moved to it."""
-        return _clamped(values, *self._ends())
+        return _clamped(values, *(None if end is None else self._end(end) for end in self.bounds))
 
     def spans(self, starts: Sequence[Fraction]) -> NDArray[np.float64] | None:
         """Return how many whole numbers, or what length of decimals, lie from each start to the next, within bounds.
@@ -206,10 +205,8 @@ class Numbers:
         edges = [*(min(max(start, low), end) for start in starts), end]
         return np.array([float(to - at) for at, to in itertools.pairwise(edges)])
 
-    def _ends(self) -> tuple[pa.Scalar | None, pa.Scalar | None]:
-        as_stored = int if self.type is Type.INTEGER else float
-        low, high = (None if end is None else pa.scalar(as_stored(end), self.storage) for end in self.bounds)
-        return low, high
+    def _end(self, number: Fraction | int) -> pa.Scalar:
+        return pa.scalar(int(number) if self.type is Type.INTEGER else float(number), self.storage)
 
 
 @dataclass(frozen=True)
@@ -285,13 +282,9 @@ def _day(end: date | str | None) -> date | None:
     return end.date() if isinstance(end, datetime) else end
 
 
-def _between(values: pa.Array, low: pa.Scalar | None, high: pa.Scalar | None) -> NDArray[np.bool_]:
-    inside = pc.is_valid(values)
-    if low is not None:
-        inside = pc.and_(inside, pc.fill_null(pc.greater_equal(values, low), False))
-    if high is not None:
-        inside = pc.and_(inside, pc.fill_null(pc.less_equal(values, high), False))
-    return _mask(inside)
+def _between(values: pa.Array, low: pa.Scalar, high: pa.Scalar) -> NDArray[np.bool_]:
+    inside = pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high))
+    return _mask(pc.fill_null(inside, False))
 
 
 def _clamped(values: pa.Array, low: pa.Scalar | None, high: pa.Scalar | None) -> pa.Array:

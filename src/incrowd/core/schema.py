@@ -19,6 +19,9 @@ from incrowd.errors import InvalidParameter
 OTHER = "other"
 """The label of values outside a declared domain, where the column's rule is to keep their rows."""
 
+ANYTHING = Flat(Text())
+"""The hierarchy of a column of which nothing is declared."""
+
 
 class Role(StrEnum):
     """What a column could do to a person."""
@@ -61,14 +64,14 @@ class Column:
     name: str
     role: Role = Role.PLAIN
     type: Type = Type.TEXT
-    hierarchy: Hierarchy = Flat(Text())
+    hierarchy: Hierarchy = ANYTHING
     missing: Missing | str = Missing.CLASS
     outside: Outside | None = None
 
     def __post_init__(self) -> None:
         if not self.name:
             raise InvalidParameter("a column needs a name.")
-        if self.hierarchy == Flat(Text()):
+        if self.hierarchy == ANYTHING:
             object.__setattr__(self, "hierarchy", flat(self.type))
         self._check_domain()
         if self.rule_outside is Outside.ENDS and not isinstance(self.domain, Numbers | Dates):

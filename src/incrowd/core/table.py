@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -60,15 +60,6 @@ class Engine(Protocol):
 
     def limit(self, rows: Rows, column: Column, at_most: int, coins: Coins) -> Kept:
         """Keep at most that many rows of each person, a random choice among the person's own."""
-
-    def batches(self, rows: Rows, change: Callable[[pa.RecordBatch], pa.RecordBatch]) -> Rows:
-        """Return the rows as `change` makes them, batch by batch, when they are read."""
-
-    def collect(self, rows: Rows) -> pa.Table:
-        """Read everything into memory: for aggregates, and for small things."""
-
-    def write(self, rows: Rows, target: str) -> None:
-        """Write the rows to a file."""
 
 
 @dataclass(frozen=True)

@@ -32,22 +32,19 @@ _FULL = 2**32 - 1
 class Tally:
     """Counts of tuples of codes, added batch by batch; the numbers of codes may grow meanwhile."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, sizes: tuple[int, ...]) -> None:
         self._limits = limits
-        self._layout = Layout(())
-        self._counters: NDArray[np.uint32] | None = None
-        self._added = 0
         self._buffer: list[Keys] = []
         self._held: list[Held] = []
         self._spilled: list[Run] = []
+        self._added = 0
+        self._lay_out(sizes)
 
     def add(self, codes: Sequence[Codes], sizes: tuple[int, ...]) -> None:
         """Count tuples, given column by column; no code reaches the size of its column."""
         if sizes != self._layout.sizes:
             self._flush()
-            self._layout = Layout(sizes)
-            dense = self._layout.size <= self._limits.dense
-            self._counters = np.zeros(self._layout.size, np.uint32) if dense else None
+            self._lay_out(sizes)
         keys = self._layout.pack(codes)
         if self._added + len(keys) > (_FULL if self._counters is not None else self._limits.buffered):
             self._flush()
@@ -71,20 +68,26 @@ class Tally:
             counts.append(times[large])
         return self._layout, (np.concatenate(keys), np.concatenate(counts))
 
+    def _lay_out(self, sizes: tuple[int, ...]) -> None:
+        self._layout = Layout(sizes)
+        dense = self._layout.size <= self._limits.dense
+        self._counters: NDArray[np.uint32] | None = np.zeros(self._layout.size, np.uint32) if dense else None
+
     def _flush(self) -> None:
         """Turn what was gathered into a run, and what is held into one on disk if it has become too much."""
+        if not self._added:
+            return
         if self._counters is not None:
             found = np.flatnonzero(self._counters)
             counts = self._counters[found].astype(np.int64)
             self._counters[found] = 0
             self._hold(found, counts)
-        elif self._buffer:
+        else:
             self._hold(*grouped(np.concatenate(self._buffer)))
         self._buffer, self._added = [], 0
 
     def _hold(self, keys: Keys, counts: NDArray[np.int64]) -> None:
-        if len(keys):
-            self._held.append(Held(self._layout, keys, counts))
+        self._held.append(Held(self._layout, keys, counts))
         if sum(map(len, self._held)) <= self._limits.held:
             return
         parts = list(merged(self._held, self._layout, self._limits.held))

@@ -21,21 +21,13 @@ _BLOCK = 1 << 20
 _ROWS = 1 << 16
 
 
-def fingerprint(source: Source, key: bytes) -> str:
-    """Return HMAC-SHA256 under `key` of the bytes of the source's files, or of the values of a frame.
+def content_digest(source: Source) -> bytes:
+    """Return the SHA-256 of the bytes of the source's files, or of the values of a frame; never shown to anyone.
 
-    A file is recognized under any name.  A frame's fingerprint depends on its names, types and values, not on how its
-    memory is cut into pieces.  Without the key, which must be 32 secret random bytes, it neither betrays the rows nor
-    lets anyone test a guess of them.
-
-    >>> from incrowd.engines.sources import open_source
-    >>> source = open_source(pa.table({"zip": ["01234"]}))
-    >>> fingerprint(source, bytes(32))[:20]
-    'hmac-sha256:a59bb66b'
+    A file is recognized under any name.  A frame's digest depends on its names, types and values, not on how its
+    memory is cut into pieces.
     """
-    if len(key) < 32:
-        raise InvalidParameter("the key of a fingerprint must have at least 32 random bytes.")
-    digest = hmac.new(key, digestmod=hashlib.sha256)
+    digest = hashlib.sha256()
     if isinstance(source.reader, Frame):
         _add_table(digest, source.reader.table)
     else:
@@ -43,17 +35,35 @@ def fingerprint(source: Source, key: bytes) -> str:
         for stamp in source.stamps:
             _add_file(digest, stamp.path)
         source.check_unchanged()
-    return f"hmac-sha256:{digest.hexdigest()}"
+    return digest.digest()
 
 
-def _add_file(digest: hmac.HMAC, path: Path) -> None:
+def keyed(content: bytes, key: bytes) -> str:
+    """Return a commitment to a content digest: without the key, 32 secret random bytes, nobody can test a guess.
+
+    >>> from incrowd.engines.sources import open_source
+    >>> content = content_digest(open_source(pa.table({"zip": ["01234"]})))
+    >>> keyed(content, bytes(32)) == keyed(content, bytes(32)), keyed(content, bytes(32))[:12]
+    (True, 'hmac-sha256:')
+    """
+    if len(key) < 32:
+        raise InvalidParameter("the key of a fingerprint must have at least 32 random bytes.")
+    return f"hmac-sha256:{hmac.new(key, content, hashlib.sha256).hexdigest()}"
+
+
+def fingerprint(source: Source, key: bytes) -> str:
+    """Return the keyed fingerprint of a source."""
+    return keyed(content_digest(source), key)
+
+
+def _add_file(digest: hashlib._Hash, path: Path) -> None:
     _add_text(digest, f"file {path.stat().st_size}")
     with path.open("rb") as file:
         while block := file.read(_BLOCK):
             digest.update(block)
 
 
-def _add_table(digest: hmac.HMAC, table: pa.Table) -> None:
+def _add_table(digest: hashlib._Hash, table: pa.Table) -> None:
     for name, column in zip(table.column_names, table.columns, strict=True):
         _add_text(digest, f"column {name}")
         for start in range(0, len(column), _ROWS):
@@ -64,7 +74,7 @@ def _add_table(digest: hmac.HMAC, table: pa.Table) -> None:
             _add_values(digest, array.drop_null())
 
 
-def _add_values(digest: hmac.HMAC, array: pa.Array) -> None:
+def _add_values(digest: hashlib._Hash, array: pa.Array) -> None:
     """Add the values themselves; text as lengths and bytes, anything else as the numbers it is stored as."""
     if pa.types.is_string(array.type):
         digest.update(pc.binary_length(array).to_numpy(zero_copy_only=False).tobytes())
@@ -85,6 +95,6 @@ def _dense(array: pa.Array, name: str) -> pa.Array:
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
-def _add_text(digest: hmac.HMAC, text: str) -> None:
+def _add_text(digest: hashlib._Hash, text: str) -> None:
     coded = text.encode()
     digest.update(len(coded).to_bytes(8, "little") + coded)

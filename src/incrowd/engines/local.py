@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.cells import Cells
@@ -18,6 +17,7 @@ from incrowd.core.table import Kept, Rows
 from incrowd.engines.contributions import Limited, limit
 from incrowd.engines.counting import Limits, Tally
 from incrowd.engines.encoding import Encoder
+from incrowd.engines.sources import open_source
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,18 @@ class LocalEngine:
 
     limits: Limits = field(default_factory=Limits)
 
+    def open(self, source: str) -> Rows:
+        """Open a file or a table in one, without reading a row."""
+        return open_source(source)
+
     def count(self, rows: Rows, cells: Cells, *kept: Kept, at_least: int = 1) -> Counts:
         """Count in one pass, in each cell, the rows that every one of `kept` keeps.
 
         Cells with fewer than `at_least` rows are left out.  Memory is a few batches, and either 4 bytes per cell (up
         to 2^26 cells) or about 250 MB and the counts returned; the labels of open levels come on top.
         """
-        encoder, tally, start = Encoder(cells), Tally(self.limits), 0
+        encoder, start = Encoder(cells), 0
+        tally = Tally(self.limits, encoder.sizes)
         for batch in rows.batches(cells.reads or rows.names[:1]):
             chosen = _chosen(kept, start, start + len(batch))
             start += len(batch)
@@ -40,3 +45,25 @@ class LocalEngine:
                 codes = encoder.codes(batch, chosen)
                 tally.add(codes, encoder.sizes)
         return _counts(encoder, tally, at_least)
+
+    def limit(self, rows: Rows, column: Column, at_most: int, coins: Coins) -> Limited:
+        """Keep at most that many rows of each person, a random choice among the person's own."""
+        return limit(rows, column, at_most, coins)
+
+
+def _chosen(kept: Sequence[Kept], start: int, stop: int) -> NDArray[np.intp] | None:
+    """Return which rows of a batch take part, or None if all do."""
+    if not kept:
+        return None
+    chosen = np.flatnonzero(np.logical_and.reduce([each.at(start, stop) for each in kept]))
+    return None if len(chosen) == stop - start else chosen
+
+
+def _counts(encoder: Encoder, tally: Tally, at_least: int) -> Counts:
+    layout, (keys, counts) = tally.result(at_least)
+    classes = encoder.classes()
+    if any(table is not None for _, table in classes):
+        target = Layout(tuple(len(column) for column, _ in classes))
+        keys = translated(keys, layout, target, [(place, table) for place, (_, table) in enumerate(classes)])
+        keys, counts = grouped(keys, counts)
+    return Counts(tuple(column for column, _ in classes), keys, counts).pruned()

@@ -28,7 +28,13 @@ Step = Callable[[Folders], None]
 
 
 def write_table(data: Released, path: Path) -> None:
-    """Write a table, or a stream of batches, in the format that the file's name ends with: .parquet, .csv or .tsv."""
+    """Write a table, or a stream of batches, in the format that the file's name ends with: .parquet, .csv or .tsv.
+
+    >>> write_table(None, Path("data.xlsx"))
+    Traceback (most recent call last):
+    ...
+    incrowd.errors.InvalidParameter: data.xlsx: releases are written as .parquet, .csv or .tsv. Choose one of them.
+    """
     if path.suffix == ".parquet":
         from incrowd.engines.writers.parquet import write_parquet
 
@@ -63,6 +69,13 @@ def publish(target: Folders, write: Step, check: Step) -> None:
     before it is checked; each folder then takes its place by a single rename, the internal one first.  Whatever goes
     wrong before (an error, Ctrl-C, a full disk), nothing appears.  If the process is killed, what it leaves is hidden,
     readable by its owner only, and removed by the next release to the same place.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     target = Folders(Path(folder, "out"))
+    ...     publish(target, lambda stage: stage.public.joinpath("note.txt").touch(), lambda stage: None)
+    ...     [path.name for path in target.public.iterdir()]
+    ['note.txt']
     """
     check_free(target)
     failure: str | None = None

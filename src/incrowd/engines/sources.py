@@ -72,6 +72,9 @@ class Source:
         """Read these columns and no others, from the first row on."""
         require(self.names, columns)
         self.check_unchanged()
+        return self._read(columns)
+
+    def _read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for batch in self.reader.read(columns):
             yield plain_batch(batch)
         self.check_unchanged()
@@ -84,12 +87,18 @@ class Source:
 
 
 def open_source(source: object, options: SourceOptions = DEFAULTS) -> Source:
-    """Open a path (as text or `Path`; `path::name` for a table or sheet in it) or a frame, without reading its rows.
+    r"""Open a path (as text or `Path`; `path::name` for a table or sheet in it) or a frame, without reading its rows.
 
     >>> import pyarrow as pa
     >>> source = open_source(pa.table({"zip": ["01234", "NO"]}))
     >>> source.names, source.rows, source.format
     (('zip',), 2, 'frame')
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "people.csv")
+    ...     _ = path.write_text("zip;age\n01234;41\n")
+    ...     [batch.to_pylist() for batch in open_source(path).batches(["age", "zip"])]
+    [[{'age': '41', 'zip': '01234'}]]
     """
     if not isinstance(source, (str, Path)):
         return _open_frame(source, options)

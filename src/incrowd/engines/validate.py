@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from incrowd.engines.readers.reader import Lined, Problem
+from incrowd.core.domain import Type
+from incrowd.core.recoding import Recoding
+from incrowd.core.schema import Column, Schema
+from incrowd.engines.readers.reader import Lined, Problem, Typed
 from incrowd.engines.sources import Source
 from incrowd.errors import SourceChanged, SourceInvalid, SourceUnreadable
 
@@ -25,11 +28,64 @@ Progress = Callable[[int, int | None], None]
 class Check:
     """Which values of a column cannot be read as what was declared, and what that is, in words.
 
-    `unreadable` returns a mask as long as the array, true where a value is there and cannot be read.
+    `unreadable` returns a mask as long as the array, true where a value is there and cannot be read; without it, the
+    column only has to be there and to be in the right encoding.
     """
 
-    unreadable: Callable[[pa.Array], Any]
+    unreadable: Callable[[pa.Array], Any] | None = None
     declared: str = "its declared type"
+
+
+def checks_of(schema: Schema) -> dict[str, Check]:
+    """Return a check for each column of which something may leave, and for the one that tells people apart.
+
+    >>> from incrowd.core.schema import Column
+    >>> checks_of(Schema((Column("age", type=Type.INTEGER), Column("zip"))))["age"].declared
+    'integer'
+    """
+    people = [schema[schema.unit.column]] if schema.unit.column is not None else []
+    return {column.name: _check(column) for column in (*schema.released, *people)}
+
+
+def needed(source: Source, schema: Schema) -> dict[str, Check]:
+    """Return the checks that reading the rows could fail; columns whose stored type cannot be misread need none.
+
+    A source without stored types (text, a workbook) is always read, for its structure.
+
+    >>> import pyarrow as pa
+    >>> from incrowd.core.schema import Column
+    >>> from incrowd.engines.sources import open_source
+    >>> source = open_source(pa.table({"age": [41], "zip": ["01234"], "paid": [1.5]}))
+    >>> whole = [Column(name, type=Type.INTEGER) for name in ("age", "paid")]
+    >>> list(needed(source, Schema((Column("zip"), *whole))))
+    ['paid']
+    """
+    checks = checks_of(schema)
+    types = source.reader.types if isinstance(source.reader, Typed) else {}
+    return {name: check for name, check in checks.items() if not _surely_read(schema[name].type, types.get(name))}
+
+
+def _surely_read(kind: Type, stored: pa.DataType | None) -> bool:
+    import pyarrow as pa
+
+    if stored is None:
+        return False
+    if pa.types.is_dictionary(stored):
+        stored = stored.value_type
+    sure: dict[Type, bool] = {
+        Type.TEXT: pa.types.is_string(stored) or pa.types.is_large_string(stored) or pa.types.is_string_view(stored),
+        Type.INTEGER: pa.types.is_integer(stored),
+        Type.DECIMAL: pa.types.is_integer(stored),
+        Type.DATE: pa.types.is_date(stored),
+        Type.BOOLEAN: pa.types.is_boolean(stored),
+    }
+    return sure[kind]
+
+
+def _check(column: Column) -> Check:
+    if column.type is Type.TEXT:
+        return Check(None, str(column.type))
+    return Check(Recoding(column, 0).unreadable, str(column.type))
 
 
 @dataclass(frozen=True)
@@ -105,6 +161,8 @@ def _bad_cells(batch: pa.RecordBatch, checks: Mapping[str, Check], limit: int) -
     cells: list[_Cell] = []
     total = 0
     for column, check in checks.items():
+        if check.unreadable is None:
+            continue
         places = np.flatnonzero(np.asarray(check.unreadable(batch.column(column)), dtype=bool))
         total += len(places)
         cells += [(int(place), column) for place in places[:limit]]

@@ -115,3 +115,4 @@ def _begin(chain: Chain, connection: Connection) -> None:
     writer = Writer(Reader(connection, tables, start), chain.time())
     writer.append("created", {"chain": start.chain, "version": VERSION}, {})
     writer.flush()
+    writer.reader.index.begin()

@@ -64,8 +64,11 @@ class Link:
 
     @property
     def intact(self) -> bool:
-        """Whether the hash is that of the content."""
-        return self.hash == _hash(self)
+        """Whether the hash is that of the content; false also for content that no entry can have."""
+        try:
+            return self.hash == _hash(self)
+        except InvalidParameter:
+            return False
 
 
 def link(after: Anchor, at: str, kind: str, body: Mapping[str, Any], sets: Mapping[Key, Any]) -> Link:

@@ -148,7 +148,7 @@ def _guards(tables: Tables) -> list[str]:
         ("DELETE", latest, "true"),
         ("DELETE", head, "true"),
         ("INSERT", entries, f"NEW.sequence <> {end} + 1"),
-        ("UPDATE", latest, "NEW.sequence <= OLD.sequence OR NEW.key <> OLD.key"),
+        ("UPDATE", latest, "NEW.sequence < OLD.sequence OR NEW.key <> OLD.key"),
         ("UPDATE", head, "NEW.sequence <= OLD.sequence OR NEW.chain <> OLD.chain"),
     ]
     shout = "BEGIN RAISE EXCEPTION 'a chain only grows at its end'; END"

@@ -164,7 +164,7 @@ def _guards(tables: Tables) -> list[str]:
         ("DELETE", latest, "1"),
         ("DELETE", head, "1"),
         ("INSERT", entries, f"NEW.sequence <> {end} + 1"),
-        ("UPDATE", latest, "NEW.sequence <= OLD.sequence OR NEW.key <> OLD.key"),
+        ("UPDATE", latest, "NEW.sequence < OLD.sequence OR NEW.key <> OLD.key"),
         ("UPDATE", head, "NEW.sequence <= OLD.sequence OR NEW.chain <> OLD.chain"),
     ]
     return [

@@ -44,6 +44,8 @@ def tables_of(name: str) -> Tables:
         metadata,
         Column("key", _bytewise(), primary_key=True),
         Column("sequence", _SEQUENCE, ForeignKey(entries.c.sequence), nullable=False),
+        Column("following", Text, nullable=False),
+        Column("seal", String(64), nullable=False),
         sqlite_with_rowid=False,
     )
     head = Table(

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from incrowd.errors import InvalidParameter, LedgerCorrupted, UnsupportedVersion
 from incrowd.store.canonical import canonical
+from incrowd.store.index import Index
 from incrowd.store.link import VERSION, Anchor, Key, Link, link, text_of
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Row, Select, TextClause
+    from sqlalchemy import Connection, Row
 
     from incrowd.store.tables import Tables
 
@@ -25,20 +26,23 @@ class Reader:
     tables: Tables
     head: Anchor
 
+    @property
+    def index(self) -> Index:
+        """Where each key was last set."""
+        return Index(self.connection, self.tables, self.head.chain)
+
     def value(self, key: Key) -> Any:
         """Return what the last entry that sets a key says, or None if no entry does."""
         text = text_of(key)
-        row = self.connection.execute(self._setting().where(self.tables.latest.c.key == text)).first()
-        return None if row is None else _sealed(row, self.head.chain).sets.get(text)
+        number = self.index.find(text)
+        return None if number is None else self._setting(number, text)
 
     def values(self, under: Key) -> dict[Key, Any]:
         """Return the values of all keys that begin with `under` and go on, in the order of their text."""
         first = text_of(under)[:-1] + ","
         beyond = first[:-1] + "-"  # the character after the comma
-        latest = self.tables.latest.c.key
-        query = self._setting().where(latest >= first, latest < beyond).order_by(latest)
-        rows = self.connection.execute(query.add_columns(latest)).all()
-        return {tuple(json.loads(row.key)): _sealed(row, self.head.chain).sets.get(row.key) for row in rows}
+        found = self.index.between(first, beyond)
+        return {tuple(json.loads(text)): self._setting(number, text) for text, number in found.items()}
 
     def links(self, after: int, limit: int) -> list[Link]:
         """Return up to `limit` entries that follow the one numbered `after`."""
@@ -50,15 +54,14 @@ class Reader:
         query = entries.select().where(entries.c.sequence > after).order_by(entries.c.sequence).limit(limit)
         return self.connection.execute(query).all()
 
-    def index(self) -> dict[str, int]:
-        """Return for each key the number of the entry that last set it, as the index claims."""
-        return {row.key: row.sequence for row in self.connection.execute(self.tables.latest.select())}
-
-    def _setting(self) -> Select[Any]:
-        from sqlalchemy import select
-
-        entries, latest = self.tables.entries, self.tables.latest
-        return select(*entries.c).join(latest, latest.c.sequence == entries.c.sequence)
+    def _setting(self, number: int, text: str) -> Any:
+        for found in self.links(number - 1, 1):
+            if found.sequence == number and text in found.sets:
+                return found.sets[text]
+        raise LedgerCorrupted(
+            f"entry {number} of the ledger is missing or is another one than it was. Run incrowd ledger check, and "
+            "restore the ledger from a backup."
+        )
 
 
 @dataclass(frozen=True)
@@ -95,9 +98,8 @@ class Writer:
             return
         connection, tables = self.reader.connection, self.reader.tables
         connection.execute(tables.entries.insert(), [_row(new) for new in self.added])
-        last = {key: new.sequence for new in self.added for key in new.sets}
-        if last:
-            connection.execute(_pointing(tables), [{"key": key, "sequence": number} for key, number in last.items()])
+        for key, number in {key: new.sequence for new in self.added for key in new.sets}.items():
+            self.reader.index.point(key, number)
         connection.execute(tables.head.update().values(sequence=self.head.sequence, hash=self.head.hash))
 
 
@@ -106,15 +108,16 @@ def head_of(connection: Connection, tables: Tables, shown: str) -> Anchor:
     from sqlalchemy import select
 
     versions = connection.execute(select(tables.head.c.version)).scalars().all()
-    if len(versions) != 1:
-        raise LedgerCorrupted(f"the ledger at {shown} has lost its head: restore it from a backup.")
-    if versions[0] != VERSION:
+    if versions and versions[0] != VERSION:
         raise UnsupportedVersion(
             f"the ledger at {shown} has version {versions[0]}; this incrowd knows version {VERSION}. "
             "Use the version of incrowd that wrote it, or a newer one."
         )
-    head = connection.execute(tables.head.select()).one()
-    return Anchor(head.chain, head.sequence, head.hash)
+    head = tables.head.c
+    match connection.execute(select(head.chain, head.sequence, head.hash)).all():
+        case [(str(chain), int(sequence), str(found))]:
+            return Anchor(chain, sequence, found)
+    raise LedgerCorrupted(f"the ledger at {shown} has lost its head: restore it from a backup.")
 
 
 def checked(reader: Reader, shown: str) -> Reader:
@@ -147,15 +150,6 @@ def _sealed(row: Row[Any], chain: str) -> Link:
             "Run incrowd ledger check, and restore the ledger from a backup."
         )
     return found
-
-
-def _pointing(tables: Tables) -> TextClause:
-    from sqlalchemy import text
-
-    return text(
-        f"INSERT INTO {tables.latest.name} (key, sequence) VALUES (:key, :sequence) "  # noqa: S608 - our own table
-        "ON CONFLICT (key) DO UPDATE SET sequence = excluded.sequence"
-    )
 
 
 def _row(new: Link) -> dict[str, Any]:

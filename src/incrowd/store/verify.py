@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from incrowd.errors import IncrowdError
 from incrowd.store.chain import Chain
+from incrowd.store.index import sealed_rows
 from incrowd.store.link import NOTHING_BEFORE, Anchor, Key, Link, text_of
 from incrowd.store.transaction import Reader, read_row
 
@@ -78,7 +79,7 @@ class _Replay:
         except (IncrowdError, KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
             return False
 
-    def close(self, head: Anchor, index: Mapping[str, int]) -> tuple[int, str] | None:
+    def close(self, head: Anchor, rows: Sequence[Mapping[str, Any]]) -> tuple[int, str] | None:
         """Compare what the entries tell with the head, the index and the certificates."""
         if head.sequence != self.end:
             bad = min(head.sequence, self.end) + 1
@@ -89,10 +90,14 @@ class _Replay:
                 f"entry {self.end + 1} is missing: the certificate names entry {max(beyond)}, the ledger ends at entry "
                 f"{self.end}. Its tail was cut off, or an old copy was restored."
             )
-        for key in sorted(self.index.keys() | index.keys()):
-            if self.index.get(key) != index.get(key):
-                bad = self.index.get(key) or index[key]
-                return bad, f"entry {bad} was the last to set {key}; the index says otherwise."
+        found = {row["key"]: row for row in rows}
+        for row in sealed_rows(self.chain, self.index):
+            if found.pop(row["key"], None) != row:
+                return row[
+                    "sequence"
+                ], f"entry {row['sequence']} was the last to set {row['key']}; the index says otherwise."
+        if found:
+            return self.end, f"entry {self.end} is the last one; the index names keys that no entry up to it sets."
         return None
 
 
@@ -109,18 +114,18 @@ def verify(chain: Chain, derive: Derive, against: Iterable[Anchor] = ()) -> Repo
         return Report(head, 0, 1, "entry 1 is not that of the ledger the certificate names: this is another ledger.")
     replay = _Replay(head.chain, _by_sequence(anchors), derive)
     while True:
-        rows, head, index = chain.inspect(lambda reader: _batch(reader, replay.end))
+        rows, head, pointers = chain.inspect(lambda reader: _batch(reader, replay.end))
         for row in rows:
             if finding := replay.follow(row):
                 return Report(head, replay.end, replay.end + 1, finding)
-        if index is not None:
-            bad = replay.close(head, index)
+        if pointers is not None:
+            bad = replay.close(head, pointers)
             return Report(head, replay.end, *bad) if bad else Report(head, replay.end)
 
 
-def _batch(reader: Reader, after: int) -> tuple[Sequence[Row[Any]], Anchor, dict[str, int] | None]:
+def _batch(reader: Reader, after: int) -> tuple[Sequence[Row[Any]], Anchor, Sequence[Mapping[str, Any]] | None]:
     rows = reader.rows(after, _BATCH)
-    return rows, reader.head, reader.index() if len(rows) < _BATCH else None
+    return rows, reader.head, reader.index.rows() if len(rows) < _BATCH else None
 
 
 def _by_sequence(anchors: Iterable[Anchor]) -> dict[int, list[Anchor]]:

@@ -26,7 +26,7 @@ def column_of(name: str, section: ColumnSection, folder: Path) -> Column:
     """Return the declared column; files are taken from `folder`.
 
     >>> age = ColumnSection(role="quasi", type="integer", bounds=("0", "99"), hierarchy={"intervals": ["10"]})
-    >>> column_of("age", age, Path()).levels.labels(1)[:2]
+    >>> column_of("age", age, Path()).hierarchy.labels(1)[:2]
     ('[0, 10)', '[10, 20)')
     """
     domain = _domain(section)
@@ -124,4 +124,6 @@ def _read(path: Path, name: str) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise InvalidParameter(f"the hierarchy file {name} cannot be read: {error.strerror or 'no reason given'}.") from None
+        raise InvalidParameter(
+            f"the hierarchy file {name} cannot be read: {error.strerror or 'no reason given'}."
+        ) from None

@@ -33,11 +33,11 @@ class Document:
 
 
 def read_document(text: str) -> Document:
-    """Read one YAML document.
+    r"""Read one YAML document.
 
-    >>> read_document("zip: 02131\\nanswer: NO\\ndelta: 1e-8").content
+    >>> read_document("zip: 02131\nanswer: NO\ndelta: 1e-8").content
     {'zip': '02131', 'answer': 'NO', 'delta': '1e-8'}
-    >>> read_document("a: 1\\nb:\\n  - x").line(("b", 0))
+    >>> read_document("a: 1\nb:\n  - x").line(("b", 0))
     3
     """
     from ruamel.yaml import YAML

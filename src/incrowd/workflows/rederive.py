@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _LARGEST = 200_000
+_PAIRED = 60
 
 
 def suppression_delta(k: int, rate: Fraction, epsilon: float) -> float | None:
@@ -65,6 +66,28 @@ def person_delta(k: int, rate: Fraction, epsilon: float, rows: int) -> float | N
     return None if single is None else single * sum(math.exp(step * epsilon / rows) for step in range(rows))
 
 
+def replaced_delta(k: int, rate: Fraction, epsilon: float, rows: int) -> float | None:
+    """Return a δ for replaced units by trying every pair of crowds: the one left and the one joined.
+
+    A replaced row leaves a crowd of n and joins one of m: the two counts are independent, so the laws multiply.
+    Only for one row per unit, and for crowds few enough to try in pairs.
+
+    >>> f"{replaced_delta(3, Fraction(1, 4), 0.4054651081081644, 1):.3e}"
+    '3.019e-02'
+    """
+    left = math.ceil(k / (1.0 - float(1 - rate) * math.exp(-epsilon))) + 2
+    if rows > 1 or left > _PAIRED or epsilon < -math.log(float(1 - rate)):
+        return None
+    laws = [_published(k, n, rate) for n in range(2 * left + 1)]
+    worst = 0.0
+    for n in range(1, 2 * left + 1):
+        for m in range(1, 2 * left + 1):
+            before = np.outer(laws[n], laws[m - 1])
+            after = np.outer(laws[n - 1], laws[m])
+            worst = max(worst, _pair_distance(before, after, epsilon))
+    return worst
+
+
 def smooth_delta(k: int, rate: Fraction, epsilon: float) -> float:
     """Return the δ₀ of f-smooth privacy (Li, Qardaji & Su 2010, Theorem 6), from its formula.
 
@@ -77,7 +100,7 @@ def smooth_delta(k: int, rate: Fraction, epsilon: float) -> float:
 
 
 def _published(k: int, n: int, rate: Fraction) -> NDArray[np.float64]:
-    """The law of what is published of a cell with n records: 0 if fewer than k were sampled, else how many."""
+    """Return the law of what is published of n records: 0 if fewer than k were sampled, else how many."""
     masses = _binomial(n, rate)
     law = np.where(np.arange(n + 1) >= k, masses, 0.0)
     law[0] = float(np.sum(masses[:k]))
@@ -93,8 +116,15 @@ def _binomial(n: int, rate: Fraction) -> NDArray[np.float64]:
 
 
 def _distance(left: NDArray[np.float64], right: NDArray[np.float64], epsilon: float) -> float:
-    """The sum of max(0, left − e^ε·right), where a law that ends earlier is 0 beyond its end."""
+    """Return the sum of max(0, left − e^ε·right), where a law that ends earlier is 0 beyond its end."""
     size = max(len(left), len(right))
     padded = np.zeros((2, size))
     padded[0, : len(left)], padded[1, : len(right)] = left, right
+    return float(np.sum(np.maximum(0.0, padded[0] - math.exp(epsilon) * padded[1])))
+
+
+def _pair_distance(left: NDArray[np.float64], right: NDArray[np.float64], epsilon: float) -> float:
+    padded = np.zeros((2, max(left.shape[0], right.shape[0]), max(left.shape[1], right.shape[1])))
+    padded[0, : left.shape[0], : left.shape[1]] = left
+    padded[1, : right.shape[0], : right.shape[1]] = right
     return float(np.sum(np.maximum(0.0, padded[0] - math.exp(epsilon) * padded[1])))

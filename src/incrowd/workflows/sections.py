@@ -117,7 +117,9 @@ class HierarchySection(Section):
         rules = ("intervals", "cuts", "prefix", "redaction", "dates", "groups", "tree", "file")
         given = [name for name in rules if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(f"needs exactly one of {', '.join(rules)}" + (f"; got {', '.join(given)}" if given else ""))
+            raise ValueError(
+                f"needs exactly one of {', '.join(rules)}" + (f"; got {', '.join(given)}" if given else "")
+            )
         return self
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.bounds.parameters import Delta, Epsilon, K, Plot, Rate, whole_or_none
+from incrowd.cli.bounds.parameters import Delta, Epsilon, Plot, Rate, whole_or_none
 from incrowd.cli.options import Json, takes
 from incrowd.cli.output import print_json, print_table, shown
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class CrowdOptions:
     """What `incrowd bounds crowd` can be told."""
 
-    k: K = None
+    k: Annotated[str | None, typer.Option("--k", metavar="COUNT", help="Number of people in a crowd.")] = None
     rate: Rate = None
     crowd_epsilon: Annotated[
         str, typer.Option(metavar="NUMBER", help="ε of the crowd-blending itself; 0 for suppression.")

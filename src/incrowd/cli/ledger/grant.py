@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Annotated
@@ -31,9 +32,7 @@ class GrantOptions:
     ] = None
     analyst: Annotated[str | None, typer.Option(metavar="NAME", help="Set this analyst's allowance instead.")] = None
     until: Annotated[str | None, typer.Option(metavar="DATE", help="Last day of the analyst's allowance.")] = None
-    new: Annotated[bool, typer.Option("--new", help="Make the dataset known, and the ledger if it is not there.")] = (
-        False
-    )
+    new: Annotated[bool, typer.Option("--new", help="Make a new dataset, and the ledger if it is not there.")] = False
     person: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="With --new: protect people, known by this column.")
     ] = None
@@ -48,47 +47,46 @@ class GrantOptions:
 def grant(options: GrantOptions) -> None:
     """Add to the budget of a dataset, for good, or set an analyst's allowance.
 
-    This is the only way to change a budget. With --new the dataset is made known first, with this as its budget.
+    This is the only way to change a budget. With --new the dataset, and if need be the ledger, is made first.
     """
     from incrowd.accounting.ledger import Ledger
 
     _check(options)
-    if options.new:
-        ledger = _made_known(options)
-    elif options.analyst is not None:
-        ledger = Ledger.open(options.ledger)
-        _allow(ledger, options, options.analyst)
-    else:
-        ledger = Ledger.open(options.ledger)
-        _add(ledger, options)
+    grant_it = _allowance(options, options.analyst) if options.analyst is not None else _addition(options)
+    ledger = _with_new_dataset(options) if options.new else Ledger.open(options.ledger)
+    grant_it(ledger)
     print_standing(ledger.standing(options.dataset), options.as_json)
 
 
-def _made_known(options: GrantOptions) -> Ledger:
-    from incrowd.accounting.budget import Budget
-    from incrowd.accounting.datasets import Declaration
-    from incrowd.accounting.ledger import Ledger
-
-    budget, unit = Budget.of(options.epsilon, options.delta, options.unbounded), _unit(options)
-    declaration = Declaration(options.dataset, unit, budget)
-    make_folder(options.ledger)
-    ledger = Ledger.create(options.ledger)
-    ledger.register(declaration)
-    return ledger
-
-
-def _add(ledger: Ledger, options: GrantOptions) -> None:
+def _addition(options: GrantOptions) -> Callable[[Ledger], object]:
     from incrowd.accounting.budget import Budget
 
-    more = Budget.of(options.epsilon, options.delta, options.unbounded)
-    ledger.grant(options.dataset, more, person(options.who), options.why)
+    more, who = Budget.of(options.epsilon, options.delta, options.unbounded), person(options.who)
+    return lambda ledger: ledger.grant(options.dataset, more, who, options.why)
 
 
-def _allow(ledger: Ledger, options: GrantOptions, analyst: str) -> None:
+def _allowance(options: GrantOptions, analyst: str) -> Callable[[Ledger], object]:
     from incrowd.accounting.budget import Allowance
 
     allowance = Allowance.of(analyst, options.epsilon, options.delta, _day(options.until))
-    ledger.allow(options.dataset, allowance, person(options.who), options.why)
+    who = person(options.who)
+    return lambda ledger: ledger.allow(options.dataset, allowance, who, options.why)
+
+
+def _with_new_dataset(options: GrantOptions) -> Ledger:
+    from incrowd.accounting.datasets import Declaration
+    from incrowd.accounting.ledger import Ledger
+
+    declaration = Declaration(options.dataset, _unit(options))
+    make_folder(options.ledger)
+    ledger = Ledger.create(options.ledger)
+    overview = ledger.show()
+    if options.dataset in {*overview.shared, *(standing.dataset for standing in overview.datasets)}:
+        raise InvalidParameter(
+            f"the ledger already knows dataset {options.dataset}: leave out --new to add to its budget."
+        )
+    ledger.register(declaration)
+    return ledger
 
 
 def _unit(options: GrantOptions) -> Unit:
@@ -112,6 +110,8 @@ def _check(options: GrantOptions) -> None:
         raise InvalidParameter(
             "releases without an ε are a matter of the dataset's budget, not of an analyst's allowance."
         )
+    if not options.why.strip():
+        raise InvalidParameter("write why, for those who will read the ledger.")
     if options.analyst is None and options.unbounded is None and options.epsilon == options.delta == "0":
         raise InvalidParameter("nothing is granted: give --epsilon, --delta or --unbounded.")
 

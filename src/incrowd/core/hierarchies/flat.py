@@ -7,7 +7,7 @@ from datetime import date
 
 import pyarrow as pa
 
-from incrowd.core.domain import DECLARED, WHOLE, Categories, Dates, Domain, Numbers, Provenance, Text, Type
+from incrowd.core.domain import DECLARED, LARGEST, Categories, Dates, Domain, Numbers, Provenance, Text, Type
 from incrowd.core.hierarchy import Hierarchy
 from incrowd.core.reading import canonical, number_text, parse
 
@@ -89,6 +89,6 @@ def holds(domain: Numbers, number: float) -> bool:
     """
     as_stored = int if domain.type is Type.INTEGER else float
     low, high = (None if end is None else as_stored(end) for end in domain.bounds)
-    if isinstance(number, int) and abs(number) > WHOLE:
+    if abs(number) > LARGEST:
         return False
     return (low is None or number >= low) and (high is None or number <= high)

@@ -33,17 +33,15 @@ class Grid:
         return int(exactly) if self.whole else float(exactly)
 
     def step(self, number: float) -> int:
-        """Return the step of the last point that is not above a number: found near it, then walked to.
+        """Return the step of the last point that is not above a number.
+
+        The exact step is not above; the next point is, unless rounding puts it on the number.
 
         >>> Grid(Fraction(0), Fraction(1, 10), whole=False).step(0.3)
         3
         """
         step = math.floor((Fraction(number) - self.origin) / self.width)
-        while self.point(step) > number:
-            step -= 1
-        while self.point(step + 1) <= number:
-            step += 1
-        return step
+        return step + (self.point(step + 1) <= number)
 
     def below(self, numbers: NDArray[Any]) -> NDArray[Any]:
         """Return for each number the last point that is not above it.
@@ -54,11 +52,14 @@ class Grid:
         if self.whole:
             whole = numbers.astype(np.int64)
             width, origin = int(self.width), int(self.origin)
-            points: NDArray[Any] = whole - (whole % width - origin % width) % width
-            return points
-        # The step found in floating point may be one off, so the points around it decide.
-        near = np.floor((numbers.astype(np.float64) - float(self.origin)) / float(self.width))
-        steps, where = np.unique(near, return_inverse=True)
+            return np.asarray(whole - (whole % width - origin % width) % width)
+        # The step found in floating point may be one off, so the points around it decide; where points lie closer
+        # than doubles do, every number is one.
+        with np.errstate(over="ignore"):
+            near = np.floor((numbers.astype(np.float64) - float(self.origin)) / float(self.width))
+        apart = np.abs(near) < 2.0**53
+        steps, where = np.unique(np.where(apart, near, 0.0), return_inverse=True)
         around = np.array([[self.point(int(step) + more) for more in (-1, 0, 1)] for step in steps])
         before, at, after = around.reshape(-1, 3)[where].T
-        return np.where(numbers < at, before, np.where(numbers >= after, after, at))
+        points = np.where(numbers < at, before, np.where(numbers >= after, after, at))
+        return np.where(apart, points, numbers)

@@ -71,7 +71,8 @@ class Intervals(Hierarchy):
         steps = self._steps(level) if 0 < level <= self.depth else None
         if steps is not None:
             return self.domain.spans([self._start + step * exact(self.widths[level - 1]) for step in steps])
-        return self.domain.spans([self._start]) if level == self.height else super().leaves(level)
+        low = self.domain.bounds[0]
+        return self.domain.spans([low]) if level == self.height and low is not None else super().leaves(level)
 
     @property
     def _start(self) -> Fraction:

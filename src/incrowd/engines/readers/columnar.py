@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ class Parquet:
     paths: tuple[Path, ...]
     names: tuple[str, ...]
     rows: int | None
+    types: Mapping[str, pa.DataType] = field(default_factory=dict)
 
     @property
     def settings(self) -> Mapping[str, str]:
@@ -47,13 +48,23 @@ def open_parquet(path: Path) -> Parquet:
     """Open a Parquet file, or a folder of them; only the footers are read."""
     paths = parquet_files(path) if path.is_dir() else (path,)
     footers = [_footer(each) for each in paths]
-    names = distinct(footers[0].schema.to_arrow_schema().names)
+    names = distinct(_schema(footers[0]).names)
     for each, footer in zip(paths, footers, strict=True):
-        if sorted(footer.schema.to_arrow_schema().names) != sorted(names):
+        if sorted(_schema(footer).names) != sorted(names):
             raise SourceUnreadable(
                 f"{each} has other columns than {paths[0]}. Files in one folder need the same columns."
             )
-    return Parquet(paths, names, sum(footer.num_rows for footer in footers))
+    return Parquet(paths, names, sum(footer.num_rows for footer in footers), _types(footers))
+
+
+def _types(footers: Sequence[pq.FileMetaData]) -> dict[str, pa.DataType]:
+    """Return the type of each column that has the same one in all files."""
+    first, *others = [dict(zip(schema.names, schema.types, strict=True)) for schema in map(_schema, footers)]
+    return {name: kind for name, kind in first.items() if all(other.get(name) == kind for other in others)}
+
+
+def _schema(footer: pq.FileMetaData) -> pa.Schema:
+    return footer.schema.to_arrow_schema()
 
 
 def _footer(path: Path) -> pq.FileMetaData:
@@ -107,6 +118,7 @@ class Arrow:
     path: Path
     names: tuple[str, ...]
     stream: bool
+    types: Mapping[str, pa.DataType] = field(default_factory=dict)
 
     @property
     def rows(self) -> int | None:
@@ -149,7 +161,7 @@ def open_arrow(path: Path) -> Arrow:
         failed = True
     if failed:
         raise SourceUnreadable(f"{path} is not an Arrow file, or it is broken. Write it again.")
-    return Arrow(path, distinct(schema.names), stream)
+    return Arrow(path, distinct(schema.names), stream, dict(zip(schema.names, schema.types, strict=True)))
 
 
 def _pieces(file: pa.NativeFile, options: ipc.IpcReadOptions, *, stream: bool) -> Iterator[pa.RecordBatch]:

@@ -16,7 +16,7 @@ from incrowd.engines.readers.dialect import Dialect, Wanted, dialect, split, wro
 from incrowd.engines.readers.reader import Problem
 from incrowd.errors import SourceUnreadable
 
-BLOCK_BYTES = 1 << 22
+BLOCK_BYTES = 1 << 21
 _END = "\x03end of rows\x03"
 
 

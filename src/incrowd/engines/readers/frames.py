@@ -29,6 +29,11 @@ class Frame:
         return length
 
     @property
+    def types(self) -> Mapping[str, pa.DataType]:
+        """The types of the table's columns."""
+        return dict(zip(self.table.schema.names, self.table.schema.types, strict=True))
+
+    @property
     def settings(self) -> Mapping[str, str]:
         """Nothing to choose."""
         return {}

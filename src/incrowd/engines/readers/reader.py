@@ -64,6 +64,15 @@ class Reader(Protocol):
 
 
 @runtime_checkable
+class Typed(Protocol):
+    """A reader whose columns have one stored type each, known before a row is read."""
+
+    @property
+    def types(self) -> Mapping[str, pa.DataType]:
+        """The stored types; a column that is not in it may hold anything."""
+
+
+@runtime_checkable
 class Lined(Protocol):
     """A reader whose rows stand on numbered lines."""
 

@@ -46,13 +46,13 @@ def spool(batches: Iterator[pa.RecordBatch], schema: pa.Schema, settings: Mappin
     """Write the batches to a private temporary file and return them as something that can be read again."""
     folder = tempfile.mkdtemp(prefix="incrowd-rows-")
     try:
-        path = Path(folder) / "rows.arrow"
+        path = Path(folder) / "rows.arrows"
         rows = 0
-        with ipc.new_file(path, schema) as file:
+        with ipc.new_stream(path, schema) as file:
             for batch in batches:
                 file.write_batch(batch)
                 rows += batch.num_rows
-        kept = Spooled(Arrow(path, tuple(schema.names), stream=False), rows, settings, (note,))
+        kept = Spooled(Arrow(path, tuple(schema.names), stream=True), rows, settings, (note,))
         weakref.finalize(kept, shutil.rmtree, folder, ignore_errors=True)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)

@@ -31,8 +31,8 @@ class Style:
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        if len(self.delimiter) != 1 or not self.delimiter.isascii() or self.delimiter in '"\r\n':
-            raise InvalidParameter("delimiter must be a single ASCII character such as , or ; and not a quote.")
+        if self.delimiter not in {",", ";", "\t", "|"}:
+            raise InvalidParameter("delimiter must be a comma, a semicolon, a tab or a bar.")
         if self.formulas not in {"keep", "defuse"}:
             raise InvalidParameter("formulas must be keep or defuse.")
 
@@ -45,6 +45,12 @@ def write_csv(data: Released, path: Path, style: Style = COMMAS) -> None:
 
     A missing value is an empty field and an empty text is a quoted one; in a file of a single column, where an empty
     line would be no row at all, both are quoted.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_csv(pa.table({"zip": ["01234", None], "note": ["a, b", ""]}), Path(folder, "t.csv"))
+    ...     Path(folder, "t.csv").read_text()
+    'zip,note\n01234,"a, b"\n,""\n'
     """
     header = style.delimiter.join(_cells(pa.array(data.schema.names, pa.string()), style).to_pylist())
     with path.open("wb") as file:

@@ -16,6 +16,13 @@ def write_parquet(data: Released, path: Path) -> None:
 
     No metadata of other programs, no stored Arrow schema, no time and no path gets into the file.  Values in a
     dictionary are sorted, so that the order of codes tells nothing about the order of the input.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> import pyarrow as pa
+    >>> with TemporaryDirectory() as folder:
+    ...     write_parquet(pa.table({"zip": ["01234"]}, metadata={"note": "internal"}), Path(folder, "t.parquet"))
+    ...     pq.read_metadata(Path(folder, "t.parquet")).metadata is None
+    True
     """
     schema = bare(data.schema)
     with pq.ParquetWriter(path, schema, compression="zstd", compression_level=1, store_schema=False) as file:

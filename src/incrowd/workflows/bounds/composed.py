@@ -75,8 +75,8 @@ def _why_infinite(joint: Guarantee) -> str:
     floor = accountant.least_delta(joint.loss)
     if floor:
         return (
-            f"these releases have no finite epsilon at this delta; together their delta is at least {float(floor):.6g}. "
-            "Allow a larger delta, or raise k or lower the rate of each."
+            "these releases have no finite epsilon at this delta; together their delta is at least "
+            f"{float(floor):.6g}. Allow a larger delta, or raise k or lower the rate of each."
         )
     return (
         "these releases have no finite epsilon at this delta: some of them promise nothing without a delta, or nothing "

@@ -31,11 +31,11 @@ def one_in(delta: float) -> str:
     '1 in 4'
     >>> one_in(1e-40)
     'less than 1 in 10^39'
+    >>> one_in(0.7)
+    '1 in 1'
     """
-    if delta >= 0.5:
-        return "more likely than not"
     if delta <= 0.0:
-        return "never"
+        return "none"
     people = 1.0 / delta
     for size, word in ((1e15, ""), (1e12, " trillion"), (1e9, " billion"), (1e6, " million")):
         if people >= size:
@@ -52,11 +52,11 @@ def in_words(epsilon: float, delta: float) -> str:
     Someone who knows all other rows and guesses whether one particular unit is in the data, at even odds, is right at
     most 62.3 % of the time (50 % is blind guessing); beyond that the promise leaves a chance of 1 in 38 billion.
     """
+    beyond = f"; beyond that the promise leaves a chance of {one_in(delta)}" if delta > 0.0 else ", without exception"
     percent = math.ceil(guessing_limit(epsilon, 0.0) * 1000.0 - 1e-9) / 10.0
     return (
         "Someone who knows all other rows and guesses whether one particular unit is in the data, at even odds, is "
-        f"right at most {percent:g} % of the time (50 % is blind guessing); beyond that the promise leaves a chance of "
-        f"{one_in(delta)}."
+        f"right at most {percent:g} % of the time (50 % is blind guessing){beyond}."
     )
 
 

@@ -27,6 +27,11 @@ class Curve:
     points: tuple[tuple[float, float], ...]
     kind: str = ""
 
+    @property
+    def title(self) -> str:
+        """Name and kind."""
+        return f"{self.name} {self.kind}".strip()
+
 
 @dataclass(frozen=True)
 class Plot:
@@ -113,7 +118,7 @@ def _page(plot: Plot, picture: str) -> str:
     inline = re.sub(r' xmlns(:xlink)?="[^"]*"', "", picture, count=2)
     power = "1e{:.3f}" if plot.powers_of_ten else "{:.6g}"
     lines = "".join(
-        f"<tr><th scope='row'>{escape(' '.join(filter(None, (curve.name, curve.kind))))}<td>{x:.6g}<td>{power.format(y)}"
+        f"<tr><th scope='row'>{escape(curve.title)}<td>{x:.6g}<td>{power.format(y)}"
         for curve in plot.curves
         for x, y in curve.points
     )

@@ -1,0 +1,93 @@
+"""`incrowd release`: charge, release, certify."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from incrowd.cli.options import Json, takes
+from incrowd.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from incrowd.engines.validate import Progress
+    from incrowd.workflows.protect import Published
+
+
+@dataclass(frozen=True)
+class ReleaseOptions:
+    """What `incrowd release` takes."""
+
+    policy: Annotated[Path, typer.Option("--policy", help="The policy file.")]
+    out: Annotated[Path, typer.Option("--out", help="A new folder: only what may be published goes there.")]
+    data: Annotated[str | None, typer.Argument(help="The table; by default the policy's source.")] = None
+    form: Annotated[str, typer.Option("--format", help="parquet, csv or tsv.")] = "parquet"
+    sign: Annotated[Path | None, typer.Option("--sign", help="Sign with this Ed25519 private key (PEM).")] = None
+    json: Json = False
+
+
+@takes(ReleaseOptions)
+def release(options: ReleaseOptions) -> None:
+    """Release a table under a policy.
+
+    The promise is made from the policy alone, charged to the ledger, and only then are the rows read. Data,
+    certificate and report appear together in a new folder, or not at all.
+    """
+    from incrowd.workflows.protect import Destination, release_to
+
+    with _progress(not options.json) as progress:
+        published = release_to(
+            options.data, options.policy, Destination(options.out, options.form, options.sign), progress
+        )
+    if options.json:
+        print_json({"folder": str(published.folder), "certificate": published.release.certificate.to_json()})
+    else:
+        _show(published)
+
+
+def _show(published: Published) -> None:
+    certificate = published.release.certificate
+    spent, left = certificate.accounting["spent"], certificate.accounting["left"]
+    rows = published.release.result.total
+    lines = [
+        (
+            "data",
+            str(published.folder / str(certificate.outputs[0]["name"]))
+            + ("" if rows else "  (no row: all suppressed)"),
+        ),
+        ("certificate", str(published.folder / "certificate.json")),
+        ("report", str(published.folder / "report.html")),
+        ("kept apart", str(published.internal)),
+        ("promise", certificate.claims[0].kind),
+        ("spent", f"epsilon {spent['epsilon'][:10]}, delta {float(spent['delta']):.3g}"),
+    ]
+    if left is not None:
+        lines.append(("left", f"epsilon {left['epsilon'][:10]}, delta {float(left['delta']):.3g}"))
+    print_table("released", lines, "Open the report first: it says who could learn what, and what is not protected.")
+
+
+@contextmanager
+def _progress(wanted: bool) -> Iterator[Progress | None]:
+    """Show a bar on a terminal once the work has taken a second; nothing elsewhere."""
+    import sys
+
+    if not wanted or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,.0f} rows"))
+    with Progress(
+        *columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True), transient=True
+    ) as bar:
+        task = bar.add_task("rows", total=None)
+
+        def tell(done: int, total: int | None) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield tell

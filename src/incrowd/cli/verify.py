@@ -1,0 +1,48 @@
+"""`incrowd verify`: derive every claim again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from incrowd.cli.options import Json, takes
+from incrowd.cli.output import print_json, print_table
+
+_SIGNS = {"passed": "✓", "failed": "✗", "cannot be known here": "?"}
+
+
+@dataclass(frozen=True)
+class VerifyOptions:
+    """What `incrowd verify` takes."""
+
+    certificate: Annotated[Path, typer.Argument(help="certificate.json, or the folder of a release.")]
+    data: Annotated[Path | None, typer.Argument(help="The released file; by default the one beside it.")] = None
+    ledger: Annotated[str | None, typer.Option("--ledger", help="Look the charge up in this ledger.")] = None
+    public_key: Annotated[Path | None, typer.Option("--public-key", help="The signer's key (PEM).")] = None
+    json: Json = False
+
+
+@takes(VerifyOptions)
+def verify(options: VerifyOptions) -> None:
+    """Check a certificate: its files, every claim by a second route, the charge, the signature.
+
+    Exit code 1 if anything failed; what cannot be known here is said.
+    """
+    from incrowd.accounting.ledger import Ledger
+    from incrowd.workflows.verify import verify as verified
+
+    ledger = None if options.ledger is None else Ledger.open(options.ledger)
+    found = verified(options.certificate, options.data, ledger, options.public_key)
+    if options.json:
+        listed = [{"about": each.about, "outcome": str(each.outcome), "why": each.why} for each in found.findings]
+        print_json({"passed": found.passed, "findings": listed})
+    else:
+        rows = [(_SIGNS[str(each.outcome)], each.about, each.why) for each in found.findings]
+        print_table(
+            "verified" if found.passed else "NOT verified", rows, "✓ passed   ✗ failed   ? cannot be known here"
+        )
+    if not found.passed:
+        raise typer.Exit(1)

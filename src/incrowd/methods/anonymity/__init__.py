@@ -1,0 +1,1 @@
+"""Anonymity: hide everyone in a crowd."""

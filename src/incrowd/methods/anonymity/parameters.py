@@ -1,0 +1,103 @@
+"""The parameters of sampled suppression: delta is given, and two of epsilon, k and the rate; the third is solved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from incrowd.accounting import accountant, inverses
+from incrowd.core.loss import Crowd, Grouped, Loss, Sampled
+from incrowd.core.unit import Unit
+from incrowd.errors import Infeasible, InvalidParameter
+
+_DIGITS = 10**6
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is wanted: δ always, and ε unless it is the one to be solved."""
+
+    delta: Fraction
+    epsilon: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.delta < 1:
+            raise InvalidParameter("the target's delta must lie strictly between 0 and 1, such as 1e-8.")
+        if self.epsilon is not None and self.epsilon < 0:
+            raise InvalidParameter("the target's epsilon cannot be negative.")
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """A complete set: sampled suppression at (k, rate) is (ε, δ)-private for its unit; which one was solved."""
+
+    k: int
+    rate: Fraction
+    epsilon: Decimal
+    delta: Fraction
+    solved: str
+
+
+def loss_of(k: int, rate: Fraction, unit: Unit) -> Loss:
+    """Return the loss of one release by sampled suppression for a unit.
+
+    >>> loss_of(20, Fraction(1, 10), Unit())
+    Sampled(rate=Fraction(1, 10), inner=Crowd(k=20, epsilon=Fraction(0, 1)), sample=None)
+    """
+    row = Sampled(rate, Crowd(k))
+    return Grouped(unit.max_rows, row) if unit.max_rows > 1 else row
+
+
+def solve(k: int | None, rate: Fraction | None, target: Target, unit: Unit) -> Parameters:
+    """Return all four parameters, given δ and two of the others; the ε returned is the least that holds.
+
+    >>> solve(None, Fraction(1, 10), Target(Fraction(1, 10**6), Fraction(1, 2)), Unit()).k
+    10
+    >>> solve(20, Fraction(1, 10), Target(Fraction(1, 10**6)), Unit()).solved
+    'epsilon'
+    """
+    if [k, rate, target.epsilon].count(None) != 1:
+        raise InvalidParameter(
+            "method safe needs delta and exactly two of epsilon, k and rate; the third is solved. "
+            "Give target: {epsilon, delta} with a rate or with k, or give k, rate and target: {delta}."
+        )
+    solved = "k" if k is None else "rate" if rate is None else "epsilon"
+    if k is None and rate is not None and target.epsilon is not None:
+        k = _smallest_k(rate, target.epsilon, target.delta, unit)
+    elif rate is None and k is not None and target.epsilon is not None:
+        rate = _largest_rate(k, target.epsilon, target.delta, unit)
+    if k is None or rate is None:
+        raise AssertionError("two of three were given")
+    if solved == "epsilon" and unit.max_rows == 1:
+        inverses.smallest_epsilon(target.delta, k, rate, unit.adjacency)  # refuses delta < rate ** k, with a way out
+    spend = accountant.charge_of(loss_of(k, rate, unit), target.delta, unit.adjacency)
+    if not spend.epsilon.is_finite():
+        raise Infeasible(
+            f"no epsilon gives a person with {unit.max_rows} rows this delta at k = {k}: "
+            "raise k, lower the rate or max_rows, or allow a larger delta."
+        )
+    return Parameters(k, rate, spend.epsilon, target.delta, solved)
+
+
+def _smallest_k(rate: Fraction, epsilon: Fraction, delta: Fraction, unit: Unit) -> int:
+    if unit.max_rows == 1:
+        return inverses.smallest_k(epsilon, delta, rate, unit.adjacency)
+    return inverses.least_k(lambda k: _meets(k, rate, epsilon, delta, unit), inverses.feasible_k(delta, rate))
+
+
+def _largest_rate(k: int, epsilon: Fraction, delta: Fraction, unit: Unit) -> Fraction:
+    if unit.max_rows == 1:
+        return inverses.largest_rate(epsilon, delta, k, unit.adjacency)
+    low, high = 0, _DIGITS
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = _meets(k, Fraction(middle, _DIGITS), epsilon, delta, unit)
+        low, high = (middle, high) if enough else (low, middle)
+    if low == 0:
+        raise Infeasible("no rate of one in a million or more keeps this promise: raise k or allow a larger delta.")
+    return Fraction(low, _DIGITS)
+
+
+def _meets(k: int, rate: Fraction, epsilon: Fraction, delta: Fraction, unit: Unit) -> bool:
+    return Fraction(accountant.delta(loss_of(k, rate, unit), epsilon, unit.adjacency).value) <= delta

@@ -1,0 +1,182 @@
+"""Safe: a secret sample, recoded blindly, with every tuple seen fewer than k times dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from incrowd.core.cells import Cells
+from incrowd.core.domain import Text
+from incrowd.core.guarantee import Guarantee
+from incrowd.core.loss import Crowd, Syntactic
+from incrowd.core.schema import Schema
+from incrowd.core.unit import Kind, Unit
+from incrowd.errors import InvalidParameter
+from incrowd.methods.anonymity import safe_claims
+from incrowd.methods.anonymity.parameters import Parameters, Target, loss_of, solve
+
+if TYPE_CHECKING:
+    from incrowd.core.certificate import Claim
+    from incrowd.core.counts import Counts
+    from incrowd.core.mechanism import Coins
+    from incrowd.core.table import Table
+
+_TIGHT = "Li, Qardaji & Su 2010, Theorem 1, by its tight curve"
+_BLENDING = "Gehrke, Hay, Lui & Pass 2012, Example 1"
+_PEOPLE = "group privacy over a person's rows, each with a coin of its own"
+
+
+@dataclass(frozen=True)
+class Safe:
+    """(k, β)-sampled suppression on declared levels: microdata that is differentially private.
+
+    Promise: (ε, δ)-differential privacy by the tight curve of sampled suppression; (k, 0)-crowd-blending; zero-
+    knowledge with respect to the sample; k-anonymity of the output, over all released columns, the sensitive ones too.
+    At rate 1 there is no sample: crowd-blending and k-anonymity remain, and no ε.
+
+    Assumes: the coins stay secret; levels, recoding and parameters were chosen without looking at the rows; one row
+    is one person, or the person column says whose it is; all releases about these people go through one ledger.
+
+    Source: Li, Qardaji & Su 2010 (SDGS, Theorem 1); Gehrke, Hay, Lui & Pass 2012 (Example 1, Theorem 1).
+
+    >>> safe = Safe(target=Target(Fraction(1, 10**6), Fraction(1)), rate=Fraction(1, 10))
+    >>> safe.parameters(Unit()).k
+    8
+    """
+
+    name: ClassVar[str] = "safe"
+
+    levels: Mapping[str, int] = field(default_factory=dict)
+    target: Target | None = None
+    rate: Fraction | None = None
+    k: int | None = None
+    weights: bool = False
+
+    def __post_init__(self) -> None:
+        if self.k is not None and self.k < 1:
+            raise InvalidParameter("a crowd needs k of at least 1.")
+        if self.rate is not None and not 0 < self.rate <= 1:
+            raise InvalidParameter("the rate lies above 0 and at most at 1; below 1 there is a secret sample.")
+        if self.target is None and not (self.unsampled and self.k is not None):
+            raise InvalidParameter(
+                "method safe needs target: {delta: …}, with epsilon or with both k and rate. "
+                "Only at rate 1, which promises no differential privacy, is k enough."
+            )
+
+    @property
+    def unsampled(self) -> bool:
+        """Whether every row is read: then crowds are exact, and there is no ε."""
+        return self.rate == 1
+
+    def parameters(self, unit: Unit) -> Parameters:
+        """Return k, rate, ε and δ for a unit, the missing one solved."""
+        if self.target is None or self.unsampled:
+            raise InvalidParameter("without a secret sample there is no epsilon: give a rate below 1.")
+        return _solved(self.k, self.rate, self.target, unit)
+
+    def smallest_class(self, schema: Schema) -> int:
+        """Return k."""
+        return self.k if self.k is not None else self.parameters(schema.unit).k
+
+    def cells(self, schema: Schema) -> Cells:
+        """Return the tuples that can be released, or refuse free text that nothing makes coarser."""
+        cells = Cells.of(schema, self.levels)
+        for recoding in cells.recodings:
+            if recoding.level == 0 and isinstance(recoding.column.domain, Text):
+                raise InvalidParameter(
+                    f"the column {recoding.column.name!r} would be released as free text. List its categories, give it "
+                    "a hierarchy and a level above 0, or make it an identifier, which is never released."
+                )
+        return cells
+
+    def guarantee(self, schema: Schema) -> Guarantee:
+        """Promise from the schema alone; levels or domains drafted from rows leave nothing but k-anonymity."""
+        self.cells(schema)
+        k = self.smallest_class(schema)
+        if schema.drafted:
+            loss = Syntactic("k-anonymity", (("k", str(k)), ("drafted from rows", ", ".join(schema.drafted))))
+            return Guarantee(loss, schema.unit, "counted in the output; what was drafted from rows voids the rest")
+        if self.unsampled:
+            if schema.unit.max_rows > 1:
+                raise InvalidParameter(
+                    "at rate 1 crowds of rows say nothing about people with several rows: keep max_rows at 1."
+                )
+            return Guarantee(Crowd(k), schema.unit, _BLENDING, safe_claims.assumptions(schema.unit, sampled=False))
+        found = self.parameters(schema.unit)
+        because = _TIGHT if schema.unit.max_rows == 1 else f"{_TIGHT}; {_PEOPLE}"
+        return Guarantee(
+            loss_of(found.k, found.rate, schema.unit),
+            schema.unit,
+            because,
+            safe_claims.assumptions(schema.unit, sampled=True),
+            found.delta,
+        )
+
+    def claims(self, schema: Schema) -> tuple[Claim, ...]:
+        """Return the claims in order of strength."""
+        if schema.drafted:
+            return (safe_claims.k_anonymity(self.smallest_class(schema), self.cells(schema).names, schema.unit),)
+        found = None if self.unsampled else self.parameters(schema.unit)
+        return safe_claims.claims(self.smallest_class(schema), found, self.cells(schema).names, schema.unit)
+
+    def chain(self, schema: Schema) -> tuple[Mapping[str, Any], ...]:
+        """Return the steps: whose rows, which sample, which recoding, which suppression, which order."""
+        found = None if self.unsampled else self.parameters(schema.unit)
+        sample: dict[str, Any] = {"step": "sample", "rate": "1", "design": "none: every row is read"}
+        if found is not None:
+            sample = {
+                "step": "sample",
+                "rate": str(found.rate),
+                "design": "Poisson, one secret coin per row",
+                "coins": "AES-256 in counter mode under a key from the operating system, forgotten afterwards",
+            }
+        steps: list[Mapping[str, Any]] = [sample, {"step": "recode", "columns": _recodings(self.cells(schema))}]
+        if schema.unit.kind is Kind.PERSON:
+            rule = {
+                "column": schema.unit.column,
+                "rows": schema.unit.max_rows,
+                "rule": "at random among a person's own",
+            }
+            steps.insert(0, {"step": "keep rows of each person", **rule})
+        steps.append({"step": "suppress", "k": self.smallest_class(schema), "over": "all released columns"})
+        return (*steps, {"step": "order", "by": "released values", "weights": self.weights})
+
+    def release(self, table: Table, coins: Coins) -> Counts:
+        """Count the sampled rows of each tuple in one pass and keep the tuples seen at least k times."""
+        unit, k = table.schema.unit, self.smallest_class(table.schema)
+        kept = [] if self.unsampled else [coins.sample(self.parameters(unit).rate)]
+        limits = []
+        if unit.column is not None:
+            limits.append(table.engine.limit(table.rows, table.schema[unit.column], unit.max_rows, coins))
+        return table.engine.count(table.rows, self.cells(table.schema), *limits, *kept, at_least=k).at_least(k)
+
+
+@lru_cache(maxsize=256)
+def _solved(k: int | None, rate: Fraction | None, target: Target, unit: Unit) -> Parameters:
+    return solve(k, rate, target, unit)
+
+
+def _recodings(cells: Cells) -> list[dict[str, Any]]:
+    return [
+        {
+            "column": recoding.column.name,
+            "level": recoding.level,
+            "of": recoding.column.hierarchy.height,
+            "rule": recoding.column.hierarchy.rule,
+            "provenance": _provenance(
+                recoding.column.hierarchy.provenance.derived, recoding.column.hierarchy.provenance.public
+            ),
+            "missing": str(recoding.column.missing),
+            "outside": str(recoding.column.rule_outside) if recoding.column.domain.closed else "nothing is outside",
+        }
+        for recoding in cells.recodings
+    ]
+
+
+def _provenance(derived: bool, public: str | None) -> str:
+    if not derived:
+        return "declared"
+    return f"drafted from rows, vouched for by {public}" if public else "drafted from rows"

@@ -1,0 +1,35 @@
+"""Method: a mechanism that releases a table, and can say in words and numbers what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+if TYPE_CHECKING:
+    from incrowd.core.certificate import Claim
+    from incrowd.core.counts import Counts
+    from incrowd.core.guarantee import Guarantee
+    from incrowd.core.mechanism import Coins
+    from incrowd.core.schema import Schema
+    from incrowd.core.table import Table
+
+
+class Method(Protocol):
+    """What a method adds to a mechanism: a name in policies, claims for the certificate, and its steps in order."""
+
+    name: ClassVar[str]
+
+    def guarantee(self, schema: Schema) -> Guarantee:
+        """Promise, with the data unplugged."""
+
+    def claims(self, schema: Schema) -> tuple[Claim, ...]:
+        """Return every claim the promise implies, the strongest first, each with its theorem and its limits."""
+
+    def chain(self, schema: Schema) -> tuple[Mapping[str, Any], ...]:
+        """Return the mechanism's steps in order, complete enough to repeat them."""
+
+    def smallest_class(self, schema: Schema) -> int:
+        """Return the k below which no class of the output may be: what is recounted before files appear."""
+
+    def release(self, table: Table, coins: Coins) -> Counts:
+        """Read the rows and release what was promised."""

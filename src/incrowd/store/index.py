@@ -1,0 +1,126 @@
+"""Index: which entry last set each key, kept so that damage shows, also where a key is missing.
+
+Every row names the key that follows it and bears a seal over its own content.  So a row that changed is known by its
+seal, and that a key was never set is proved by the row before it, which names a later key as the next one.  A flipped
+bit can therefore not make the ledger forget a dataset.  The rows form a ring that begins and ends at the empty key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from incrowd.errors import LedgerCorrupted
+from incrowd.store.canonical import digest
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Row
+
+    from incrowd.store.tables import Tables
+
+DOMAIN = "incrowd index 1"
+RING = ""  # sorts before every key
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """One row of the index: the entry that last set a key, and the next key."""
+
+    key: str
+    sequence: int
+    following: str
+
+    def proves_absence(self, key: str) -> bool:
+        """Whether no key lies between this row and the next, while `key` would."""
+        return self.key < key and (key < self.following or self.following == RING)
+
+    def row(self, chain: str) -> dict[str, Any]:
+        """Return the sealed row."""
+        return {**vars(self), "seal": digest(DOMAIN, [chain, self.key, self.sequence, self.following])}
+
+
+@dataclass(frozen=True)
+class Index:
+    """The index of one chain, inside a transaction."""
+
+    connection: Connection
+    tables: Tables
+    chain: str
+
+    def begin(self) -> None:
+        """Write the ring of an empty index; its only row points at the first entry."""
+        self._insert(Pointer(RING, 1, RING))
+
+    def find(self, key: str) -> int | None:
+        """Return the number of the entry that last set a key, or None if that it never was set is proved."""
+        found = self._at_or_before(key)
+        return found.sequence if found.key == key else None
+
+    def between(self, first: str, beyond: str) -> dict[str, int]:
+        """Return all keys from `first` on and before `beyond`, proved complete."""
+        column = self.tables.latest.c.key
+        query = self.tables.latest.select().where(column >= first, column < beyond).order_by(column)
+        found = [self._sealed(row) for row in self.connection.execute(query)]
+        before = self._at_or_before(first)
+        ring = found if found and found[0] == before else [before, *found]
+        broken = any(one.following != other.key for one, other in pairwise(ring))
+        if broken or RING < ring[-1].following < beyond:
+            raise _damaged()
+        return {pointer.key: pointer.sequence for pointer in found}
+
+    def point(self, key: str, sequence: int) -> None:
+        """Let a key point at a later entry; a new key is put between its neighbors."""
+        found = self._at_or_before(key)
+        if found.key == key:
+            self._update(replace(found, sequence=sequence))
+        else:
+            self._insert(Pointer(key, sequence, found.following))
+            self._update(replace(found, following=key))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return all rows as they are, unchecked, in the order of their keys."""
+        query = self.tables.latest.select().order_by(self.tables.latest.c.key)
+        return [dict(row._mapping) for row in self.connection.execute(query)]  # noqa: SLF001 - the documented way
+
+    def _at_or_before(self, key: str) -> Pointer:
+        column = self.tables.latest.c.key
+        query = self.tables.latest.select().where(column <= key).order_by(column.desc()).limit(1)
+        row = self.connection.execute(query).first()
+        found = self._sealed(row)
+        if found.key != key and not found.proves_absence(key):
+            raise _damaged()
+        return found
+
+    def _sealed(self, row: Row[Any] | None) -> Pointer:
+        match row:
+            case (str(key), int(sequence), str(following), str(seal)):
+                found = Pointer(key, sequence, following)
+                if found.row(self.chain)["seal"] == seal:
+                    return found
+        raise _damaged()
+
+    def _insert(self, pointer: Pointer) -> None:
+        self.connection.execute(self.tables.latest.insert(), pointer.row(self.chain))
+
+    def _update(self, pointer: Pointer) -> None:
+        change = self.tables.latest.update().where(self.tables.latest.c.key == pointer.key)
+        self.connection.execute(change.values(pointer.row(self.chain)))
+
+
+def sealed_rows(chain: str, index: Mapping[str, int]) -> list[dict[str, Any]]:
+    """Return the rows that an index must have, given which entry last set each key.
+
+    >>> [row["following"] for row in sealed_rows("c0ffee", {"b": 3, "a": 2})]
+    ['a', 'b', '']
+    """
+    ring = [RING, *sorted(index), RING]
+    return [Pointer(key, index.get(key, 1), following).row(chain) for key, following in pairwise(ring)]
+
+
+def _damaged() -> LedgerCorrupted:
+    return LedgerCorrupted(
+        "the index of the ledger is damaged: it does not tell for sure what was spent. Run incrowd ledger check, and "
+        "restore the ledger from a backup."
+    )

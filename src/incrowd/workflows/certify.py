@@ -1,0 +1,108 @@
+"""Certify: the public certificate of a release, from the promise, the ledger's entry and the output alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from incrowd import __version__
+from incrowd.accounting.budget import plain
+from incrowd.accounting.standing import Standing
+from incrowd.core.certificate import Certificate
+from incrowd.core.counts import Counts
+from incrowd.core.schema import Schema
+from incrowd.workflows.perform import Performed
+from incrowd.workflows.policy import Policy
+
+LIMITS = (
+    (
+        "The promise holds for all releases charged to this ledger together, as the accounting says; releases made "
+        "elsewhere about the same people are not in it."
+    ),
+    "The certificate states what the mechanism guarantees; it is evidence for an assessment, not the assessment.",
+)
+_THRESHOLDS = {"0.09": "European Medicines Agency 2014", "0.2": "Health Canada 2019", "0.33": "Cell size of 3"}
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a certificate says about the input without betraying it: a commitment under a fresh key."""
+
+    id: str
+    commitment: str
+
+
+def certificate_of(
+    policy: Policy, performed: Performed, inputs: Inputs, outputs: tuple[Mapping[str, Any], ...]
+) -> Certificate:
+    """Return the public certificate: only what the promise covers."""
+    return Certificate(
+        id=inputs.id,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        tool=f"incrowd {__version__}",
+        policy_hash=policy.hash,
+        dataset=_dataset(policy, inputs),
+        guarantee=performed.promise,
+        claims=policy.method.claims(policy.schema),
+        chain=policy.method.chain(policy.schema),
+        accounting=_accounting(performed),
+        ledger=performed.entry.anchor.to_json(),
+        outputs=outputs,
+        schema=_schema(policy.schema),
+        evidence=evidence_of(performed.counts),
+        limits=LIMITS,
+    )
+
+
+def evidence_of(counts: Counts) -> dict[str, Any]:
+    """Return what the output itself shows under three attackers and the three tests of the EU's Opinion 05/2014."""
+    if not len(counts):
+        return {"rows": 0, "classes": 0}
+    smallest, classes, rows = int(counts.counts.min()), len(counts), counts.total
+    return {
+        "rows": rows,
+        "classes": classes,
+        "smallest class": smallest,
+        "prosecutor": f"{1 / smallest:.6f}",
+        "journalist": f"{1 / smallest:.6f}",
+        "marketer": f"{classes / rows:.6f}",
+        "thresholds": _THRESHOLDS,
+        "singling out": f"no tuple occurs fewer than {smallest} times",
+        "linkability": "identifiers are not released; rows are in the order of their values",
+        "inference": "bounded by the claims above, for every attribute, whatever the attacker knows",
+    }
+
+
+def _dataset(policy: Policy, inputs: Inputs) -> dict[str, Any]:
+    known = {"name": policy.name, "unit": str(policy.schema.unit), "commitment": inputs.commitment}
+    return known | ({"period": policy.section.dataset.period} if policy.section.dataset.period else {})
+
+
+def _accounting(performed: Performed) -> dict[str, Any]:
+    standing: Standing = performed.entry.standings[0]
+    charged, left = performed.entry.charged[0], standing.left
+    unbounded = standing.terms.budget.unbounded if standing.terms.budget else None
+    return {
+        "spent": {"epsilon": _amount(charged.epsilon), "delta": _amount(charged.delta)},
+        "total": {"epsilon": _amount(standing.epsilon), "delta": _amount(standing.delta)},
+        "left": None if left is None else left.to_json(),
+        "releases": standing.totals.charges,
+        "rule": charged.rule,
+        "composition": "sums of epsilon and delta over all releases charged to this dataset",
+        "unbounded": unbounded if standing.totals.unbounded else None,
+    }
+
+
+def _amount(amount: Any) -> str:
+    return plain(amount) if amount.is_finite() else "Infinity"
+
+
+def _schema(schema: Schema) -> dict[str, Any]:
+    return {
+        "columns": [
+            {"name": column.name, "role": str(column.role), "type": str(column.type)} for column in schema.columns
+        ],
+        "released": [column.name for column in schema.released],
+    }

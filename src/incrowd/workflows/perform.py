@@ -1,0 +1,33 @@
+"""Perform: promise, charge, release; the only place where they meet, and the only place that tosses real coins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from incrowd.accounting.entry import Entry
+from incrowd.accounting.ledger import Ledger
+from incrowd.core.counts import Counts
+from incrowd.core.guarantee import Guarantee
+from incrowd.core.table import Table
+from incrowd.methods.method import Method
+from incrowd.noise.system import SystemCoins
+
+
+@dataclass(frozen=True)
+class Performed:
+    """A promise that was charged and kept: what was promised, where that is written down, and what came out."""
+
+    promise: Guarantee
+    entry: Entry
+    counts: Counts
+
+
+def perform(method: Method, table: Table, ledger: Ledger, dataset: str, release: str) -> Performed:
+    """Promise from the schema, charge the promise on disk, and only then read the rows.
+
+    The charge is committed before the first row is read and never given back: a crash loses budget, not privacy.
+    The coins are the operating system's; there is no parameter by which a caller could bring others.
+    """
+    promise = method.guarantee(table.schema)
+    entry = ledger.charge(promise, dataset, release)
+    return Performed(promise, entry, method.release(table, SystemCoins()))

@@ -1,0 +1,108 @@
+"""Plan: what a release would promise and cost, and what would be left; nothing is spent, and no row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from incrowd.accounting.accountant import charge_of
+from incrowd.accounting.budget import Budget
+from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.standing import Standing
+from incrowd.core.guarantee import Guarantee
+from incrowd.errors import InvalidParameter, LedgerUnavailable
+from incrowd.workflows.policy import Policy
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A promise with its price, before anything happened."""
+
+    policy: Policy
+    promise: Guarantee
+    epsilon: Decimal
+    delta: Decimal
+    rule: str
+    standing: Standing | None
+    allowed: bool
+    refusal: str | None
+    warnings: tuple[str, ...]
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The method's parameters, the solved one included."""
+        solve = getattr(self.policy.method, "parameters", None)
+        if solve is None or not self.epsilon.is_finite():
+            return {"k": self.policy.method.smallest_class(self.policy.schema)}
+        found = solve(self.policy.schema.unit)
+        return {
+            "k": found.k,
+            "rate": found.rate,
+            "epsilon": found.epsilon,
+            "delta": found.delta,
+            "solved": found.solved,
+        }
+
+
+def plan(policy: Policy) -> Plan:
+    """Return what a release under this policy would promise, cost and leave."""
+    from incrowd.errors import Refused
+
+    promise = policy.method.guarantee(policy.schema)
+    spend = charge_of(promise.loss, promise.delta, promise.unit.adjacency)
+    standing, refusal = None, None
+    try:
+        ledger = Ledger.open(policy.ledger_address)
+        standing = ledger.standing(policy.name)
+        ledger.preview({policy.name: promise})
+    except (LedgerUnavailable, InvalidParameter):
+        refusal = _first(policy.budget, spend.epsilon, spend.delta)
+    except Refused as error:
+        refusal = str(error)
+    return Plan(
+        policy,
+        promise,
+        spend.epsilon,
+        spend.delta,
+        spend.rule,
+        standing,
+        refusal is None,
+        refusal,
+        _warnings(policy, promise),
+    )
+
+
+def _first(budget: Budget | None, epsilon: Decimal, delta: Decimal) -> str | None:
+    """Say why a first release would be refused, if it would: no budget means that it is its own."""
+    if not epsilon.is_finite():
+        if budget is not None and budget.unbounded:
+            return None
+        return (
+            'this promise has no epsilon: its owner must write budget: {unbounded: "reason"}, '
+            "or give a rate below 1 and domains that were not drafted from rows."
+        )
+    if budget is not None and (epsilon > budget.limit.epsilon or delta > budget.limit.delta):
+        return "the budget is smaller than what this release costs: raise the budget or ask for less."
+    return None
+
+
+def _warnings(policy: Policy, promise: Guarantee) -> tuple[str, ...]:
+    found = []
+    population = policy.section.dataset.population
+    if population is not None and promise.delta * population >= 1:
+        found.append(
+            f"delta times the declared population is {float(promise.delta * population):.3g}: a delta at or above one "
+            "over the population allows a mechanism that betrays one person. Choose a smaller delta."
+        )
+    if population is None:
+        found.append("no population is declared: choose delta well below one over the number of people.")
+    if policy.schema.drafted:
+        found.append(
+            f"drafted from rows: {', '.join(policy.schema.drafted)}. This voids the promise; "
+            'where the same is public, write public: "source" there.'
+        )
+    if policy.budget is None:
+        found.append("no budget is declared: this release's cost becomes the whole budget, and a second is refused.")
+    return tuple(found)

@@ -1,0 +1,220 @@
+"""Protect: a table and a policy in, a certified release out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from incrowd.accounting.datasets import Declaration
+from incrowd.accounting.ledger import Ledger
+from incrowd.core.certificate import Certificate, Release
+from incrowd.core.counts import Counts
+from incrowd.core.table import Table
+from incrowd.engines.columns import require
+from incrowd.engines.fingerprint import content_digest, keyed
+from incrowd.engines.local import LocalEngine
+from incrowd.engines.sinks import Folders, check_free, publish, write_table
+from incrowd.engines.sources import Source, open_source
+from incrowd.engines.validate import Progress, needed, validate
+from incrowd.errors import InvalidParameter
+from incrowd.workflows.certify import Inputs, certificate_of
+from incrowd.workflows.perform import Performed, perform
+from incrowd.workflows.policy import Policy, load_policy
+from incrowd.workflows.recount import require_crowds
+from incrowd.workflows.report import public_report
+from incrowd.workflows.signing import sign
+
+WEIGHT = "weight"
+DATA = "data"
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where a release goes, in which format, and with whose signature."""
+
+    folder: Path
+    form: str = "parquet"
+    key: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.form not in ("parquet", "csv", "tsv"):
+            raise InvalidParameter(f"releases are written as parquet, csv or tsv, not {self.form!r}.")
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Rows that tell how many of them have been read."""
+
+    source: Source
+    progress: Progress
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, in the order of the source."""
+        return self.source.names
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows there are, or None if only reading them would tell."""
+        return self.source.rows
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Read these columns, and tell after each batch."""
+        done = 0
+        for batch in self.source.batches(columns):
+            yield batch
+            done += len(batch)
+            self.progress(done, self.rows)
+
+
+@dataclass(frozen=True)
+class Published:
+    """Where a release went: what may be passed on, and what stays."""
+
+    folder: Path
+    internal: Path
+    release: Release[Counts]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Everything that is checked before a charge: a table that can be read, a ledger that knows it."""
+
+    policy: Policy
+    source: Source
+    table: Table
+    ledger: Ledger
+    id: str
+    key: bytes
+    commitment: str
+
+
+def release(data: object, policy: str | Path | Mapping[str, Any] | Policy) -> Release[Counts]:
+    """Release a file or a frame under a policy, in memory: the result and its certificate."""
+    ready = prepare(data, policy)
+    performed = perform(ready.policy.method, ready.table, ready.ledger, ready.policy.name, ready.id)
+    smallest = int(performed.counts.counts.min()) if len(performed.counts) else None
+    if smallest is not None and smallest < ready.policy.method.smallest_class(ready.policy.schema):
+        raise AssertionError("a class smaller than k was counted")
+    return Release(performed.counts, _certificate(ready, performed, ()))
+
+
+def release_to(
+    data: object,
+    policy: str | Path | Mapping[str, Any] | Policy,
+    destination: Destination,
+    progress: Progress | None = None,
+) -> Published:
+    """Release a file or a frame into a folder: data, certificate and report appear together, or not at all."""
+    loaded = policy if isinstance(policy, Policy) else load_policy(policy)
+    id_ = str(uuid.uuid4())
+    folders = Folders(destination.folder, loaded.folder / ".incrowd" / "internal" / id_)
+    check_free(folders)
+    ready = prepare(data, loaded, progress, id_)
+    table = ready.table if progress is None else replace(ready.table, rows=Watched(ready.source, progress))
+    performed = perform(loaded.method, table, ready.ledger, loaded.name, ready.id)
+    name, written = f"{DATA}.{destination.form}", list[Certificate]()
+
+    def write(stage: Folders) -> None:
+        write_table(_released(loaded, performed.counts), stage.public / name)
+        certificate = _certificate(ready, performed, (_output(stage.public / name),))
+        if destination.key is not None:
+            certificate = sign(certificate, destination.key)
+        (stage.public / "certificate.json").write_text(certificate.to_text(), encoding="utf-8")
+        (stage.public / "report.html").write_text(public_report(certificate, performed.counts), encoding="utf-8")
+        _write_internal(stage, ready, certificate)
+        written.append(certificate)
+
+    def check(stage: Folders) -> None:
+        require_crowds(stage.public / name, performed.counts.names, loaded.method.smallest_class(loaded.schema))
+
+    publish(folders, write, check)
+    return Published(destination.folder, folders.internal or destination.folder, Release(performed.counts, written[0]))
+
+
+def prepare(
+    data: object,
+    policy: str | Path | Mapping[str, Any] | Policy,
+    progress: Progress | None = None,
+    id_: str | None = None,
+) -> Prepared:
+    """Open and check everything that can be checked before a charge; the promise first, since it needs no data."""
+    loaded = policy if isinstance(policy, Policy) else load_policy(policy)
+    loaded.method.guarantee(loaded.schema)
+    source = open_data(data, loaded)
+    _validate(source, loaded, progress)
+    ledger = Ledger.create(loaded.ledger_address)
+    key = secrets.token_bytes(32)
+    content = content_digest(source)
+    marks = (keyed(content, hashlib.sha256(f"source {ledger.id}".encode()).digest()), *filter(None, (source.address,)))
+    section = loaded.section.dataset
+    ledger.register(
+        Declaration(loaded.name, loaded.schema.unit, loaded.budget, marks, section.same_people_as, section.separate)
+    )
+    table = Table(loaded.schema, source, LocalEngine())
+    return Prepared(loaded, source, table, ledger, id_ or str(uuid.uuid4()), key, keyed(content, key))
+
+
+def open_data(data: object, policy: Policy) -> Source:
+    """Open the data named by the caller, or else by the policy; every declared column must be there."""
+    named = data if data is not None else policy.source
+    if named is None:
+        raise InvalidParameter("no data: name a file, or write source: in the policy.")
+    source = open_source(named, policy.options)
+    require(source.names, policy.schema.names)
+    return source
+
+
+def _validate(source: Source, policy: Policy, progress: Progress | None) -> None:
+    """Check structure and types before the charge, so that one ragged line costs nothing."""
+    checks = needed(source, policy.schema)
+    if checks:
+        validate(source, checks, progress=progress).raise_if_any()
+
+
+def _released(policy: Policy, counts: Counts) -> pa.RecordBatchReader:
+    """Return the rows in the order of their values; with weights, a constant column 1/rate behind them."""
+    rate = getattr(policy.method, "rate", None)
+    if not getattr(policy.method, "weights", False):
+        return pa.RecordBatchReader.from_batches(counts.schema, counts.batches())
+    if WEIGHT in counts.names:
+        raise InvalidParameter(f"the column {WEIGHT!r} exists already: leave weights out.")
+    weight = float(1 / (rate or policy.method.parameters(policy.schema.unit).rate))  # type: ignore[attr-defined]
+    schema = counts.schema.append(pa.field(WEIGHT, pa.float64()))
+    weighted = (
+        pa.RecordBatch.from_arrays([*batch.columns, pa.repeat(pa.scalar(weight), len(batch))], schema=schema)
+        for batch in counts.batches()
+    )
+    return pa.RecordBatchReader.from_batches(schema, weighted)
+
+
+def _certificate(ready: Prepared, performed: Performed, outputs: tuple[Mapping[str, Any], ...]) -> Certificate:
+    return certificate_of(ready.policy, performed, Inputs(ready.id, ready.commitment), outputs)
+
+
+def _output(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"name": path.name, "sha256": found, "bytes": path.stat().st_size}
+
+
+def _write_internal(stage: Folders, ready: Prepared, certificate: Certificate) -> None:
+    """Keep apart what only the data holder may know: where the rows were, and the key of the commitment."""
+    if stage.internal is None:
+        raise AssertionError("a release to a folder has an internal folder")
+    inside = {
+        "certificate": certificate.id,
+        "source": ready.source.address,
+        "read as": dict(ready.source.settings),
+        "commitment key": ready.key.hex(),
+        "policy": ready.policy.section.model_dump(mode="json", exclude_none=True),
+    }
+    (stage.internal / "internal.json").write_text(json.dumps(inside, indent=1, ensure_ascii=False), encoding="utf-8")

@@ -1,0 +1,201 @@
+"""Verify: derive every claim of a certificate again, hash the files again, look the charge up in the ledger.
+
+Claims are derived by `rederive`, which shares no code with the accountants that made them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from incrowd.core.certificate import Certificate, Status
+from incrowd.engines.smallest import smallest_class
+from incrowd.errors import IncrowdError, InvalidParameter
+from incrowd.workflows.claims import check_claim
+from incrowd.workflows.signing import check_signature
+
+if TYPE_CHECKING:
+    from incrowd.accounting.ledger import Ledger
+
+
+class Outcome(StrEnum):
+    """What a check found."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNKNOWN = "cannot be known here"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One check: what was looked at, what was found, and why."""
+
+    about: str
+    outcome: Outcome
+    why: str
+
+
+@dataclass(frozen=True)
+class Verification:
+    """All findings; verified means that nothing failed, not that nothing is unknown."""
+
+    certificate: Certificate
+    findings: tuple[Finding, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing failed."""
+        return all(finding.outcome is not Outcome.FAILED for finding in self.findings)
+
+
+def read_certificate(path: Path) -> Certificate:
+    """Read a certificate from its file, or from the folder of its release."""
+    file = path / "certificate.json" if path.is_dir() else path
+    try:
+        return Certificate.from_json(json.loads(file.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise InvalidParameter(f"{file} cannot be read: {error.strerror or 'no reason given'}.") from None
+    except (UnicodeDecodeError, json.JSONDecodeError, AttributeError):
+        raise InvalidParameter(f"{file} is not a certificate: it is not a JSON object.") from None
+
+
+def verify(
+    path: Path, data: Path | None = None, ledger: Ledger | None = None, trusted: Path | None = None
+) -> Verification:
+    """Check a certificate; the data is looked for beside it unless named, `trusted` is the signer's public key."""
+    certificate = read_certificate(path)
+    folder = path if path.is_dir() else path.parent
+    findings = [
+        *_files(certificate, folder, data),
+        *_claims(certificate),
+        *_crowds(certificate, folder, data),
+        *_accounting(certificate),
+        *_ledger(certificate, ledger),
+        *_signature(certificate, trusted),
+        *_assumed(certificate),
+    ]
+    return Verification(certificate, tuple(findings))
+
+
+def _files(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[Finding]:
+    for output in certificate.outputs:
+        file = data if data is not None else folder / str(output["name"])
+        about = f"file {output['name']}"
+        if not file.is_file():
+            yield Finding(
+                about, Outcome.FAILED, "the file is not there: name it as DATA, or put it beside the certificate"
+            )
+            continue
+        with file.open("rb") as opened:
+            found = hashlib.file_digest(opened, "sha256").hexdigest()
+        same = found == output["sha256"]
+        yield Finding(
+            about,
+            Outcome.PASSED if same else Outcome.FAILED,
+            "its SHA-256 is the certified one"
+            if same
+            else "its SHA-256 differs: this is not the file that was certified",
+        )
+    if not certificate.outputs:
+        yield Finding("files", Outcome.UNKNOWN, "the certificate names no files: the release stayed in memory")
+
+
+def _claims(certificate: Certificate) -> Iterator[Finding]:
+    for claim in certificate.claims:
+        problem = check_claim(claim, certificate)
+        about = f"claim: {claim.kind}"
+        if problem is None:
+            yield Finding(about, Outcome.PASSED, f"derived again from its parameters ({claim.theorem})")
+        else:
+            yield Finding(about, Outcome.UNKNOWN if problem.undecided else Outcome.FAILED, problem.text)
+
+
+def _crowds(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[Finding]:
+    claims = [claim for claim in certificate.claims if claim.kind == "k-anonymity"]
+    for claim in claims if certificate.outputs else []:
+        file = data if data is not None else folder / str(certificate.outputs[0]["name"])
+        if not file.is_file():
+            continue
+        try:
+            smallest = smallest_class(file, tuple(map(str, claim.parameters["columns"])))
+        except Exception as error:  # noqa: BLE001 - whatever a reader makes of a damaged file, the check has failed
+            yield Finding("crowds in the file", Outcome.FAILED, f"the file cannot be counted ({type(error).__name__})")
+            continue
+        enough = smallest is None or smallest >= int(claim.parameters["k"])
+        size = "there are no rows" if smallest is None else f"the rarest tuple occurs {smallest} times"
+        yield Finding(
+            "crowds in the file", Outcome.PASSED if enough else Outcome.FAILED, f"{size}, k is {claim.parameters['k']}"
+        )
+
+
+def _accounting(certificate: Certificate) -> Iterator[Finding]:
+    from decimal import Decimal, InvalidOperation
+
+    try:
+        spent = {name: Decimal(certificate.accounting["spent"][name]) for name in ("epsilon", "delta")}
+        total = {name: Decimal(certificate.accounting["total"][name]) for name in ("epsilon", "delta")}
+        private = [claim for claim in certificate.claims if claim.kind == "approximate differential privacy"]
+        claimed = Decimal(str(private[0].parameters["epsilon"])) if private else Decimal("Infinity")
+    except (KeyError, TypeError, InvalidOperation):
+        yield Finding("accounting", Outcome.FAILED, "the amounts cannot be read")
+        return
+    if spent["epsilon"] < claimed:
+        yield Finding("accounting", Outcome.FAILED, "less was charged than the claim costs")
+    elif any(total[name] < spent[name] for name in spent):
+        yield Finding("accounting", Outcome.FAILED, "the total is smaller than what this release spent")
+    else:
+        yield Finding("accounting", Outcome.PASSED, "the charge covers the claim, and the total covers the charge")
+
+
+def _ledger(certificate: Certificate, ledger: Ledger | None) -> Iterator[Finding]:
+    from incrowd.store.link import Anchor
+
+    if ledger is None:
+        yield Finding("ledger", Outcome.UNKNOWN, "no ledger was given: that the charge was made, and what came since")
+        return
+    try:
+        anchor = Anchor.from_json(certificate.ledger)
+        report = ledger.check(anchor)
+    except IncrowdError as error:
+        yield Finding("ledger", Outcome.FAILED, str(error))
+        return
+    if not report.ok:
+        yield Finding("ledger", Outcome.FAILED, "; ".join(map(str, report.problems)))
+        return
+    entry = next((each for each in ledger.entries(anchor.sequence - 1)), None)
+    promises = [charged.promise for charged in entry.charged] if entry is not None else []
+    if entry is None or certificate.guarantee not in promises or entry.body.get("release") != certificate.id:
+        yield Finding("ledger", Outcome.FAILED, f"entry {anchor.sequence} is not the charge of this release")
+    else:
+        yield Finding(
+            "ledger", Outcome.PASSED, f"entry {anchor.sequence} is the charge of this release; the chain is whole"
+        )
+
+
+def _signature(certificate: Certificate, trusted: Path | None) -> Iterator[Finding]:
+    if certificate.signature is None:
+        yield Finding("signature", Outcome.UNKNOWN, "the certificate is not signed: who made it")
+        return
+    problem = check_signature(certificate, trusted)
+    if problem is not None:
+        yield Finding("signature", Outcome.FAILED, problem)
+    elif trusted is None:
+        yield Finding("signature", Outcome.UNKNOWN, "it is intact; whose key it is must be learned elsewhere")
+    else:
+        yield Finding("signature", Outcome.PASSED, "signed by the key that was given")
+
+
+def _assumed(certificate: Certificate) -> Iterator[Finding]:
+    texts: dict[str, Any] = {
+        condition.text: None
+        for claim in certificate.claims
+        for condition in claim.preconditions
+        if condition.status is Status.ASSUMED
+    }
+    for text in texts:
+        yield Finding("assumption", Outcome.UNKNOWN, text)

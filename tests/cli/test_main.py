@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from incrowd import __version__, errors
+from incrowd.cli.main import main
+from tests.cli.running import Runner
+
+SAFE = "bounds safe --k 20 --rate 0.1 --epsilon 0.5"
+
+
+def python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_the_version_is_printed(run: Runner) -> None:
+    assert run("--version").out == f"incrowd {__version__}\n"
+
+
+def test_a_bare_command_prints_its_help_and_counts_as_bad_input(run: Runner) -> None:
+    for line in ("", "bounds", "ledger"):
+        outcome = run(line)
+        assert outcome.code == 2
+        assert "Usage: incrowd" in outcome.out
+        assert outcome.err == ""
+
+
+@pytest.mark.parametrize("line", ["bounds safe --help", "bounds crowd --help", "ledger check --help", "--help"])
+def test_help_is_no_error(run: Runner, line: str) -> None:
+    outcome = run(line)
+    assert outcome.code == 0
+    assert outcome.err == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [("nonsense", "nonsense"), ("bounds safe --kk 20", "--k"), ("ledger close", "DATASET")],
+)
+def test_a_command_line_that_cannot_be_read_is_one_line_and_exit_2(run: Runner, line: str, named: str) -> None:
+    outcome = run(line)
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert outcome.err.startswith("incrowd: ")
+    assert outcome.err.count("\n") == 1
+    assert named in outcome.err
+    assert "--help" in outcome.err
+
+
+def test_with_json_a_usage_error_is_one_json_object_on_standard_error(run: Runner) -> None:
+    outcome = run("bounds safe --kk 20 --json")
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert json.loads(outcome.err)["kind"] == "Usage"
+
+
+def test_with_json_an_expected_error_names_its_class(run: Runner) -> None:
+    outcome = run("bounds safe --k 0 --rate 0.1 --epsilon 1 --json")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert json.loads(outcome.err) == {
+        "error": "k must be a whole number, 1 or more: the least count that is published.",
+        "kind": "InvalidParameter",
+    }
+
+
+class _Failing:
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __call__(self, *_: object) -> None:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(errors.InvalidParameter("no."), 2), (errors.BudgetExceeded("no."), 1), (errors.LedgerCorrupted("no."), 2)],
+)
+def test_an_expected_error_ends_with_its_own_exit_code(
+    run: Runner, monkeypatch: pytest.MonkeyPatch, error: Exception, code: int
+) -> None:
+    monkeypatch.setattr("incrowd.workflows.bounds.safe.solve", _Failing(error))
+    outcome = run(SAFE)
+    assert (outcome.code, outcome.err) == (code, "incrowd: no.\n")
+
+
+def test_an_unexpected_error_shows_neither_trace_nor_text(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("INCROWD_TRACEBACK", raising=False)
+    monkeypatch.setattr("incrowd.workflows.bounds.safe.solve", _Failing(KeyError("a patient's name")))
+    outcome = run(SAFE)
+    assert outcome.code == 70
+    assert outcome.out == ""
+    assert "KeyError" in outcome.err
+    assert "patient" not in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+def test_the_trace_of_an_unexpected_error_can_be_asked_for(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INCROWD_TRACEBACK", "1")
+    monkeypatch.setattr("incrowd.workflows.bounds.safe.solve", _Failing(KeyError("x")))
+    assert "Traceback" in run(SAFE).err
+
+
+def test_an_interrupt_ends_with_130(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("incrowd.workflows.bounds.safe.solve", _Failing(KeyboardInterrupt()))
+    assert run(SAFE).code == 130
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    code = "import sys; from incrowd.cli.main import main; sys.exit(main(['bounds', 'safe', '--help']))"
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    complaint = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(timeout=60) == 0
+    assert complaint == ""
+
+
+def test_the_module_runs_as_the_command() -> None:
+    done = python("-m", "incrowd", *SAFE.split(), "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["solved"] == "delta"
+
+
+def test_a_calculation_loads_no_slow_package() -> None:
+    slow = (
+        "scipy",
+        "altair",
+        "dp_accounting",
+        "opendp",
+        "sqlalchemy",
+        "duckdb",
+        "pyarrow",
+        "pandas",
+
+        "rich",
+    )
+    code = (
+        "import sys; from incrowd.cli.main import main; "
+        f"main({[*SAFE.split(), '--json']!r}); print([name for name in {slow!r} if name in sys.modules])"
+    )
+    assert python("-c", code).stdout.splitlines()[-1] == "[]"
+
+
+def test_main_takes_the_arguments_of_the_process_by_default(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["incrowd", "--version"])
+    assert main() == 0
+    assert capsys.readouterr().out == f"incrowd {__version__}\n"

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.core.hierarchies import CASES, Case
+from tests.tables import LEFT_OUT as ORACLE_LEFT_OUT
+from tests.tables import released
+
+from incrowd.core.domain import Categories, Dates, Numbers, Text, Type
+from incrowd.core.hierarchies.calendar import Calendar, Period
+from incrowd.core.hierarchies.flat import Flat
+from incrowd.core.hierarchies.intervals import Intervals
+from incrowd.core.hierarchies.prefix import Prefix
+from incrowd.core.hierarchies.tree import Tree, tree
+from incrowd.core.recoding import LEFT_OUT, Recoding
+from incrowd.core.schema import Column, Missing, Outside
+from incrowd.engines.codebook import Codebook
+from incrowd.errors import InvalidParameter
+
+_ODD = st.none() | st.sampled_from(("", "  ", "x", "other", "2020-02-30", "1e400", "007", "7.0"))
+
+
+def labels_of(recoding: Recoding, array: pa.Array) -> list[object]:
+    """What the codes of an array stand for."""
+    book = Codebook() if recoding.classes is None else None
+    codes = recoding.codes(array, book)
+    classes, kept = (recoding.classes, np.arange(2**16)) if book is None else book.classes(recoding)
+    assert classes is not None
+    labels = classes.labels().to_pylist()
+    return [ORACLE_LEFT_OUT if code == LEFT_OUT else labels[kept[code]] for code in codes]
+
+
+def columns_of(case: Case) -> list[Column]:
+    """The same column with every rule for what does not fit."""
+    fills = {Type.INTEGER: "30", Type.DECIMAL: "2.5", Type.DATE: "2021-01-05", Type.BOOLEAN: "true"}
+    fill = fills.get(case.type, "Paris")
+    rules: list[tuple[str, Outside | None]] = [
+        (Missing.CLASS, None),
+        (Missing.CLASS, Outside.OTHER),
+        (Missing.DROP, Outside.OTHER),
+        (Missing.CLASS, Outside.DROP),
+        (fill, Outside.OTHER),
+        (fill, None),
+    ]
+    columns = []
+    for missing, outside in rules:
+        known = missing in tuple(Missing) or case.hierarchy.generalize(missing, 0) is not None
+        columns.append(Column("x", type=case.type, hierarchy=case.hierarchy, missing=missing if known else "class", outside=outside))
+    return columns
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in CASES.items()])
+@settings(deadline=None, max_examples=20)
+@given(data=st.data())
+def test_rows_become_what_the_rules_say_one_by_one(case: Case, data: st.DataObject) -> None:
+    texts = data.draw(st.lists(case.texts | _ODD, max_size=15))
+    plain = pa.array(texts, pa.string())
+    for column in columns_of(case):
+        for level in range(case.hierarchy.height + 1):
+            wanted = [released(column, level, text) for text in texts]
+            recoding = Recoding(column, level)
+            assert labels_of(recoding, plain) == wanted
+            assert labels_of(recoding, plain.dictionary_encode()) == wanted
+
+
+@pytest.mark.parametrize(
+    ("column", "level", "array", "wanted"),
+    [
+        (Column("x", type=Type.INTEGER, hierarchy=Intervals(Numbers(0, 99), (10,))), 1,
+         pa.array([5.0, float("nan"), 7.5, 1e9, -1.0]), ["[0, 10)", None, None, "[90, 100)", "[0, 10)"]),
+        (Column("x", type=Type.INTEGER, hierarchy=Intervals(Numbers(0, 99), (10,))), 1,
+         pa.array([5, None, 100], pa.uint8()), ["[0, 10)", None, "[90, 100)"]),
+        (Column("x", type=Type.INTEGER, hierarchy=Tree((("1", "low"), ("2", "high")))), 1,
+         pa.array([1, 2, 3, None]), ["low", "high", "other", None]),
+        (Column("x", type=Type.DECIMAL, hierarchy=Intervals(Numbers(type=Type.DECIMAL), ("0.1",))), 1,
+         pa.array([Decimal("0.30"), None]), ["[0.3, 0.4)", None]),
+        (Column("x", hierarchy=Prefix(Text(), (3,))), 1,
+         pa.array([2139.0, None]), ["213", None]),
+        (Column("x", type=Type.DATE, hierarchy=Calendar(Dates(), (Period.YEAR,))), 1,
+         pa.array([datetime(2020, 1, 1, 5), None]), ["2020", None]),  # noqa: DTZ001
+        (Column("x", type=Type.DATE, hierarchy=Calendar(Dates("2020-01-01", "2020-12-31"), (Period.YEAR,))), 1,
+         pa.array([date(2031, 1, 1), None]), ["2020", None]),
+        (Column("x", type=Type.BOOLEAN), 0, pa.array([True, None]), ["true", None]),
+        (Column("x", type=Type.BOOLEAN), 0, pa.array([1, 0, 7]), ["true", "false", "other"]),
+        (Column("x"), 0, pa.nulls(2), [None, None]),
+        (Column("x", type=Type.INTEGER), 0, pa.DictionaryArray.from_arrays(pa.array([1, 0, None]), pa.array([7, 8])),
+         ["8", "7", None]),
+    ],
+)  # fmt: skip
+def test_every_kind_of_array_is_recoded(column: Column, level: int, array: pa.Array, wanted: list[str | None]) -> None:
+    assert labels_of(Recoding(column, level), array) == wanted
+
+
+def test_a_value_outside_joins_a_declared_class_named_other() -> None:
+    places = tree({"Europe": ["Paris", "other"], "Asia": ["Kyoto"]})
+    column = Column("x", hierarchy=places)
+    assert labels_of(Recoding(column, 0), pa.array(["Oslo"])) == ["other"]
+    assert labels_of(Recoding(column, 1), pa.array(["Oslo"])) == ["Europe"]
+    assert Recoding(column, 0).classes.labels().to_pylist() == ["Paris", "other", "Kyoto", None]  # type: ignore[union-attr]
+
+
+def test_a_value_outside_joins_other_from_the_level_on_where_it_is_declared() -> None:
+    kinds = Column("x", hierarchy=Tree((("a", "other", "rest"), ("b", "good", "best"))))
+    assert [labels_of(Recoding(kinds, level), pa.array(["z"]))[0] for level in range(4)] == ["other", "other", "rest", "*"]
+    assert len(Recoding(kinds, 1).classes or ()) == 3
+
+
+def test_at_the_top_nothing_is_told_apart_and_nothing_need_be_read() -> None:
+    column = Column("x", hierarchy=Flat(Categories(("a",))))
+    assert labels_of(Recoding(column, 1), pa.array(["a", "z", None])) == ["*", "*", "*"]
+    assert not Recoding(column, 1).needs_rows
+    assert Recoding(column, 0).needs_rows
+    dropping = Column("x", hierarchy=Flat(Categories(("a",))), missing=Missing.DROP)
+    assert Recoding(dropping, 1).needs_rows
+    assert labels_of(Recoding(dropping, 1), pa.array(["a", None])) == ["*", ORACLE_LEFT_OUT]
+
+
+def test_unreadable_values_are_found_for_the_validating_pass() -> None:
+    recoding = Recoding(Column("x", type=Type.INTEGER), 1)
+    texts = pa.array(["1", "x", None, "", "2.5"])
+    for array in (texts, texts.dictionary_encode()):
+        assert recoding.unreadable(array).tolist() == [False, True, False, False, True]
+    assert recoding.unreadable(pa.array([1.0, 1.5])).tolist() == [False, True]
+
+
+def test_an_open_level_has_no_codes_of_its_own() -> None:
+    zips = Column("zip", hierarchy=Prefix(Text(), (3,)))
+    assert Recoding(zips, 1).classes is None
+    with pytest.raises(InvalidParameter, match="'zip' at level 1 cannot be listed"):
+        Recoding(zips, 1).codes(pa.array(["02139"]))
+    with pytest.raises(InvalidParameter, match="'zip' has the levels 0 .* to 2 .* not 3"):
+        Recoding(zips, 3)
+
+
+def test_the_values_of_level_0_have_the_declared_type() -> None:
+    bounded = Flat(Numbers(0, 1))
+    cases = [
+        (Column("x", type=Type.INTEGER, hierarchy=bounded), [0, 1, None]),
+        (Column("x", type=Type.INTEGER, hierarchy=bounded, missing=Missing.DROP), [0, 1]),
+        (Column("x", type=Type.INTEGER, hierarchy=bounded, outside=Outside.OTHER), ["0", "1", "other", None]),
+        (Column("x", type=Type.BOOLEAN, outside=Outside.DROP), [False, True, None]),
+        (Column("x", type=Type.DATE, hierarchy=Flat(Dates("2020-01-01", "2020-01-01"))), [date(2020, 1, 1), None]),
+        (Column("x", type=Type.INTEGER, hierarchy=Tree((("5", "a"),)), outside=Outside.DROP), [5, None]),
+        (Column("x", type=Type.DECIMAL, hierarchy=Tree((("0.5", "a"),)), outside=Outside.DROP), [0.5, None]),
+    ]
+    for column, values in cases:
+        classes = Recoding(column, 0).classes
+        assert classes is not None
+        assert classes.values().to_pylist() == values
+
+
+def test_classes_rise_but_never_fall() -> None:
+    ages = Column("age", type=Type.INTEGER, hierarchy=Intervals(Numbers(0, 39), (10, 20)), outside=Outside.OTHER)
+    fine = Recoding(ages, 1).classes
+    assert fine is not None
+    coarse, table = fine.rise(2)
+    assert coarse.labels().to_pylist() == ["[0, 20)", "[20, 40)", "other", None]
+    assert table.tolist() == [0, 0, 1, 1, 2, 3]
+    assert fine.rise(3)[1].tolist() == [0] * 6
+    with pytest.raises(InvalidParameter, match="level 0 would need the rows"):
+        fine.rise(0)

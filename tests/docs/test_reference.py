@@ -1,0 +1,73 @@
+"""The reference is complete: every command and option, every error, every loss."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer.main
+
+from incrowd import errors
+from incrowd.cli.main import app
+from incrowd.core.loss_json import TAGS
+from tests.docs.pages import DOCS
+
+CLI = (DOCS / "reference" / "cli.md").read_text(encoding="utf-8")
+ERRORS = (DOCS / "reference" / "errors.md").read_text(encoding="utf-8")
+LOSSES = (DOCS / "reference" / "losses.md").read_text(encoding="utf-8")
+
+
+def commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
+    below = getattr(command, "commands", {})
+    if not below:
+        yield path, command
+    for name, inner in below.items():
+        yield from commands(inner, f"{path} {name}")
+
+
+COMMANDS = dict(commands(typer.main.get_command(app), "incrowd"))
+CLASSES = [cls for _, cls in inspect.getmembers(errors, inspect.isclass) if issubclass(cls, errors.IncrowdError)]
+
+
+def section(path: str) -> str:
+    start = CLI.index(f"\n## {path}\n")
+    end = CLI.find("\n## ", start + 1)
+    return CLI[start : end if end > 0 else None]
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_every_command_is_documented_with_all_its_options(path: str) -> None:
+    text = section(path)
+    for parameter in COMMANDS[path].params:
+        shown = parameter.opts[0] if parameter.param_type_name == "option" else parameter.name.upper()
+        row = next((line for line in text.splitlines() if line.startswith(f"| `{shown}")), None)
+        assert row is not None, f"{shown} of {path} is not documented"
+        assert parameter.help in row
+
+
+def test_no_command_is_documented_that_does_not_exist() -> None:
+    documented = [line.removeprefix("## ") for line in CLI.splitlines() if line.startswith("## incrowd")]
+    assert documented == list(COMMANDS)
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_every_command_takes_json(path: str) -> None:
+    assert any("--json" in parameter.opts for parameter in COMMANDS[path].params)
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_every_error_is_documented(cls: type[errors.IncrowdError]) -> None:
+    heading = f"(error-{cls.__name__.lower()})=\n## {cls.__name__}\n"
+    assert heading in ERRORS
+    body = ERRORS.split(heading)[1].split("\n(error-")[0]
+    assert ("Exit code 1." in body) == (cls.exit_code == 1)
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_every_loss_is_documented_with_its_fields(tag: str) -> None:
+    cls = TAGS[tag]
+    fields = ", ".join(f"`{field.name}`" for field in dataclasses.fields(cls))
+    assert f"| `{cls.__name__}` | `{tag}` | {fields} |" in LOSSES
