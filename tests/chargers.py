@@ -15,6 +15,7 @@ import resource
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -112,5 +113,7 @@ def root() -> Path:
     return Path(__file__).parent.parent
 
 
+VERBS: dict[str, Callable[..., None]] = {"charge": charge, "die": die, "make": make, "poor": poor, "cramped": cramped}
+
 if __name__ == "__main__":
-    {"charge": charge, "die": die, "make": make, "poor": poor, "cramped": cramped}[sys.argv[1]](*sys.argv[2:])
+    VERBS[sys.argv[1]](*sys.argv[2:])

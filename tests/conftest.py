@@ -6,6 +6,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+
 from tests.postgres import binaries, server
 
 _NUMBERS = count()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -37,7 +37,7 @@ class Batches:
         yield from self.table.select(list(columns)).to_batches(max_chunksize=self.size)
 
 
-def text_table(columns: dict[str, list[str | None]]) -> pa.Table:
+def text_table(columns: Mapping[str, Sequence[str | None]]) -> pa.Table:
     """Return a table of text, as a CSV file is read."""
     return pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
 
@@ -106,5 +106,5 @@ def _other(column: Column, level: int) -> str:
         if label in names:
             code = names.index(label)
             above = column.hierarchy.labels(level) or ()
-            return above[column.hierarchy.rise(step, level)[code]]
+            return str(above[column.hierarchy.rise(step, level)[code]])
     return "*" if level == column.hierarchy.height else label

@@ -1,3 +1,55 @@
-"""Hide everyone in a crowd, and prove it."""
+"""Hide everyone in a crowd, and prove it: policy in, certified release out.
+
+>>> import incrowd
+>>> sorted(incrowd.__all__)[:3]
+['Certificate', 'Ledger', 'Policy']
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from incrowd.accounting.ledger import Ledger
+    from incrowd.core.certificate import Certificate
+    from incrowd.errors import IncrowdError
+    from incrowd.workflows.plan import plan
+    from incrowd.workflows.policy import Policy, load_policy
+    from incrowd.workflows.protect import Destination, release, release_to
+    from incrowd.workflows.verify import verify
 
 __version__ = "0.1.0"
+__all__ = [
+    "Certificate",
+    "Destination",
+    "IncrowdError",
+    "Ledger",
+    "Policy",
+    "load_policy",
+    "plan",
+    "release",
+    "release_to",
+    "verify",
+]
+
+_HOMES = {
+    "Certificate": "core.certificate",
+    "Destination": "workflows.protect",
+    "IncrowdError": "errors",
+    "Ledger": "accounting.ledger",
+    "Policy": "workflows.policy",
+    "load_policy": "workflows.policy",
+    "plan": "workflows.plan",
+    "release": "workflows.protect",
+    "release_to": "workflows.protect",
+    "verify": "workflows.verify",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used: importing incrowd stays quick."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'incrowd' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"incrowd.{_HOMES[name]}"), name)

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.accounting.amplification import Sampling, amplify, before_sampling, resample
@@ -19,6 +19,7 @@ rates = st.decimals("0.0001", "0.9999", places=4).map(Fraction)
 deltas = st.decimals("0", "1", places=6).map(Fraction)
 
 
+@settings(deadline=None)
 @given(epsilons, deltas, rates)
 def test_the_amplified_loss_is_never_below_the_truth_and_hardly_above(
     epsilon: Fraction, delta: Fraction, rate: Fraction
@@ -30,6 +31,7 @@ def test_the_amplified_loss_is_never_below_the_truth_and_hardly_above(
     assert rate * delta <= failing <= float(rate * delta) * (1 + 1e-12)
 
 
+@settings(deadline=None)
 @given(epsilons, deltas, rates)
 def test_what_may_be_spent_on_the_sample_keeps_the_promise_for_everyone(
     epsilon: Fraction, delta: Fraction, rate: Fraction
@@ -40,12 +42,14 @@ def test_what_may_be_spent_on_the_sample_keeps_the_promise_for_everyone(
     assert inner >= float(epsilon)
 
 
+@settings(deadline=None)
 @given(epsilons, rates, rates)
 def test_sampling_less_never_costs_more(epsilon: Fraction, one: Fraction, other: Fraction) -> None:
     low, high = sorted((one, other))
     assert amplify(epsilon, 0, low)[0] <= amplify(epsilon, 0, high)[0] * (1 + 1e-12)
 
 
+@settings(deadline=None)
 @given(epsilons, rates, rates)
 def test_a_sample_of_a_sample_is_amplified_twice(epsilon: Fraction, one: Fraction, other: Fraction) -> None:
     twice = amplify(Fraction(amplify(epsilon, 0, one)[0]), 0, other)[0]

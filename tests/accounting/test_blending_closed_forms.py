@@ -28,6 +28,7 @@ rates = st.decimals("0.01", "0.95", places=2).map(Fraction)
 crowds = st.decimals("0", "3", places=2).map(Fraction)
 
 
+@settings(deadline=None)
 @given(crowds, rates)
 def test_the_published_epsilon_is_rounded_up_and_covers_the_sampling(crowd: Fraction, rate: Fraction) -> None:
     found = Fraction(zero_knowledge_epsilon(crowd, rate))

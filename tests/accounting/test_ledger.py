@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -7,10 +8,12 @@ from fractions import Fraction
 
 import pytest
 
+from incrowd.accounting.accountant import Spend
 from incrowd.accounting.budget import Allowance, Amount, Budget
 from incrowd.accounting.datasets import Declaration
+from incrowd.accounting.entry import Entry
 from incrowd.accounting.ledger import Ledger
-from incrowd.core.loss import Approximate, Crowd, Gaussian, Pure, Sampled, Sequence, ZeroConcentrated
+from incrowd.core.loss import Approximate, Crowd, Gaussian, Loss, Pure, Sampled, Sequence, ZeroConcentrated
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import (
     BudgetExceeded,
@@ -112,7 +115,7 @@ def test_bad_input_is_an_error_and_nothing_is_written(
 
 def test_a_loss_nobody_understands_is_an_error_and_nothing_is_written(sqlite: str) -> None:
     class Dear(Prices):
-        def spend(self, loss: object, delta: object, adjacency: object) -> object:  # type: ignore[override]
+        def spend(self, loss: Loss, delta: Fraction, adjacency: Adjacency) -> Spend:
             raise UnknownLoss("no accountant here understands this.")
 
     ledger = replace(create(sqlite), price=Dear())
@@ -125,7 +128,7 @@ def test_a_loss_nobody_understands_is_an_error_and_nothing_is_written(sqlite: st
 
 def test_a_price_that_refuses_is_written_down(sqlite: str) -> None:
     class Strict(Prices):
-        def spend(self, loss: object, delta: object, adjacency: object) -> object:  # type: ignore[override]
+        def spend(self, loss: Loss, delta: Fraction, adjacency: Adjacency) -> Spend:
             raise DoesNotCompose("blocks of a partition need added or removed rows.")
 
     ledger = replace(create(sqlite), price=Strict())
@@ -153,8 +156,11 @@ def test_a_charge_on_several_datasets_is_all_or_nothing(address: str) -> None:
     births(ledger, Budget.of(3))
     ledger.register(Declaration("visits", Unit(), Budget.of(1)))
     entry = ledger.charge_together({"births": pure(1), "visits": pure("0.6")}, release="join", analyst="ann")
-    assert [(part.dataset, part.epsilon) for part in entry.charged] == [("births", 1), ("visits", Decimal("0.6"))]
-    assert [standing.epsilon for standing in entry.standings] == [1, Decimal("0.6")]
+    assert [(part.dataset, part.epsilon) for part in entry.charged] == [
+        ("births", Decimal(1)),
+        ("visits", Decimal("0.6")),
+    ]
+    assert [standing.epsilon for standing in entry.standings] == [Decimal(1), Decimal("0.6")]
     with pytest.raises(BudgetExceeded, match="dataset visits"):
         ledger.charge_together({"births": pure(1), "visits": pure("0.6")}, release="join", analyst="ann")
     assert ledger.standing("births").epsilon == 1
@@ -167,7 +173,7 @@ def test_two_names_for_the_same_people_pay_twice_from_one_budget(ledger: Ledger)
     with pytest.raises(BudgetExceeded):
         ledger.charge_together({"births": pure("0.6"), "mothers": pure("0.6")}, release="join")
     entry = ledger.charge_together({"births": pure("0.5"), "mothers": pure("0.5")}, release="join")
-    assert [(standing.dataset, standing.epsilon) for standing in entry.standings] == [("births", 1)]
+    assert [(standing.dataset, standing.epsilon) for standing in entry.standings] == [("births", Decimal(1))]
 
 
 def test_a_charge_on_no_dataset_is_an_error(ledger: Ledger) -> None:
@@ -489,7 +495,7 @@ def test_a_carved_account_is_paid_at_once_and_then_counts_only_rho(address: str)
     assert ledger.standing("births").totals.spent == paid.totals.spent
     assert ledger.standing("births").totals.charges == 6
     account = ledger.show().accounts[0]
-    assert (account.rho, account.spent, account.left) == (Decimal("0.1"), Decimal("0.1"), 0)
+    assert (account.rho, account.spent, account.left) == (Decimal("0.1"), Decimal("0.1"), Decimal(0))
     assert ledger.check().ok
 
 
@@ -539,12 +545,13 @@ def test_a_closed_dataset_releases_nothing_more(address: str) -> None:
     births(ledger, Budget.of(3, "1e-6"))
     ledger.carve("births", "means", "0.01", "1e-6")
     ledger.close("births", *OWNER)
-    for refused in (
+    attempts: list[Callable[[], Entry]] = [
         lambda: ledger.charge(pure("0.1"), "births", release="r"),
         lambda: ledger.charge(pure("0.1"), "births", release="r", account="means"),
         lambda: ledger.carve("births", "more", "0.01", "1e-6"),
         lambda: ledger.grant("births", Budget.of(1), *OWNER),
-    ):
+    ]
+    for refused in attempts:
         with pytest.raises(Refused, match="births is closed"):
             refused()
     with pytest.raises(InvalidParameter, match="already closed"):

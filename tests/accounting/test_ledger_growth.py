@@ -33,7 +33,7 @@ def test_a_charge_runs_as_many_statements_in_a_long_ledger_as_in_a_short_one(add
     ledger.register(Declaration("births", Unit(), Budget.of(1)))
     fill(ledger, 10)
     short = statements_of_a_charge(ledger)
-    fill(ledger, 3000)
+    fill(ledger, 1200)
     assert statements_of_a_charge(ledger) == short < 25
     assert ledger.check().ok
 
@@ -59,7 +59,7 @@ def test_a_charge_takes_as_many_steps_of_sqlite_in_a_long_ledger_as_in_a_short_o
     short = steps_of_a_charge(ledger)
     for number in range(0, keys, 40):
         ledger.register(Declaration(f"dataset {number}", Unit(), Budget.of(1)))
-    fill(ledger, 3000)
+    fill(ledger, 1200)
     assert steps_of_a_charge(ledger) < 1.1 * short
 
 

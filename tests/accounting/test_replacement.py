@@ -23,7 +23,8 @@ def worst_replacement(k: int, rate: Fraction, ratio: Fraction, largest: int) -> 
 
 
 @pytest.mark.parametrize(
-    ("k", "rate", "epsilon"), [(2, "1/4", "0.1"), (3, "1/4", "0.4"), (3, "0.6", "0.5"), (2, "0.9", "0.3"), (4, "0.2", "1")]
+    ("k", "rate", "epsilon"),
+    [(2, "1/4", "0.1"), (3, "1/4", "0.4"), (3, "0.6", "0.5"), (2, "0.9", "0.3"), (4, "0.2", "1")],
 )
 def test_every_rule_bounds_every_pair_of_sizes(k: int, rate: str, epsilon: str) -> None:
     truth = worst_replacement(k, Fraction(rate), e_to_the(Fraction(epsilon)), 9)
@@ -56,7 +57,9 @@ def test_below_the_largest_loss_of_an_addition_the_shifted_rule_is_silent() -> N
 
 
 def test_a_bounded_population_never_costs_more() -> None:
-    assert delta(5, 0.1, 0.5, Adjacency.REPLACE, population=10) < delta(5, 0.1, 0.5, Adjacency.REPLACE, population=10**6)
+    assert delta(5, 0.1, 0.5, Adjacency.REPLACE, population=10) < delta(
+        5, 0.1, 0.5, Adjacency.REPLACE, population=10**6
+    )
 
 
 def test_a_negative_epsilon_is_refused() -> None:

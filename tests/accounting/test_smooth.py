@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
@@ -68,6 +69,6 @@ def test_a_multiple_below_one_is_no_promise() -> None:
 
 
 @pytest.mark.parametrize("bound", [theorem6_delta, divergence_delta, SmoothPromise.of])
-def test_below_the_limit_of_theorem_1_nothing_is_promised(bound: type[SmoothPromise]) -> None:
+def test_below_the_limit_of_theorem_1_nothing_is_promised(bound: Callable[[int, str, str], object]) -> None:
     with pytest.raises(InvalidParameter, match="Theorem 1 says nothing"):
-        bound(20, "0.5", "0.5")  # type: ignore[arg-type,call-arg]
+        bound(20, "0.5", "0.5")

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import mpmath as mp
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from incrowd.accounting.suppressed_count import SuppressedCount
@@ -29,6 +29,7 @@ def laws(k: int, others: int, rate: Fraction) -> tuple[Law, Law]:
     return both[0], both[1]
 
 
+@settings(deadline=None)
 @given(
     st.integers(1, 12), st.integers(0, 60), st.fractions(Fraction(1, 50), Fraction(49, 50), max_denominator=50), ratios
 )
@@ -43,6 +44,7 @@ def test_both_hockey_sticks_are_those_of_the_laws(k: int, others: int, rate: Fra
         assert math.exp(found) == pytest.approx(float(truth), rel=1e-12, abs=1e-13)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 12), st.fractions(Fraction(1, 20), Fraction(19, 20), max_denominator=20), ratios)
 def test_both_rise_up_to_the_peak_and_fall_from_there(k: int, rate: Fraction, ratio: Fraction) -> None:
     count = SuppressedCount(k, float(rate), float(1 - rate))

@@ -21,7 +21,14 @@ def every_size(k: int, rate: Fraction, ratio: Fraction, sizes: range) -> Fractio
 
 @pytest.mark.parametrize(
     ("k", "rate", "epsilon"),
-    [(1, "0.1", "0.2"), (3, "1/4", "0.4"), (5, "0.5", "0.7"), (8, "0.25", "0.3"), (20, "0.8", "1.7"), (6, "0.9", "2.5")],
+    [
+        (1, "0.1", "0.2"),
+        (3, "1/4", "0.4"),
+        (5, "0.5", "0.7"),
+        (8, "0.25", "0.3"),
+        (20, "0.8", "1.7"),
+        (6, "0.9", "2.5"),
+    ],
 )
 def test_the_search_over_the_first_bad_count_finds_what_a_search_over_all_sizes_finds(
     k: int, rate: str, epsilon: str

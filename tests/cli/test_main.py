@@ -136,7 +136,6 @@ def test_a_calculation_loads_no_slow_package() -> None:
         "duckdb",
         "pyarrow",
         "pandas",
-
         "rich",
     )
     code = (

@@ -13,7 +13,7 @@ from incrowd.core.hierarchies.cuts import Cuts
 from incrowd.core.hierarchies.flat import Flat, flat
 from incrowd.core.hierarchies.intervals import Intervals
 from incrowd.core.hierarchies.prefix import Prefix, Redaction
-from incrowd.core.hierarchies.tree import Tree, ordered, tree
+from incrowd.core.hierarchies.tree import Branch, Tree, ordered, tree
 from incrowd.core.hierarchy import Hierarchy
 
 
@@ -26,7 +26,7 @@ class Case:
 
 _PERIODS = (Period.MONTH, Period.QUARTER, Period.YEAR, Period.DECADE)
 _ZIPS = ("02139", "02138", "021", "0", "94305", "1*", "1**")
-_PLACES = {"Europe": {"France": ["Paris", "Lyon"], "Italy": ["Rome"]}, "Asia": ["Kyoto", "other"]}
+_PLACES: Branch = {"Europe": {"France": ["Paris", "Lyon"], "Italy": ["Rome"]}, "Asia": ["Kyoto", "other"]}
 
 integers = st.integers(-30, 130).map(str) | st.integers(-(10**17), 10**17).map(str)
 decimals = st.integers(-300, 1300).map(lambda tenths: str(tenths / 10)) | st.floats(-1e6, 1e6).map(repr)

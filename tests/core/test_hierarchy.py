@@ -7,13 +7,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.hierarchies import CASES, Case
 
 from incrowd.core.domain import Categories, Numbers, Text, Type
 from incrowd.core.hierarchies.flat import flat
 from incrowd.core.hierarchies.prefix import Prefix
 from incrowd.core.reading import canonical, parse, read
 from incrowd.errors import InvalidParameter
+from tests.core.hierarchies import CASES, Case
 
 every_hierarchy = pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in CASES.items()])
 

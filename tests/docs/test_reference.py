@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import inspect
+import pkgutil
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import typer.main
 
-from incrowd import errors
+from incrowd import errors, mechanisms
 from incrowd.cli.main import app
 from incrowd.core.loss_json import TAGS
+from incrowd.methods import METHODS
 from tests.docs.pages import DOCS
 
 CLI = (DOCS / "reference" / "cli.md").read_text(encoding="utf-8")
@@ -50,7 +53,7 @@ def test_every_command_is_documented_with_all_its_options(path: str) -> None:
 
 def test_no_command_is_documented_that_does_not_exist() -> None:
     documented = [line.removeprefix("## ") for line in CLI.splitlines() if line.startswith("## incrowd")]
-    assert documented == list(COMMANDS)
+    assert sorted(documented) == sorted(COMMANDS)
 
 
 @pytest.mark.parametrize("path", COMMANDS)
@@ -71,3 +74,22 @@ def test_every_loss_is_documented_with_its_fields(tag: str) -> None:
     cls = TAGS[tag]
     fields = ", ".join(f"`{field.name}`" for field in dataclasses.fields(cls))
     assert f"| `{cls.__name__}` | `{tag}` | {fields} |" in LOSSES
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_every_method_has_a_page_with_promise_assumptions_limits_and_source(method: Any) -> None:
+    page = (DOCS / "methods" / f"{method.name}.md").read_text(encoding="utf-8")
+    for heading in ("Promise", "Assumes", "When not to use it", "Source"):
+        assert f"\n## {heading}\n" in page
+
+
+def test_every_mechanism_is_documented() -> None:
+    page = (DOCS / "methods" / "mechanisms.md").read_text(encoding="utf-8")
+    names = [
+        name
+        for module in pkgutil.iter_modules(mechanisms.__path__, "incrowd.mechanisms.")
+        for name, cls in inspect.getmembers(importlib.import_module(module.name), inspect.isclass)
+        if cls.__module__ == module.name and hasattr(cls, "release")
+    ]
+    assert len(names) >= 10
+    assert [name for name in names if f"`{name}`" not in page] == []

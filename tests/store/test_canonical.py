@@ -31,7 +31,7 @@ def test_the_digest_is_sha256_of_the_domain_and_the_text() -> None:
     assert digest("d", {"a": "ε"}) == hashlib.sha256('d\n{"a":"ε"}'.encode()).hexdigest()
 
 
-@pytest.mark.parametrize("value", [0.1, float("nan"), {1: 2}, b"bytes", {"a": {"b": 1.0}}, "\ud800"])
+@pytest.mark.parametrize("value", [0.1, float("nan"), {1: 2}, b"bytes", {"a": {"b": 1.0}}, (1, 2), "\ud800"])
 def test_what_has_no_unique_text_is_refused(value: object) -> None:
     with pytest.raises(InvalidParameter):
         canonical(value)

@@ -36,7 +36,7 @@ def published_count(n: int, k: int, rate: Fraction) -> Law:
 
 @cache
 def published_table(database: Database, k: int, rate: Fraction) -> Law:
-    """Return the law of the published table of a database, given by the cell of each record: all samples, one by one."""
+    """Return the law of the published table of a database (the cell of each record): all samples, one by one."""
     law: dict[Hashable, Fraction] = defaultdict(Fraction)
     for coins in product((False, True), repeat=len(database)):
         counts: dict[int, int] = defaultdict(int)

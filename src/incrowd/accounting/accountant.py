@@ -7,6 +7,7 @@ refused.  Nothing here reads data: a loss is all there is.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -249,9 +250,11 @@ def _sums(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> Bound:
     shares = basic.shares_of(delta, tuple(least_delta(part) for part in loss.parts))
     if shares is None:
         return INFINITE
-    parts = [_epsilon(part, share, adjacency).value for part, share in zip(loss.parts, shares, strict=True)]
-    total = sum((Fraction(part) for part in parts), Fraction(0)) if all(map(math.isfinite, parts)) else None
-    return Bound(float_up(total), "sums") if total is not None else INFINITE
+    alike = Counter(zip(loss.parts, shares, strict=True))
+    costs = {pair: _epsilon(*pair, adjacency).value for pair in alike}
+    if not all(map(math.isfinite, costs.values())):
+        return INFINITE
+    return Bound(float_up(sum((times * Fraction(costs[pair]) for pair, times in alike.items()), Fraction(0))), "sums")
 
 
 def _concentrated(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> Bound | None:

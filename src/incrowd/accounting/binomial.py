@@ -140,10 +140,13 @@ def _long_tail_sums(m: int, n: int, odds: float, terms: int) -> tuple[float, flo
     block = min(terms + 1, _BLOCK)
     for start in range(0, n - m, block):
         steps = np.arange(start + 1.0, min(start + block, n - m) + 1.0)
-        ratios = ((n - m + 1.0) - steps) * odds / (steps + m)
-        masses = last * ratios.cumprod()
-        total += float(masses.sum())
-        excess += float(masses @ steps)
+        ratios = (n - m + 1.0) - steps
+        ratios *= odds
+        ratios /= steps + m
+        ratios[0] *= last
+        masses = np.multiply.accumulate(ratios)
+        total += float(np.add.reduce(masses))
+        excess += float(masses.dot(steps))
         last = float(masses[-1])
         if last < _NEGLIGIBLE * total:
             break

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from incrowd.accounting.budget import Allowance, Amount, Budget, add, plain, read, remaining, shown_down, shown_up
+from incrowd.accounting.budget import ZERO, Allowance, Amount, Budget, add, plain, read, remaining, shown_down, shown_up
 from incrowd.accounting.composition import Footprint, footprint, refuse_company
 from incrowd.accounting.datasets import Sets, Values, after, known_dataset, terms_of, totals_of
 from incrowd.accounting.standing import Terms, Totals
@@ -51,7 +51,7 @@ def carved(values: Values, body: Mapping[str, Any]) -> Sets:
     key = ("account", payer.root, body["account"])
     if values(key) is not None:
         raise InvalidParameter(f"dataset {payer.root} already has an account called {body['account']!r}.")
-    return {**_pay(payer, body, NOTHING), key: {"rho": body["rho"], "spent": plain(read("0"))}}
+    return {**_pay(payer, body, NOTHING), key: {"rho": body["rho"], "spent": plain(ZERO)}}
 
 
 def _part(values: Values, part: Mapping[str, Any], body: Mapping[str, Any]) -> Sets:
@@ -97,9 +97,9 @@ def _pay_unbounded(payer: _Payer, new: Footprint) -> Sets:
         )
     if budget is None or budget.unbounded is None:
         raise BudgetExceeded(
-            "this release has no epsilon: it promises a form of the table, not a bound on what anyone can learn. The "
-            f"owner of dataset {payer.root} can let such releases pass by a budget with unbounded: and the reason "
-            "(incrowd ledger grant --unbounded REASON). A secret sample or noise would give it an epsilon."
+            "this release has no epsilon: its promise does not bound what anyone can learn. The owner of dataset "
+            f"{payer.root} can let such releases pass by a budget with unbounded: and the reason (incrowd ledger grant "
+            "--unbounded REASON). A secret sample or noise would give it an epsilon."
         )
     if payer.allowance is not None:
         raise BudgetExceeded(f"this release has no epsilon, and the allowance of {payer.analyst} is finite.")

@@ -8,10 +8,12 @@ from fractions import Fraction
 
 from incrowd.accounting import blending, envelope, robust, sampled
 from incrowd.accounting.bound import Bound, least_epsilon
+from incrowd.accounting.crowd_rules import with_private
 from incrowd.accounting.loss_distribution import randomized_response
 from incrowd.core.loss import Approximate, Crowd, Loss, Pure, RobustlySampled, Sampled, Sequence
 from incrowd.core.rounding import float_down, float_up, not_below
 from incrowd.core.unit import Adjacency
+from incrowd.errors import Infeasible
 
 _TIGHT = "sampled suppression, tight curve"
 _EXACT = "crowd-blending after sampling, exact worst case"
@@ -68,7 +70,10 @@ def composed_epsilon(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> B
     """Return ε of several releases by sampled suppression, beside pure ones, or None if something else is there."""
     if not delta or (parts := _releases(loss)) is None:
         return None
-    return Bound(envelope.composed_epsilon(parts, delta, adjacency), _COMPOSED)
+    try:
+        return Bound(envelope.composed_epsilon(parts, delta, adjacency), _COMPOSED)
+    except Infeasible:
+        return None
 
 
 def _releases(loss: Sequence) -> tuple[envelope.Part, ...] | None:
@@ -99,7 +104,7 @@ def _crowd(loss: Loss) -> Crowd | None:
             found = [part for part in parts if isinstance(part, Crowd)]
             private = [part.epsilon for part in parts if isinstance(part, Pure)]
             if len(found) == 1 and len(found) + len(private) == len(parts):
-                return Crowd(found[0].k, found[0].epsilon + 2 * sum(private, Fraction(0)))
+                return with_private(found[0], sum(private, Fraction(0)))
     return None
 
 

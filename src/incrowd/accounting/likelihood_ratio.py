@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from incrowd.errors import InvalidParameter
 
-_BEYOND_FLOATS = 709.0
+_BEYOND_FLOATS = 709
 _ENOUGH = 40  # digits that leave a float's worth after one is subtracted
 
 
@@ -29,7 +29,7 @@ class LikelihoodRatio:
     less_one: float = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.epsilon < 0:
+        if self.epsilon.numerator < 0:
             raise InvalidParameter("epsilon must be 0 or more: it bounds the loss of privacy from above.")
         object.__setattr__(self, "less_one", self._less_one())
 
@@ -47,7 +47,9 @@ class LikelihoodRatio:
         return context.divide(context.multiply(power, Decimal(kept.numerator)), Decimal(kept.denominator))
 
     def _less_one(self) -> float:
+        if not self.discount:
+            return math.expm1(self.epsilon) if self.epsilon <= _BEYOND_FLOATS else math.inf
         kept = 1 - self.discount
         if self.epsilon > _BEYOND_FLOATS + math.log(kept.denominator) - math.log(kept.numerator):
             return math.inf
-        return float(self.decimal(_ENOUGH) - 1) if self.discount else math.expm1(self.epsilon)
+        return float(self.decimal(_ENOUGH) - 1)

@@ -16,7 +16,8 @@ Floats = NDArray[np.float64]
 
 _INFLATION = 1e-10  # what rounding could have taken from one discretized distribution, given back at once
 _CUT = 1e-12  # share of what is left that a cut may move upwards
-_LEAST = 1e-290  # smaller masses count as this much: below, products would vanish
+_LEAST = 1e-290  # smaller masses become infinite losses
+_SCALE = 1e150  # products of scaled masses neither vanish nor overflow, nor slow down as tiny floats do
 
 
 @dataclass(frozen=True)
@@ -87,18 +88,16 @@ class LossDistribution:
             (ahead, np.array([profile.forward(x) for x in ahead.tolist()])),
             (behind, np.array([profile.backward(x) for x in behind.tolist()])),
         )
-        return cls(step, 1 - len(behind), dots.masses, dots.infinite)
+        return cls._without_faint(step, 1 - len(behind), dots.masses * _SCALE**2, dots.infinite).trimmed()
 
     def composed(self, other: LossDistribution) -> LossDistribution:
         """Return the distribution of both releases together, made with independent coins."""
         if self.step != other.step:
             raise InvalidParameter("loss distributions compose on one grid only: give both the same step.")
-        masses = np.convolve(self.masses, other.masses)
-        masses *= 1.0 + 4e-16 * min(len(self.masses), len(other.masses))
-        infinite = self.infinite + other.infinite * (1.0 - min(1.0, self.infinite))
-        if _vanishing(self.masses, other.masses):
-            infinite += _LEAST
-        return LossDistribution(self.step, self.lowest + other.lowest, masses, infinite * (1.0 + 1e-15)).trimmed()
+        scaled = np.convolve(self.masses * _SCALE, other.masses * _SCALE)
+        scaled *= 1.0 + 4e-16 * min(len(self.masses), len(other.masses))
+        infinite = (self.infinite + other.infinite * (1.0 - min(1.0, self.infinite))) * (1.0 + 1e-15)
+        return self._without_faint(self.step, self.lowest + other.lowest, scaled, infinite).trimmed()
 
     def repeated(self, times: int) -> LossDistribution:
         """Return the distribution of so many such releases, by repeated squaring."""
@@ -127,6 +126,12 @@ class LossDistribution:
         masses[0] += kept[:bottom].sum()
         moved = float(from_top[top - 1]) if top else 0.0
         return LossDistribution(self.step, self.lowest + bottom, masses, self.infinite + moved)
+
+    @classmethod
+    def _without_faint(cls, step: float, lowest: int, scaled: Floats, infinite: float) -> LossDistribution:
+        faint = (scaled > 0.0) & (scaled < _LEAST * _SCALE**2)
+        moved = float(scaled[faint].sum()) / _SCALE**2 + 1e-300 if faint.any() else 0.0
+        return cls(step, lowest, np.where(faint, 0.0, scaled) / _SCALE**2, infinite + moved)
 
     def delta(self, epsilon: float) -> float:
         """Return the delta at this epsilon, rounded up."""
@@ -204,8 +209,3 @@ def _knots(reach: float, step: float) -> Floats:
 
 def _not_vanishing(values: Floats) -> Floats:
     return np.where((values > 0.0) & (values < _LEAST), _LEAST, values)
-
-
-def _vanishing(left: Floats, right: Floats) -> bool:
-    smallest = [float(np.min(side, where=side > 0.0, initial=1.0)) for side in (left, right)]
-    return math.log(smallest[0]) + math.log(smallest[1]) < math.log(_LEAST)

@@ -14,7 +14,8 @@ RowCurve = Callable[[Fraction], float]
 
 _RELATIVE = 1e-12
 _STEPS_PER_DOUBLING = 8
-_STEP_BACK = Fraction(7, 8)
+_STEP_BACK = Fraction(3, 4)
+_STEPS_BACK = 24
 _DOUBLINGS = range(-20, 11)
 
 
@@ -39,8 +40,11 @@ def person_delta(row_log_delta: RowCurve, epsilon: Number, rows: int) -> float:
     if total < 0:
         raise InvalidParameter("epsilon cannot be negative.")
     best = _log_person_delta(row_log_delta, total, rows)
-    while total > 0 and (lower := _log_person_delta(row_log_delta, total * _STEP_BACK, rows)) < best:
-        total, best = total * _STEP_BACK, lower
+    for _ in range(_STEPS_BACK if total else 0):
+        total *= _STEP_BACK
+        if (found := _log_person_delta(row_log_delta, total, rows)) >= best:
+            break
+        best = found
     return _exp_up(best)
 
 

@@ -56,10 +56,11 @@ class SampledCell:
     def __post_init__(self) -> None:
         if type(self.k) is not int or self.k < 1:
             raise InvalidParameter("k must be a whole number, 1 or more: the least count that is published.")
-        if not 0 < self.rate < 1:
+        sampled, of = self.rate.numerator, self.rate.denominator
+        if not 0 < sampled < of:
             raise InvalidParameter(_why_not_a_rate(self.rate))
-        object.__setattr__(self, "p", float(self.rate))
-        object.__setattr__(self, "q", float(1 - self.rate))
+        object.__setattr__(self, "p", sampled / of)
+        object.__setattr__(self, "q", (of - sampled) / of)
         if min(self.p, self.q) < _LEAST_RATE:
             raise InvalidParameter("the sampling rate is closer to 0 or 1 than can be computed with.")
 

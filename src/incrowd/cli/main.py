@@ -13,6 +13,10 @@ import typer
 from incrowd import __version__
 from incrowd.cli.bounds import bounds
 from incrowd.cli.ledger import ledger
+from incrowd.cli.plan import plan
+from incrowd.cli.release import release
+from incrowd.cli.report import report
+from incrowd.cli.verify import verify
 from incrowd.errors import IncrowdError
 
 _BAD_INPUT = 2
@@ -27,6 +31,10 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command("plan")(plan)
+app.command("release")(release)
+app.command("verify")(verify)
+app.command("report")(report)
 app.add_typer(bounds, name="bounds")
 app.add_typer(ledger, name="ledger")
 

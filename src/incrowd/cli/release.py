@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -50,9 +51,11 @@ def release(options: ReleaseOptions) -> None:
 
 
 def _show(published: Published) -> None:
+    from incrowd.accounting.budget import shown_down, shown_up
+
     certificate = published.release.certificate
     spent, left = certificate.accounting["spent"], certificate.accounting["left"]
-    rows = published.release.result.total
+    rows = len(published.release.result)
     lines = [
         (
             "data",
@@ -63,11 +66,18 @@ def _show(published: Published) -> None:
         ("report", str(published.folder / "report.html")),
         ("kept apart", str(published.internal)),
         ("promise", certificate.claims[0].kind),
-        ("spent", f"epsilon {spent['epsilon'][:10]}, delta {float(spent['delta']):.3g}"),
+        ("spent", f"epsilon {_amount(spent['epsilon'], shown_up)}, delta {_amount(spent['delta'], shown_up)}"),
     ]
     if left is not None:
-        lines.append(("left", f"epsilon {left['epsilon'][:10]}, delta {float(left['delta']):.3g}"))
+        lines.append(
+            ("left", f"epsilon {_amount(left['epsilon'], shown_down)}, delta {_amount(left['delta'], shown_down)}")
+        )
     print_table("released", lines, "Open the report first: it says who could learn what, and what is not protected.")
+
+
+def _amount(text: str, shown: Callable[[Decimal], str]) -> str:
+    amount = Decimal(text)
+    return shown(amount) if amount.is_finite() else "infinite"
 
 
 @contextmanager

@@ -114,8 +114,9 @@ class Column:
 
     @property
     def has_other(self) -> bool:
-        """Whether there is a class `other`."""
-        return self.domain.closed and self.rule_outside is Outside.OTHER
+        """Whether there is a class `other`; a boolean column has one only if it says so."""
+        asked = self.outside is not None or self.type is not Type.BOOLEAN
+        return asked and self.domain.closed and self.rule_outside is Outside.OTHER
 
     @property
     def may_drop(self) -> bool:

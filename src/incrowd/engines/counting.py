@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core.keys import Codes, Keys, Layout, grouped
-from incrowd.engines.spill import Held, Part, Run, merged, spilled
+from incrowd.engines.spill import Disk, Held, Part, Run, merged
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,9 @@ _FULL = 2**32 - 1
 class Tally:
     """Counts of tuples of codes, added batch by batch; the numbers of codes may grow meanwhile."""
 
-    def __init__(self, limits: Limits, sizes: tuple[int, ...]) -> None:
+    def __init__(self, limits: Limits, sizes: tuple[int, ...], disk: Disk) -> None:
         self._limits = limits
+        self._disk = disk
         self._buffer: list[Keys] = []
         self._held: list[Held] = []
         self._spilled: list[Run] = []
@@ -41,7 +42,9 @@ class Tally:
         self._lay_out(sizes)
 
     def add(self, codes: Sequence[Codes], sizes: tuple[int, ...]) -> None:
-        """Count tuples, given column by column; no code reaches the size of its column."""
+        """Count tuples, given column by column; no code reaches the size of its column, and sizes only grow."""
+        if not len(codes[0]):
+            return
         if sizes != self._layout.sizes:
             self._flush()
             self._lay_out(sizes)
@@ -94,5 +97,5 @@ class Tally:
         whole = Held(self._layout, np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts]))
         self._held = [whole]
         if len(whole) > self._limits.held // 2:
-            self._spilled.append(spilled(whole))
+            self._spilled.append(self._disk.write(whole))
             self._held = []

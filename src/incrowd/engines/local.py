@@ -18,6 +18,8 @@ from incrowd.engines.contributions import Limited, limit
 from incrowd.engines.counting import Limits, Tally
 from incrowd.engines.encoding import Encoder
 from incrowd.engines.sources import open_source
+from incrowd.engines.spill import Disk
+from incrowd.errors import SourceChanged
 
 
 @dataclass(frozen=True)
@@ -37,14 +39,15 @@ class LocalEngine:
         to 2^26 cells) or about 250 MB and the counts returned; the labels of open levels come on top.
         """
         encoder, start = Encoder(cells), 0
-        tally = Tally(self.limits, encoder.sizes)
-        for batch in rows.batches(cells.reads or rows.names[:1]):
-            chosen = _chosen(kept, start, start + len(batch))
-            start += len(batch)
-            if chosen is None or len(chosen):
-                codes = encoder.codes(batch, chosen)
-                tally.add(codes, encoder.sizes)
-        return _counts(encoder, tally, at_least)
+        with Disk() as disk:
+            tally = Tally(self.limits, encoder.sizes, disk)
+            for batch in rows.batches(cells.reads or rows.names[:1]):
+                chosen = _chosen(kept, start, start + len(batch))
+                start += len(batch)
+                if chosen is None or len(chosen):
+                    codes = encoder.codes(batch, chosen)
+                    tally.add(codes, encoder.sizes)
+            return _counts(encoder, tally, at_least)
 
     def limit(self, rows: Rows, column: Column, at_most: int, coins: Coins) -> Limited:
         """Keep at most that many rows of each person, a random choice among the person's own."""
@@ -55,7 +58,12 @@ def _chosen(kept: Sequence[Kept], start: int, stop: int) -> NDArray[np.intp] | N
     """Return which rows of a batch take part, or None if all do."""
     if not kept:
         return None
-    chosen = np.flatnonzero(np.logical_and.reduce([each.at(start, stop) for each in kept]))
+    masks = [each.at(start, stop) for each in kept]
+    if any(len(mask) != stop - start for mask in masks):
+        raise SourceChanged(
+            "there are more rows than when they were first read. Start again when nobody writes to them."
+        )
+    chosen = np.flatnonzero(np.logical_and.reduce(masks))
     return None if len(chosen) == stop - start else chosen
 
 

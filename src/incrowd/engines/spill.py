@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,11 +48,12 @@ class Held:
 
 @dataclass(frozen=True)
 class Spilled:
-    """A run in a file that has no name: nobody else can open it, and it is gone when the process is."""
+    """A run on disk."""
 
     layout: Layout
     length: int
     file: BinaryIO
+    offset: int
 
     def __len__(self) -> int:
         return self.length
@@ -62,19 +63,33 @@ class Spilled:
         width = self.layout.dtype.itemsize
         for start in range(0, self.length, size):
             some = min(size, self.length - start)
-            self.file.seek(start * width)
+            self.file.seek(self.offset + start * width)
             keys = np.frombuffer(self.file.read(some * width), self.layout.dtype)
-            self.file.seek(self.length * width + start * 8)
+            self.file.seek(self.offset + self.length * width + start * 8)
             yield keys, np.frombuffer(self.file.read(some * 8), np.int64)
 
 
-def spilled(run: Held) -> Spilled:
-    """Write a run to disk."""
-    file = tempfile.TemporaryFile(prefix="incrowd-")  # noqa: SIM115 (closed with the run that holds it)
-    file.write(np.ascontiguousarray(run.keys).data)
-    file.write(np.ascontiguousarray(run.counts).data)
-    file.flush()
-    return Spilled(run.layout, len(run), file)
+class Disk:
+    """A file without a name, made when it is needed: nobody else can open it, and it ends with the process."""
+
+    def __init__(self) -> None:
+        self._file: BinaryIO | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def write(self, run: Held) -> Spilled:
+        """Write a run to its end."""
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(prefix="incrowd-")  # noqa: SIM115 (closed by `__exit__`)
+        offset = self._file.seek(0, 2)
+        self._file.write(np.ascontiguousarray(run.keys).tobytes())
+        self._file.write(np.ascontiguousarray(run.counts).tobytes())
+        return Spilled(run.layout, len(run), self._file, offset)
 
 
 def merged(runs: Sequence[Run], layout: Layout, size: int) -> Iterator[Part]:

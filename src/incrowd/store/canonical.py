@@ -9,18 +9,31 @@ from typing import Any
 from incrowd.errors import InvalidParameter
 
 
+def _no_float(_text: str) -> None:
+    raise ValueError
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+_DECODER = json.JSONDecoder(parse_float=_no_float)
+
+
 def canonical(value: Any) -> str:
     """Return the one JSON text of a value: keys sorted by code point, no spaces, nothing escaped that need not be.
 
+    The value must be what JSON gives back: texts, whole numbers, truth values, nulls, lists, and mappings of texts.
     Floats are refused because their text is not unique between programs: amounts travel as decimal text.
 
     >>> canonical({"b": [1, None], "a": "ε"})
     '{"a":"ε","b":[1,null]}'
     """
-    _plain(value)
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    if not text.isascii():
-        _encoded(text)
+    try:
+        text = _ENCODER.encode(value)
+        returned = _DECODER.decode(text)
+        text.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidParameter("an entry holds something that has no unique text: write numbers as text.") from error
+    if returned != value:
+        raise InvalidParameter("an entry holds something that JSON does not give back: use lists, and texts as keys.")
     return text
 
 
@@ -30,27 +43,4 @@ def digest(domain: str, value: Any) -> str:
     >>> digest("a use", 1) == digest("another use", 1)
     False
     """
-    return sha256(domain.encode() + b"\n" + _encoded(canonical(value))).hexdigest()
-
-
-def _plain(value: Any) -> None:
-    match value:
-        case None | bool() | int() | str():
-            return
-        case list() | tuple():
-            for item in value:
-                _plain(item)
-        case dict():
-            for key, item in value.items():
-                if not isinstance(key, str):
-                    raise InvalidParameter("the keys of an entry must be text.")
-                _plain(item)
-        case _:
-            raise InvalidParameter(f"an entry cannot hold a {type(value).__name__}: write numbers as decimal text.")
-
-
-def _encoded(text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidParameter("an entry holds text that is not valid Unicode.") from error
+    return sha256(domain.encode() + b"\n" + canonical(value).encode()).hexdigest()

@@ -16,7 +16,7 @@ from incrowd.errors import LedgerCorrupted
 from incrowd.store.canonical import digest
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Row
+    from sqlalchemy import Connection
 
     from incrowd.store.tables import Tables
 
@@ -93,7 +93,7 @@ class Index:
             raise _damaged()
         return found
 
-    def _sealed(self, row: Row[Any] | None) -> Pointer:
+    def _sealed(self, row: Any) -> Pointer:
         match row:
             case (str(key), int(sequence), str(following), str(seal)):
                 found = Pointer(key, sequence, following)

@@ -63,7 +63,7 @@ class _Replay:
             return f"entry {expected} does not follow the one before it: entries were removed, inserted or exchanged."
         if any(anchor != link.anchor for anchor in self.anchors.get(expected, ())):
             return f"entry {expected} is not the one that the certificate names: the ledger was rewritten."
-        if expected == 1 and (link.kind, link.body.get("chain")) != ("created", self.chain):
+        if expected == 1 and (link.kind, link.body.get("chain"), link.sets) != ("created", self.chain, {}):
             return "entry 1 does not name this ledger: it was replaced."
         if expected > 1 and not self._follows(link):
             return f"entry {expected} does not follow from the entries before it: its totals are off."
@@ -80,22 +80,26 @@ class _Replay:
             return False
 
     def close(self, head: Anchor, rows: Sequence[Mapping[str, Any]]) -> tuple[int, str] | None:
-        """Compare what the entries tell with the head, the index and the certificates."""
+        """Compare what the entries tell with the head, the certificates and the index."""
+        beyond = max(self.anchors, default=0)
         if head.sequence != self.end:
             bad = min(head.sequence, self.end) + 1
             return bad, f"entry {bad} is missing: the ledger's head names entry {head.sequence}, it holds {self.end}."
-        beyond = [number for number in self.anchors if number > self.end]
-        if beyond:
+        if self.last is None or head != self.last.anchor:
+            return self.end, f"entry {self.end} is not the one that the ledger's head names."
+        if beyond > self.end:
             return self.end + 1, (
-                f"entry {self.end + 1} is missing: the certificate names entry {max(beyond)}, the ledger ends at entry "
+                f"entry {self.end + 1} is missing: the certificate names entry {beyond}, the ledger ends at entry "
                 f"{self.end}. Its tail was cut off, or an old copy was restored."
             )
+        return self._compare(rows)
+
+    def _compare(self, rows: Sequence[Mapping[str, Any]]) -> tuple[int, str] | None:
         found = {row["key"]: row for row in rows}
         for row in sealed_rows(self.chain, self.index):
             if found.pop(row["key"], None) != row:
-                return row[
-                    "sequence"
-                ], f"entry {row['sequence']} was the last to set {row['key']}; the index says otherwise."
+                bad = row["sequence"]
+                return bad, f"entry {bad} was the last to set {row['key'] or 'nothing'}; the index says otherwise."
         if found:
             return self.end, f"entry {self.end} is the last one; the index names keys that no entry up to it sets."
         return None

@@ -9,6 +9,7 @@ from typing import Any
 
 from incrowd import __version__
 from incrowd.accounting.budget import plain
+from incrowd.accounting.entry import Charged
 from incrowd.accounting.standing import Standing
 from incrowd.core.certificate import Certificate
 from incrowd.core.counts import Counts
@@ -47,7 +48,7 @@ def certificate_of(
         guarantee=performed.promise,
         claims=policy.method.claims(policy.schema),
         chain=policy.method.chain(policy.schema),
-        accounting=_accounting(performed),
+        accounting=accounting_of(performed.entry.charged[0], performed.entry.standings[0]),
         ledger=performed.entry.anchor.to_json(),
         outputs=outputs,
         schema=_schema(policy.schema),
@@ -80,9 +81,9 @@ def _dataset(policy: Policy, inputs: Inputs) -> dict[str, Any]:
     return known | ({"period": policy.section.dataset.period} if policy.section.dataset.period else {})
 
 
-def _accounting(performed: Performed) -> dict[str, Any]:
-    standing: Standing = performed.entry.standings[0]
-    charged, left = performed.entry.charged[0], standing.left
+def accounting_of(charged: Charged, standing: Standing) -> dict[str, Any]:
+    """Return what was spent, in total and here, and what is left, as the ledger tells it."""
+    left = standing.left
     unbounded = standing.terms.budget.unbounded if standing.terms.budget else None
     return {
         "spent": {"epsilon": _amount(charged.epsilon), "delta": _amount(charged.delta)},

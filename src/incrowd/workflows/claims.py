@@ -12,6 +12,7 @@ from incrowd.core.loss import Crowd, Grouped, Loss, Sampled, Syntactic
 from incrowd.workflows import rederive
 
 _TOLERANCE = 1 + 1e-9
+_SLACK = 1 + 1e-6
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ def check_claim(claim: Claim, certificate: Certificate) -> Problem | None:
     check = _CHECKS.get(claim.kind)
     if check is None:
         return Problem(f"claims of kind {claim.kind!r} are not known here", undecided=True)
+    if claim.unit != str(certificate.guarantee.unit):
+        return Problem("it speaks of another unit than the guarantee")
     try:
         return check(claim.parameters, certificate)
     except (KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError):
@@ -36,7 +39,9 @@ def check_claim(claim: Claim, certificate: Certificate) -> Problem | None:
 def _private(given: Mapping[str, Any], certificate: Certificate) -> Problem | None:
     k, rate, rows = int(given["k"]), Fraction(given["rate"]), int(given["max_rows"])
     row: Loss = Sampled(rate, Crowd(k))
-    unlike = _unlike(certificate, k, rate, Grouped(rows, row) if rows > 1 else row)
+    unlike = _unlike(certificate, k, rate, Grouped(rows, row) if rows > 1 else row) or _uncharged(given, certificate)
+    if given["adjacency"] != str(certificate.guarantee.unit.adjacency):
+        return Problem("its adjacency is not that of the guarantee")
     if unlike is not None or given["adjacency"] == "add-remove":
         return unlike or _beyond(given, lambda epsilon: rederive.person_delta(k, rate, epsilon, rows))
     return _beyond(given, lambda epsilon: rederive.replaced_delta(k, rate, epsilon, rows)) or Problem(
@@ -46,23 +51,28 @@ def _private(given: Mapping[str, Any], certificate: Certificate) -> Problem | No
 
 def _zero_knowledge(given: Mapping[str, Any], certificate: Certificate) -> Problem | None:
     k, rate = int(given["k"]), Fraction(given["rate"])
-    return _unlike(certificate, k, rate) or _beyond(given, lambda epsilon: rederive.suppression_delta(k, rate, epsilon))
+    unlike = _unlike(certificate, k, rate, Sampled(rate, Crowd(k))) or _uncharged(given, certificate)
+    return unlike or _beyond(given, lambda epsilon: rederive.suppression_delta(k, rate, epsilon))
 
 
 def _published(given: Mapping[str, Any], certificate: Certificate) -> Problem | None:
     k, rate = int(given["k"]), Fraction(given["rate"])
-    return _unlike(certificate, k, rate) or _beyond(given, lambda epsilon: rederive.theorem1_delta(k, rate, epsilon))
+    unlike = _unlike(certificate, k, rate, Sampled(rate, Crowd(k))) or _uncharged(given, certificate, at_delta=False)
+    return unlike or _differs(given, lambda epsilon: rederive.theorem1_delta(k, rate, epsilon))
 
 
 def _smooth(given: Mapping[str, Any], certificate: Certificate) -> Problem | None:
     k, rate = int(given["k"]), Fraction(given["rate"])
-    return _unlike(certificate, k, rate) or _beyond(given, lambda epsilon: rederive.smooth_delta(k, rate, epsilon))
+    unlike = _unlike(certificate, k, rate, Sampled(rate, Crowd(k))) or _uncharged(given, certificate, at_delta=False)
+    return unlike or _differs(given, lambda epsilon: rederive.smooth_delta(k, rate, epsilon))
 
 
 def _blending(given: Mapping[str, Any], certificate: Certificate) -> Problem | None:
     """Suppression below k is (k, 0)-crowd-blending; and k is what the steps say."""
     if Fraction(str(given["epsilon"])) != 0:
         return Problem("suppression is (k, 0)-crowd-blending; another epsilon has no proof here")
+    if isinstance(certificate.guarantee.loss, Grouped | Syntactic):
+        return Problem("the guarantee says nothing about crowds of people")
     return _unlike(certificate, int(given["k"]), None)
 
 
@@ -79,6 +89,24 @@ def _beyond(given: Mapping[str, Any], delta: Callable[[float], float | None]) ->
         return Problem("the crowds are too many to try one by one; the claim was not derived again", undecided=True)
     if found > claimed * _TOLERANCE:
         return Problem(f"at epsilon {epsilon:.6g} its delta is {found:.6g}, and the claim says {claimed:.6g}")
+    return None
+
+
+def _differs(given: Mapping[str, Any], delta: Callable[[float], float]) -> Problem | None:
+    """Return that a stated δ is not the formula's, from above or from below."""
+    epsilon, claimed = float(Fraction(str(given["epsilon"]))), float(Fraction(str(given["delta"])))
+    found = delta(epsilon)
+    if found > claimed * _TOLERANCE or claimed > found * _SLACK:
+        return Problem(f"at epsilon {epsilon:.6g} its delta is {found:.6g}, and the claim says {claimed:.6g}")
+    return None
+
+
+def _uncharged(given: Mapping[str, Any], certificate: Certificate, *, at_delta: bool = True) -> Problem | None:
+    """Return that a claim is not about the ε that was charged, or not at the δ of the guarantee."""
+    if Fraction(str(given["epsilon"])) != Fraction(str(certificate.accounting["spent"]["epsilon"])):
+        return Problem("its epsilon is not what was charged")
+    if at_delta and Fraction(str(given["delta"])) != certificate.guarantee.delta:
+        return Problem("its delta is not the delta of the guarantee")
     return None
 
 

@@ -14,6 +14,7 @@ from incrowd.errors import InvalidParameter
 Path = tuple[str | int, ...]
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _MOST_NODES = 200_000
+_TOO_DEEP = "this YAML document is nested too deeply to be a policy."
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,13 @@ def read_document(text: str) -> Document:
         raise InvalidParameter(f"this is not YAML: {where}{error.problem or error.context}.") from None
     except YAMLError:
         raise InvalidParameter("this is not YAML that can be read.") from None
+    except RecursionError:
+        raise InvalidParameter(_TOO_DEEP) from None
     lines: dict[Path, int] = {}
-    return Document(_plain(node, (), lines) if node is not None else None, lines)
+    try:
+        return Document(_plain(node, (), lines) if node is not None else None, lines)
+    except RecursionError:  # an alias that contains itself
+        raise InvalidParameter(_TOO_DEEP) from None
 
 
 def _plain(node: Any, path: Path, lines: dict[Path, int]) -> Any:
@@ -62,7 +68,7 @@ def _plain(node: Any, path: Path, lines: dict[Path, int]) -> Any:
     kind = type(node).__name__
     if kind == "ScalarNode":
         unquoted = node.style not in ("'", '"', "|", ">")
-        return None if unquoted and node.value in _NULLS else node.value
+        return None if unquoted and node.value in _NULLS else _text(node)
     if kind == "SequenceNode":
         return [_plain(item, (*path, index), lines) for index, item in enumerate(node.value)]
     content: dict[str, Any] = {}
@@ -70,8 +76,20 @@ def _plain(node: Any, path: Path, lines: dict[Path, int]) -> Any:
         line = key.start_mark.line + 1
         if type(key).__name__ != "ScalarNode":
             raise InvalidParameter(f"line {line}: a key must be a single word or number.")
-        if key.value in content:
-            raise InvalidParameter(f"line {line}: the key {key.value!r} stands here twice.")
-        content[key.value] = _plain(value, (*path, key.value), lines)
-        lines[(*path, key.value)] = line
+        name = _text(key)
+        if name in content:
+            raise InvalidParameter(f"line {line}: the key {name!r} stands here twice.")
+        content[name] = _plain(value, (*path, name), lines)
+        lines[(*path, name)] = line
     return content
+
+
+def _text(node: Any) -> str:
+    """Return the text of a scalar; a character escaped as a pair of surrogates, as JSON does, is one character."""
+    text: str = node.value
+    if text.isascii():
+        return text
+    try:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        raise InvalidParameter(f"line {node.start_mark.line + 1}: this text is not Unicode.") from None

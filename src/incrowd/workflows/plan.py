@@ -12,7 +12,7 @@ from incrowd.accounting.budget import Budget
 from incrowd.accounting.ledger import Ledger
 from incrowd.accounting.standing import Standing
 from incrowd.core.guarantee import Guarantee
-from incrowd.errors import InvalidParameter, LedgerUnavailable
+from incrowd.errors import InvalidParameter, LedgerCorrupted, LedgerUnavailable
 from incrowd.workflows.policy import Policy
 
 
@@ -57,6 +57,8 @@ def plan(policy: Policy) -> Plan:
         ledger = Ledger.open(policy.ledger_address)
         standing = ledger.standing(policy.name)
         ledger.preview({policy.name: promise})
+    except LedgerCorrupted:
+        raise
     except (LedgerUnavailable, InvalidParameter):
         refusal = _first(policy.budget, spend.epsilon, spend.delta)
     except Refused as error:

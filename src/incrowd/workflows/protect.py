@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from incrowd.accounting.datasets import Declaration
 from incrowd.accounting.ledger import Ledger
-from incrowd.core.certificate import Certificate, Release
-from incrowd.core.counts import Counts
+from incrowd.core.certificate import Certificate
+from incrowd.core.loss import Sampled, walk
 from incrowd.core.table import Table
 from incrowd.engines.columns import require
 from incrowd.engines.fingerprint import content_digest, keyed
@@ -24,15 +24,15 @@ from incrowd.engines.local import LocalEngine
 from incrowd.engines.sinks import Folders, check_free, publish, write_table
 from incrowd.engines.sources import Source, open_source
 from incrowd.engines.validate import Progress, needed, validate
-from incrowd.errors import InvalidParameter
+from incrowd.errors import InvalidParameter, OutputUnavailable
 from incrowd.workflows.certify import Inputs, certificate_of
 from incrowd.workflows.perform import Performed, perform
 from incrowd.workflows.policy import Policy, load_policy
-from incrowd.workflows.recount import require_crowds
+from incrowd.workflows.recount import require_counted, require_crowds
 from incrowd.workflows.report import public_report
-from incrowd.workflows.signing import sign
+from incrowd.workflows.result import WEIGHT, Microdata, Released
+from incrowd.workflows.signing import private_key, sign
 
-WEIGHT = "weight"
 DATA = "data"
 
 
@@ -81,7 +81,7 @@ class Published:
 
     folder: Path
     internal: Path
-    release: Release[Counts]
+    release: Released
 
 
 @dataclass(frozen=True)
@@ -97,14 +97,12 @@ class Prepared:
     commitment: str
 
 
-def release(data: object, policy: str | Path | Mapping[str, Any] | Policy) -> Release[Counts]:
+def release(data: object, policy: str | Path | Mapping[str, Any] | Policy) -> Released:
     """Release a file or a frame under a policy, in memory: the result and its certificate."""
     ready = prepare(data, policy)
     performed = perform(ready.policy.method, ready.table, ready.ledger, ready.policy.name, ready.id)
-    smallest = int(performed.counts.counts.min()) if len(performed.counts) else None
-    if smallest is not None and smallest < ready.policy.method.smallest_class(ready.policy.schema):
-        raise AssertionError("a class smaller than k was counted")
-    return Release(performed.counts, _certificate(ready, performed, ()))
+    require_counted(performed.counts, ready.policy.method.smallest_class(ready.policy.schema))
+    return Released(_released(ready.policy, performed), _certificate(ready, performed, ()))
 
 
 def release_to(
@@ -118,13 +116,16 @@ def release_to(
     id_ = str(uuid.uuid4())
     folders = Folders(destination.folder, loaded.folder / ".incrowd" / "internal" / id_)
     check_free(folders)
+    if destination.key is not None:
+        private_key(destination.key)
     ready = prepare(data, loaded, progress, id_)
     table = ready.table if progress is None else replace(ready.table, rows=Watched(ready.source, progress))
     performed = perform(loaded.method, table, ready.ledger, loaded.name, ready.id)
+    result = _released(loaded, performed)
     name, written = f"{DATA}.{destination.form}", list[Certificate]()
 
     def write(stage: Folders) -> None:
-        write_table(_released(loaded, performed.counts), stage.public / name)
+        write_table(result.reader(), stage.public / name)
         certificate = _certificate(ready, performed, (_output(stage.public / name),))
         if destination.key is not None:
             certificate = sign(certificate, destination.key)
@@ -136,8 +137,11 @@ def release_to(
     def check(stage: Folders) -> None:
         require_crowds(stage.public / name, performed.counts.names, loaded.method.smallest_class(loaded.schema))
 
-    publish(folders, write, check)
-    return Published(destination.folder, folders.internal or destination.folder, Release(performed.counts, written[0]))
+    try:
+        publish(folders, write, check)
+    except OutputUnavailable as error:
+        raise OutputUnavailable(f"{error} The charge stays spent.") from None
+    return Published(destination.folder, folders.internal or destination.folder, Released(result, written[0]))
 
 
 def prepare(
@@ -148,7 +152,7 @@ def prepare(
 ) -> Prepared:
     """Open and check everything that can be checked before a charge; the promise first, since it needs no data."""
     loaded = policy if isinstance(policy, Policy) else load_policy(policy)
-    loaded.method.guarantee(loaded.schema)
+    _promise(loaded)
     source = open_data(data, loaded)
     _validate(source, loaded, progress)
     ledger = Ledger.create(loaded.ledger_address)
@@ -173,6 +177,15 @@ def open_data(data: object, policy: Policy) -> Source:
     return source
 
 
+def _promise(policy: Policy) -> None:
+    """Work out everything that the certificate will say about the promise, so that nothing of it can fail later."""
+    policy.method.guarantee(policy.schema)
+    policy.method.claims(policy.schema)
+    policy.method.chain(policy.schema)
+    if getattr(policy.method, "weights", False) and WEIGHT in [column.name for column in policy.schema.released]:
+        raise InvalidParameter(f"a column {WEIGHT!r} is released already: leave weights out.")
+
+
 def _validate(source: Source, policy: Policy, progress: Progress | None) -> None:
     """Check structure and types before the charge, so that one ragged line costs nothing."""
     checks = needed(source, policy.schema)
@@ -180,20 +193,12 @@ def _validate(source: Source, policy: Policy, progress: Progress | None) -> None
         validate(source, checks, progress=progress).raise_if_any()
 
 
-def _released(policy: Policy, counts: Counts) -> pa.RecordBatchReader:
-    """Return the rows in the order of their values; with weights, a constant column 1/rate behind them."""
-    rate = getattr(policy.method, "rate", None)
+def _released(policy: Policy, performed: Performed) -> Microdata:
+    """Return the rows; with weights, 1/rate stands behind them."""
     if not getattr(policy.method, "weights", False):
-        return pa.RecordBatchReader.from_batches(counts.schema, counts.batches())
-    if WEIGHT in counts.names:
-        raise InvalidParameter(f"the column {WEIGHT!r} exists already: leave weights out.")
-    weight = float(1 / (rate or policy.method.parameters(policy.schema.unit).rate))  # type: ignore[attr-defined]
-    schema = counts.schema.append(pa.field(WEIGHT, pa.float64()))
-    weighted = (
-        pa.RecordBatch.from_arrays([*batch.columns, pa.repeat(pa.scalar(weight), len(batch))], schema=schema)
-        for batch in counts.batches()
-    )
-    return pa.RecordBatchReader.from_batches(schema, weighted)
+        return Microdata(performed.counts)
+    sampled = next(part for part in walk(performed.promise.loss) if isinstance(part, Sampled))
+    return Microdata(performed.counts, 1 / sampled.rate)
 
 
 def _certificate(ready: Prepared, performed: Performed, outputs: tuple[Mapping[str, Any], ...]) -> Certificate:

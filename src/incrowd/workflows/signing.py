@@ -4,27 +4,40 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from incrowd.core.certificate import Certificate
 from incrowd.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 _ALGORITHM = "Ed25519"
 
 
 def sign(certificate: Certificate, key_file: Path) -> Certificate:
     """Return the certificate signed with the Ed25519 private key in a PEM file."""
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-    try:
-        key = load_pem_private_key(_read(key_file), password=None)
-    except (ValueError, TypeError):
-        raise InvalidParameter(f"{key_file} holds no unencrypted private key in PEM format.") from None
-    if not isinstance(key, Ed25519PrivateKey):
-        raise InvalidParameter(f"{key_file} is a key of another kind: certificates are signed with Ed25519.")
+    key = private_key(key_file)
     public = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
     value = key.sign(certificate.signed_part().encode()).hex()
     return replace(certificate, signature={"algorithm": _ALGORITHM, "public_key": public, "value": value})
+
+
+def private_key(file: Path) -> Ed25519PrivateKey:
+    """Return the Ed25519 private key in a PEM file."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        key = load_pem_private_key(_read(file), password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise InvalidParameter(f"{file} holds no unencrypted private key in PEM format.") from None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise InvalidParameter(f"{file} is a key of another kind: certificates are signed with Ed25519.")
+    return key
 
 
 def check_signature(certificate: Certificate, trusted: Path | None = None) -> str | None:
@@ -49,12 +62,13 @@ def check_signature(certificate: Certificate, trusted: Path | None = None) -> st
 
 def public_key(file: Path) -> str:
     """Return the Ed25519 public key in a PEM file, as hexadecimal text."""
+    from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 
     try:
         key = load_pem_public_key(_read(file))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, UnsupportedAlgorithm):
         raise InvalidParameter(f"{file} holds no public key in PEM format.") from None
     if not isinstance(key, Ed25519PublicKey):
         raise InvalidParameter(f"{file} is a key of another kind: certificates are signed with Ed25519.")

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 from incrowd.core.certificate import Certificate, Status
 from incrowd.engines.smallest import smallest_class
 from incrowd.errors import IncrowdError, InvalidParameter
+from incrowd.workflows.certify import accounting_of
 from incrowd.workflows.claims import check_claim
+from incrowd.workflows.consistency import check_accounting, check_steps, standing_at
 from incrowd.workflows.signing import check_signature
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ def verify(
         *_files(certificate, folder, data),
         *_claims(certificate),
         *_crowds(certificate, folder, data),
-        *_accounting(certificate),
+        *_story(certificate),
         *_ledger(certificate, ledger),
         *_signature(certificate, trusted),
         *_assumed(certificate),
@@ -133,23 +135,16 @@ def _crowds(certificate: Certificate, folder: Path, data: Path | None) -> Iterat
         )
 
 
-def _accounting(certificate: Certificate) -> Iterator[Finding]:
-    from decimal import Decimal, InvalidOperation
-
-    try:
-        spent = {name: Decimal(certificate.accounting["spent"][name]) for name in ("epsilon", "delta")}
-        total = {name: Decimal(certificate.accounting["total"][name]) for name in ("epsilon", "delta")}
-        private = [claim for claim in certificate.claims if claim.kind == "approximate differential privacy"]
-        claimed = Decimal(str(private[0].parameters["epsilon"])) if private else Decimal("Infinity")
-    except (KeyError, TypeError, InvalidOperation):
-        yield Finding("accounting", Outcome.FAILED, "the amounts cannot be read")
-        return
-    if spent["epsilon"] < claimed:
-        yield Finding("accounting", Outcome.FAILED, "less was charged than the claim costs")
-    elif any(total[name] < spent[name] for name in spent):
-        yield Finding("accounting", Outcome.FAILED, "the total is smaller than what this release spent")
-    else:
-        yield Finding("accounting", Outcome.PASSED, "the charge covers the claim, and the total covers the charge")
+def _story(certificate: Certificate) -> Iterator[Finding]:
+    """Hold the parts of the certificate against each other."""
+    for about, problem, why in (
+        ("steps", check_steps(certificate), "they are those of the guarantee"),
+        ("accounting", check_accounting(certificate), "the charge is what the claim costs; the total covers it"),
+    ):
+        if problem is None:
+            yield Finding(about, Outcome.PASSED, why)
+        else:
+            yield Finding(about, Outcome.UNKNOWN if problem.undecided else Outcome.FAILED, problem.text)
 
 
 def _ledger(certificate: Certificate, ledger: Ledger | None) -> Iterator[Finding]:
@@ -165,16 +160,20 @@ def _ledger(certificate: Certificate, ledger: Ledger | None) -> Iterator[Finding
         yield Finding("ledger", Outcome.FAILED, str(error))
         return
     if not report.ok:
-        yield Finding("ledger", Outcome.FAILED, "; ".join(map(str, report.problems)))
+        yield Finding("ledger", Outcome.FAILED, report.finding or "the chain is broken")
         return
-    entry = next((each for each in ledger.entries(anchor.sequence - 1)), None)
-    promises = [charged.promise for charged in entry.charged] if entry is not None else []
-    if entry is None or certificate.guarantee not in promises or entry.body.get("release") != certificate.id:
+    entry = next(ledger.entries(anchor.sequence - 1), None)
+    charged = [each for each in entry.charged if each.promise == certificate.guarantee] if entry is not None else []
+    if entry is None or not charged or entry.body.get("release") != certificate.id:
         yield Finding("ledger", Outcome.FAILED, f"entry {anchor.sequence} is not the charge of this release")
-    else:
-        yield Finding(
-            "ledger", Outcome.PASSED, f"entry {anchor.sequence} is the charge of this release; the chain is whole"
-        )
+        return
+    told = accounting_of(charged[0], standing_at(ledger, charged[0].dataset, anchor.sequence))
+    if charged[0].dataset != certificate.dataset.get("name") or told != certificate.accounting:
+        yield Finding("ledger", Outcome.FAILED, f"entry {anchor.sequence} tells other amounts, or of another dataset")
+        return
+    yield Finding(
+        "ledger", Outcome.PASSED, f"entry {anchor.sequence} is the charge of this release; the chain is whole"
+    )
 
 
 def _signature(certificate: Certificate, trusted: Path | None) -> Iterator[Finding]:

@@ -66,6 +66,9 @@ class Safe:
                 "Only at rate 1, which promises no differential privacy, is k enough."
             )
 
+        if self.weights and self.unsampled:
+            raise InvalidParameter("at rate 1 every weight is 1: leave weights out.")
+
     @property
     def unsampled(self) -> bool:
         """Whether every row is read: then crowds are exact, and there is no ε."""

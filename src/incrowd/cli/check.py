@@ -1,0 +1,99 @@
+"""`incrowd check`: is this table already k-anonymous, l-diverse, t-close?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from incrowd.cli.options import Json, takes
+from incrowd.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from incrowd.workflows.check import Verdict
+    from incrowd.workflows.criteria import Finding
+
+_FAILED = 1
+_SIGNS = {True: "✓", False: "✗", None: " "}
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """What `incrowd check` can be told."""
+
+    data: Annotated[
+        str | None, typer.Argument(help="The table, or the folder of a release; by default the policy's source.")
+    ] = None
+    policy: Annotated[Path | None, typer.Option(metavar="FILE", help="The policy to hold it against.")] = None
+    quasi: Annotated[
+        str | None, typer.Option(metavar="A,B,C", help="The quasi-identifiers; by default those of the policy.")
+    ] = None
+    sensitive: Annotated[
+        list[str], typer.Option(metavar="COLUMN", help="A sensitive column; by default those of the policy.")
+    ] = field(default_factory=list)
+    k: Annotated[int | None, typer.Option(metavar="COUNT", help="At least so many rows look alike.")] = None
+    l: Annotated[  # noqa: E741 (the name that everyone knows it by)
+        int | None, typer.Option(metavar="COUNT", help="At least so many sensitive values among rows that look alike.")
+    ] = None
+    entropy_l: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="The same, weighing values by how often they occur.")
+    ] = None
+    t: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="At most so far from the sensitive column as a whole.")
+    ] = None
+    recoded: Annotated[
+        bool, typer.Option("--recoded", help="Recode by the policy first, instead of taking the table as it is.")
+    ] = False
+    json: Json = False
+
+
+@takes(CheckOptions)
+def check(options: CheckOptions) -> None:
+    """Say whether a table already meets what is asked: exit code 0 if it does, 1 if not.
+
+    The table is taken as it is, value by value. With a policy its k must hold over all released columns, and no other
+    column may be there. Nothing is written but the numbers; rows that only --recoded would hide are not hidden.
+    """
+    from incrowd.workflows.check import Asked
+    from incrowd.workflows.check import check as checked
+    from incrowd.workflows.criteria import Wanted
+    from incrowd.workflows.looking import record_look
+    from incrowd.workflows.opening import open_rows
+    from incrowd.workflows.policy import load_policy
+
+    wanted = Wanted(options.k, options.l, options.entropy_l, options.t)
+    quasi = tuple(name.strip() for name in (options.quasi or "").split(",") if name.strip())
+    policy = None if options.policy is None else load_policy(options.policy)
+    rows = open_rows(options.data, policy)
+    record_look(policy, "check")
+    verdict = checked(rows, wanted, Asked(quasi, tuple(options.sensitive), options.recoded), policy)
+    if options.json:
+        print_json(verdict.to_json())
+    else:
+        _show(verdict)
+    if not verdict.passed:
+        raise typer.Exit(_FAILED)
+
+
+def _show(verdict: Verdict) -> None:
+    title = f"{'passed' if verdict.passed else 'FAILED'}: {verdict.rows:,} rows, {verdict.measured}"
+    header = ("", "criterion", "expected", "found", "rows short", "over", "which is")
+    rows = [
+        (
+            _SIGNS[finding.passed],
+            finding.criterion,
+            "" if finding.expected is None else f"{finding.expected:g}",
+            "no rows" if finding.found is None else f"{finding.found:.6g}",
+            "" if finding.short is None else f"{finding.short:,}",
+            _over(finding),
+            finding.means,
+        )
+        for finding in verdict.findings
+    ]
+    print_table(title, rows, "✓ as expected   ✗ not as expected", header=header)
+
+
+def _over(finding: Finding) -> str:
+    return ", ".join(finding.over) + (f" → {finding.sensitive}" if finding.sensitive else "")

@@ -1,0 +1,89 @@
+"""`incrowd policy`: the format of policies, and whether one can be read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from incrowd.cli.options import Json, takes
+from incrowd.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from incrowd.workflows.policy import Policy
+
+policy = typer.Typer(help="The format of policy files, and whether one can be read.", no_args_is_help=True)
+
+
+@dataclass(frozen=True)
+class SchemaOptions:
+    """What `incrowd policy schema` can be told."""
+
+    json: Annotated[bool, typer.Option("--json", help="One line, for programs.")] = False
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """What `incrowd policy check` can be told."""
+
+    file: Annotated[Path, typer.Argument(help="The policy file.")]
+    json: Json = False
+
+
+@policy.command("schema")
+@takes(SchemaOptions)
+def schema(options: SchemaOptions) -> None:
+    """Print the JSON Schema of policy files: editors complete and check with it."""
+    import json
+
+    from incrowd.workflows.policy import json_schema
+
+    if options.json:
+        print_json(json_schema())
+    else:
+        print(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+
+
+@policy.command("check")
+@takes(CheckOptions)
+def check(options: CheckOptions) -> None:
+    """Read a policy and say how it was understood; no data is opened."""
+    from incrowd.workflows.policy import load_policy
+
+    loaded = load_policy(options.file)
+    promise = loaded.method.guarantee(loaded.schema)
+    if options.json:
+        found = {"dataset": loaded.name, "hash": loaded.hash, "method": loaded.method.name}
+        columns = [_column(loaded, name) for name in loaded.schema.names]
+        unsound = list(loaded.schema.drafted)
+        print_json(found | {"promise": promise.to_json(), "columns": columns, "drafted": unsound})
+    else:
+        _show(loaded, promise.because)
+
+
+def _column(loaded: Policy, name: str) -> dict[str, Any]:
+    column = loaded.schema[name]
+    level = getattr(loaded.method, "levels", {}).get(name, 0)
+    return {
+        "name": name,
+        "role": str(column.role),
+        "type": str(column.type),
+        "rule": column.hierarchy.rule,
+        "level": level,
+        "of": column.hierarchy.height,
+    }
+
+
+def _show(loaded: Policy, because: str) -> None:
+    rows = []
+    for name in loaded.schema.names:
+        column = _column(loaded, name)
+        dropped = column["role"] == "identifier"
+        level = "never released" if dropped else f"level {column['level']} of {column['of']}"
+        rows.append((name, column["role"], column["type"], "" if dropped else column["rule"], level))
+    note = f"promise: {because}."
+    if loaded.schema.drafted:
+        note += f"\ndrafted from rows: {', '.join(loaded.schema.drafted)}; no promise rests on a draft."
+    print_table(f"{loaded.name}: method {loaded.method.name}", rows, note)

@@ -1,0 +1,55 @@
+"""`incrowd report`: a release as a page for the person who signs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from incrowd.cli.options import Json, takes
+from incrowd.cli.output import print_json, print_table
+from incrowd.errors import InvalidParameter
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """What `incrowd report` takes."""
+
+    release: Annotated[Path, typer.Argument(help="The folder of a release, or its certificate.json.")]
+    internal: Annotated[bool, typer.Option("--internal", help="With before and after; stays with you.")] = False
+    against: Annotated[
+        str | None,
+        typer.Option("--against", metavar="DATA", help="With --internal: the original; default the policy's."),
+    ] = None
+    policy: Annotated[Path | None, typer.Option("--policy", help="With --internal: the policy of the release.")] = None
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where the page goes.")] = None
+    as_json: Json = False
+
+
+@takes(ReportOptions)
+def report(options: ReportOptions) -> None:
+    """Write the report of a release as one page that loads nothing.
+
+    The public report says what the certificate says; it goes beside it unless --out says where. The internal one
+    compares with the original rows: the ledger records that look, and the page goes to .incrowd/internal.
+    """
+    from incrowd.workflows.report.render import render_internal, render_public
+
+    if not options.internal and (options.against or options.policy):
+        raise InvalidParameter("--against and --policy are for --internal: the public report reads no original rows.")
+    if options.internal:
+        if options.policy is None:
+            raise InvalidParameter("--internal needs --policy: how the released columns were recoded stands there.")
+        from incrowd.workflows.policy import load_policy
+
+        written = render_internal(options.release, load_policy(options.policy), options.against, options.out)
+    else:
+        written = render_public(options.release, options.out)
+    kind = "internal" if options.internal else "public"
+    if options.as_json:
+        print_json({"report": str(written), "kind": kind})
+    else:
+        note = "This page shows original rows: keep it inside." if options.internal else "Open it in any browser."
+        print_table("report", [("page", str(written)), ("kind", kind)], note)

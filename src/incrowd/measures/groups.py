@@ -1,0 +1,76 @@
+"""Groups: classes of rows that agree on some columns, and how the values of another column fall into them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from incrowd.core.counts import Counts
+from incrowd.core.keys import Codes
+from incrowd.errors import InvalidParameter
+
+Each = NDArray[np.float64]
+"""One number for each group."""
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The cells (group, value) that hold rows, in order: where each group starts, each cell's value and its rows.
+
+    Values are numbered 0, 1, … in the order of the declared classes, or of the values; only those that occur have a
+    number.  A missing value is a value of its own, the last one.
+
+    >>> sick = Groups(np.array([0, 2]), np.array([0, 1, 1]), np.array([3, 1, 4]), pa.array(["flu", "gout"]))
+    >>> sick.sizes.tolist(), sick.totals.tolist()
+    ([4, 4], [3, 5])
+    """
+
+    starts: NDArray[np.intp]
+    values: Codes
+    counts: NDArray[np.int64]
+    labels: pa.Array
+
+    @classmethod
+    def of(cls, counts: Counts, columns: Sequence[str], sensitive: str) -> Groups:
+        """Return the groups over `columns` and how the values of `sensitive` fall into them."""
+        if sensitive in columns:
+            raise InvalidParameter(
+                f"{sensitive!r} cannot be both a quasi-identifier and the sensitive column of one check: name it once."
+            )
+        cells = counts.marginal([*columns, sensitive])
+        *quasi, values = cells.codes()
+        changes = np.zeros(len(cells), np.bool_)
+        changes[:1] = True
+        for codes in quasi:
+            changes[1:] |= codes[1:] != codes[:-1]
+        met, numbered = np.unique(values, return_inverse=True)
+        labels = cells.classes[-1].labels().take(pa.array(met))
+        return cls(np.flatnonzero(changes), numbered.astype(np.int32), cells.counts, labels)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many rows each group holds."""
+        return self.total(self.counts)
+
+    @property
+    def totals(self) -> NDArray[np.int64]:
+        """How many rows of the whole table have each value."""
+        found: NDArray[np.int64] = np.bincount(self.values, self.counts, len(self.labels)).astype(np.int64)
+        return found
+
+    def total(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the sum over each group of something that each cell has."""
+        return np.add.reduceat(cells, self.starts) if len(self.starts) else np.zeros(0, np.int64)
+
+    def mean(self, cells: Each) -> Each:
+        """Return the sum over each group of a decimal number that each cell has."""
+        return np.add.reduceat(cells, self.starts) if len(self.starts) else np.zeros(0)
+
+    def shares(self) -> Each:
+        """Return for each cell its share of its group."""
+        lengths = np.diff(self.starts, append=len(self.counts))
+        return self.counts / np.repeat(self.sizes, lengths)

@@ -1,0 +1,89 @@
+"""Sketch: how many different tuples there are and how many occur once, in memory that does not grow with the rows.
+
+Tuples are kept by their bits (see `hashing`), each with its number of rows.  When there are too many, only those whose
+bits lie in the lower half are kept, then in the lower quarter, and so on: a fair sample of the *tuples*, each still
+counted in full.  So the numbers are exact while the tuples fit, and unbiased estimates after that; a sample of the rows
+would make nearly every tuple look unique.
+
+Source: Gibbons 2001, distinct sampling.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from incrowd.core.keys import grouped
+from incrowd.measures.hashing import Bits
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What a sketch found out about the tuples of `rows` rows; `margin` is two standard errors of the unique share."""
+
+    rows: int
+    distinct: int
+    unique: int
+    exact: bool
+    margin: float
+
+    @property
+    def unique_share(self) -> float:
+        """The share of rows that are alone with their tuple."""
+        return min(1.0, self.unique / self.rows) if self.rows else 0.0
+
+
+class Sketch:
+    """Tuples, added by their bits batch by batch.
+
+    >>> sketch = Sketch(capacity=1000)
+    >>> sketch.add(np.array([5, 5, 9], np.uint64))
+    >>> sketch.spread()
+    Spread(rows=3, distinct=2, unique=1, exact=True, margin=0.0)
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._rows = 0
+        self._halvings = 0
+        self._keys = np.zeros(0, np.uint64)
+        self._counts = np.zeros(0, np.int64)
+        self._waiting: list[Bits] = []
+        self._room = capacity
+
+    def add(self, bits: Bits) -> None:
+        """Count one row for each element."""
+        self._rows += len(bits)
+        if self._halvings:
+            bits = bits[bits < np.uint64(2 ** (64 - self._halvings))]
+        self._waiting.append(bits)
+        self._room -= len(bits)
+        if self._room < 0:
+            self._condense()
+
+    def spread(self) -> Spread:
+        """Return what is known now."""
+        self._condense()
+        scale = 2**self._halvings
+        once = int(np.count_nonzero(self._counts == 1))
+        error = 2.0 * math.sqrt(once * (1.0 - 1.0 / scale)) * scale / max(1, self._rows)
+        distinct, unique = (min(self._rows, number * scale) for number in (len(self._keys), once))
+        return Spread(self._rows, distinct, unique, scale == 1, error)
+
+    def _condense(self) -> None:
+        keys, counts = grouped(np.concatenate([np.zeros(0, np.uint64), *self._waiting]))
+        places = np.searchsorted(self._keys, keys)
+        known = np.take(np.append(self._keys, np.uint64(0)), places) == keys
+        known &= places < len(self._keys)
+        self._counts[places[known]] += counts[known]
+        if not known.all():
+            fresh = ~known
+            self._counts = np.insert(self._counts, places[fresh], counts[fresh])
+            self._keys = np.insert(self._keys, places[fresh], keys[fresh])
+        self._waiting, self._room = [], self._capacity
+        while len(self._keys) > self._capacity:
+            self._halvings += 1
+            kept = int(np.searchsorted(self._keys, np.uint64(2 ** (64 - self._halvings))))
+            self._keys, self._counts = self._keys[:kept].copy(), self._counts[:kept].copy()

@@ -1,0 +1,1 @@
+"""A first policy, drafted from the rows it will protect: a start for its owner, never a promise."""

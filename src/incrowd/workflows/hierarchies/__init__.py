@@ -1,0 +1,1 @@
+"""Making hierarchies, and finding what is wrong with them."""

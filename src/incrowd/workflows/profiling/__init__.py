@@ -1,0 +1,1 @@
+"""What is learned of a table that nobody has described yet."""

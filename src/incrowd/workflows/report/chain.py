@@ -1,0 +1,121 @@
+"""Chain: the mechanism's steps in order, each as a small picture and in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from incrowd.core.certificate import Certificate
+from incrowd.core.rounding import exact
+from incrowd.workflows.report.glyphs import START, Scene, picture
+from incrowd.workflows.report.markup import Html, joined, section, table, tag
+from incrowd.workflows.words import counted, share
+
+
+@dataclass(frozen=True)
+class Step:
+    """What happens to the rows, in words and as a scene after it happened."""
+
+    title: str
+    text: str
+    scene: Scene | None
+
+
+def chain_section(certificate: Certificate) -> Html:
+    """Return the steps from the table to what is published."""
+    first = Step("The table", "Rows as they were recorded. They stay with the data holder.", START)
+    steps, scene = [first], START
+    for plain in certificate.chain:
+        step = _step(plain, scene)
+        scene = replace(step.scene, gone=(), crossed=()) if step.scene else scene
+        steps.append(step)
+    recoded = [column for plain in certificate.chain for column in plain.get("columns", ())]
+    return section(
+        "chain",
+        "How it was made",
+        tag("p", "The steps in order. The policy fixes every setting."),
+        tag("ol", *map(_card, steps), class_="chain"),
+        tag("p", tag("small", _KEY), class_="key"),
+        _recodings(recoded) if recoded else "",
+    )
+
+
+def sampling_rate(certificate: Certificate) -> Fraction:
+    """Return the rate of the secret sample; 1 if every row was read."""
+    rates = [exact(str(step.get("rate")), "the rate") for step in certificate.chain if step.get("step") == "sample"]
+    return math.prod(rates, start=Fraction(1))
+
+
+_MISSING = {"class": "a class of their own", "drop": "row is left out"}
+_OUTSIDE = {"ends": "nearest bound", "other": "one class for all", "drop": "row is left out"}
+_KEY = (
+    "Shapes stand for values and shades for details of them; dashed outlines are rows that take no part, crosses "
+    "rows that are dropped. The pictures show the idea, not the data."
+)
+
+
+def _card(step: Step) -> Html:
+    shown = picture(step.scene) if step.scene else ""
+    return tag("li", shown, tag("h3", step.title), tag("p", step.text))
+
+
+def _step(plain: Mapping[str, Any], scene: Scene) -> Step:
+    match plain.get("step"):
+        case "keep rows of each person":
+            kept = "one row" if plain.get("rows") == 1 else f"at most {counted(int(plain.get('rows', 1)), 'row')}"
+            text = (
+                f"Of each person, known by the column “{plain.get('column')}”, {kept} takes part, {plain.get('rule')}."
+            )
+            return Step("Few rows a person", text, scene.without((6,)))
+        case "sample" if str(plain.get("rate")) == "1":
+            return Step("No sample", "Every row is read. Without a secret sample there is no epsilon.", scene)
+        case "sample":
+            drawn = share(str(plain.get("rate")))
+            text = f"A secret coin for each row draws {drawn} on average. Nobody knows which; the coins are forgotten."
+            return Step("Secret sample", text, scene.without((5, 9)))
+        case "recode":
+            columns = plain.get("columns", ())
+            coarser = [column for column in columns if str(column.get("level")) != "0"]
+            text = f"{len(coarser)} of {counted(len(columns), 'column')} become coarser, row by row, by declared rules."
+            return Step("Recode", text, replace(scene, coarse=True))
+        case "suppress":
+            text = f"Combinations that occur fewer than {plain.get('k')} times are dropped, over {plain.get('over')}."
+            return Step("Drop what is rare", text, scene.without((3,), crossed=True))
+        case "order":
+            weighted = " Every row carries the same weight." if plain.get("weights") is True else ""
+            text = f"Rows are sorted by {plain.get('by')}, so that their order says nothing.{weighted}"
+            return Step("Publish, sorted", text, replace(scene, ordered=True))
+    told = "; ".join(f"{name}: {value}" for name, value in plain.items() if name != "step")
+    return Step(str(plain.get("step")), told, None)
+
+
+def _recodings(columns: list[Mapping[str, Any]]) -> Html:
+    rows = [
+        [
+            column.get("column"),
+            _level(column),
+            column.get("rule", ""),
+            _provenance(str(column.get("provenance", ""))),
+            _MISSING.get(column.get("missing"), column.get("missing", "")),
+            _OUTSIDE.get(column.get("outside"), column.get("outside", "")),
+        ]
+        for column in columns
+    ]
+    head = ["Column", "Level", "Rule", "Where the rule comes from", "Missing values", "Values outside"]
+    return joined(
+        [tag("h3", "Recoding, column by column"), table("Recoding of each column", head, rows, class_="untitled")]
+    )
+
+
+def _level(column: Mapping[str, Any]) -> str:
+    level, of = column.get("level"), column.get("of")
+    if str(level) == "0":
+        return "0: as it is"
+    return f"{level} of {of}: all the same" if level == of else f"{level} of {of}"
+
+
+def _provenance(words: str) -> Html:
+    return tag("strong", f"⚠ {words}", class_="bad") if words == "drafted from rows" else tag("span", words)

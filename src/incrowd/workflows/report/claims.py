@@ -1,0 +1,181 @@
+"""Claims: what is stated, by which theorem, under which conditions, and what is not protected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from incrowd.core.certificate import Certificate, Claim, Status
+from incrowd.core.rounding import exact, round_up
+from incrowd.errors import InvalidParameter
+from incrowd.workflows.report.markup import Html, bullets, joined, section, table, tag, text
+from incrowd.workflows.words import counted, short_up
+
+_SIGNS = {Status.PROVED: "✓ proved", Status.CHECKED: "✓ checked", Status.ASSUMED: "○ assumed"}
+_MEANT = {
+    Status.PROVED: "follows from how the program works",
+    Status.CHECKED: "was tested on this release",
+    Status.ASSUMED: "only people can know; whoever signs takes it on",
+}
+_WORDS = {
+    "approximate differential privacy": (
+        "Whether or not any one person takes part, every outcome is nearly as likely: within the factor e^ε, apart "
+        "from a chance of δ."
+    ),
+    "zero-knowledge with respect to random sampling": (
+        "What the release shows about a person could be had nearly as well from a random sample of everyone else."
+    ),
+    "approximate differential privacy, as published": (
+        "The first claim by the formula as it was published: the δ is larger, and can be checked against the paper."
+    ),
+    "f-smooth differential privacy": "The first claim by the paper's closed formula, which is coarser still.",
+    "crowd-blending": (
+        "Everyone blends with k people whose data could stand in for theirs without any difference, or is left out."
+    ),
+    "k-anonymity": "Each published combination of values occurs at least k times.",
+}
+_GREEK = {"epsilon": "ε", "delta": "δ"}
+_CROWD = {"epsilon": "ε inside the crowd"}
+_ORDER = {"k": 0, "rate": 0, "epsilon": 2, "delta": 3}
+_IN_UNIT = frozenset({"adjacency", "max_rows"})
+
+
+def claims_section(certificate: Certificate) -> Html:
+    """Return the claims with their theorems, and the conditions of all of them in one table."""
+    rows = [
+        [joined([tag("b", f"{place}. "), claim.kind]), _stated(claim), tag("span", claim.theorem)]
+        for place, claim in enumerate(certificate.claims, 1)
+    ]
+    said = "The strongest comes first. Losses are rounded up." if rows else "This certificate claims nothing."
+    return section(
+        "claims",
+        "What is claimed, and why",
+        tag("p", said),
+        table("Claims", ["Claim", "In words and numbers", "Theorem"], rows, class_="untitled stack") if rows else "",
+        _conditions(certificate.claims),
+    )
+
+
+def not_protected_section(certificate: Certificate) -> Html:
+    """Return what no claim covers, and the limits of the whole."""
+    gaps = _places((text_, place) for place, claim in enumerate(certificate.claims, 1) for text_ in claim.not_protected)
+    numbers = len(certificate.claims)
+    return section(
+        "not-protected",
+        "What is not protected",
+        bullets(
+            (joined([_sentence(gap), " ", tag("small", _of_claims(places, numbers))]) for gap, places in gaps.items()),
+            class_="gaps",
+        ),
+        tag("h3", "Limits of this certificate"),
+        bullets(certificate.limits),
+    )
+
+
+def signing_section(certificate: Certificate) -> Html:
+    """Return what a person takes on by signing: the assumptions, as boxes to be ticked by hand."""
+    assumed = dict.fromkeys(
+        condition.text
+        for claim in certificate.claims
+        for condition in claim.preconditions
+        if condition.status is Status.ASSUMED
+    )
+    boxes = bullets((_sentence(each) for each in assumed), class_="boxes")
+    lines = tag("div", *(tag("p", name, class_="line") for name in ("Name and office", "Date", "Signature")))
+    return section(
+        "signing",
+        "For the person who signs",
+        tag("p", "No program can know these. The claims rest on them; tick what you can answer for."),
+        boxes if assumed else tag("p", "Nothing is assumed."),
+        _approvals(certificate.approvals),
+        tag("div", lines, class_="sign"),
+    )
+
+
+def _stated(claim: Claim) -> Html:
+    words = _WORDS.get(claim.kind)
+    return joined(
+        [
+            tag("p", words) if words else "",
+            tag("p", _parameters(claim), class_="numbers"),
+            tag("p", tag("small", f"Protects {claim.unit}.")),
+        ]
+    )
+
+
+def _parameters(claim: Claim) -> Html:
+    """Return the numbers of a claim; whom it protects is said by its unit."""
+    parts, signs = [], _CROWD if claim.kind == "crowd-blending" else _GREEK
+    for name, value in sorted(claim.parameters.items(), key=lambda item: _ORDER.get(item[0], 1)):
+        if name in signs:
+            parts.append(f"{signs[name]} ≤ {_loss(value)}")
+        elif name == "columns" and isinstance(value, list):
+            parts.append(f"over {counted(len(value), 'column')}")
+        elif name not in _IN_UNIT:
+            parts.append(f"{name.replace('_', ' ')} = {value}")
+    return joined((tag("span", part, class_="nowrap") for part in parts), "; ")
+
+
+def _loss(value: Any) -> str:
+    try:
+        return short_up(round_up(exact(str(value))))
+    except InvalidParameter:
+        return str(value)
+
+
+def _conditions(claims: tuple[Claim, ...]) -> Html:
+    """Return each condition once, with how it is known and which claims need it."""
+    needed = _places(
+        ((condition.text, condition.status), place)
+        for place, claim in enumerate(claims, 1)
+        for condition in claim.preconditions
+    )
+    ordered = sorted(needed.items(), key=lambda item: list(Status).index(item[0][1]))
+    if not ordered:
+        return Html("")
+    rows = [
+        [
+            _sentence(condition),
+            tag("span", _SIGNS[status], class_=f"status {status}"),
+            tag("span", _of_claims(places, len(claims)), class_="nowrap"),
+        ]
+        for (condition, status), places in ordered
+    ]
+    key = joined((f"{_SIGNS[status]}: {_MEANT[status]}. " for status in Status), "")
+    return joined(
+        [
+            tag("h3", "Conditions"),
+            table("Conditions of the claims", ["Must be true", "How it is known", "For"], rows, class_="untitled"),
+            tag("p", tag("small", key)),
+        ]
+    )
+
+
+def _places(items: Iterable[tuple[Any, int]]) -> dict[Any, list[int]]:
+    found: dict[Any, list[int]] = {}
+    for item, place in items:
+        found.setdefault(item, []).append(place)
+    return found
+
+
+def _of_claims(places: list[int], of: int) -> str:
+    if len(places) == of:
+        return "all claims"
+    if len(places) > 2 and places[-1] - places[0] == len(places) - 1:
+        return f"claims {places[0]} to {places[-1]}"
+    return f"claim{'s' if len(places) > 1 else ''} {', '.join(map(str, places))}"
+
+
+def _approvals(approvals: tuple[Mapping[str, Any], ...]) -> Html:
+    if not approvals:
+        return Html("")
+    return joined(
+        [
+            tag("h3", "Approvals"),
+            bullets("; ".join(f"{name}: {value}" for name, value in each.items()) for each in approvals),
+        ]
+    )
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}" + ("" if words.endswith((".", "!", "?")) else ".")

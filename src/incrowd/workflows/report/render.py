@@ -1,0 +1,98 @@
+"""Render: the report of a release on disk, written again; the internal one from the original rows, which is a look."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incrowd.core.cells import Cells
+from incrowd.core.certificate import Certificate
+from incrowd.core.counts import Counts
+from incrowd.core.domain import Type
+from incrowd.core.schema import Column, Schema
+from incrowd.engines.local import LocalEngine
+from incrowd.engines.sources import open_source
+from incrowd.engines.staging import beside
+from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
+from incrowd.workflows.report.page import internal_report, public_report
+from incrowd.workflows.verify import read_certificate
+
+if TYPE_CHECKING:
+    from incrowd.workflows.policy import Policy
+
+NAME = "report.html"
+_READABLE, _PRIVATE = 0o644, 0o600
+
+
+def render_public(release: Path, out: Path | None = None) -> Path:
+    """Write the public report of a release, beside its certificate unless told where; return where it is."""
+    certificate, folder = read_certificate(release), _folder(release)
+    target = out or folder / NAME
+    _write(public_report(certificate, _published(certificate, folder, {})), target)
+    return target
+
+
+def render_internal(release: Path, policy: Policy, against: str | None = None, out: Path | None = None) -> Path:
+    """Write the internal report, with the original before and after; where it lies is apart from the release.
+
+    The original is counted at the released levels.  That is a look at the rows, and the ledger records it.
+    """
+    from incrowd.accounting.ledger import Ledger
+    from incrowd.workflows.protect import open_data
+
+    certificate, folder = read_certificate(release), _folder(release)
+    if policy.hash != certificate.policy_hash:
+        raise Refused("this is not the policy the release was made under: give the same file, with its hierarchies.")
+    target = out or policy.folder / ".incrowd" / "internal" / _id(certificate) / NAME
+    if target.resolve().is_relative_to(folder.resolve()):
+        raise Refused("the internal report shows the original rows and may not lie in the folder of the release.")
+    cells: Cells = policy.method.cells(policy.schema)
+    released = _published(certificate, folder, _types(cells))
+    if released is None:
+        raise InvalidParameter("the published file is not beside the certificate: put it there.")
+    source = open_data(against, policy)
+    Ledger.open(policy.ledger_address).look(policy.name, "report")
+    original = LocalEngine().count(source, cells)
+    _write(internal_report(certificate, released, original), target, _PRIVATE)
+    return target
+
+
+def _folder(release: Path) -> Path:
+    return release if release.is_dir() else release.parent
+
+
+def _id(certificate: Certificate) -> str:
+    try:
+        return str(uuid.UUID(certificate.id))
+    except ValueError:
+        raise InvalidParameter("the certificate's id is no UUID: say with --out where the report goes.") from None
+
+
+def _types(cells: Cells) -> dict[str, Type]:
+    """Return the types of the columns that were released as values; labels are text."""
+    as_values = [r for r in cells.recodings if r.level == 0 and not r.top and not r.column.has_other]
+    return {recoding.column.name: recoding.column.type for recoding in as_values}
+
+
+def _published(certificate: Certificate, folder: Path, types: dict[str, Type]) -> Counts | None:
+    """Count the published file, as anyone can; None if it is not there."""
+    path = folder / Path(str(certificate.outputs[0].get("name"))).name if certificate.outputs else None
+    if path is None or not path.is_file():
+        return None
+    names = [str(name) for name in certificate.schema.get("released", ())]
+    schema = Schema(tuple(Column(name, type=types.get(name, Type.TEXT)) for name in names))
+    return LocalEngine().count(open_source(str(path)), Cells.of(schema, {}))
+
+
+def _write(page: str, target: Path, mode: int = _READABLE) -> None:
+    """Write beside, then rename: a reader never sees half a report."""
+    try:
+        with beside(target) as folder:
+            written = folder / target.name
+            written.write_text(page, encoding="utf-8")
+            written.chmod(mode)
+            written.replace(target)
+    except OSError as error:
+        why = error.strerror or "the operating system refused"
+        raise OutputUnavailable(f"{target} could not be written: {why}. Nothing appeared there.") from None

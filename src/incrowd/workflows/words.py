@@ -1,0 +1,148 @@
+"""Numbers in honest words: rounded against ourselves, so that no sentence promises more than its number does."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+
+from incrowd.core.rounding import Number, exact, float_up
+from incrowd.workflows.bounds.odds import guessing_limit, one_in
+
+_LARGE = Decimal(10**6)
+_MOST_DIGITS = 6
+_CERTAIN = Fraction(1000)
+_PRECISE = Context(prec=50)
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def chance(probability: Number) -> str:
+    """Return how often something happens at most, as "1 in so many"; never rarer than it is.
+
+    >>> chance("1e-8"), chance("3e-5"), chance(0)
+    ('at most 1 in 100 million', 'at most 1 in 33,333', 'none')
+    >>> chance("0.7")
+    'up to 70 %'
+    """
+    value = exact(probability, "the probability")
+    if value <= 0:
+        return "none"
+    if value >= Fraction(1, 2):
+        return f"up to {percent_up(min(value, Fraction(1)))}"
+    said = one_in(float_up(value))
+    return said if said.startswith("less") else f"at most {said}"
+
+
+def share(rate: Number, noun: str = "row") -> str:
+    """Return a rate as a share of things; never smaller than it is.
+
+    >>> share("1/10"), share("0.03"), share("0.7"), share("0.97"), share(1)
+    ('1 row in 10', 'about 1 row in 33', '7 rows in 10', '97 rows in 100', 'every row')
+    """
+    value = exact(rate, "the rate")
+    if value >= 1:
+        return f"every {noun}"
+    if value <= 0:
+        return f"no {noun}"
+    if value <= Fraction(1, 3):
+        of = math.floor(1 / value)
+        said, stated = f"1 {noun} in {of:,}", Fraction(1, of)
+    else:
+        hundredths = math.ceil(value * 100)
+        top, bottom = (hundredths // 10, 10) if hundredths % 10 == 0 else (hundredths, 100)
+        said, stated = f"{top} {noun}s in {bottom}", Fraction(top, bottom)
+    return said if stated == value else f"about {said}"
+
+
+def percent_up(probability: float | Fraction) -> str:
+    """Return a probability in percent, rounded up, with as many digits as keep a high one apart from certainty.
+
+    >>> percent_up(0.7310585), percent_up(0.5), percent_up(0.99966), percent_up(1.0)
+    ('73.2 %', '50 %', '99.97 %', '100 %')
+    """
+    exactly = Fraction(probability) * 100
+    for digits in range(1, _MOST_DIGITS):
+        steps = math.ceil(exactly * 10**digits)
+        if steps < 100 * 10**digits or exactly >= 100:
+            return f"{steps / 10**digits:.{digits}f}".rstrip("0").rstrip(".") + " %"
+    return "100 %"
+
+
+def guess_right(epsilon: Number | Decimal, delta: Number | Decimal) -> str:
+    """Return how often a guess at even odds is right at most, after a release with this ε and δ.
+
+    Source: see `guessing_limit`.
+
+    >>> guess_right(1, "1e-8"), guess_right("Infinity", 0)
+    ('73.2 %', '100 %')
+    """
+    loss = _CERTAIN if str(epsilon) == "Infinity" else min(exact(epsilon, "epsilon"), _CERTAIN)
+    return percent_up(guessing_limit(float_up(loss), float_up(exact(delta, "delta"))))
+
+
+def times_up(epsilon: Number | Decimal) -> str:
+    """Return e^ε, the factor by which one unit may change the odds, rounded up to three digits.
+
+    >>> times_up(1), times_up(0), times_up(10), times_up(30)
+    ('2.72', '1', '22,100', '10¹⁴')
+    """
+    exactly = exact(epsilon, "epsilon")
+    if exactly > _CERTAIN:
+        return "more than 10⁴³⁴"
+    factor = _PRECISE.exp(_PRECISE.divide(Decimal(exactly.numerator), Decimal(exactly.denominator)))
+    rounded = Context(prec=3, rounding=ROUND_CEILING).plus(factor)
+    if rounded >= _LARGE:
+        power = rounded.adjusted() + (rounded > Decimal(10) ** rounded.adjusted())
+        return f"10{str(power).translate(_RAISED)}"
+    return _plain(rounded)
+
+
+def short_up(amount: Decimal, digits: int = 4) -> str:
+    """Return a short text that is not below the amount: for what is promised or spent.
+
+    >>> short_up(Decimal("0.97123456")), short_up(Decimal("1E-8")), short_up(Decimal("Infinity"))
+    ('0.9713', '1e-8', 'no bound')
+    """
+    return _short(amount, Context(prec=digits, rounding=ROUND_CEILING))
+
+
+def short_down(amount: Decimal, digits: int = 4) -> str:
+    """Return a short text that is not above the amount: for what is left.
+
+    >>> short_down(Decimal("0.97128")), short_down(Decimal(0))
+    ('0.9712', '0')
+    """
+    return _short(amount, Context(prec=digits, rounding=ROUND_FLOOR))
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "row"), counted(12345, "row"), counted(2, "class")
+    ('1 row', '12,345 rows', '2 classes')
+    """
+    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def listed(words: list[str]) -> str:
+    """Return words as a person lists them.
+
+    >>> listed(["k-anonymity"]), listed(["a", "b", "c"])
+    ('k-anonymity', 'a, b and c')
+    """
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + f" and {words[-1]}" if words else ""
+
+
+def _short(amount: Decimal, context: Context) -> str:
+    if not amount.is_finite():
+        return "no bound"
+    rounded = context.plus(amount)
+    if rounded and not -5 < rounded.adjusted() < 9:
+        return format(rounded.normalize(), "e").replace("e+", "e")
+    return _plain(rounded)
+
+
+def _plain(number: Decimal) -> str:
+    text = format(number, ",f")
+    return text.rstrip("0").rstrip(".") if "." in text else text

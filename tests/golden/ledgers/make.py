@@ -1,0 +1,58 @@
+"""Make the ledger of the current version that later versions must still read.
+
+    python -m tests.golden.ledgers.make
+
+writes version-N.sqlite and what it tells, version-N.json, beside this file.  A committed pair is never made again.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from datetime import date
+from fractions import Fraction
+from pathlib import Path
+
+from incrowd.accounting.budget import Allowance, Budget
+from incrowd.accounting.datasets import Declaration
+from incrowd.accounting.ledger import Ledger
+from incrowd.core.loss import Gaussian
+from incrowd.core.unit import Adjacency, Kind, Unit
+from incrowd.errors import Refused
+from incrowd.store.link import VERSION
+from tests.ledgers import anonymous, approximate, create, promise, pure, sampled_crowd
+
+FOLDER = Path(__file__).parent
+OWNER = ("the owner", "the board agreed")
+
+
+def fill(ledger: Ledger) -> None:
+    """Write an entry of every kind."""
+    people = Unit(Kind.PERSON, Adjacency.REPLACE, "mother_id", 3)
+    ledger.look("births", "profile")
+    ledger.register(Declaration("births", Unit(), Budget.of(3, "1e-6"), ("births.csv",)))
+    ledger.register(Declaration("mothers", Unit(), None, ("mothers.csv",), same_people_as="births"))
+    ledger.register(Declaration("visits", people, Budget.of(1, separate_analysts="under contract")))
+    ledger.register(Declaration("register", Unit(), Budget.of(0, unbounded="public since 1990")))
+    ledger.register(Declaration("first", Unit()))
+    ledger.charge(approximate("0.25", "1e-8"), "births", release="table 1")
+    ledger.charge(sampled_crowd("2025"), "mothers", release="table 2")
+    ledger.allow("births", Allowance.of("ann", "0.5", until=date(2999, 12, 31)), *OWNER)
+    ledger.charge(pure("1/3"), "births", release="question", analyst="ann")
+    ledger.charge(promise(pure("0.5").loss, people), "visits", release="question", analyst="bob")
+    ledger.charge_together({"births": pure("0.001"), "first": pure("0.002")}, release="join")
+    ledger.charge(anonymous(), "register", release="table 3")
+    with suppress(Refused):
+        ledger.charge(pure(9), "births", release="too much")
+    ledger.grant("births", Budget.of("0.5"), *OWNER)
+    ledger.carve("births", "means", "0.01", "1e-7")
+    ledger.charge(promise(Gaussian(Fraction(20))), "births", release="mean", account="means")
+    ledger.close("first", *OWNER)
+    ledger.retire("register", *OWNER)
+
+
+if __name__ == "__main__":
+    ledger = create(f"sqlite:///{FOLDER}/version-{VERSION}.sqlite")
+    fill(ledger)
+    told = json.dumps(ledger.show().to_json(), indent=2, sort_keys=True)
+    (FOLDER / f"version-{VERSION}.json").write_text(told + "\n")

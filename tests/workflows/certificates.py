@@ -1,0 +1,122 @@
+"""Certificates for tests: built from a policy as a release builds them, with amounts that the test chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+
+from incrowd.core.certificate import Certificate
+from incrowd.core.counts import Counts
+from incrowd.engines.local import LocalEngine
+from incrowd.workflows.certify import LIMITS, evidence_of
+from incrowd.workflows.policy import Policy, load_policy
+from tests.tables import Batches
+
+POLICY: dict[str, Any] = {
+    "incrowd": 1,
+    "dataset": {"name": "discharges-2025", "period": "2025"},
+    "columns": {
+        "patient": {"role": "identifier", "type": "text"},
+        "age": {"role": "quasi", "type": "integer", "bounds": [0, 99], "hierarchy": {"intervals": [10, 20]}},
+        "sex": {"role": "quasi", "type": "text", "categories": ["F", "M"]},
+        "diagnosis": {"role": "sensitive", "type": "text", "hierarchy": {"prefix": [1]}},
+    },
+    "release": {
+        "method": "safe",
+        "levels": {"age": 2, "diagnosis": 1},
+        "rate": "0.1",
+        "target": {"epsilon": 1, "delta": "1e-8"},
+    },
+}
+PERSON = {"dataset": {"name": "discharges-2025", "unit": {"column": "patient"}}}
+ROWS_OF_PEOPLE = {"dataset": {"name": "visits", "unit": {"column": "patient", "max_rows": 3}}}
+UNSAMPLED = {"release": {"method": "safe", "levels": {"age": 2, "diagnosis": 1}, "rate": 1, "k": 5}}
+
+
+def policy(**changes: Any) -> Policy:
+    """Return the policy with some of its sections replaced."""
+    return load_policy(POLICY | changes)
+
+
+def drafted() -> Policy:
+    """Return a policy with a hierarchy that was drafted from rows."""
+    columns = dict(POLICY["columns"])
+    columns["diagnosis"] = {
+        "role": "sensitive",
+        "type": "text",
+        "hierarchy": {"prefix": [1], "derived": "rows"},
+    }
+    return policy(columns=columns)
+
+
+def original(rows: int = 4000) -> pa.Table:
+    """Return invented people, the same at every call."""
+    codes = ("J18", "J44", "K35", "K80", "O80", "I21", "Q99")
+    return pa.table(
+        {
+            "patient": [f"P{place}" for place in range(rows)],
+            "age": [str((place * 7919) % 97) for place in range(rows)],
+            "sex": ["F" if (place * 31) % 100 < 53 else "M" for place in range(rows)],
+            "diagnosis": [codes[(place * place + place // 7) % 7] if place % 997 else "X59" for place in range(rows)],
+        }
+    )
+
+
+def counted(of: Policy, rows: int = 4000) -> Counts:
+    """Return the counts of all rows, recoded to the policy's levels."""
+    return LocalEngine().count(Batches(original(rows)), of.method.cells(of.schema))  # type: ignore[attr-defined]
+
+
+def certificate(of: Policy | None = None, counts: Counts | None = None, **changes: Any) -> Certificate:
+    """Return a certificate such as a first release under the policy gets."""
+    of = of or policy()
+    promise, claims = of.method.guarantee(of.schema), of.method.claims(of.schema)
+    shown = counts if counts is not None else counted(of).at_least(of.method.smallest_class(of.schema))
+    epsilon = str(claims[0].parameters.get("epsilon", "Infinity")) if "differential" in claims[0].kind else "Infinity"
+    certified = Certificate(
+        id="5e0c1f5a-0000-4000-8000-000000000001",
+        created="2025-11-15T12:00:00+00:00",
+        tool="incrowd 0.1.0",
+        policy_hash=of.hash,
+        dataset={
+            "name": of.name,
+            "unit": str(of.schema.unit),
+            "commitment": "c0" * 32,
+            **({"period": of.section.dataset.period} if of.section.dataset.period else {}),
+        },
+        guarantee=promise,
+        claims=claims,
+        chain=of.method.chain(of.schema),
+        accounting=accounting(epsilon, promise.delta),
+        ledger={"chain": "ab" * 16, "sequence": 3, "hash": "cd" * 32},
+        outputs=({"name": "data.parquet", "sha256": "ef" * 32, "bytes": 123456},),
+        schema={
+            "columns": [
+                {"name": column.name, "role": str(column.role), "type": str(column.type)}
+                for column in of.schema.columns
+            ],
+            "released": [column.name for column in of.schema.released],
+        },
+        evidence=evidence_of(shown),
+        limits=LIMITS,
+    )
+    return replace(certified, **changes)
+
+
+def accounting(epsilon: str, delta: Fraction, **changes: Any) -> Mapping[str, Any]:
+    """Return the accounting of a first release under a budget of ε = 3 and δ = 1e-7."""
+    written = f"{float(delta):.12f}".rstrip("0") if delta else "0"
+    unbounded = epsilon == "Infinity"
+    return {
+        "spent": {"epsilon": epsilon, "delta": written},
+        "total": {"epsilon": epsilon, "delta": written},
+        "left": {"epsilon": "3", "delta": "0.0000001"} if unbounded else {"epsilon": "2.01", "delta": "0.00000009"},
+        "releases": 1,
+        "rule": "no epsilon" if unbounded else "sampled suppression, tight curve",
+        "composition": "sums of epsilon and delta over all releases charged to this dataset",
+        "unbounded": "the same table was published in 2019" if unbounded else None,
+    } | changes
