@@ -26,7 +26,7 @@ PEOPLE: dict[str, Any] = {
         "target": {"epsilon": 1, "delta": "1e-4"},
     },
 }
-"""Three columns; k is solved as 20."""
+"""Three columns; k is solved as 21."""
 
 
 def people(rows: int = 600, seed: int = 7) -> pa.Table:

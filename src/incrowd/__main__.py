@@ -1,8 +1,6 @@
 """`python -m incrowd` is the same command as `incrowd`."""
 
-import sys
-
-from incrowd.cli.main import main
+from incrowd.cli.entry import start
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start()

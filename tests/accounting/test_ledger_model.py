@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from incrowd.accounting.budget import Allowance, Budget
 from incrowd.accounting.datasets import Declaration
@@ -18,10 +18,9 @@ from incrowd.core.unit import Unit
 from incrowd.errors import BudgetExceeded, DoesNotCompose, IncrowdError, InvalidParameter, Refused, SampleReused
 from tests.ledgers import anonymous, approximate, create, crowd, pure, sampled_crowd
 
-NAMES = st.sampled_from(["births", "deaths", "mothers"])
+NAMES = st.sampled_from(["births", "births", "mothers", "deaths"])
 ANALYSTS = st.sampled_from([None, "ann", "bob"])
 AMOUNTS = st.sampled_from(["0.1", "0.25", "1/3", "0.5", "1e-20"])
-KINDS = st.sampled_from(["pure", "pure", "pure", "approximate", "form", "crowd", "sample 1", "sample 2"])
 BUDGETS = st.sampled_from([None, "plain", "unbounded", "separate"])
 OWNER = ("the owner", "for the test")
 
@@ -107,6 +106,13 @@ class LedgerMachine(RuleBasedStateMachine):
         assert self.ledger.show().head.sequence <= before + recorded
         return outcome is None
 
+    @initialize(births=BUDGETS, deaths=BUDGETS, mothers=st.booleans())
+    def begin(self, births: str | None, deaths: str | None, mothers: bool) -> None:
+        self.register("births", births)
+        self.register("deaths", deaths)
+        if mothers:
+            self.register("mothers", None)
+
     @rule(name=NAMES, kind=BUDGETS)
     def register(self, name: str, kind: str | None) -> None:
         reasons = {"unbounded": "for the test"} if kind == "unbounded" else {}
@@ -134,7 +140,18 @@ class LedgerMachine(RuleBasedStateMachine):
     def known(self, name: str) -> Model | None:
         return self.models.get(self.root.get(name, name))
 
-    @rule(name=NAMES, kind=KINDS, analyst=ANALYSTS, epsilon=AMOUNTS)
+    @rule(name=NAMES, kind=st.sampled_from(["pure", "approximate"]), analyst=ANALYSTS, epsilon=AMOUNTS)
+    def charge_finite(self, name: str, kind: str, analyst: str | None, epsilon: str) -> None:
+        self.charge(name, kind, analyst, epsilon)
+
+    @rule(name=NAMES, kind=st.sampled_from(["form", "crowd"]), analyst=ANALYSTS)
+    def charge_unbounded(self, name: str, kind: str, analyst: str | None) -> None:
+        self.charge(name, kind, analyst, "0")
+
+    @rule(name=NAMES, kind=st.sampled_from(["sample 1", "sample 2"]), analyst=ANALYSTS)
+    def charge_sampled(self, name: str, kind: str, analyst: str | None) -> None:
+        self.charge(name, kind, analyst, "0")
+
     def charge(self, name: str, kind: str, analyst: str | None, epsilon: str) -> None:
         promises = {
             "form": anonymous(),

@@ -32,7 +32,7 @@ def plain(case: Case, text: str) -> str:
 
 
 @every_hierarchy
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(data=st.data())
 def test_labels_are_those_of_the_slow_and_obvious_rule(case: Case, data: st.DataObject) -> None:
     texts = data.draw(st.lists(case.texts, max_size=20))
@@ -44,7 +44,7 @@ def test_labels_are_those_of_the_slow_and_obvious_rule(case: Case, data: st.Data
 
 
 @every_hierarchy
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(data=st.data())
 def test_a_mark_rises_as_its_values_do(case: Case, data: st.DataObject) -> None:
     inside = stored(case, data.draw(st.lists(case.texts, max_size=20)))
@@ -55,7 +55,7 @@ def test_a_mark_rises_as_its_values_do(case: Case, data: st.DataObject) -> None:
 
 
 @every_hierarchy
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(data=st.data())
 def test_classes_only_ever_merge(case: Case, data: st.DataObject) -> None:
     texts = data.draw(st.lists(case.texts, max_size=20))

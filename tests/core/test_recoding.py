@@ -26,11 +26,11 @@ from tests.tables import released
 _ODD = st.none() | st.sampled_from(("", "  ", "x", "other", "2020-02-30", "1e400", "007", "7.0"))
 
 
-def labels_of(recoding: Recoding, array: pa.Array) -> list[object]:
+def labels_of(recoding: Recoding, array: pa.Array | pa.ChunkedArray) -> list[object]:
     """What the codes of an array stand for."""
-    book = Codebook() if recoding.classes is None else None
+    book = Codebook(recoding) if recoding.classes is None else None
     codes = recoding.codes(array, book)
-    classes, kept = (recoding.classes, np.arange(2**16)) if book is None else book.classes(recoding)
+    classes, kept = (recoding.classes, np.arange(2**16)) if book is None else book.classes()
     assert classes is not None
     labels = classes.labels().to_pylist()
     return [ORACLE_LEFT_OUT if code == LEFT_OUT else labels[kept[code]] for code in codes]
@@ -53,7 +53,7 @@ def columns_of(case: Case) -> list[Column]:
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in CASES.items()])
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=30)
 @given(data=st.data())
 def test_rows_become_what_the_rules_say_one_by_one(case: Case, data: st.DataObject) -> None:
     texts = data.draw(st.lists(case.texts | _ODD, max_size=15))
@@ -92,6 +92,13 @@ def test_rows_become_what_the_rules_say_one_by_one(case: Case, data: st.DataObje
 )  # fmt: skip
 def test_every_kind_of_array_is_recoded(column: Column, level: int, array: pa.Array, wanted: list[str | None]) -> None:
     assert labels_of(Recoding(column, level), array) == wanted
+
+
+def test_chunks_make_no_difference() -> None:
+    zips = Recoding(Column("zip", hierarchy=Prefix(Text(), (2,))), 1)
+    parts = [pa.array(["02139", None]), pa.array(["94305"]), pa.array([], pa.string())]
+    assert labels_of(zips, pa.chunked_array(parts)) == ["02", None, "94"]
+    assert labels_of(zips, pa.chunked_array([part.dictionary_encode() for part in parts])) == ["02", None, "94"]
 
 
 def test_a_value_outside_joins_a_declared_class_named_other() -> None:

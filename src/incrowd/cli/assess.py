@@ -100,7 +100,7 @@ def _show(found: Assessment) -> None:
     _show_risks(found)
 
 
-def _class_lines(before: Sizes, after: Sizes, suppressed: int) -> list[tuple[str, str, str]]:
+def _class_lines(before: Sizes, after: Sizes, suppressed: int) -> list[tuple[str, ...]]:
     both = (before, 0), (after, suppressed)
     return [
         ("classes", *(f"{sizes.classes:,}" for sizes, _ in both)),

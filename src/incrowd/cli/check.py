@@ -1,4 +1,4 @@
-"""`incrowd check`: is this table already k-anonymous, l-diverse, t-close?"""
+"""`incrowd check`: whether a table is already k-anonymous, l-diverse, t-close."""
 
 from __future__ import annotations
 
@@ -79,21 +79,25 @@ def check(options: CheckOptions) -> None:
 
 def _show(verdict: Verdict) -> None:
     title = f"{'passed' if verdict.passed else 'FAILED'}: {verdict.rows:,} rows, {verdict.measured}"
-    header = ("", "criterion", "expected", "found", "rows short", "over", "which is")
+    header = ("", "criterion", "expected", "found", "rows short")
     rows = [
         (
             _SIGNS[finding.passed],
-            finding.criterion,
+            f"{finding.criterion}: {finding.sensitive}" if finding.sensitive else finding.criterion,
             "" if finding.expected is None else f"{finding.expected:g}",
-            "no rows" if finding.found is None else f"{finding.found:.6g}",
+            _found(finding),
             "" if finding.short is None else f"{finding.short:,}",
-            _over(finding),
-            finding.means,
         )
         for finding in verdict.findings
     ]
-    print_table(title, rows, "✓ as expected   ✗ not as expected", header=header)
+    meanings = {finding.criterion: finding.means for finding in verdict.findings}
+    quasi = next(finding.over for finding in verdict.findings if finding.criterion == "k-anonymity")
+    told = [f"quasi-identifiers: {', '.join(quasi)}.", *(f"{name}: {means}." for name, means in meanings.items())]
+    print_table(title, rows, "\n".join(told), header=header)
 
 
-def _over(finding: Finding) -> str:
-    return ", ".join(finding.over) + (f" → {finding.sensitive}" if finding.sensitive else "")
+def _found(finding: Finding) -> str:
+    if finding.found is None:
+        return "no rows"
+    named = f" ({', '.join(finding.over)})" if finding.criterion == "columns" and finding.over else ""
+    return f"{finding.found:.6g}{named}"

@@ -11,9 +11,14 @@ from typing import Annotated
 import typer
 
 from incrowd import __version__
+from incrowd.cli.assess import assess
 from incrowd.cli.bounds import bounds
+from incrowd.cli.check import check
+from incrowd.cli.hierarchy import hierarchy
 from incrowd.cli.ledger import ledger
 from incrowd.cli.plan import plan
+from incrowd.cli.policy import policy
+from incrowd.cli.profile import profile
 from incrowd.cli.release import release
 from incrowd.cli.report import report
 from incrowd.cli.verify import verify
@@ -31,9 +36,14 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command("profile")(profile)
+app.command("check")(check)
+app.add_typer(hierarchy, name="hierarchy")
+app.add_typer(policy, name="policy")
 app.command("plan")(plan)
 app.command("release")(release)
 app.command("verify")(verify)
+app.command("assess")(assess)
 app.command("report")(report)
 app.add_typer(bounds, name="bounds")
 app.add_typer(ledger, name="ledger")

@@ -67,7 +67,7 @@ def _write(found: Profile, data: str, target: Path, nulls: tuple[str, ...]) -> N
 
 
 def _show(found: Profile, notes: tuple[str, ...], written: Path | None) -> None:
-    header = ("column", "type", "role", "different", "missing", "alone", "values", "why")
+    header = ("column", "type", "role", "different", "missing", "alone", "values")
     rows = [
         (
             column.name,
@@ -77,11 +77,14 @@ def _show(found: Profile, notes: tuple[str, ...], written: Path | None) -> None:
             f"{column.facts.missing:,}",
             f"{column.facts.spread.unique_share:.1%}",
             column.shown,
-            f"{column.why_type}; {column.why_role}",
         )
         for column in found.columns
     ]
     print_table(f"{found.rows:,} rows", rows, "alone: rows with a value that no other row has", header=header)
+    why = [
+        (column.name, f"{column.type}: {column.why_type}; {column.role}: {column.why_role}") for column in found.columns
+    ]
+    print_table("Why", why)
     for size, title in ((2, "Two columns that single people out"), (3, "Three columns")):
         most = [subset for subset in found.subsets if len(subset.columns) == size][:_SHOWN]
         lines = [(f"{subset.spread.unique_share:.1%}", ", ".join(subset.columns)) for subset in most]

@@ -23,9 +23,11 @@ class ReportOptions:
         str | None,
         typer.Option("--against", metavar="DATA", help="With --internal: the original; default the policy's."),
     ] = None
-    policy: Annotated[Path | None, typer.Option("--policy", help="With --internal: the policy of the release.")] = None
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where the page goes.")] = None
-    as_json: Json = False
+    policy: Annotated[
+        Path | None, typer.Option("--policy", metavar="FILE", help="With --internal: the policy of the release.")
+    ] = None
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where the page goes: a new file.")] = None
+    json: Json = False
 
 
 @takes(ReportOptions)
@@ -48,7 +50,7 @@ def report(options: ReportOptions) -> None:
     else:
         written = render_public(options.release, options.out)
     kind = "internal" if options.internal else "public"
-    if options.as_json:
+    if options.json:
         print_json({"report": str(written), "kind": kind})
     else:
         note = "This page shows original rows: keep it inside." if options.internal else "Open it in any browser."

@@ -89,14 +89,14 @@ class Counts:
             self._place(name)
         higher = [column.rise(levels.get(name, column.recoding.level)) for name, column in self._named()]
         places = [(place, table) for place, (_, table) in enumerate(higher)]
-        return self._translated(places, [classes for classes, _ in higher])
+        return _grouped(self._translated(places, [classes for classes, _ in higher]))
 
     def marginal(self, columns: Sequence[str]) -> Counts:
         """Return the counts over fewer columns, or over the same in another order."""
         if not columns:
             raise InvalidParameter("a marginal keeps at least one column.")
         places = [self._place(name) for name in columns]
-        return self._translated([(place, None) for place in places], [self.classes[p] for p in places])
+        return _grouped(self._translated([(place, None) for place in places], [self.classes[p] for p in places]))
 
     def batches(self, rows: int = _BATCH) -> Iterator[pa.RecordBatch]:
         """Return one row for each row counted, in order, so many at a time.
@@ -150,11 +150,15 @@ class Counts:
     def _translated(self, columns: Sequence[tuple[int, Codes | None]], classes: Sequence[Classes]) -> Counts:
         """Return the counts of other tuples: of these columns, each code replaced where there is a table."""
         target = Layout(tuple(max(1, len(column)) for column in classes))
-        keys, counts = grouped(translated(self.keys, self.layout, target, columns), self.counts)
-        return Counts(tuple(classes), keys, counts)
+        return Counts(tuple(classes), translated(self.keys, self.layout, target, columns), self.counts)
 
     def _released(self) -> list[_Released]:
         return [_Released.of(column, used) for column, used in zip(self.classes, self._used(), strict=True)]
+
+
+def _grouped(counts: Counts) -> Counts:
+    keys, sums = grouped(counts.keys, counts.counts)
+    return replace(counts, keys=keys, counts=sums)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -121,11 +122,15 @@ class Categories:
 
     def members(self) -> pa.Array:
         """Return every value in order."""
-        return pa.array(self.values, pa.string())
+        return self._array
 
     def contains(self, values: pa.Array) -> NDArray[np.bool_]:
         """Return for each value whether it is inside; a null is not."""
-        return _mask(pc.is_in(values, value_set=self.members()))
+        return _mask(pc.is_in(values, value_set=self._array))
+
+    @cached_property
+    def _array(self) -> pa.Array:
+        return pa.array(self.values, pa.string())
 
 
 @dataclass(frozen=True)

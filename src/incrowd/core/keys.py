@@ -101,8 +101,9 @@ def grouped(keys: Keys, counts: NDArray[np.int64] | None = None) -> tuple[Keys, 
         order = np.argsort(keys)
         keys, counts = keys[order], counts[order]
     starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
-    sums = np.diff(starts, append=len(keys)) if counts is None else np.add.reduceat(counts, starts)
-    return keys[starts], sums
+    if counts is None:
+        return keys[starts], np.diff(starts, append=len(keys))
+    return (keys, counts) if len(starts) == len(keys) else (keys[starts], np.add.reduceat(counts, starts))
 
 
 def _horner(codes: Sequence[Codes], sizes: Sequence[int]) -> NDArray[np.int64]:

@@ -58,16 +58,18 @@ def read(array: pa.Array, kind: Type) -> Read:
     return Read(values, pc.and_(present, pc.is_null(values)).to_numpy(zero_copy_only=False))
 
 
-def as_dictionary(array: pa.Array) -> tuple[pa.Array, NDArray[np.integer] | None]:
+def as_dictionary(array: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, NDArray[np.integer] | None]:
     """Return values, and for each row the index of its value; a null has the index `len(values)`.
 
-    Floats repeat too seldom for a dictionary to pay: they are their own values, and the indices are None.
+    Floats and moments repeat too seldom for a dictionary to pay: they are their own values, and the indices are None.
 
     >>> values, indices = as_dictionary(pa.array(["b", None, "b"]))
     >>> values.to_pylist(), indices.tolist()
     (['b'], [0, 1, 0])
     """
-    if pa.types.is_floating(array.type):
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if pa.types.is_floating(array.type) or pa.types.is_timestamp(array.type):
         return array, None
     if not pa.types.is_dictionary(array.type):
         array = _plain(array).dictionary_encode()

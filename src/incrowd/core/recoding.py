@@ -90,7 +90,7 @@ class Recoding:
                     return self.column.hierarchy.members(level).slice(labels.index(OTHER), 1)  # type: ignore[union-attr]
         return None
 
-    def codes(self, array: pa.Array, book: Book | None = None) -> Codes:
+    def codes(self, array: pa.Array | pa.ChunkedArray, book: Book | None = None) -> Codes:
         """Return the code of each row's class, or −1 where the row is left out; an open level needs a book."""
         values, indices = as_dictionary(array)
         codes = self.codes_of(values, book)
@@ -98,7 +98,7 @@ class Recoding:
 
     def codes_of(self, values: pa.Array, book: Book | None = None) -> Codes:
         """Return the code of each value of a plain array, and one code more: that of null."""
-        book = book or self.classes
+        book = self.classes if book is None else book
         if book is None:
             raise InvalidParameter(
                 f"the classes of {self.column.name!r} at level {self.level} cannot be listed from the declaration: "
@@ -113,7 +113,7 @@ class Recoding:
         codes[present] = book.codes(self.column.hierarchy.lift(inside.drop_null(), self.level))
         return codes
 
-    def unreadable(self, array: pa.Array) -> NDArray[np.bool_]:
+    def unreadable(self, array: pa.Array | pa.ChunkedArray) -> NDArray[np.bool_]:
         """Return for each row whether its value cannot be read as the declared type."""
         values, indices = as_dictionary(array)
         flags = np.append(read(values, self.column.type).unreadable, False)

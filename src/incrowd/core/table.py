@@ -49,8 +49,8 @@ class Kept(Protocol):
 class Engine(Protocol):
     """Where rows live, and the few things that are done to them there."""
 
-    def open(self, source: str) -> Rows:
-        """Open a source without reading a row."""
+    def open(self, source: object) -> Rows:
+        """Open an address or a frame without reading a row."""
 
     def count(self, rows: Rows, cells: Cells, *kept: Kept, at_least: int = 1) -> Counts:
         """Count in one pass, in each cell, the rows that every one of `kept` keeps.

@@ -44,7 +44,16 @@ def limit(rows: Rows, column: Column, at_most: int, coins: Coins) -> Limited:
 
     People are told apart by the exact value of the column, read as its declared type; a value that cannot be read is
     no id.  Each row draws a coin of 62 bits, and the rows with the least coins are kept.  Memory is one byte per row,
-    and up to 512 MB to sort; what does not fit goes to a private folder that is removed at the end.
+    eight per row left out, and up to 512 MB to sort; what does not fit goes to a private folder that is removed at
+    the end.
+
+    >>> from incrowd.core.schema import Role
+    >>> from incrowd.engines.sources import open_source
+    >>> from incrowd.noise.system import SystemCoins
+    >>> visits = open_source(pa.table({"patient": ["a", "b", None, "a", "a"]}))
+    >>> kept = limit(visits, Column("patient", Role.IDENTIFIER), 2, SystemCoins()).mask
+    >>> kept[[1, 2]].tolist(), int(kept[[0, 3, 4]].sum())
+    ([True, False], 2)
     """
     if at_most < 1:
         raise InvalidParameter("a person keeps at least one row: at_most must be 1 or more.")
@@ -58,7 +67,6 @@ def limit(rows: Rows, column: Column, at_most: int, coins: Coins) -> Limited:
         connection.execute("SET temp_directory = ?", [folder])
         connection.register("people", people)
         beyond = connection.sql(_BEYOND, params=[at_most]).to_arrow_reader()
-        # The first batch comes when everyone has been read, so all masks are there.
         positions = [batch.column(0).to_numpy() for batch in beyond]
     mask = np.concatenate(masks)
     for some in positions:

@@ -22,15 +22,23 @@ class Limits:
     """
 
     dense: int = 2**26
-    buffered: int = 2**21
-    held: int = 2**22
+    buffered: int = 2**20
+    held: int = 2**21
 
 
 _FULL = 2**32 - 1
 
 
 class Tally:
-    """Counts of tuples of codes, added batch by batch; the numbers of codes may grow meanwhile."""
+    """Counts of tuples of codes, added batch by batch; the numbers of codes may grow meanwhile.
+
+    >>> with Disk() as disk:
+    ...     tally = Tally(Limits(), (2, 3), disk)
+    ...     tally.add([np.array([1, 0, 1], np.int32), np.array([2, 0, 2], np.int32)], (2, 3))
+    ...     layout, (keys, counts) = tally.result()
+    >>> [codes.tolist() for codes in layout.unpack(keys)], counts.tolist()
+    ([[0, 1], [0, 2]], [1, 2])
+    """
 
     def __init__(self, limits: Limits, sizes: tuple[int, ...], disk: Disk) -> None:
         self._limits = limits

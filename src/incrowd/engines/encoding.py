@@ -43,7 +43,7 @@ class _Column:
 
     def __init__(self, recoding: Recoding) -> None:
         self.recoding = recoding
-        self._book = Codebook() if recoding.classes is None else None
+        self._book = Codebook(recoding) if recoding.classes is None else None
         self._dictionary: pa.Array | None = None
         self._codes: Codes = np.zeros(0, np.int32)
 
@@ -76,4 +76,4 @@ class _Column:
     def classes(self) -> tuple[Classes, Codes | None]:
         if self.recoding.classes is not None:
             return self.recoding.classes, None
-        return (self._book or Codebook()).classes(self.recoding)
+        return (self._book or Codebook(self.recoding)).classes()

@@ -97,6 +97,10 @@ def merged(runs: Sequence[Run], layout: Layout, size: int) -> Iterator[Part]:
 
     A layout with more room for each column keeps the order of the tuples, so runs laid out more tightly can be
     translated on the way.  All keys up to the least of the last keys at hand are at hand: no part read later holds one.
+
+    >>> one, two = (Held(Layout((9,)), np.array(keys), np.array([1, 1])) for keys in ([2, 5], [5, 7]))
+    >>> [(keys.tolist(), counts.tolist()) for keys, counts in merged([one, two], Layout((9,)), 9)]
+    [([2, 5], [1, 2]), ([7], [1])]
     """
     sources = [_translated(run, layout, size) for run in runs]
     waiting = [(part, source) for source in sources if (part := next(source, None)) is not None]

@@ -78,8 +78,14 @@ def _powers(base: int, size: int) -> Bits:
 
 
 def _scattered(bits: Bits, salt: int) -> Bits:
-    """Return the bits mixed so that every one depends on all (the finalizer of SplitMix64, Steele et al. 2014)."""
-    mixed = bits + np.array([(salt * 2 + 1) * _BASE % 2**64], np.uint64)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
+    """Return the bits mixed with the salt, so that the tables of two salts have nothing in common."""
+    (seed,) = _mixed(np.array([salt % 2**64], np.uint64))
+    return _mixed(_mixed(bits) ^ seed)
+
+
+def _mixed(bits: Bits) -> Bits:
+    """Return bits of which every one depends on all (the finalizer of SplitMix64; Steele, Lea & Flood 2014)."""
+    bits = bits + np.uint64(_BASE)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))

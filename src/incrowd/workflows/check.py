@@ -13,9 +13,8 @@ from incrowd.core.table import Rows
 from incrowd.engines.columns import require
 from incrowd.engines.local import LocalEngine
 from incrowd.errors import InvalidParameter
-from incrowd.measures.sizes import Sizes
 from incrowd.workflows.as_is import as_is
-from incrowd.workflows.criteria import Finding, Wanted, crowds, sensitive_findings
+from incrowd.workflows.criteria import COLUMNS, RELEASED, Finding, Wanted, crowds, sensitive_findings
 from incrowd.workflows.policy import Policy
 
 WEIGHT = "weight"
@@ -36,7 +35,7 @@ class Verdict:
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
-        found = [asdict(finding) | {"passed": finding.passed} for finding in self.findings]
+        found = [asdict(finding) | {"passed": finding.passed, "means": finding.means} for finding in self.findings]
         return {"passed": self.passed, "rows": self.rows, "measured": self.measured, "findings": found}
 
 
@@ -73,9 +72,9 @@ def check(rows: Rows, wanted: Wanted, asked: Asked, policy: Policy | None = None
     k = wanted.k
     if policy is not None:
         promised = policy.method.smallest_class(policy.schema)
-        findings.append(crowds(Sizes.of(counts, released), released, promised))
+        findings.append(crowds(counts, released, promised, RELEASED))
         k = promised if k is None and not wanted.any else k
-    findings.append(crowds(Sizes.of(counts, asked.quasi), asked.quasi, k))
+    findings.append(crowds(counts, asked.quasi, k))
     for sensitive in asked.sensitive:
         findings += sensitive_findings(counts, asked.quasi, sensitive, wanted, _kind(policy, sensitive))
     return Verdict(counts.total, "recoded by the policy" if asked.recoded else "as it is", tuple(findings))
@@ -112,15 +111,7 @@ def _columns(rows: Rows, policy: Policy) -> Finding:
     allowed = {column.name for column in policy.schema.released}
     allowed |= {WEIGHT} if getattr(policy.method, "weights", False) else set()
     extra = tuple(name for name in rows.names if name not in allowed)
-    return Finding(
-        "columns",
-        extra,
-        None,
-        0,
-        len(extra),
-        None,
-        "no identifier and no column that the policy does not declare",
-    )
+    return Finding(COLUMNS, extra, None, 0, len(extra), None)
 
 
 def _kind(policy: Policy | None, name: str) -> Type | None:

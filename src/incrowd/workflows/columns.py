@@ -27,7 +27,7 @@ def column_of(name: str, section: ColumnSection, folder: Path) -> Column:
 
     >>> age = ColumnSection(role="quasi", type="integer", bounds=("0", "99"), hierarchy={"intervals": ["10"]})
     >>> column_of("age", age, Path()).hierarchy.labels(1)[:2]
-    ('[0, 10)', '[10, 20)')
+    ('< 10', '[10, 20)')
     """
     domain = _domain(section)
     return Column(
@@ -76,7 +76,8 @@ def _hierarchy(section: ColumnSection, domain: Domain | None, folder: Path) -> H
         return Calendar(_expect(domain, Dates, "dates"), tuple(map(Period, rule.dates)), provenance)
     if rule.intervals is not None:
         numbers = _expect(domain, Numbers, "intervals")
-        return Intervals(numbers, rule.intervals, rule.origin, rule.open_ends, provenance)
+        ends = section.outside in (None, Outside.ENDS) if rule.open_ends is None else rule.open_ends
+        return Intervals(numbers, rule.intervals, rule.origin, ends and numbers.closed, provenance)
     if rule.cuts is not None:
         return Cuts(_expect(domain, Numbers, "cuts"), rule.cuts, provenance)
     text = domain if isinstance(domain, Text | Categories) else None

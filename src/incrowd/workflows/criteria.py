@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.counts import Counts
 from incrowd.core.domain import Type
+from incrowd.core.hierarchy import TOP
 from incrowd.core.reading import read
 from incrowd.errors import InvalidParameter
 from incrowd.measures.closeness import equal, ordered
@@ -21,6 +23,27 @@ from incrowd.measures.sizes import Sizes
 
 TOLERANCE = 1e-9
 """By so much a number may miss what was expected: sums of shares are rounded."""
+
+COLUMNS = "columns"
+CROWDS = "k-anonymity"
+RELEASED = "k-anonymity, all released columns"
+DISTINCT = "distinct l-diversity"
+ENTROPY = "entropy l-diversity"
+EQUAL = "t-closeness"
+ORDERED = "t-closeness, ordered"
+MEANS: Mapping[str, str] = MappingProxyType(
+    {
+        COLUMNS: "how many columns are there that must not be: identifiers, and what the policy does not declare",
+        CROWDS: "the fewest rows that share their quasi-identifiers",
+        RELEASED: "the fewest rows that share everything that is released",
+        DISTINCT: "the fewest different sensitive values among rows that share their quasi-identifiers",
+        ENTROPY: "the same, where rare values count less: e to the least entropy",
+        EQUAL: "how far the sensitive column among rows that share their quasi-identifiers is from the whole table, at "
+        "most; any two values are equally far apart",
+        ORDERED: "the same, where neighboring numbers or days are close",
+    }
+)
+"""Every criterion, with its meaning."""
 
 _ORDERED = (Type.INTEGER, Type.DECIMAL, Type.DATE)
 
@@ -69,59 +92,62 @@ class Finding:
     expected: float | None
     found: float | None
     short: int | None
-    means: str
+
+    @property
+    def means(self) -> str:
+        """What is measured, in words."""
+        return MEANS[self.criterion]
 
     @property
     def passed(self) -> bool | None:
         """Whether what was found is what was expected; None where nothing was."""
         if self.expected is None or self.found is None:
             return None if self.expected is None else True
-        if self.criterion in ("columns", "t-closeness"):
+        if self.criterion in (COLUMNS, EQUAL, ORDERED):
             return self.found <= self.expected + TOLERANCE
         return self.found >= self.expected * (1 - TOLERANCE)
 
 
-def crowds(sizes: Sizes, columns: Sequence[str], k: int | None) -> Finding:
+def crowds(counts: Counts, columns: Sequence[str], k: int | None, criterion: str = CROWDS) -> Finding:
     """Return k-anonymity over some columns."""
+    sizes = Sizes.of(counts, columns)
     short = None if k is None else sizes.below(k)
-    means = "the fewest rows that share their values in these columns"
-    return Finding("k-anonymity", tuple(columns), None, k, sizes.smallest, short, means)
+    return Finding(criterion, tuple(columns), None, k, sizes.smallest, short)
 
 
 def sensitive_findings(
     counts: Counts, quasi: Sequence[str], sensitive: str, wanted: Wanted, kind: Type | None
 ) -> list[Finding]:
-    """Return diversity and closeness of one sensitive column."""
+    """Return diversity and closeness of one sensitive column; nothing if all it says is `*`."""
     groups = Groups.of(counts, quasi, sensitive)
-    order = _order(groups.labels, kind)
+    if groups.labels.to_pylist() == [TOP]:
+        return []
+    told = counts.classes[counts.names.index(sensitive)].recoding.column.type
+    order = np.arange(len(groups.labels)) if kind in _ORDERED and told is kind else _order(groups.labels, kind)
     distance = equal(groups) if order is None else ordered(groups, order)
-    how = "any two values equally far apart" if order is None else "values in order, neighbors close"
     about = (tuple(quasi), sensitive)
     several, even = distinct(groups), entropy(groups)
     return [
         Finding(
-            "distinct l-diversity",
+            DISTINCT,
             *about,
             wanted.l,
             _least(several),
             _short(groups, None if wanted.l is None else several < wanted.l),
-            f"the fewest different values of {sensitive} among rows that look alike",
         ),
         Finding(
-            "entropy l-diversity",
+            ENTROPY,
             *about,
             wanted.entropy_l,
             _least(even),
             _short(groups, None if wanted.entropy_l is None else even < wanted.entropy_l * (1 - TOLERANCE)),
-            f"the same, where a rare value of {sensitive} counts less: e to the least entropy",
         ),
         Finding(
-            "t-closeness",
+            EQUAL if order is None else ORDERED,
             *about,
             wanted.t,
             None if not len(distance) else float(distance.max()),
             _short(groups, None if wanted.t is None else distance > wanted.t + TOLERANCE),
-            f"how far {sensitive} among rows that look alike is from the whole table, at most; {how}",
         ),
     ]
 

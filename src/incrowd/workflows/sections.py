@@ -95,7 +95,9 @@ class HierarchySection(Section):
 
     intervals: tuple[Exact, ...] | None = Field(None, description="Widths, each a multiple of the one before.")
     origin: Exact | None = Field(None, description="Where the first interval starts; by default the lower bound.")
-    open_ends: bool = Field(False, description="Label the first and last interval as open.")
+    open_ends: bool | None = Field(
+        None, description="Label the first and last interval as open; by default where values outside go to the ends."
+    )
     cuts: tuple[tuple[Exact, ...], ...] | None = Field(None, description="Cut points, one list a level.")
     prefix: tuple[Whole, ...] | None = Field(None, description="How many characters are kept, level by level.")
     redaction: Whole | None = Field(None, description="Length of the text; each level stars one more character.")

@@ -7,11 +7,12 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 from incrowd.core.rounding import Number, exact, float_up
-from incrowd.workflows.bounds.odds import guessing_limit, one_in
+from incrowd.workflows.bounds.odds import guessing_limit
 
 _LARGE = Decimal(10**6)
 _MOST_DIGITS = 6
 _CERTAIN = Fraction(1000)
+_SIZES = ((10**12, "trillion"), (10**9, "billion"), (10**6, "million"))
 _PRECISE = Context(prec=50)
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -21,16 +22,22 @@ def chance(probability: Number) -> str:
 
     >>> chance("1e-8"), chance("3e-5"), chance(0)
     ('at most 1 in 100 million', 'at most 1 in 33,333', 'none')
-    >>> chance("0.7")
-    'up to 70 %'
+    >>> chance("0.7"), chance("6e-7"), chance("1e-40")
+    ('up to 70 %', 'at most 1 in 1.6 million', 'at most 1 in 10⁴⁰')
     """
     value = exact(probability, "the probability")
     if value <= 0:
         return "none"
     if value >= Fraction(1, 2):
         return f"up to {percent_up(min(value, Fraction(1)))}"
-    said = one_in(float_up(value))
-    return said if said.startswith("less") else f"at most {said}"
+    of = math.floor(1 / value)
+    if of >= _SIZES[0][0] * 1000:
+        return f"at most 1 in 10{str(len(str(of)) - 1).translate(_RAISED)}"
+    for size, word in _SIZES:
+        if of >= size:
+            tenths = of * 10 // size
+            return f"at most 1 in {tenths / 10:g} {word}" if tenths < 100 else f"at most 1 in {of // size} {word}"
+    return f"at most 1 in {of:,}"
 
 
 def share(rate: Number, noun: str = "row") -> str:

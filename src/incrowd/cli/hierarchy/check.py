@@ -63,7 +63,7 @@ def _policy(options: CheckOptions, path: Path) -> Report:
     if not options.files and policy.source is None:
         return check_policy(policy, None)
     rows = open_rows(options.files[0] if options.files else None, policy)
-    record_look(policy, "check")
+    record_look(policy, "hierarchy check")
     return check_policy(policy, rows)
 
 
@@ -89,10 +89,12 @@ def _show(report: Report, delimiter: str) -> None:
     more = len(report.problems) - len(shown)
     note = f"and {more} more: --json lists all." if more else ""
     print_table(f"{len(report.problems)} problems", lines, note, header=header)
+    from incrowd.core.hierarchies.arx import ArxTable, Style
+
     paste = [problem.paste for problem in shown if problem.paste is not None]
     if paste:
-        print("Lines to paste, after a look at their labels:\n")
-        print("\n".join(line.replace(";", delimiter) if delimiter != ";" else line for line in paste))
+        print("Rows to paste, after a look at their labels:\n")
+        print(ArxTable(tuple(paste), Style(delimiter)).text(), end="")
 
 
 def _count(rows: int | None) -> str:

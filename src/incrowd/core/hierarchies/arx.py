@@ -57,7 +57,11 @@ class ArxTable:
 
 
 def parse(text: str, delimiter: str = ";") -> ArxTable:
-    """Read the content of a hierarchy file."""
+    r"""Read the content of a hierarchy file.
+
+    >>> parse("a,x\nb,x\n", delimiter=",").rows
+    (('a', 'x'), ('b', 'x'))
+    """
     content = text.removeprefix("\ufeff")
     try:
         lines = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)

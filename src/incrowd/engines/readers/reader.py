@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from incrowd.engines.readers.hidden import show_pandas
 from incrowd.errors import PackageMissing, SourceUnreadable
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ def package(name: str, what: str) -> ModuleType:
     >>> package("json", "JSON files").__name__
     'json'
     """
+    show_pandas()
     try:
         return importlib.import_module(name)
     except ImportError as error:

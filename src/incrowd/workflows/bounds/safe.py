@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from incrowd.accounting import inverses, people, sampled
 from incrowd.accounting.theorem1 import theorem1_delta
@@ -15,8 +16,11 @@ from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.workflows.bounds.missing import missing_one
 from incrowd.workflows.bounds.stated import stated_epsilon
 
+T = TypeVar("T", int, Fraction)
+
 TIGHT = "sampled suppression, tight curve"
 REPLACED = "sampled suppression, one row replaced"
+_STEP_BACK, _STEPS_BACK = Fraction(3, 4), 24
 PERSON = "sampled suppression, tight curve per row, then group privacy"
 
 
@@ -101,14 +105,15 @@ def _described(full: SafeQuestion, solved: str) -> SafeBound:
     tight = sampled.probability(logarithm)
     if full.rows_per_person == 1:
         tight = sampled.delta(_count(full.k), _number(full.rate), epsilon, full.adjacency)
+    asked = tight if full.delta is None else float(exact(full.delta, "delta"))
     plain = full.adjacency is Adjacency.ADD_REMOVE and full.rows_per_person == 1
     return SafeBound(
         k=_count(full.k),
         rate=float(exact(_number(full.rate), "rate")),
         epsilon=float(epsilon),
-        delta=tight if full.delta is None else float(exact(full.delta, "delta")),
+        delta=asked,
         solved=solved,
-        delta_tight=tight,
+        delta_tight=min(tight, asked),  # what was solved keeps what was asked; rounding may say otherwise
         log10_delta=logarithm / math.log(10.0),
         delta_theorem1=_theorem1(full, epsilon) if plain else None,
         adjacency=full.adjacency,
@@ -125,13 +130,28 @@ def _theorem1(full: SafeQuestion, epsilon: Fraction) -> float | None:
 
 
 def _smallest_k(question: SafeQuestion) -> int:
-    epsilon, delta = _per_row(question)
-    return inverses.smallest_k(epsilon, delta, _number(question.rate), question.adjacency)
+    rate = _number(question.rate)
+    return -_best(lambda pair: -inverses.smallest_k(*pair, rate, question.adjacency), question)
 
 
 def _largest_rate(question: SafeQuestion) -> Fraction:
-    epsilon, delta = _per_row(question)
-    return inverses.largest_rate(epsilon, delta, _count(question.k), question.adjacency)
+    k = _count(question.k)
+    return _best(lambda pair: inverses.largest_rate(*pair, k, question.adjacency), question)
+
+
+def _best(value: Callable[[tuple[Fraction, Fraction]], T], question: SafeQuestion) -> T:
+    """Return the largest value over the pairs that are enough, as far as it does not fall."""
+    first, *others = _per_row(question)
+    best = value(first)
+    for pair in others:
+        try:
+            found = value(pair)
+        except Infeasible:
+            break
+        if found < best:
+            break
+        best = found
+    return best
 
 
 def _smallest_epsilon(question: SafeQuestion) -> float:
@@ -141,18 +161,32 @@ def _smallest_epsilon(question: SafeQuestion) -> float:
     return people.smallest_person_epsilon(lambda x: sampled.log_delta(k, rate, x), delta, question.rows_per_person)
 
 
-def _per_row(question: SafeQuestion) -> tuple[Fraction, Fraction]:
-    """Return the (ε, δ) that every row must keep so that a person keeps the (ε, δ) asked for; δ rounded down."""
+def _per_row(question: SafeQuestion) -> list[tuple[Fraction, Fraction]]:
+    """Return pairs (ε, δ), each of which is enough for every row so that a person keeps what was asked; δ rounded down.
+
+    A person's promise at a smaller ε holds at the one asked for, too, and can be easier for rows to keep: the failures
+    of the steps are weighted less.
+    """
     epsilon, delta = stated_epsilon(_number(question.epsilon)), inverses.wanted_delta(_number(question.delta))
     rows = question.rows_per_person
     if rows == 1:
-        return epsilon, delta
-    step = float(epsilon / rows)
-    steps = math.fsum(math.exp(step * row) for row in range(rows)) if step * rows < 700.0 else math.inf
-    share = float_down(delta) / (steps * (1.0 + 1e-12))
-    if share <= 0.0:
-        raise Infeasible("no row can keep so small a delta for a person: allow a smaller epsilon or fewer rows.")
-    return epsilon / rows, Fraction(share)
+        return [(epsilon, delta)]
+    steps = [epsilon / rows * _STEP_BACK**step for step in range(_STEPS_BACK if epsilon else 1)]
+    shares = [(step, float_down(delta) / _weight(step, rows)) for step in steps]
+    pairs = [(step, Fraction(share)) for step, share in shares if share > 0.0]
+    if not pairs:
+        raise Infeasible(
+            "no row can keep so small a delta for a person: ask for a smaller epsilon, or allow fewer rows."
+        )
+    return pairs
+
+
+def _weight(step: Fraction, rows: int) -> float:
+    """Return 1 + e^step + … + e^((rows−1)·step), rounded up; infinite where it overflows."""
+    most = float(step * (rows - 1))
+    if most > 700.0:
+        return math.inf
+    return math.fsum(math.exp(float(step * row)) for row in range(rows)) * (1.0 + 1e-12)
 
 
 def _check_people(question: SafeQuestion) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -75,22 +77,24 @@ def date_rule(low: Any, high: Any) -> dict[str, Any]:
     return {"bounds": bounds, **DERIVED, "hierarchy": {"dates": periods, **DERIVED}}
 
 
-def prefix_lengths(longest: int) -> list[int]:
-    """Return how many characters of a code are kept on each level.
+def prefix_lengths(longest: int, values: Sequence[str] = ()) -> list[int]:
+    """Return how many characters of a code are kept on each level, down to where the values still differ.
 
-    >>> prefix_lengths(5), prefix_lengths(1)
-    ([4, 3, 2, 1], [])
+    >>> prefix_lengths(5), prefix_lengths(5, ["02139", "02210"]), prefix_lengths(1)
+    ([4, 3, 2, 1], [4, 3], [])
     """
-    return list(range(longest - 1, 0, -1))[:_PREFIXES]
+    shared = len(os.path.commonprefix(list(values))) if len(values) > 1 else 0
+    return list(range(longest - 1, shared, -1))[:_PREFIXES]
 
 
 def _text(column: ColumnProfile, section: dict[str, Any]) -> dict[str, Any]:
     shortest, longest = column.facts.lengths
     codes = column.facts.shape in ("digits", "codes") and longest <= _LONGEST_CODE
-    lengths = prefix_lengths(longest) if codes and shortest == longest else []
+    values = sorted(value for value, _ in column.facts.values or ())
+    lengths = prefix_lengths(longest, values) if codes and shortest == longest else []
     prefixes = {"hierarchy": {"prefix": [str(length) for length in lengths], **DERIVED}} if lengths else {}
-    if column.facts.values is not None:
-        return section | {"categories": sorted(value for value, _ in column.facts.values), **DERIVED} | prefixes
+    if values:
+        return section | {"categories": values, **DERIVED} | prefixes
     return section | prefixes if prefixes else {"role": "identifier"}
 
 

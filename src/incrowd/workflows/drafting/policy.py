@@ -83,6 +83,8 @@ def write_draft(text: str, path: Path) -> None:
 def _column(column: ColumnProfile, section: dict[str, Any]) -> str:
     why = column.why_role
     if section["role"] == "identifier" != str(column.role):
+        why = "no row has a value"
+    if section["role"] == "identifier" != str(column.role) and column.facts.values is None:
         why = "text that nothing makes coarser cannot be released: list categories or give a hierarchy to change that"
     facts = f"{column.why_type}; {column.facts.spread.distinct} different values, {column.facts.missing} missing"
     lines = [f"  {_word(column.name)}:   # {facts}", f"    role: {section['role']}   # {why}"]

@@ -103,12 +103,12 @@ def _domain(wish: Wish, facts: Facts) -> dict[str, Any]:
 
 
 def _ends(wish: Wish, low: Any, high: Any, kind: Type) -> dict[str, Any]:
-    ends = [parse(str(end), kind) for end in (low, high)]
-    if None in ends:
+    first, last = (parse(str(end), kind) for end in (low, high))
+    if first is None or last is None:
         raise InvalidParameter(
             "a range runs between whole numbers such as 0,99, or days such as 2020-01-01,2024-12-31."
         )
-    drafted = number_rule(*ends, kind) if kind is Type.INTEGER else date_rule(*ends)
+    drafted = number_rule(first, last, kind) if kind is Type.INTEGER else date_rule(first, last)
     rule = drafted.get("hierarchy", {"intervals": ["2"]})
     steps = list(wish.steps) or rule[wish.kind]
     return {"type": str(kind), "bounds": drafted["bounds"], "hierarchy": {wish.kind: steps}}
@@ -118,7 +118,7 @@ def _values(wish: Wish, values: tuple[str, ...]) -> dict[str, Any]:
     longest = max((len(value) for value in values), default=0)
     match wish.kind:
         case "prefix":
-            rule: Any = list(wish.steps) or [str(length) for length in prefix_lengths(longest)] or ["1"]
+            rule: Any = list(wish.steps) or [str(length) for length in prefix_lengths(longest, values)] or ["1"]
         case "redaction":
             rule = wish.steps[0] if wish.steps else str(longest)
         case "groups":

@@ -59,5 +59,5 @@ def _empty(lines: Sequence[Line]) -> Iterator[Problem]:
             yield Problem("no label", line[0], fix=f"row {number} has an empty label: name the class, or write *.")
 
 
-def _pasted(line: Line, width: int, label: str) -> str:
-    return ";".join([*line, *[label] * (width - len(line))])
+def _pasted(line: Line, width: int, label: str) -> tuple[str, ...]:
+    return (*line, *[label] * (width - len(line)))

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.domain import Categories, Dates, Numbers, Text
-from incrowd.core.hierarchies.arx import ArxTable
 from incrowd.core.hierarchies.tree import Tree
 from incrowd.core.reading import as_dictionary, canonical, read
 from incrowd.core.schema import Column
@@ -31,7 +30,7 @@ def outside(rows: Rows, columns: Sequence[Column]) -> tuple[Problem, ...]:
     >>> city = Column("city", hierarchy=tree({"Europe": ["Paris", "Rome"], "Asia": ["Kyoto"]}))
     >>> found = outside(open_source(pa.table({"city": ["Paris", "paris", "Lima"]})), [city])
     >>> [(problem.value, problem.paste) for problem in found]
-    [('paris', 'paris;Europe'), ('Lima', 'Lima;*')]
+    [('paris', ('paris', 'Europe')), ('Lima', ('Lima', '*'))]
     """
     closed = [column for column in columns if not isinstance(column.domain, Text)]
     met: dict[str, Counter[str]] = {column.name: Counter() for column in closed}
@@ -88,13 +87,13 @@ def _fix(column: Column, near: str | None) -> str:
     return "add it, or leave it to the column's rule for values outside."
 
 
-def _line(column: Column, value: str, near: str | None) -> str | None:
-    """Return the line that would put the value beside the one it resembles, else right below the top."""
+def _line(column: Column, value: str, near: str | None) -> tuple[str, ...] | None:
+    """Return the row that would put the value beside the one it resembles, else right below the top."""
     if not isinstance(column.hierarchy, Tree):
         return None
     rows = column.hierarchy.rows
     labels = next((row[1:] for row in rows if row[0] == near), ("*",) * (len(rows[0]) - 1))
-    return ArxTable(((value, *labels),)).text().rstrip("\n")
+    return (value, *labels)
 
 
 def _fold(text: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Problem:
     """What is wrong with which value, how many rows of the data it concerns (None: none were read), and a fix.
 
-    `fix` is a sentence; `paste` is a line that can be put into the hierarchy as it is.
+    `fix` is a sentence; `paste` is a row that can be put into the hierarchy as it is.
     """
 
     what: str
@@ -17,4 +17,4 @@ class Problem:
     rows: int | None = None
     column: str | None = None
     fix: str = ""
-    paste: str | None = None
+    paste: tuple[str, ...] | None = None

@@ -35,4 +35,6 @@ def guessed_type(facts: Facts) -> tuple[Type, str]:
             return first, "every value says true or false"
     if facts.shape == "digits":
         return Type.TEXT, "digits, some with a zero in front or too many for a number"
-    return Type.TEXT, "free text" if facts.lengths[1] > _LONG and facts.values is None else "text"
+    if facts.shape == "codes":
+        return Type.TEXT, "letters, then digits"
+    return Type.TEXT, "free text" if facts.lengths[1] > _LONG and facts.values is None else "words"

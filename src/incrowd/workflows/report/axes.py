@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from incrowd.workflows.report.markup import Html, tag
 
-TALL, TOP, LEFT, WIDE = 230, 30, 13.0, 84.0
+TALL, TOP, LEFT, WIDE = 230, 30, 13.0, 81.0
 _ROUND = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
 
 

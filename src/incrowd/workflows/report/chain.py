@@ -32,7 +32,7 @@ def chain_section(certificate: Certificate) -> Html:
         step = _step(plain, scene)
         scene = replace(step.scene, gone=(), crossed=()) if step.scene else scene
         steps.append(step)
-    recoded = [column for plain in certificate.chain for column in plain.get("columns", ())]
+    recoded = recoded_columns(certificate)
     return section(
         "chain",
         "How it was made",
@@ -41,6 +41,11 @@ def chain_section(certificate: Certificate) -> Html:
         tag("p", tag("small", _KEY), class_="key"),
         _recodings(recoded) if recoded else "",
     )
+
+
+def recoded_columns(certificate: Certificate) -> list[Mapping[str, Any]]:
+    """Return what the certificate says of each recoded column."""
+    return [column for step in certificate.chain if step.get("step") == "recode" for column in step.get("columns", ())]
 
 
 def sampling_rate(certificate: Certificate) -> Fraction:
@@ -99,8 +104,8 @@ def _recodings(columns: list[Mapping[str, Any]]) -> Html:
             _level(column),
             column.get("rule", ""),
             _provenance(str(column.get("provenance", ""))),
-            _MISSING.get(column.get("missing"), column.get("missing", "")),
-            _OUTSIDE.get(column.get("outside"), column.get("outside", "")),
+            _MISSING.get(str(column.get("missing")), column.get("missing", "")),
+            _OUTSIDE.get(str(column.get("outside")), column.get("outside", "")),
         ]
         for column in columns
     ]

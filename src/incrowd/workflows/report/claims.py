@@ -8,7 +8,7 @@ from typing import Any
 from incrowd.core.certificate import Certificate, Claim, Status
 from incrowd.core.rounding import exact, round_up
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.report.markup import Html, bullets, joined, section, table, tag, text
+from incrowd.workflows.report.markup import Html, bullets, joined, section, table, tag
 from incrowd.workflows.words import counted, short_up
 
 _SIGNS = {Status.PROVED: "✓ proved", Status.CHECKED: "✓ checked", Status.ASSUMED: "○ assumed"}
@@ -19,7 +19,7 @@ _MEANT = {
 }
 _WORDS = {
     "approximate differential privacy": (
-        "Whether or not any one person takes part, every outcome is nearly as likely: within the factor e^ε, apart "
+        "Change the data of any one person, and every outcome stays nearly as likely: within the factor e^ε, apart "
         "from a chance of δ."
     ),
     "zero-knowledge with respect to random sampling": (
@@ -58,7 +58,7 @@ def claims_section(certificate: Certificate) -> Html:
 
 def not_protected_section(certificate: Certificate) -> Html:
     """Return what no claim covers, and the limits of the whole."""
-    gaps = _places((text_, place) for place, claim in enumerate(certificate.claims, 1) for text_ in claim.not_protected)
+    gaps = _places((gap, place) for place, claim in enumerate(certificate.claims, 1) for gap in claim.not_protected)
     numbers = len(certificate.claims)
     return section(
         "not-protected",

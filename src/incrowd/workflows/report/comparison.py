@@ -142,7 +142,9 @@ def specification(name: str, shares: tuple[Share, ...]) -> dict[str, Any]:
     )
     ink = {"labelColor": "currentColor", "titleColor": "currentColor"}
     plain: dict[str, Any] = (
-        chart.configure(background="transparent", font="sans-serif")
+        chart.configure(
+            background="transparent", font="sans-serif", padding={"left": 16, "top": 5, "right": 5, "bottom": 5}
+        )
         .configure_axis(**ink, labelFontSize=12, gridColor="#88888855", domainColor="#888888", tickColor="#888888")
         .configure_legend(**ink)
         .configure_title(color="currentColor")

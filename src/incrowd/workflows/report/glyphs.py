@@ -28,7 +28,7 @@ class Scene:
         """
         left = tuple(row for row in self.present if row not in rows)
         left_now = tuple(row for row in rows if row in self.present)
-        return replace(self, present=left, **{"crossed" if crossed else "gone": left_now})
+        return replace(self, present=left, gone=() if crossed else left_now, crossed=left_now if crossed else ())
 
 
 START = Scene(tuple(range(len(_ROWS))))

@@ -179,7 +179,8 @@ def _history(certificate: Certificate, total: Odds) -> Answer:
     releases, left = int(certificate.accounting.get("releases") or 1), certificate.accounting.get("left")
     rest = ""
     if left is not None:
-        rest = f" Left for later releases: ε {short_down(Decimal(left['epsilon']))}, δ {short_down(Decimal(left['delta']))}."
+        amounts = Odds.of(left)
+        rest = f" Left for later releases: ε {short_down(amounts.epsilon)}, δ {short_down(amounts.delta)}."
     if not total.bounded:
         return Answer("All releases together", "No bound", f"{counted(releases, 'release')} so far.{rest}")
     if releases == 1:

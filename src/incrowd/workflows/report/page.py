@@ -7,6 +7,7 @@ from importlib.resources import files
 
 from incrowd.core.certificate import Certificate
 from incrowd.core.counts import Counts
+from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.workflows.report.budget import budget_section
 from incrowd.workflows.report.chain import chain_section, sampling_rate
 from incrowd.workflows.report.charts import class_sizes, loss_curve
@@ -52,6 +53,15 @@ def internal_report(certificate: Certificate, released: Counts, original: Counts
 
 
 def _page(certificate: Certificate, released: Counts | None, inside: Html, *, banner: str) -> str:
+    try:
+        return _document(certificate, released, inside, banner)
+    except IncrowdError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidParameter("this certificate holds fields that cannot be shown: have it verified.") from error
+
+
+def _document(certificate: Certificate, released: Counts | None, inside: Html, banner: str) -> str:
     label = label_of(certificate)
     name = str(certificate.dataset.get("name", "release"))
     title = f"{'INTERNAL. ' if banner else ''}Release report: {name}"
@@ -169,8 +179,8 @@ def _odds(label: Label, certificate: Certificate) -> Html:
         tag(
             "p",
             "At worst this release acts as if it did one of two things. With a chance of "
-            f"δ, {odds.failure}, it gives the truth about you away. Otherwise it moves the odds of what anyone believes "
-            f"about you, by a factor of e^ε, {odds.times} at most:",
+            f"δ, {odds.failure}, it gives the truth about you away. Otherwise it moves the odds of what anyone "
+            f"believes about you, by a factor of e^ε, {odds.times} at most:",
         ),
         table("What someone may come to believe", ["Before the release, a belief of", "becomes at most"], rows),
         tag(
@@ -189,7 +199,7 @@ def _odds(label: Label, certificate: Certificate) -> Html:
 
 def _footer(certificate: Certificate) -> Html:
     said = (
-        "This page shows what the certificate says; the certificate decides. It is evidence for a decision, not a verdict "
-        "of compliance. It loads nothing from a network and runs no script."
+        "This page shows what the certificate says; the certificate decides. It is evidence for a decision, not a "
+        "verdict of compliance. It loads nothing from a network and runs no script."
     )
     return tag("footer", tag("p", said), tag("p", "Certificate ", tag("code", certificate.id)))

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from incrowd.core.cells import Cells
 from incrowd.core.certificate import Certificate
 from incrowd.core.counts import Counts
 from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Schema
+from incrowd.engines.columns import require
 from incrowd.engines.local import LocalEngine
 from incrowd.engines.sources import open_source
 from incrowd.engines.staging import beside
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
+from incrowd.workflows.looking import record_look
+from incrowd.workflows.opening import open_rows
+from incrowd.workflows.policy import Policy
+from incrowd.workflows.report.chain import recoded_columns
 from incrowd.workflows.report.page import internal_report, public_report
 from incrowd.workflows.verify import read_certificate
-
-if TYPE_CHECKING:
-    from incrowd.workflows.policy import Policy
 
 NAME = "report.html"
 _READABLE, _PRIVATE = 0o644, 0o600
@@ -28,7 +29,7 @@ _READABLE, _PRIVATE = 0o644, 0o600
 def render_public(release: Path, out: Path | None = None) -> Path:
     """Write the public report of a release, beside its certificate unless told where; return where it is."""
     certificate, folder = read_certificate(release), _folder(release)
-    target = out or folder / NAME
+    target = folder / NAME if out is None else _free(out)
     _write(public_report(certificate, _published(certificate, folder, {})), target)
     return target
 
@@ -38,28 +39,33 @@ def render_internal(release: Path, policy: Policy, against: str | None = None, o
 
     The original is counted at the released levels.  That is a look at the rows, and the ledger records it.
     """
-    from incrowd.accounting.ledger import Ledger
-    from incrowd.workflows.protect import open_data
-
     certificate, folder = read_certificate(release), _folder(release)
     if policy.hash != certificate.policy_hash:
         raise Refused("this is not the policy the release was made under: give the same file, with its hierarchies.")
-    target = out or policy.folder / ".incrowd" / "internal" / _id(certificate) / NAME
+    kept = policy.folder / ".incrowd" / "internal"
+    target = kept / _id(certificate) / NAME if out is None else _free(out)
     if target.resolve().is_relative_to(folder.resolve()):
         raise Refused("the internal report shows the original rows and may not lie in the folder of the release.")
-    cells: Cells = policy.method.cells(policy.schema)
+    levels = {str(column["column"]): int(column["level"]) for column in recoded_columns(certificate)}
+    cells = Cells.of(policy.schema, levels)
     released = _published(certificate, folder, _types(cells))
     if released is None:
         raise InvalidParameter("the published file is not beside the certificate: put it there.")
-    source = open_data(against, policy)
-    Ledger.open(policy.ledger_address).look(policy.name, "report")
-    original = LocalEngine().count(source, cells)
-    _write(internal_report(certificate, released, original), target, _PRIVATE)
+    source = open_rows(against, policy)
+    require(source.names, cells.names)
+    record_look(policy, "report")
+    _write(internal_report(certificate, released, LocalEngine().count(source, cells)), target, _PRIVATE)
     return target
 
 
 def _folder(release: Path) -> Path:
     return release if release.is_dir() else release.parent
+
+
+def _free(target: Path) -> Path:
+    if target.exists():
+        raise OutputUnavailable(f"{target} exists, and nothing is overwritten. Choose another name.")
+    return target
 
 
 def _id(certificate: Certificate) -> str:

@@ -1,0 +1,39 @@
+"""Pandas, hidden: Arrow would import it for nothing, at half a second, whenever it is installed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+
+class _NoPandas(MetaPathFinder):
+    """Answers that there is no pandas."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Refuse pandas, leave everything else to others."""
+        del path, target
+        if fullname == "pandas":
+            raise ModuleNotFoundError("pandas is hidden from the command line.", name=fullname)
+        return None
+
+
+def hide_pandas() -> None:
+    """Hide pandas from this process, unless it is loaded already."""
+    if "pandas" not in sys.modules:
+        sys.meta_path.insert(0, _NoPandas())
+
+
+def show_pandas() -> None:
+    """Undo `hide_pandas`.
+
+    >>> hide_pandas()
+    >>> show_pandas()
+    >>> any(isinstance(finder, _NoPandas) for finder in sys.meta_path)
+    False
+    """
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _NoPandas)]

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from hypothesis import given, settings
+
+from incrowd.measures.sizes import Sizes
+from tests.measures.counted import Row, counted, rows
+
+
+@settings(deadline=None)
+@given(rows)
+def test_sizes_are_what_a_counter_counts(table: list[Row]) -> None:
+    slow = Counter(row[:2] for row in table)
+    sizes = Sizes.of(counted(table), ["first", "second"])
+    assert sorted(sizes.each) == sorted(slow.values())
+    assert (sizes.rows, sizes.classes, sizes.smallest) == (len(table), len(slow), min(slow.values()))
+    assert sizes.unique == sum(times == 1 for times in slow.values())
+    assert sizes.average == len(table) / len(slow)
+
+
+@settings(deadline=None)
+@given(rows)
+def test_below_counts_the_rows_that_a_recount_finds(table: list[Row]) -> None:
+    slow = Counter(row[:2] for row in table)
+    sizes = Sizes.of(counted(table), ["first", "second"])
+    for k in range(1, 6):
+        assert sizes.below(k) == sum(slow[row[:2]] < k for row in table)
+
+
+@settings(deadline=None)
+@given(rows)
+def test_discernibility_counts_pairs_that_cannot_be_told_apart(table: list[Row]) -> None:
+    pairs = sum(one[:2] == other[:2] for one in table for other in table)
+    assert Sizes.of(counted(table), ["first", "second"]).discernibility() == pairs
+
+
+def test_a_suppressed_row_is_paired_with_every_row() -> None:
+    assert Sizes(np.array([4])).discernibility(suppressed=2) == 16 + 2 * 6
+
+
+def test_discernibility_does_not_wrap() -> None:
+    assert Sizes(np.array([2**32, 1])).discernibility() == 2**64 + 1
+
+
+def test_over_no_columns_all_rows_are_one_class() -> None:
+    assert Sizes.of(counted([("a", "b", "1"), ("c", None, "2")]), []).each.tolist() == [2]
+
+
+def test_an_empty_table_has_no_smallest_class() -> None:
+    sizes = Sizes(np.zeros(0, np.int64))
+    assert (sizes.smallest, sizes.average, sizes.rows, sizes.unique, sizes.below(5)) == (None, None, 0, 0, 0)

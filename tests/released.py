@@ -1,0 +1,112 @@
+"""A real release in a folder, made once, and copies of it to tamper with."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
+from incrowd.workflows.protect import Destination, release_to
+from incrowd.workflows.verify import Outcome, Verification
+from tests.policies import PEOPLE, changed, people, written
+
+Step = str | int
+Change = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Keys:
+    """A pair of key files."""
+
+    private: Path
+    public: Path
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder with a release in `out`, its policy and its ledger."""
+
+    path: Path
+
+    @property
+    def out(self) -> Path:
+        return self.path / "out"
+
+    @property
+    def ledger(self) -> str:
+        return f"sqlite:///{self.path}/.incrowd/ledger.sqlite"
+
+    @property
+    def certificate(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.out / "certificate.json").read_text())
+        return found
+
+    def tamper(self, steps: tuple[Step, ...], change: Change) -> None:
+        """Change one place of the certificate."""
+        plain = self.certificate
+        place: Any = plain
+        for step in steps[:-1]:
+            place = place[step]
+        place[steps[-1]] = change(place[steps[-1]])
+        (self.out / "certificate.json").write_text(json.dumps(plain))
+
+    def copied(self, path: Path) -> Folder:
+        shutil.copytree(self.path, path)
+        return Folder(path)
+
+
+def key_pair(folder: Path, name: str = "key") -> Keys:
+    """Make a pair of keys in two PEM files."""
+    key = Ed25519PrivateKey.generate()
+    private, public = folder / f"{name}.pem", folder / f"{name}.pub"
+    private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    public.write_bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    return Keys(private, public)
+
+
+def release_into(path: Path, form: str = "csv", key: Path | None = None, **changes: Any) -> Folder:
+    """Release people into a new folder."""
+    path.mkdir(parents=True, exist_ok=True)
+    policy = written(changed(PEOPLE, **changes), path)
+    release_to(people(), policy, Destination(path / "out", form, key))
+    return Folder(path)
+
+
+def leaves(value: Any, steps: tuple[Step, ...] = ()) -> Iterator[tuple[Step, ...]]:
+    """Yield the way to every value in a tree that is no mapping and no list."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from leaves(inner, (*steps, name))
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from leaves(inner, (*steps, place))
+    else:
+        yield steps
+
+
+def other(value: Any) -> Any:
+    """Return another value of the same kind, as near as can be."""
+    match value:
+        case bool():
+            return not value
+        case int():
+            return value + 1
+        case None:
+            return "something"
+        case str() if value.replace(".", "", 1).isdigit():
+            return value + ("1" if "." in value else ".01")
+        case str() if value.replace("/", "", 1).isdigit():
+            return value + "7"
+        case _:
+            return f"{value}x"
+
+
+def failed(found: Verification) -> list[str]:
+    """What a verification says has failed."""
+    return [finding.about for finding in found.findings if finding.outcome is Outcome.FAILED]

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import pyarrow as pa
+import pytest
+
+from incrowd.accounting.budget import Budget
+from incrowd.accounting.datasets import Declaration
+from incrowd.accounting.ledger import Ledger
+from incrowd.core.domain import Categories
+from incrowd.core.hierarchies.flat import Flat
+from incrowd.core.schema import Column, Role, Schema
+from incrowd.core.table import Table
+from incrowd.engines.local import LocalEngine
+from incrowd.errors import BudgetExceeded
+from incrowd.methods.anonymity.parameters import Target
+from incrowd.methods.anonymity.safe import Safe
+from incrowd.noise.system import SystemCoins
+from incrowd.workflows import perform as module
+from incrowd.workflows.perform import perform
+
+SCHEMA = Schema((Column("sex", Role.QUASI, hierarchy=Flat(Categories(("F", "M")))),))
+SAFE = Safe({}, Target(Fraction(1, 10**4), Fraction(1)), Fraction(1, 2))
+
+
+@dataclass(frozen=True)
+class Told:
+    """Rows that tell when they are read."""
+
+    when_read: Callable[[], None]
+    names: tuple[str, ...] = ("sex",)
+    rows: int | None = 200
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        self.when_read()
+        yield pa.record_batch({"sex": ["F", "M"] * 100})
+
+
+@pytest.fixture
+def ledger(sqlite: str) -> Ledger:
+    made = Ledger.create(sqlite)
+    made.register(Declaration("people", SCHEMA.unit, Budget.of(1, "1e-4")))
+    return made
+
+
+def charges(ledger: Ledger) -> list[str]:
+    return [str(entry.body["release"]) for entry in ledger.entries() if entry.kind == "charge"]
+
+
+def table(when_read: Callable[[], None]) -> Table:
+    return Table(SCHEMA, Told(when_read), LocalEngine())
+
+
+def test_the_charge_is_on_disk_when_the_first_row_is_read(ledger: Ledger, sqlite: str) -> None:
+    seen = list[list[str]]()
+    performed = perform(SAFE, table(lambda: seen.append(charges(Ledger.open(sqlite)))), ledger, "people", "one")
+    assert seen == [["one"]]
+    assert performed.promise == SAFE.guarantee(SCHEMA)
+    assert performed.entry.charged[0].promise == performed.promise
+    assert set(performed.counts.counts >= SAFE.smallest_class(SCHEMA)) == {True}
+
+
+def test_a_charge_that_is_refused_leaves_the_rows_unread(ledger: Ledger) -> None:
+    perform(SAFE, table(lambda: None), ledger, "people", "one")
+
+    def read() -> None:
+        pytest.fail("the rows were read")
+
+    with pytest.raises(BudgetExceeded):
+        perform(SAFE, table(read), ledger, "people", "two")
+    assert charges(ledger) == ["one"]
+
+
+def test_a_crash_while_reading_loses_budget(ledger: Ledger) -> None:
+    def crash() -> None:
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        perform(SAFE, table(crash), ledger, "people", "one")
+    assert charges(ledger) == ["one"]
+    with pytest.raises(BudgetExceeded):
+        perform(SAFE, table(lambda: None), ledger, "people", "two")
+
+
+def test_nobody_can_bring_coins(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "coins" not in inspect.signature(perform).parameters
+    given = list[object]()
+    monkeypatch.setattr(Safe, "release", lambda self, table, coins: given.append(coins))
+    perform(SAFE, table(lambda: None), ledger, "people", "one")
+    assert [type(coins) for coins in given] == [SystemCoins]
+    assert module.SystemCoins is SystemCoins

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from incrowd.accounting.ledger import Ledger
+from incrowd.errors import LedgerUnavailable, MixedUnits
+from incrowd.workflows.plan import plan
+from incrowd.workflows.policy import Policy, load_policy
+from incrowd.workflows.protect import release
+from tests.ledgers import tampering
+from tests.policies import PEOPLE, changed, people, with_ledger
+
+
+def policy(folder: Path, **changes: object) -> Policy:
+    return load_policy(with_ledger(PEOPLE, folder, **changes))
+
+
+def test_a_plan_says_what_a_release_then_costs_and_spends_nothing(tmp_path: Path) -> None:
+    found = plan(policy(tmp_path))
+    assert found.allowed
+    assert list(tmp_path.iterdir()) == []
+    certificate = release(people(), policy(tmp_path)).certificate
+    assert certificate.guarantee == found.promise
+    assert Decimal(certificate.accounting["spent"]["epsilon"]) == found.epsilon
+    assert found.parameters["k"] == certificate.claims[0].parameters["k"] == 21
+    assert found.parameters["solved"] == "k"
+
+
+def test_a_plan_needs_no_data() -> None:
+    assert plan(load_policy(changed(PEOPLE, ledger="sqlite:////nowhere/at/all.sqlite"))).allowed
+
+
+def test_a_plan_knows_what_was_spent(tmp_path: Path) -> None:
+    release(people(), policy(tmp_path))
+    again = plan(policy(tmp_path))
+    assert not again.allowed
+    assert "is already spent" in str(again.refusal)
+    assert again.standing is not None
+    assert again.standing.totals.charges == 1
+    entries = list(Ledger.open(policy(tmp_path).ledger_address).entries())
+    assert [entry.kind for entry in entries] == ["created", "register", "charge"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"budget": {"epsilon": "0.5", "delta": "1e-4"}}, "the budget is smaller"),
+        ({"budget": {"epsilon": 1, "delta": "1e-5"}}, "the budget is smaller"),
+        ({"columns__sex__derived": "rows"}, "this promise has no epsilon"),
+        ({"release": {"method": "safe", "levels": {"zip": 1}, "k": 5, "rate": 1}}, "this promise has no epsilon"),
+    ],
+)
+def test_a_plan_foresees_that_a_first_release_is_refused(tmp_path: Path, changes: dict[str, object], said: str) -> None:
+    found = plan(policy(tmp_path, **changes))
+    assert not found.allowed
+    assert said in str(found.refusal)
+    with pytest.raises(Exception, match="epsilon|delta"):
+        release(people(), policy(tmp_path, **changes))
+
+
+def test_a_plan_foresees_that_another_budget_than_the_ledgers_is_refused(tmp_path: Path) -> None:
+    release(people(), policy(tmp_path, budget={"epsilon": 5, "delta": "1e-2"}))
+    assert plan(policy(tmp_path, budget={"epsilon": 5, "delta": "1e-2"})).allowed
+    found = plan(policy(tmp_path, budget={"epsilon": 50, "delta": "1e-2"}))
+    assert not found.allowed
+    assert "differs from the one in the ledger" in str(found.refusal)
+
+
+def test_a_plan_for_another_unit_than_the_ledgers_is_refused(tmp_path: Path) -> None:
+    release(people(), policy(tmp_path))
+    with pytest.raises(MixedUnits):
+        plan(policy(tmp_path, dataset__unit={"adjacency": "replace-one"}))
+
+
+def test_with_the_owners_reason_a_release_without_epsilon_is_allowed(tmp_path: Path) -> None:
+    exact = {"method": "safe", "levels": {"zip": 1}, "k": 5, "rate": 1}
+    found = plan(policy(tmp_path, release=exact, budget={"unbounded": "public since 2020"}))
+    assert found.allowed
+    assert not found.epsilon.is_finite()
+    assert found.parameters == {"k": 5}
+
+
+def test_a_plan_warns(tmp_path: Path) -> None:
+    def warnings(**changes: object) -> str:
+        return " ".join(plan(policy(tmp_path, **changes)).warnings)
+
+    assert "no population is declared" in warnings()
+    assert "no budget is declared" in warnings()
+    assert "delta times the declared population is 10" in warnings(dataset__population=100_000)
+    assert "population" not in warnings(dataset__population=9_999)
+    assert "delta times the declared population is 1" in warnings(dataset__population=10_000)
+    assert "drafted from rows: sex" in warnings(columns__sex__derived="rows")
+
+
+def test_a_damaged_ledger_is_said_and_not_taken_for_an_absent_one(tmp_path: Path) -> None:
+    release(people(), policy(tmp_path))
+    ledger = Ledger.open(policy(tmp_path).ledger_address)
+    with tampering(ledger.chain) as connection:
+        connection.execute(ledger.chain.database.tables.head.delete())
+    with pytest.raises(LedgerUnavailable):
+        plan(policy(tmp_path))

@@ -1,0 +1,94 @@
+"""The second route to every number agrees with the first, and the first is never below it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from incrowd.accounting import accountant, sampled
+from incrowd.accounting.smooth import theorem6_delta
+from incrowd.accounting.theorem1 import theorem1_delta
+from incrowd.core.loss import Crowd, Grouped, Sampled
+from incrowd.core.unit import Adjacency
+from incrowd.workflows import claims, consistency, rederive
+
+ks = st.integers(1, 40)
+rates = st.fractions(Fraction(1, 50), Fraction(3, 4), max_denominator=50)
+epsilons = st.floats(0.01, 4.0)
+CLOSE = 1e-9
+
+
+def agree(slow: float | None, fast: float) -> None:
+    """The slow route is a float computation; the fast one is rounded up."""
+    assert slow is not None
+    assert fast == pytest.approx(slow, rel=1e-8, abs=1e-300)
+    assert slow <= fast * (1 + CLOSE)
+
+
+@given(ks, rates, epsilons)
+@settings(deadline=None, max_examples=60)
+def test_the_delta_of_sampled_suppression(k: int, rate: Fraction, epsilon: float) -> None:
+    agree(rederive.suppression_delta(k, rate, epsilon), sampled.delta(k, rate, epsilon))
+
+
+@given(ks, rates, st.floats(0.02, 3.0))
+@settings(deadline=None, max_examples=40)
+def test_the_delta_of_theorem_1(k: int, rate: Fraction, above: float) -> None:
+    epsilon = -math.log1p(-float(rate)) + above
+    agree(rederive.theorem1_delta(k, rate, epsilon), theorem1_delta(k, rate, Fraction(epsilon)))
+
+
+@given(ks, rates, st.floats(0.02, 3.0))
+@settings(deadline=None)
+def test_the_delta_of_theorem_6(k: int, rate: Fraction, above: float) -> None:
+    epsilon = -math.log1p(-float(rate)) + above
+    agree(rederive.smooth_delta(k, rate, epsilon), theorem6_delta(k, rate, Fraction(epsilon)))
+
+
+@given(ks, rates, st.floats(0.1, 6.0), st.integers(2, 5))
+@settings(deadline=None, max_examples=40)
+def test_the_delta_of_people_with_several_rows(k: int, rate: Fraction, epsilon: float, rows: int) -> None:
+    """The accountant may use a smaller epsilon where that is better, so it is at most the slow value."""
+    slow = rederive.person_delta(k, rate, epsilon, rows)
+    assert slow is not None
+    fast = accountant.delta(Grouped(rows, Sampled(rate, Crowd(k))), epsilon).value
+    assert fast <= min(1.0, slow) * (1 + 1e-8)
+    smaller = [rederive.person_delta(k, rate, epsilon * Fraction(7, 8) ** n, rows) for n in range(60)]
+    assert fast >= min(min(1.0, each) for each in smaller if each is not None) * (1 - 1e-8)
+
+
+@pytest.mark.parametrize(("k", "rate"), [(2, "1/2"), (3, "1/4"), (5, "1/10"), (4, "1/3")])
+@pytest.mark.parametrize("above", [1.0, 2.0, 4.0])
+def test_no_replaced_row_that_was_tried_is_worse_than_the_accountant_says(k: int, rate: str, above: float) -> None:
+    epsilon = -math.log1p(-float(Fraction(rate))) * above
+    tried = rederive.replaced_delta(k, Fraction(rate), epsilon, 1)
+    assert tried is not None
+    bound = sampled.delta(k, Fraction(rate), epsilon, Adjacency.REPLACE)
+    assert sampled.delta(k, Fraction(rate), epsilon) <= bound
+    assert tried <= bound * (1 + CLOSE)
+    assert bound <= 1.5 * tried
+
+
+def test_what_cannot_be_tried_is_said() -> None:
+    assert rederive.suppression_delta(10**6, Fraction(1, 100), 0.01) is None
+    assert rederive.replaced_delta(60, Fraction(1, 10), 0.2, 1) is None
+    assert rederive.replaced_delta(3, Fraction(1, 10), 1.0, 2) is None
+
+
+def imported(module: object) -> set[str]:
+    """The names of all modules that a module's file imports when it is loaded or when its functions run."""
+    tree = ast.parse(inspect.getsource(module))  # type: ignore[arg-type]
+    named = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    return named | {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+
+
+def test_the_second_route_imports_nothing_from_the_accountants() -> None:
+    assert not any("accounting" in name or "methods" in name for name in imported(rederive) | imported(claims))
+    arithmetic = {"incrowd.accounting.datasets", "incrowd.accounting.ledger", "incrowd.accounting.standing"}
+    assert {name for name in imported(consistency) if "accounting" in name} <= arithmetic
