@@ -101,7 +101,7 @@ def certificate(of: Policy | None = None, counts: Counts | None = None, **change
             ],
             "released": [column.name for column in of.schema.released],
         },
-        evidence=evidence_of(shown),
+        evidence=evidence_of(shown, private=epsilon != "Infinity"),
         limits=LIMITS,
     )
     return replace(certified, **changes)

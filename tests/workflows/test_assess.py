@@ -17,14 +17,13 @@ from incrowd.workflows.protect import Destination, release_to
 from tests.policies import PEOPLE, changed, people, with_ledger, written
 from tests.tables import Batches
 
-LEVELS = {"age": 2, "zip": 1}
-OPEN = changed(PEOPLE, columns__zip={"hierarchy": {"prefix": [2]}})
+AGE = load_policy(PEOPLE).schema["age"].hierarchy
 
 
 def recoded(row: dict[str, str | None]) -> tuple[str | None, ...]:
     """A person at the levels of PEOPLE, the slow way."""
     age, zip_ = row["age"], row["zip"]
-    half = None if age is None else "[0, 50)" if int(age) < 50 else "[50, 100)"
+    half = None if age is None else AGE.generalize(age, 2)
     return row["sex"], half, None if zip_ is None else zip_[:2]
 
 
@@ -49,14 +48,15 @@ person = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(st.lists(person, min_size=1, max_size=30), st.data())
 def test_risks_are_what_guessing_row_by_row_gives(policy: Policy, table: list[Any], data: st.DataObject) -> None:
     original = pa.Table.from_pylist(table, pa.schema([(name, pa.string()) for name in ("sex", "age", "zip")]))
     kept = data.draw(st.lists(st.integers(0, len(table) - 1), unique=True))
     found = assess(open_source(released(original, kept)), Batches(original, 7), policy)
     assert (found.rows, found.kept) == (len(table), len(kept))
-    _same(found, "prosecutor", 0, [tuple(row.values()) for row in table], [tuple(row.values()) for row in table])
+    plain = [(row["sex"], row["age"], row["zip"]) for row in table]
+    _same(found, "prosecutor", 0, plain, plain)
     out = [recoded(table[place]) for place in kept]
     _same(found, "prosecutor", 1, out, out)
     _same(found, "journalist", 1, out, [recoded(row) for row in table])
@@ -132,7 +132,7 @@ def test_a_real_release_can_be_assessed_in_every_format(tmp_path: Path, form: st
 
 def test_a_release_of_something_else_is_refused(policy: Policy) -> None:
     original = people(100)
-    other = pa.table({"sex": ["F"], "age": ["[0, 50)"], "zip": ["77"]})
+    other = pa.table({"sex": ["F"], "age": [AGE.generalize("1", 2)], "zip": ["77"]})
     with pytest.raises(InvalidParameter, match="made from other data"):
         assess(open_source(other), open_source(original), policy)
     twice = released(pa.concat_tables([original.slice(0, 1)] * 90), list(range(90)))

@@ -121,9 +121,7 @@ def test_numbers_days_and_words_outside_their_domain_are_named_too() -> None:
 def test_floating_point_columns_are_held_against_their_bounds() -> None:
     column = Column("pay", type=Type.DECIMAL, hierarchy=Flat(Numbers(0, 1, Type.DECIMAL)))
     found = outside(open_source(pa.table({"pay": [0.5, 1.5, None, float("nan"), 1.5]})), [column])
-    assert [(problem.value, problem.rows) for problem in found] == [("1.5", 2)] or [
-        (problem.value, problem.rows) for problem in found
-    ] == [("1.5", 1), ("1.5", 1)]
+    assert [(problem.value, problem.rows) for problem in found] == [("1.5", 2)]
 
 
 def test_beyond_a_limit_values_are_counted_not_named() -> None:
@@ -201,7 +199,7 @@ def test_what_was_taken_from_rows_is_marked() -> None:
     rows = open_source(pa.table({"age": ["13", "57", None], "zip": ["02139", "94305", "02139"]}))
     ages = from_rows(Wish("age", "intervals"), rows)
     assert ages.derived
-    assert ages.table.rows[0][0] == "12"  # bounds are rounded outward
+    assert ages.table.rows[0][0] == "10"  # bounds are rounded outward
     assert [row[0] for row in from_rows(Wish("zip", "prefix"), rows).table.rows] == ["02139", "94305"]
 
 
@@ -238,7 +236,7 @@ def test_ranges_and_lists_do_not_fit_every_kind() -> None:
         from_values(Wish("c", "intervals"), ["1"])
     with pytest.raises(InvalidParameter, match="whole numbers"):
         from_range(Wish("c", "intervals"), "x", "9")
-    with pytest.raises(InvalidParameter, match="200002 lines|needs no list"):
+    with pytest.raises(InvalidParameter, match="200002 lines"):
         from_range(Wish("c", "intervals"), "0", "200001")
     many = open_source(pa.table({"c": [f"v{number}" for number in range(2000)]}))
     with pytest.raises(InvalidParameter, match="public list"):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from incrowd.accounting.ledger import Ledger
-from incrowd.errors import LedgerUnavailable, MixedUnits
+from incrowd.errors import InvalidParameter, LedgerUnavailable, MixedUnits
 from incrowd.workflows.plan import plan
 from incrowd.workflows.policy import Policy, load_policy
 from incrowd.workflows.protect import release
@@ -57,7 +57,7 @@ def test_a_plan_foresees_that_a_first_release_is_refused(tmp_path: Path, changes
     found = plan(policy(tmp_path, **changes))
     assert not found.allowed
     assert said in str(found.refusal)
-    with pytest.raises(Exception, match="epsilon|delta"):
+    with pytest.raises(Exception, match=r"epsilon|delta"):
         release(people(), policy(tmp_path, **changes))
 
 
@@ -67,6 +67,15 @@ def test_a_plan_foresees_that_another_budget_than_the_ledgers_is_refused(tmp_pat
     found = plan(policy(tmp_path, budget={"epsilon": 50, "delta": "1e-2"}))
     assert not found.allowed
     assert "differs from the one in the ledger" in str(found.refusal)
+
+
+def test_a_plan_for_the_same_people_looks_at_their_budget(tmp_path: Path) -> None:
+    release(people(), policy(tmp_path))
+    found = plan(policy(tmp_path, dataset__name="again", dataset__same_people_as="people"))
+    assert "is already spent" in str(found.refusal)
+    assert plan(policy(tmp_path, dataset__name="others")).allowed
+    with pytest.raises(InvalidParameter, match="knows no dataset called 'nobody'"):
+        plan(policy(tmp_path, dataset__name="again", dataset__same_people_as="nobody"))
 
 
 def test_a_plan_for_another_unit_than_the_ledgers_is_refused(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_the_curve_is_the_tight_one_and_reaches_past_the_promise() -> None:
     points = curve(PROMISE, ODDS)
     assert points[0].epsilon == 0.0
     assert points[-1].epsilon == 1.0
-    for point in points[::10]:
+    for point in points[::6]:
         assert point.delta == pytest.approx(sampled.delta(20, "0.1", repr(point.epsilon)), rel=1e-9)
 
 

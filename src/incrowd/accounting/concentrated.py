@@ -48,8 +48,8 @@ def rho_of(loss: Loss, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Fraction 
         case Sampled(inner=inner):
             return rho_of(inner, adjacency)
         case Grouped(size, inner):
-            rho = rho_of(inner, adjacency)
-            return None if rho is None else size**2 * rho
+            single = rho_of(inner, adjacency)
+            return None if single is None else size**2 * single
         case Sequence(parts):
             return _together(parts, adjacency, lambda rhos: sum(rhos, Fraction(0)))
         case Parallel(parts) if adjacency is Adjacency.ADD_REMOVE:

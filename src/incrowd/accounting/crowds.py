@@ -27,15 +27,15 @@ def delta_of(loss: Sampled | RobustlySampled, epsilon: float, adjacency: Adjacen
     >>> delta_of(Sampled(Fraction(1, 10), Crowd(20)), 0.5, Adjacency.ADD_REMOVE).rule
     'sampled suppression, tight curve'
     """
-    match loss:
-        case Sampled(rate, inner) if (crowd := _crowd(inner)) is not None:
-            if crowd.epsilon == 0:
-                return Bound(sampled.delta(crowd.k, rate, epsilon, adjacency), _TIGHT)
-            return Bound(_either(lambda x: blending.delta(crowd.k, crowd.epsilon, rate, x), epsilon, adjacency), _EXACT)
-        case RobustlySampled(low, high, irregular, max_rate, crowd):
-            bias = robust.Bias(low, high, irregular, max_rate)
-            return Bound(_either(lambda x: robust.delta(crowd.k, crowd.epsilon, bias, x), epsilon, adjacency), _ROBUST)
-    return None
+    if isinstance(loss, RobustlySampled):
+        crowd, bias = loss.inner, robust.Bias(loss.low, loss.high, loss.irregular, loss.max_rate)
+        return Bound(_either(lambda x: robust.delta(crowd.k, crowd.epsilon, bias, x), epsilon, adjacency), _ROBUST)
+    found, rate = _crowd(loss.inner), loss.rate
+    if found is None:
+        return None
+    if found.epsilon == 0:
+        return Bound(sampled.delta(found.k, rate, epsilon, adjacency), _TIGHT)
+    return Bound(_either(lambda x: blending.delta(found.k, found.epsilon, rate, x), epsilon, adjacency), _EXACT)
 
 
 def epsilon_of(loss: Sampled | RobustlySampled, delta: Fraction, adjacency: Adjacency) -> Bound | None:

@@ -85,10 +85,10 @@ class Certificate:
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form, with its version."""
-        plain = {item.name: getattr(self, item.name) for item in fields(self)}
+        plain: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
         plain["guarantee"] = self.guarantee.to_json()
         plain["claims"] = [asdict(claim) | {"parameters": dict(claim.parameters)} for claim in self.claims]
-        return {"certificate": VERSION} | _as_lists(plain)
+        return {"certificate": VERSION} | {name: _as_lists(value) for name, value in plain.items()}
 
     def to_text(self) -> str:
         """Return the canonical text that is written to disk and hashed."""

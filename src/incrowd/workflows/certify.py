@@ -52,12 +52,12 @@ def certificate_of(
         ledger=performed.entry.anchor.to_json(),
         outputs=outputs,
         schema=_schema(policy.schema),
-        evidence=evidence_of(performed.counts),
+        evidence=evidence_of(performed.counts, private=performed.entry.charged[0].epsilon.is_finite()),
         limits=LIMITS,
     )
 
 
-def evidence_of(counts: Counts) -> dict[str, Any]:
+def evidence_of(counts: Counts, *, private: bool) -> dict[str, Any]:
     """Return what the output itself shows under three attackers and the three tests of the EU's Opinion 05/2014."""
     if not len(counts):
         return {"rows": 0, "classes": 0}
@@ -72,7 +72,11 @@ def evidence_of(counts: Counts) -> dict[str, Any]:
         "thresholds": _THRESHOLDS,
         "singling out": f"no tuple occurs fewer than {smallest} times",
         "linkability": "identifiers are not released; rows are in the order of their values",
-        "inference": "bounded by the claims above, for every attribute, whatever the attacker knows",
+        "inference": (
+            "bounded by the claims above, for every attribute, whatever the attacker knows"
+            if private
+            else "not bounded: this release has no epsilon"
+        ),
     }
 
 

@@ -1,4 +1,4 @@
-"""Looking: who looks at the rows before or after a release leaves a trace in the ledger."""
+"""Looking: who looks at the rows, before a release or after, leaves a trace in the ledger."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ _FILE = "sqlite:///"
 
 
 def record_look(policy: Policy | None, verb: str) -> bool:
-    """Write into the policy's ledger that `verb` looked at its dataset; return whether there is a ledger.
+    """Write into the policy's ledger that `verb` looks at its dataset; return whether there is a ledger to write into.
 
-    Choosing among levels, domains or runs after a look is something no promise covers, so the ledger counts looks.  A
-    ledger is made by the first release, not by a look: before that, there is nothing to write into.  One that is there
-    but cannot be written is an error.
+    Choosing among levels, domains or runs after a look is something that no promise covers, so the ledger counts looks.
+    A ledger that the policy names is made if it is not there yet.  The default one is made by the first release, and
+    not by a look: whoever only wants a yes or no finds no new files.
     """
     if policy is None:
         return False
-    address = policy.ledger_address
-    if address.startswith(_FILE) and not Path(address.removeprefix(_FILE)).exists():
+    address, named = policy.ledger_address, "ledger" in policy.section.model_fields_set
+    if not named and address.startswith(_FILE) and not Path(address.removeprefix(_FILE)).exists():
         return False
-    Ledger.open(address).look(policy.name, verb)
+    ledger = Ledger.create(address) if named else Ledger.open(address)
+    ledger.look(policy.name, verb)
     return True

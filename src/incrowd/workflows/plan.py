@@ -9,10 +9,12 @@ from typing import Any
 
 from incrowd.accounting.accountant import charge_of
 from incrowd.accounting.budget import Budget
+from incrowd.accounting.datasets import Declaration, registered
 from incrowd.accounting.ledger import Ledger
 from incrowd.accounting.standing import Standing
 from incrowd.core.guarantee import Guarantee
-from incrowd.errors import InvalidParameter, LedgerCorrupted, LedgerUnavailable
+from incrowd.errors import LedgerCorrupted, LedgerUnavailable, Refused
+from incrowd.store.transaction import Reader
 from incrowd.workflows.policy import Policy
 
 
@@ -48,19 +50,17 @@ class Plan:
 
 def plan(policy: Policy) -> Plan:
     """Return what a release under this policy would promise, cost and leave."""
-    from incrowd.errors import Refused
-
     promise = policy.method.guarantee(policy.schema)
     spend = charge_of(promise.loss, promise.delta, promise.unit.adjacency)
     standing, refusal = None, None
     try:
-        ledger = Ledger.open(policy.ledger_address)
-        standing = ledger.standing(policy.name)
-        ledger.preview({policy.name: promise})
-    except LedgerCorrupted:
-        raise
-    except (LedgerUnavailable, InvalidParameter):
-        refusal = _first(policy.budget, spend.epsilon, spend.delta)
+        payer = _payer(policy)
+        if payer is None:
+            refusal = _first(policy.budget, spend.epsilon, spend.delta)
+        else:
+            ledger, dataset = payer
+            standing = ledger.standing(dataset)
+            ledger.preview({dataset: promise})
     except Refused as error:
         refusal = str(error)
     return Plan(
@@ -74,6 +74,27 @@ def plan(policy: Policy) -> Plan:
         refusal,
         _warnings(policy, promise),
     )
+
+
+def _payer(policy: Policy) -> tuple[Ledger, str] | None:
+    """Return the ledger and the dataset whose budget would pay, if they exist; refuse what registering would refuse."""
+    try:
+        ledger = Ledger.open(policy.ledger_address)
+    except LedgerCorrupted:
+        raise
+    except LedgerUnavailable:
+        return None
+    section = policy.section.dataset
+    declared = Declaration(
+        policy.name, policy.schema.unit, policy.budget, (), section.same_people_as, section.separate
+    ).to_json()
+
+    def find(reader: Reader) -> str | None:
+        registered(reader.value, declared)
+        return policy.name if reader.value(("dataset", policy.name)) else section.same_people_as
+
+    found = ledger.chain.read(find)
+    return None if found is None else (ledger, found)
 
 
 def _first(budget: Budget | None, epsilon: Decimal, delta: Decimal) -> str | None:

@@ -31,8 +31,9 @@ def private_key(file: Path) -> Ed25519PrivateKey:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+    content = _read(file)
     try:
-        key = load_pem_private_key(_read(file), password=None)
+        key = load_pem_private_key(content, password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise InvalidParameter(f"{file} holds no unencrypted private key in PEM format.") from None
     if not isinstance(key, Ed25519PrivateKey):
@@ -66,8 +67,9 @@ def public_key(file: Path) -> str:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 
+    content = _read(file)
     try:
-        key = load_pem_public_key(_read(file))
+        key = load_pem_public_key(content)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise InvalidParameter(f"{file} holds no public key in PEM format.") from None
     if not isinstance(key, Ed25519PublicKey):

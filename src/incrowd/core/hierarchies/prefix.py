@@ -44,6 +44,8 @@ class Prefix(Hierarchy):
     @property
     def rule(self) -> str:
         """The rule in a few words, for people."""
+        if self.lengths == (1,):
+            return "the first character"
         return f"the first {', '.join(str(length) for length in self.lengths)} characters"
 
     def _lift(self, values: pa.Array, level: int) -> pa.Array:

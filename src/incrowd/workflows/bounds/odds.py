@@ -27,8 +27,8 @@ def one_in(delta: float) -> str:
 
     >>> one_in(2.6e-11)
     '1 in 38 billion'
-    >>> one_in(0.25)
-    '1 in 4'
+    >>> one_in(0.25), one_in(1e-9)
+    ('1 in 4', '1 in 1 billion')
     >>> one_in(1e-40)
     'less than 1 in 10^39'
     >>> one_in(0.7)
@@ -38,7 +38,7 @@ def one_in(delta: float) -> str:
         return "none"
     people = 1.0 / delta
     for size, word in ((1e15, ""), (1e12, " trillion"), (1e9, " billion"), (1e6, " million")):
-        if people >= size:
+        if people >= size * (1.0 - 1e-12):
             if not word:
                 return f"less than 1 in 10^{math.ceil(-math.log10(delta)) - 1}"
             return f"1 in {_floor(people / size)}{word}"

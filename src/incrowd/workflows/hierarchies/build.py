@@ -43,10 +43,9 @@ class Wish:
 
 @dataclass(frozen=True)
 class Built:
-    """A hierarchy as a table in ARX's format, and as the section of a policy; whether it looked at rows."""
+    """A hierarchy as a table in ARX's format, the column it makes, and whether rows were looked at."""
 
     table: ArxTable
-    rule: dict[str, Any]
     column: Column
     derived: bool
 
@@ -111,7 +110,8 @@ def _ends(wish: Wish, low: Any, high: Any, kind: Type) -> dict[str, Any]:
     drafted = number_rule(first, last, kind) if kind is Type.INTEGER else date_rule(first, last)
     rule = drafted.get("hierarchy", {"intervals": ["2"]})
     steps = list(wish.steps) or rule[wish.kind]
-    return {"type": str(kind), "bounds": drafted["bounds"], "hierarchy": {wish.kind: steps}}
+    closed = {"open_ends": False} if wish.kind == "intervals" else {}  # a listed hierarchy holds nothing but its values
+    return {"type": str(kind), "bounds": drafted["bounds"], "hierarchy": {wish.kind: steps, **closed}}
 
 
 def _values(wish: Wish, values: tuple[str, ...]) -> dict[str, Any]:
@@ -135,4 +135,4 @@ def _built(wish: Wish, section: dict[str, Any], *, derived: bool) -> Built:
         raise InvalidParameter(
             f"this hierarchy would have {len(members)} lines: write its rule into the policy, which needs no list."
         )
-    return Built(table_of(column.hierarchy), section["hierarchy"], column, derived)
+    return Built(table_of(column.hierarchy), column, derived)

@@ -17,7 +17,7 @@ from incrowd.workflows.report.markup import Html, figure, table, tag
 from incrowd.workflows.report.odds import Odds
 from incrowd.workflows.words import counted, short_up, times_up
 
-_STEPS = 80
+_STEPS = 48
 _ROWS = 16
 _BARS = 10
 
@@ -68,7 +68,7 @@ def curve(guarantee: Guarantee, odds: Odds) -> list[Point]:
     >>> from incrowd.core.loss import Crowd, Sampled
     >>> from incrowd.core.unit import Unit
     >>> promise = Guarantee(Sampled(Fraction(1, 10), Crowd(20)), Unit(), "the tight curve", delta=Fraction(1, 10**9))
-    >>> [f"{point.epsilon:g} {point.delta:.2e}" for point in curve(promise, Odds(Decimal("0.5"), Decimal("1e-9")))][40]
+    >>> [f"{point.epsilon:g} {point.delta:.2e}" for point in curve(promise, Odds(Decimal("0.5"), Decimal("1e-9")))][24]
     '0.5 2.63e-11'
     """
     from incrowd.accounting import accountant
