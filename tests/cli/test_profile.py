@@ -10,9 +10,13 @@ def test_a_profile_shows_types_roles_reasons_and_subsets(run: Runner, tmp_path: 
     patients(tmp_path)
     outcome = run("profile patients.csv")
     assert outcome.code == 0
-    for word in ("600 rows", "integer", "identifier", "sensitive", "Two columns", "Three columns", "age, sex"):
+    for word in ("600 rows", "integer", "identifier", "quasi", "single anybody out"):
         assert word in outcome.out, word
     assert "'id' in its name" in outcome.out
+    (tmp_path / "patients.csv").write_text("age,sex,ill\n1,F,x\n1,M,y\n2,F,y\n2,M,x\n", encoding="utf-8")
+    outcome = run("profile patients.csv")
+    for word in ("Two columns", "100.0%   age, sex", "Three columns", "100.0%   age, sex, ill"):
+        assert word in outcome.out, word
 
 
 def test_values_of_identifiers_are_not_printed(run: Runner, tmp_path: Path) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import doctest
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 
 from incrowd.cli.main import main
-from tests.docs.pages import blocks, name, pages
+from tests.docs.pages import DOCS, blocks, name, pages
 
 CONSOLE = [page for page in pages() if blocks(page, "console")]
 PYTHON = [page for page in pages() if blocks(page, "python")]
@@ -38,6 +39,7 @@ def as_pattern(expected: str) -> re.Pattern[str]:
 def test_console_examples_print_what_the_page_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    shutil.copytree(DOCS.parent / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns(".*", "__*"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     for block in blocks(page, "console"):

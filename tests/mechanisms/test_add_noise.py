@@ -7,13 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.coins import ScriptedCoins
 
 from incrowd.core.loss import Gaussian, Laplace, Sequence
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.add_noise import AddGaussian, AddLaplace
 from incrowd.mechanisms.integers import WIDEST
 from incrowd.noise.system import SystemCoins
+from tests.coins import ScriptedCoins
 
 ONE = Fraction(1)
 

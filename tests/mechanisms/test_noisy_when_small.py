@@ -8,13 +8,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.coins import ScriptedCoins, largest_loss, law_of
 
 from incrowd.core.loss import Crowd
 from incrowd.core.mechanism import Coins
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.noisy_when_small import ClampedWhenSmall, NoisyWhenSmall
 from incrowd.noise.system import SystemCoins
+from tests.coins import ScriptedCoins, largest_loss, law_of
 
 HALF = Fraction(1, 2)
 

@@ -11,7 +11,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from tests.coins import largest_loss, law_of
 
 from incrowd.core.loss import Pure
 from incrowd.core.mechanism import Coins
@@ -19,6 +18,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
 from incrowd.mechanisms.select import Exponential, MonotoneExponential
 from incrowd.noise.system import SystemCoins
+from tests.coins import largest_loss, law_of
 
 ONE = Fraction(1)
 GENERAL = (Exponential(ONE), NoisyMax(ONE))

@@ -8,13 +8,13 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from tests.coins import ScriptedCoins, law_of
 
 from incrowd.core.loss import Approximate, Laplace, Sequence
 from incrowd.core.mechanism import Coins
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.add_noise import AddGaussian, AddLaplace
 from incrowd.mechanisms.threshold import Threshold
+from tests.coins import ScriptedCoins, law_of
 
 Released = tuple[tuple[str, int], ...]
 

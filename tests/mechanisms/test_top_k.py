@@ -9,7 +9,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from tests.coins import ScriptedCoins, largest_loss, law_of
 
 from incrowd.core.loss import Laplace, Pure, Sequence
 from incrowd.core.mechanism import Coins
@@ -17,6 +16,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
 from incrowd.mechanisms.top_k import MostCommon, TopK
 from incrowd.noise.system import SystemCoins
+from tests.coins import ScriptedCoins, largest_loss, law_of
 
 ONE = Fraction(1)
 Scores = tuple[int, ...]

@@ -8,7 +8,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.coins import Abandoned, Branching, law, seeded_words
 
 from incrowd.noise import gaussian as gaussian_module
 from incrowd.noise import laplace as laplace_module
@@ -19,6 +18,7 @@ from incrowd.noise.gaussian import gaussian
 from incrowd.noise.laplace import LARGEST, geometric, laplace
 from incrowd.noise.sparse import outliers
 from incrowd.noise.words import Words
+from tests.coins import Abandoned, Branching, law, seeded_words
 
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(5, 2), Fraction(4), Fraction(11)]
 

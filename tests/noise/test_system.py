@@ -9,11 +9,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.coins import ScriptedCoins, SeededCoins
 
 from incrowd.core.mechanism import Coins
 from incrowd.errors import InvalidParameter
 from incrowd.noise.system import SystemCoins
+from tests.coins import ScriptedCoins, SeededCoins
 
 COINS = SystemCoins()
 ONE = Fraction(1)

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.coins import Branching, law, seeded_words
 
 from incrowd.noise import toss as module
 from incrowd.noise.chance import Chance, exponential, rational
 from incrowd.noise.toss import below, decay, decay_of_product, toss
 from incrowd.noise.words import Words, fresh_words
+from tests.coins import Branching, law, seeded_words
 
 THIRD = rational(Fraction(1, 3))
 TOP = 2**64 // 3

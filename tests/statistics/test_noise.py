@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.statistics.alarm import FALSE_ALARM, p_value
 
 from incrowd.noise.system import SystemCoins
+from tests.statistics.alarm import FALSE_ALARM, p_value
 
 DRAWS = 200_000
 COINS = SystemCoins()

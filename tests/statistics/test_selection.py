@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.coins import law_of
-from tests.statistics.alarm import FALSE_ALARM, p_value
 
 from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
 from incrowd.mechanisms.select import Exponential, MonotoneExponential
 from incrowd.noise.system import SystemCoins
+from tests.coins import law_of
+from tests.statistics.alarm import FALSE_ALARM, p_value
 
 SCORES = np.array([3, 0, 2, 3])
 DRAWS = 10_000

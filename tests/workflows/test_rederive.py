@@ -84,6 +84,7 @@ def test_no_replaced_row_that_was_tried_is_worse_than_the_accountant_says(k: int
 
 def test_what_cannot_be_tried_is_said() -> None:
     assert rederive.suppression_delta(10**6, Fraction(1, 100), 0.01) is None
+    assert rederive.theorem1_delta(20, Fraction(1, 10), 1e-4) is None
     assert rederive.replaced_delta(60, Fraction(1, 10), 0.2, 1) is None
     assert rederive.replaced_delta(3, Fraction(1, 10), 1.0, 2) is None
 

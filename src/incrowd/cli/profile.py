@@ -86,10 +86,12 @@ def _show(found: Profile, notes: tuple[str, ...], written: Path | None) -> None:
     ]
     print_table("Why", why)
     for size, title in ((2, "Two columns that single people out"), (3, "Three columns")):
-        most = [subset for subset in found.subsets if len(subset.columns) == size][:_SHOWN]
+        most = [subset for subset in found.subsets if len(subset.columns) == size and subset.spread.unique][:_SHOWN]
         lines = [(f"{subset.spread.unique_share:.1%}", ", ".join(subset.columns)) for subset in most]
         if lines:
             print_table(title, lines, header=("alone", "columns"))
+    if found.subsets and not any(subset.spread.unique for subset in found.subsets):
+        print("No two or three columns single anybody out.")
     for note in notes:
         print(f"note: {note}.")
     if written is not None:

@@ -13,6 +13,7 @@ from incrowd.workflows import rederive
 
 _TOLERANCE = 1 + 1e-9
 _SLACK = 1 + 1e-6
+_TOO_MANY = "the crowds are too many to try one by one; the claim was not derived again"
 
 
 @dataclass(frozen=True)
@@ -86,16 +87,18 @@ def _beyond(given: Mapping[str, Any], delta: Callable[[float], float | None]) ->
     epsilon, claimed = float(Fraction(str(given["epsilon"]))), float(Fraction(str(given["delta"])))
     found = delta(epsilon)
     if found is None:
-        return Problem("the crowds are too many to try one by one; the claim was not derived again", undecided=True)
+        return Problem(_TOO_MANY, undecided=True)
     if found > claimed * _TOLERANCE:
         return Problem(f"at epsilon {epsilon:.6g} its delta is {found:.6g}, and the claim says {claimed:.6g}")
     return None
 
 
-def _differs(given: Mapping[str, Any], delta: Callable[[float], float]) -> Problem | None:
+def _differs(given: Mapping[str, Any], delta: Callable[[float], float | None]) -> Problem | None:
     """Return that a stated δ is not the formula's, from above or from below."""
     epsilon, claimed = float(Fraction(str(given["epsilon"]))), float(Fraction(str(given["delta"])))
     found = delta(epsilon)
+    if found is None:
+        return Problem(_TOO_MANY, undecided=True)
     if found > claimed * _TOLERANCE or claimed > found * _SLACK:
         return Problem(f"at epsilon {epsilon:.6g} its delta is {found:.6g}, and the claim says {claimed:.6g}")
     return None

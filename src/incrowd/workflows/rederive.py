@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-_LARGEST = 200_000
+_LARGEST = 20_000
 _PAIRED = 60
 
 
@@ -30,14 +31,21 @@ def suppression_delta(k: int, rate: Fraction, epsilon: float) -> float | None:
     with_add = math.ceil(k / adding) + 2 if adding > 0.0 else 0
     if max(largest, with_add) > _LARGEST:
         return None
-    worst = max(_distance(_published(k, n, rate), _published(k, n - 1, rate), epsilon) for n in range(1, largest + 1))
-    for n in range(1, with_add + 1):
-        worst = max(worst, _distance(_published(k, n - 1, rate), _published(k, n, rate), epsilon))
+    worst, without = 0.0, _published(k, 0, rate)
+    for n in range(1, max(largest, with_add) + 1):
+        with_you = _published(k, n, rate)
+        if n <= largest:
+            worst = max(worst, _distance(with_you, without, epsilon))
+        if n <= with_add:
+            worst = max(worst, _distance(without, with_you, epsilon))
+        without = with_you
     return worst
 
 
-def theorem1_delta(k: int, rate: Fraction, epsilon: float) -> float:
+def theorem1_delta(k: int, rate: Fraction, epsilon: float) -> float | None:
     """Return Theorem 1's δ of Li, Qardaji & Su 2010 by trying crowd sizes until no larger one can be worse.
+
+    The nearer ε is to 0, the more sizes that takes; None if there are too many to try.
 
     >>> f"{theorem1_delta(20, Fraction(1, 20), 0.25):.3e}"
     '6.829e-10'
@@ -46,12 +54,12 @@ def theorem1_delta(k: int, rate: Fraction, epsilon: float) -> float:
     beta = float(rate)
     exponent = gamma * math.log(gamma / beta) + (1.0 - gamma) * math.log((1.0 - gamma) / (1.0 - beta))
     worst, n = 0.0, 1
-    while n < k / gamma + 2 or math.exp(-(n - 1) * exponent) > worst:
+    while n <= _LARGEST and (n < k / gamma + 2 or math.exp(-(n - 1) * exponent) > worst):
         outcomes = np.arange(n + 1)
         bad = (outcomes >= k) & (outcomes > gamma * n * (1 - 1e-12))
         worst = max(worst, float(np.sum(_binomial(n, rate)[bad])))
         n += 1
-    return worst
+    return worst if n <= _LARGEST else None
 
 
 def person_delta(k: int, rate: Fraction, epsilon: float, rows: int) -> float | None:
@@ -109,10 +117,15 @@ def _published(k: int, n: int, rate: Fraction) -> NDArray[np.float64]:
 
 def _binomial(n: int, rate: Fraction) -> NDArray[np.float64]:
     j = np.arange(n + 1)
-    factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1, dtype=np.float64)))])
+    factorial = _log_factorials(_LARGEST)
     choose = factorial[n] - factorial[j] - factorial[n - j]
     logs: NDArray[np.float64] = choose + j * math.log(float(rate)) + (n - j) * math.log(float(1 - rate))
     return np.exp(logs)
+
+
+@lru_cache(maxsize=1)
+def _log_factorials(largest: int) -> NDArray[np.float64]:
+    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, largest + 1, dtype=np.float64)))])
 
 
 def _distance(left: NDArray[np.float64], right: NDArray[np.float64], epsilon: float) -> float:

@@ -88,7 +88,8 @@ def _show(report: Report, delimiter: str) -> None:
     ]
     more = len(report.problems) - len(shown)
     note = f"and {more} more: --json lists all." if more else ""
-    print_table(f"{len(report.problems)} problems", lines, note, header=header)
+    title = "1 problem" if len(report.problems) == 1 else f"{len(report.problems):,} problems"
+    print_table(title, lines, note, header=header)
     from incrowd.core.hierarchies.arx import ArxTable, Style
 
     paste = [problem.paste for problem in shown if problem.paste is not None]
