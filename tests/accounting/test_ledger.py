@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -607,3 +609,8 @@ def test_the_overview_tells_everything_as_plain_json(ledger: Ledger) -> None:
 def test_a_ledger_that_is_not_there_is_an_error(address: str) -> None:
     with pytest.raises(LedgerUnavailable):
         Ledger.open(address)
+
+
+def test_the_ledger_is_known_without_loading_a_database() -> None:
+    code = "import sys, incrowd.accounting.ledger; sys.exit('sqlalchemy' in sys.modules or 'scipy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -69,10 +69,10 @@ class SQLite:
 
     def create(self, fill: Callable[[Connection], None]) -> None:
         """Make the file beside its place and link it there: of two makers one wins, and the other finds the file."""
-        if self.path.exists():
-            return
         beside = replace(self, path=self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}"), mode="rwc")
         with explained(self.explain):
+            if self.path.exists():
+                return
             self.path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 with beside.writing() as connection:
@@ -105,14 +105,20 @@ class SQLite:
     def _connect(self) -> sqlite3.Connection:
         uri = f"file:{quote(str(self.path))}?mode={self.mode}"
         connection = sqlite3.connect(uri, uri=True, timeout=_PATIENCE, isolation_level=None)
+        try:
+            self._make_durable(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _make_durable(self, connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA fullfsync = 1")
         for setting, wanted in _DURABLE.items():
             connection.execute(f"PRAGMA {setting} = {wanted}")
             (found,) = connection.execute(f"PRAGMA {setting}").fetchone()
             if found != wanted:
-                connection.close()
                 raise LedgerUnavailable(f"SQLite refuses the setting {setting} = {wanted} for the ledger {self.shown}.")
-        return connection
 
 
 def sqlite_at(address: str, name: str) -> SQLite:

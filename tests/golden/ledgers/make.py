@@ -52,6 +52,8 @@ def fill(ledger: Ledger) -> None:
 
 
 if __name__ == "__main__":
+    if (FOLDER / f"version-{VERSION}.sqlite").exists():
+        raise SystemExit(f"version-{VERSION}.sqlite is there already, and stays as it is")
     ledger = create(f"sqlite:///{FOLDER}/version-{VERSION}.sqlite")
     fill(ledger)
     told = json.dumps(ledger.show().to_json(), indent=2, sort_keys=True)

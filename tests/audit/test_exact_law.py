@@ -1,0 +1,99 @@
+"""Every possible sample of a small table goes through the real method: the law of its output is exact, and so is delta."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from fractions import Fraction
+from functools import lru_cache
+
+import pyarrow as pa
+import pytest
+
+from incrowd.accounting import sampled
+from incrowd.core.domain import Categories
+from incrowd.core.hierarchies.flat import Flat
+from incrowd.core.schema import Column, Role, Schema
+from incrowd.core.table import Table
+from incrowd.core.unit import Adjacency
+from incrowd.engines.local import LocalEngine
+from incrowd.methods.anonymity.parameters import Target
+from incrowd.methods.anonymity.safe import Safe
+from incrowd.workflows import rederive
+from tests.audit.auditing import Claim, Law, distance, worst_crowd
+from tests.coins import ScriptedCoins
+from tests.tables import Batches, as_counter
+
+SCHEMA = Schema((Column("cell", Role.QUASI, hierarchy=Flat(Categories(("a", "b")))),))
+LARGEST = 8
+EPSILONS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5)
+
+
+@lru_cache(maxsize=None)
+def outputs(k: int, cells: str) -> tuple[tuple[int, object], ...]:
+    """Return for every sample how many rows it has and what is released of it."""
+    safe = Safe({}, Target(Fraction(1, 2)), Fraction(1, 2), k)
+    table = Table(SCHEMA, Batches(pa.table({"cell": pa.array(list(cells), pa.string())})), LocalEngine())
+    found = []
+    for members in itertools.product((False, True), repeat=len(cells)):
+        inside = [place for place, drawn in enumerate(members) if drawn]
+        counted = as_counter(safe.release(table, ScriptedCoins(inside)))
+        found.append((len(inside), tuple(sorted(counted.items()))))
+    return tuple(found)
+
+
+def law(k: int, rate: Fraction, cells: str) -> Law:
+    """Return the law of the release of a table that is written as one letter a row."""
+    masses: defaultdict[object, float] = defaultdict(float)
+    for size, released in outputs(k, cells):
+        masses[released] += float(rate**size * (1 - rate) ** (len(cells) - size))
+    return dict(masses)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(1, 4), Fraction(1, 10)], ids=str)
+def test_no_removal_or_addition_exceeds_the_claim_and_the_worst_one_meets_it(k: int, rate: Fraction) -> None:
+    laws = [law(k, rate, "a" * n) for n in range(LARGEST + 1)]
+    for epsilon in EPSILONS:
+        claim = Claim(k, rate, epsilon)
+        seen = [
+            max(distance(laws[n], laws[n - 1], epsilon), distance(laws[n - 1], laws[n], epsilon))
+            for n in range(1, LARGEST + 1)
+        ]
+        assert max(seen) <= claim.delta * (1 + 1e-12)
+        if worst_crowd(claim)[0] <= LARGEST and epsilon > 0.7:
+            assert max(seen) == pytest.approx(claim.delta, rel=1e-9)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_crowds_of_others_do_not_matter(k: int) -> None:
+    rate = Fraction(1, 2)
+    for epsilon in (0.1, 0.5, 1.0):
+        alone = distance(law(k, rate, "aaa"), law(k, rate, "aa"), epsilon)
+        among_others = distance(law(k, rate, "aaabbb"), law(k, rate, "aabbb"), epsilon)
+        assert among_others == pytest.approx(alone, rel=1e-12)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(1, 4)], ids=str)
+def test_no_replacement_exceeds_the_claim(k: int, rate: Fraction) -> None:
+    pairs = [("a" * n + "b" * (m - 1), "a" * (n - 1) + "b" * m) for n in range(1, 5) for m in range(1, 5)]
+    for epsilon in EPSILONS:
+        worst = max(distance(law(k, rate, one), law(k, rate, other), epsilon) for one, other in pairs)
+        assert worst <= sampled.delta(k, rate, epsilon, Adjacency.REPLACE) * (1 + 1e-12)
+    removed = sampled.delta(k, rate, 0.1)
+    assert max(distance(law(k, rate, one), law(k, rate, other), 0.1) for one, other in pairs) > removed
+
+
+@pytest.mark.parametrize("rows", ["aa", "ab", "aaa", "aab"])
+def test_no_person_with_several_rows_exceeds_the_claim_for_people(rows: str) -> None:
+    k, rate = 2, Fraction(1, 4)
+    for epsilon in EPSILONS[1:]:
+        claimed = rederive.person_delta(k, rate, epsilon, len(rows))
+        assert claimed is not None
+        for others in ("", "a", "ab", "aab", "aabb"):
+            without, with_person = law(k, rate, others), law(k, rate, others + rows)
+            assert distance(with_person, without, epsilon) <= claimed * (1 + 1e-12)
+            assert distance(without, with_person, epsilon) <= claimed * (1 + 1e-12)
+    alone = distance(law(k, rate, rows), law(k, rate, ""), 0.5)
+    assert (alone > sampled.delta(k, rate, 0.5)) == (rows != "ab")
