@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 from incrowd.core.counts import Counts
-from incrowd.core.mechanism import Coins
+from incrowd.core.mechanism import Coins, Sample
 from incrowd.core.table import Table
 from incrowd.methods.anonymity.safe import Safe
 
@@ -18,7 +18,7 @@ class NoSample:
     claimed: Safe
 
     def release(self, table: Table, coins: Coins) -> Counts:
-        return Safe(self.claimed.levels, k=self.claimed.k, rate=Fraction(1)).release(table, coins)
+        return counted(self.claimed, table).at_least(k_of(self.claimed))
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class OneLess:
     claimed: Safe
 
     def release(self, table: Table, coins: Coins) -> Counts:
-        return replace(self.claimed, k=(self.claimed.k or 0) - 1).release(table, coins)
+        return counted(self.claimed, table, coins.sample(rate_of(self.claimed))).at_least(k_of(self.claimed) - 1)
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class TwiceTheRate:
     claimed: Safe
 
     def release(self, table: Table, coins: Coins) -> Counts:
-        return replace(self.claimed, rate=2 * (self.claimed.rate or Fraction(1))).release(table, coins)
+        return counted(self.claimed, table, coins.sample(2 * rate_of(self.claimed))).at_least(k_of(self.claimed))
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,8 @@ class SizeTold:
     claimed: Safe
 
     def release(self, table: Table, coins: Coins) -> tuple[Counts, int]:
-        sample, k = coins.sample(self.claimed.rate or Fraction(1)), self.claimed.smallest_class(table.schema)
-        counts = table.engine.count(table.rows, self.claimed.cells(table.schema), sample)
-        return counts.at_least(k), counts.total
+        counts = counted(self.claimed, table, coins.sample(rate_of(self.claimed)))
+        return counts.at_least(k_of(self.claimed)), counts.total
 
 
 @dataclass(frozen=True)
@@ -61,13 +60,9 @@ class OneSampleForTwo:
     fine: Safe
 
     def release(self, table: Table, coins: Coins) -> tuple[Counts, Counts]:
-        sample = coins.sample(self.fine.rate or Fraction(1))
-
-        def one(safe: Safe) -> Counts:
-            counts = table.engine.count(table.rows, safe.cells(table.schema), sample)
-            return counts.at_least(safe.smallest_class(table.schema))
-
-        return one(self.coarse), one(self.fine)
+        sample = coins.sample(rate_of(self.fine))
+        one, other = (counted(safe, table, sample).at_least(k_of(safe)) for safe in (self.coarse, self.fine))
+        return one, other
 
 
 @dataclass(frozen=True)
@@ -79,3 +74,18 @@ class FreshSamples:
 
     def release(self, table: Table, coins: Coins) -> tuple[Counts, Counts]:
         return self.coarse.release(table, coins), self.fine.release(table, coins)
+
+
+def counted(safe: Safe, table: Table, *samples: Sample) -> Counts:
+    """Count the rows of a sample, or all, without suppressing anything."""
+    return table.engine.count(table.rows, safe.cells(table.schema), *samples)
+
+
+def k_of(safe: Safe) -> int:
+    assert safe.k is not None
+    return safe.k
+
+
+def rate_of(safe: Safe) -> Fraction:
+    assert safe.rate is not None
+    return safe.rate

@@ -25,7 +25,7 @@ POLICY: dict[str, Any] = {
 }
 
 
-def patients(folder: Path, rows: int = 600) -> Path:
+def patients(folder: Path, rows: int = 3000) -> Path:
     lines = [f"P{n:05d},{n * 7 % 100},{'FM'[n % 2]},{('flu', 'cold', 'gout')[n % 3]}" for n in range(rows)]
     path = folder / "patients.csv"
     path.write_text("\n".join(["id,age,sex,ill", *lines]) + "\n", encoding="utf-8")

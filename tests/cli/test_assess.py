@@ -37,8 +37,8 @@ def test_an_assessment_shows_loss_risk_and_one_worked_record(run: Runner) -> Non
 @pytest.mark.usefixtures("released")
 def test_the_data_can_be_named_and_the_file_be_given_itself(run: Runner) -> None:
     found = run("assess out/data.parquet --policy policy.yaml --against patients.csv --json").json
-    assert found["rows"]["original"] == 600
-    assert 200 < found["rows"]["released"] < 400
+    assert found["rows"]["original"] == 3000
+    assert 1200 < found["rows"]["released"] < 1800
     assert {column["name"]: column["level"] for column in found["loss"]["columns"]} == {"age": 1, "sex": 0, "ill": 1}
     assert found["attackers"]["prosecutor"]["after"]["highest"] <= 1 / 21
 
@@ -57,7 +57,7 @@ def test_it_never_goes_beside_the_release(run: Runner, released: Path) -> None:
 def test_it_can_be_kept_with_what_is_internal(run: Runner, tmp_path: Path) -> None:
     target = tmp_path / ".incrowd" / "internal" / "assessment.json"
     assert run(f"assess out --policy policy.yaml --write {target}").code == 0
-    assert json.loads(target.read_text(encoding="utf-8"))["rows"]["original"] == 600
+    assert json.loads(target.read_text(encoding="utf-8"))["rows"]["original"] == 3000
     assert run(f"assess out --policy policy.yaml --write {target}").code == 2
 
 

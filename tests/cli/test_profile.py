@@ -10,7 +10,7 @@ def test_a_profile_shows_types_roles_reasons_and_subsets(run: Runner, tmp_path: 
     patients(tmp_path)
     outcome = run("profile patients.csv")
     assert outcome.code == 0
-    for word in ("600 rows", "integer", "identifier", "quasi", "single anybody out"):
+    for word in ("3,000 rows", "integer", "identifier", "quasi", "single anybody out"):
         assert word in outcome.out, word
     assert "'id' in its name" in outcome.out
     (tmp_path / "patients.csv").write_text("age,sex,ill\n1,F,x\n1,M,y\n2,F,y\n2,M,x\n", encoding="utf-8")
@@ -28,9 +28,9 @@ def test_values_of_identifiers_are_not_printed(run: Runner, tmp_path: Path) -> N
 def test_the_json_holds_the_same(run: Runner, tmp_path: Path) -> None:
     patients(tmp_path)
     found = run("profile patients.csv --json").json
-    assert found["rows"] == 600
+    assert found["rows"] == 3000
     assert [column["role"] for column in found["columns"]] == ["identifier", "quasi", "quasi", "quasi"]
-    assert found["columns"][3]["values"] == {"flu": 200, "cold": 200, "gout": 200}
+    assert found["columns"][3]["values"] == {"flu": 1000, "cold": 1000, "gout": 1000}
     assert found["written"] is None
 
 
@@ -75,7 +75,7 @@ def test_spellings_of_missing_values_are_read_and_kept(run: Runner, tmp_path: Pa
 def test_a_look_under_a_policy_is_recorded(run: Runner, tmp_path: Path) -> None:
     patients(tmp_path)
     policy(tmp_path, ledger="sqlite:///ledger.sqlite")
-    assert run("profile --policy policy.yaml --json").json["rows"] == 600
+    assert run("profile --policy policy.yaml --json").json["rows"] == 3000
     entries = run("ledger show --ledger sqlite:///ledger.sqlite --entries --json").json["entries"]
     assert entries[-1]["body"] == {"dataset": "patients", "verb": "profile"}
 

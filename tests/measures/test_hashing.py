@@ -69,6 +69,7 @@ def test_what_is_missing_in_floats_is_one_value_and_zero_has_no_sign() -> None:
         [True, False, None],
         [dt.date(2020, 1, 1), dt.date(2021, 1, 1), None],
         [dt.datetime(2020, 1, 1, 1, tzinfo=dt.UTC), dt.datetime(2020, 1, 1, 2, tzinfo=dt.UTC), None],
+        [dt.time(12, 30), dt.time(12, 31), None],
         [Decimal("1.50"), Decimal("1.51"), None],
     ],
 )

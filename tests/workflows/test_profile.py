@@ -55,7 +55,7 @@ def one(name: str, values: list[Any]) -> ColumnProfile:
         ([1.25, 2.0], Type.DECIMAL),
         ([True, False], Type.BOOLEAN),
         ([dt.date(2020, 1, 1)], Type.DATE),
-        ([dt.datetime(2020, 1, 1, 12, tzinfo=dt.UTC)], Type.DATE),
+        ([dt.datetime(2020, 1, 1, 12, tzinfo=dt.UTC), None], Type.DATE),
     ],
 )
 def test_types_are_read_off_the_values_and_codes_stay_text(values: list[Any], kind: Type) -> None:

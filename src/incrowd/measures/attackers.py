@@ -2,8 +2,8 @@
 
 All three know the quasi-identifiers of the person they look for, and guess among the rows that show them.
 
-Source: El Emam 2013, Guide to the De-Identification of Personal Health Information, chapters 16 to 18 (prosecutor,
-journalist, marketer); Dankar & El Emam 2010 for the marketer.
+Source: El Emam 2013, Guide to the De-Identification of Personal Health Information (prosecutor, journalist, marketer);
+Dankar & El Emam 2010, A method for evaluating marketer re-identification risk.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from incrowd.measures.groups import Each, Groups
 def distinct(groups: Groups) -> NDArray[np.int64]:
     """Return how many different values each group holds; the table is distinct l-diverse for the least of them.
 
-    Source: Machanavajjhala, Gehrke, Kifer & Venkitasubramaniam 2006, the instantiation called distinct l-diversity.
+    Source: Machanavajjhala, Gehrke, Kifer & Venkitasubramaniam 2006, the l-diversity principle in its simplest reading.
 
     >>> import pyarrow as pa
     >>> sick = Groups(np.array([0, 2]), np.array([0, 1, 1]), np.array([3, 1, 4]), pa.array(["flu", "gout"]))

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from incrowd.core.counts import Counts
 from incrowd.core.keys import Codes
 from incrowd.errors import InvalidParameter
+from incrowd.measures.sizes import class_starts
+
+_CHUNK = 2**20
 
 Each = NDArray[np.float64]
 """One number for each group."""
@@ -41,15 +44,14 @@ class Groups:
             raise InvalidParameter(
                 f"{sensitive!r} cannot be both a quasi-identifier and the sensitive column of one check: name it once."
             )
-        cells = counts.marginal([*columns, sensitive])
-        *quasi, values = cells.codes()
-        changes = np.zeros(len(cells), np.bool_)
-        changes[:1] = True
-        for codes in quasi:
-            changes[1:] |= codes[1:] != codes[:-1]
-        met, numbered = np.unique(values, return_inverse=True)
+        names = (*columns, sensitive)
+        cells = counts if counts.names == names else counts.marginal(names)
+        values = _last_codes(cells)
+        met = np.unique(values)
         labels = cells.classes[-1].labels().take(pa.array(met))
-        return cls(np.flatnonzero(changes), numbered.astype(np.int32), cells.counts, labels)
+        return cls(
+            class_starts(cells, len(columns)), np.searchsorted(met, values).astype(np.int32), cells.counts, labels
+        )
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -74,3 +76,8 @@ class Groups:
         """Return for each cell its share of its group."""
         lengths = np.diff(self.starts, append=len(self.counts))
         return self.counts / np.repeat(self.sizes, lengths)
+
+
+def _last_codes(counts: Counts) -> Codes:
+    parts = [counts.layout.unpack(counts.keys[at : at + _CHUNK])[-1] for at in range(0, len(counts), _CHUNK)]
+    return np.concatenate([np.zeros(0, np.int32), *parts])

@@ -35,7 +35,7 @@ def coded_bits(values: pa.Array, indices: NDArray[np.integer] | None, salt: int)
     bits = np.append(value_bits(values, salt), _scattered(np.array([~salt % 2**64], np.uint64), salt))
     if indices is not None:
         return np.take(bits, indices)
-    missing = pc.or_kleene(pc.is_null(values), pc.is_nan(values)).to_numpy(zero_copy_only=False)
+    missing = pc.is_null(values, nan_is_null=True).to_numpy(zero_copy_only=False)
     return np.where(missing, bits[-1], bits[:-1])
 
 
@@ -45,6 +45,8 @@ def value_bits(values: pa.Array, salt: int) -> Bits:
     >>> len(set(value_bits(pa.array([1, 2, 3]), 0).tolist()))
     3
     """
+    if pa.types.is_temporal(values.type):
+        values = pc.cast(values, pa.int32() if values.type.bit_width == 32 else pa.int64())
     kind = values.type
     if pa.types.is_floating(kind):
         numbers = pc.add(pc.fill_null(pc.cast(values, pa.float64()), 0.0), 0.0)  # -0 is 0

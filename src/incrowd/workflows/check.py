@@ -16,8 +16,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.workflows.as_is import as_is
 from incrowd.workflows.criteria import COLUMNS, RELEASED, Finding, Wanted, crowds, sensitive_findings
 from incrowd.workflows.policy import Policy
-
-WEIGHT = "weight"
+from incrowd.workflows.result import WEIGHT
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-import os
 from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
@@ -83,7 +83,8 @@ def prefix_lengths(longest: int, values: Sequence[str] = ()) -> list[int]:
     >>> prefix_lengths(5), prefix_lengths(5, ["02139", "02210"]), prefix_lengths(1)
     ([4, 3, 2, 1], [4, 3], [])
     """
-    shared = len(os.path.commonprefix(list(values))) if len(values) > 1 else 0
+    ends = zip(min(values), max(values), strict=False) if len(values) > 1 else ()
+    shared = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], ends))
     return list(range(longest - 1, shared, -1))[:_PREFIXES]
 
 

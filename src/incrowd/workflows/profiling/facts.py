@@ -72,7 +72,8 @@ class Learner:
         values, indices = as_dictionary(array)
         self._sketch.add(coded_bits(values, indices, 0))
         if indices is None:
-            values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values).dictionary_encode()
+            absent = pc.is_null(values, nan_is_null=True)
+            values = pc.if_else(absent, pa.scalar(None, values.type), values).dictionary_encode()
             indices = values.indices.fill_null(len(values.dictionary)).to_numpy(zero_copy_only=False)
             values = values.dictionary
         times = np.bincount(indices, minlength=len(values) + 1)
