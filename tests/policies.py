@@ -52,7 +52,7 @@ def changed(policy: dict[str, Any], **changes: Any) -> dict[str, Any]:
         if value is None:
             place.pop(name, None)
         else:
-            place[name] = value
+            place[name] = copy.deepcopy(value)
     return result
 
 

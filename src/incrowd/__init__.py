@@ -2,7 +2,7 @@
 
 >>> import incrowd
 >>> sorted(incrowd.__all__)[:3]
-['Certificate', 'Ledger', 'Policy']
+['Certificate', 'Destination', 'IncrowdError']
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ def test_exactly_two_of_epsilon_k_and_rate_are_given(given_: dict[str, object]) 
 def test_a_delta_below_rate_to_the_k_is_infeasible_and_the_message_names_what_is() -> None:
     safe = Safe(k=5, rate=Fraction(1, 2), target=Target(DELTA))
     with pytest.raises(
-        Infeasible, match=r"delta 1e-06 is below rate \*\* k.*k = 20 at this rate, or a rate of at most"
+        Infeasible, match=r"delta 0\.000001 is below rate \*\* k.*k = 20 at this rate, or a rate of at most"
     ):
         safe.guarantee(Schema((SEX,)))
 

@@ -24,7 +24,7 @@ def test_what_is_solved_keeps_the_promise_that_was_asked_for(
     k: int, rate: Fraction, epsilon: Fraction, rows: int
 ) -> None:
     delta = solve(SafeQuestion(k, rate, epsilon, rows_per_person=rows)).delta
-    if not 1e-300 < delta < 0.99:
+    if not 1e-300 < delta < 0.75:
         return
     asked = Fraction(delta) * Fraction(1_000_001, 1_000_000)
     by_k = solve(SafeQuestion(None, rate, epsilon, asked, rows_per_person=rows))
@@ -77,6 +77,6 @@ def test_a_large_epsilon_is_read_at_a_smaller_one_where_that_is_easier_for_rows(
     assert found.delta_tight <= 1e-6
 
 
-def test_an_epsilon_beyond_all_measure_is_refused_for_people_with_many_rows() -> None:
-    with pytest.raises(Infeasible, match="smaller epsilon"):
-        solve(SafeQuestion(None, "0.1", 10**6, "1e-6", rows_per_person=100))
+def test_an_epsilon_beyond_all_measure_is_worth_no_more_than_a_sensible_one() -> None:
+    found = solve(SafeQuestion(None, "0.1", 10**6, "1e-6", rows_per_person=100))
+    assert found.k == solve(SafeQuestion(None, "0.1", 400, "1e-6", rows_per_person=100)).k

@@ -157,6 +157,7 @@ def _epsilon(loss: Loss, delta: Fraction, adjacency: Adjacency) -> Bound:
         case Sampled() | RobustlySampled() if (bound := crowds.epsilon_of(loss, delta, adjacency)) is not None:
             return bound
         case Grouped(size, inner):
+            _rows_must_come_and_go(inner, adjacency)
             return _person_epsilon(inner, delta, size, adjacency)
         case Sampled():
             below = float_down(delta)
@@ -191,6 +192,7 @@ def _delta(loss: Loss, epsilon: float, adjacency: Adjacency) -> Bound:
         case Sampled(rate, inner):
             return _on_sample(rate, inner, epsilon, adjacency)
         case Grouped(size, inner):
+            _rows_must_come_and_go(inner, adjacency)
             value = person_delta(_row_curve(inner, adjacency), epsilon, size)
             return Bound(value, _person_rule(_delta(inner, epsilon / size, adjacency), size))
     raise UnknownLoss(f"no accountant here understands a loss of class {type(loss).__name__}.")
@@ -332,6 +334,20 @@ def _without_epsilon(loss: Loss) -> bool:
         case Sampled(inner=inner):
             return any(isinstance(part, Syntactic) for part in walk(inner))
     return False
+
+
+def _rows_must_come_and_go(inner: Loss, adjacency: Adjacency) -> None:
+    """Refuse replaced people with several rows unless rows are in sampled crowds: their numbers of rows may differ.
+
+    In sampled suppression what one row added or removed can do is a marginal of what one row replaced can do; other
+    promises made for replaced rows say nothing about rows that come or go.
+    """
+    crowds_only = isinstance(inner, Sampled) and isinstance(inner.inner, Crowd)
+    if adjacency is Adjacency.REPLACE and not crowds_only:
+        raise DoesNotCompose(
+            "a replaced person can have another number of rows; this promise speaks of replaced rows only. State it "
+            "for rows added and removed."
+        )
 
 
 def _partition_needs_add_remove(adjacency: Adjacency) -> None:

@@ -66,7 +66,7 @@ def largest_rate(epsilon: Number, delta: Number, k: int, adjacency: Adjacency = 
     """
     wanted = wanted_delta(delta)
     ratio = LikelihoodRatio(exact(epsilon, "epsilon"))
-    return _largest_decimal(lambda rate: _meets(SampledCell(k, rate), ratio, wanted, adjacency), wanted, k)
+    return largest_decimal(lambda rate: _meets(SampledCell(k, rate), ratio, wanted, adjacency), wanted, k)
 
 
 def least_k(meets: Callable[[int], bool], start: int) -> int:
@@ -154,10 +154,11 @@ def _meets(cell: SampledCell, ratio: LikelihoodRatio, wanted: Fraction, adjacenc
 
 
 def _feasible_rate(delta: Fraction, k: int) -> Fraction:
-    return _largest_decimal(lambda rate: rate**k <= delta, delta, k)
+    return largest_decimal(lambda rate: rate**k <= delta, delta, k)
 
 
-def _largest_decimal(meets: Callable[[Fraction], bool], delta: Fraction, k: int) -> Fraction:
+def largest_decimal(meets: Callable[[Fraction], bool], delta: Fraction, k: int) -> Fraction:
+    """Return the largest rate of six significant digits that meets, if every smaller one does too."""
     # No rate above delta ** (1 / k) can meet; delta(epsilon) <= rate, and at most twice that for a replacement.
     high = min(_place(_log(delta) / k) + 2, _place(0.0))
     low = _place(max(_log(delta), _LOG_LEAST_RATE)) - 1

@@ -15,7 +15,7 @@ RowCurve = Callable[[Fraction], float]
 _RELATIVE = 1e-12
 _STEPS_PER_DOUBLING = 8
 _STEP_BACK = Fraction(3, 4)
-_STEPS_BACK = 24
+_STEPS_BACK = 120
 _DOUBLINGS = range(-20, 11)
 
 

@@ -81,13 +81,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except IncrowdError as error:
         return _fail(str(error), type(error).__name__, error.exit_code, as_json)
     except typer.Abort:
-        return _fail("stopped before the end.", "Interrupted", _INTERRUPTED, as_json)
+        code = _INTERRUPTED
     except (BrokenPipeError, SystemExit):
         # The reader closed the pipe (`incrowd … | head`), which Typer turns into SystemExit; the rest goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:  # noqa: BLE001 (the last resort; an exception's own text may hold data)
         return _usage_error(error, as_json) or _unexpected(error, as_json)
+    if code == _INTERRUPTED:  # Typer turns Ctrl-C into this code without a word
+        return _fail("stopped before the end.", "Interrupted", _INTERRUPTED, as_json)
     return code if isinstance(code, int) else 0
 
 

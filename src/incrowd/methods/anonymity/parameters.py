@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from incrowd.accounting import accountant, inverses
+from incrowd.accounting import accountant, inverses, people_inverses
 from incrowd.core.loss import Crowd, Grouped, Loss, Sampled
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
-
-_DIGITS = 10**6
 
 
 @dataclass(frozen=True)
@@ -83,21 +81,10 @@ def solve(k: int | None, rate: Fraction | None, target: Target, unit: Unit) -> P
 def _smallest_k(rate: Fraction, epsilon: Fraction, delta: Fraction, unit: Unit) -> int:
     if unit.max_rows == 1:
         return inverses.smallest_k(epsilon, delta, rate, unit.adjacency)
-    return inverses.least_k(lambda k: _meets(k, rate, epsilon, delta, unit), inverses.feasible_k(delta, rate))
+    return people_inverses.smallest_k(epsilon, delta, rate, unit.max_rows, unit.adjacency)
 
 
 def _largest_rate(k: int, epsilon: Fraction, delta: Fraction, unit: Unit) -> Fraction:
     if unit.max_rows == 1:
         return inverses.largest_rate(epsilon, delta, k, unit.adjacency)
-    low, high = 0, _DIGITS
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = _meets(k, Fraction(middle, _DIGITS), epsilon, delta, unit)
-        low, high = (middle, high) if enough else (low, middle)
-    if low == 0:
-        raise Infeasible("no rate of one in a million or more keeps this promise: raise k or allow a larger delta.")
-    return Fraction(low, _DIGITS)
-
-
-def _meets(k: int, rate: Fraction, epsilon: Fraction, delta: Fraction, unit: Unit) -> bool:
-    return Fraction(accountant.delta(loss_of(k, rate, unit), epsilon, unit.adjacency).value) <= delta
+    return people_inverses.largest_rate(epsilon, delta, k, unit.max_rows, unit.adjacency)

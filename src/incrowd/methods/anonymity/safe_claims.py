@@ -103,7 +103,7 @@ def _theorem1(found: Parameters, unit: Unit) -> list[Claim]:
             str(unit),
             "Li, Qardaji & Su 2010, Theorem 6",
             _conditions(unit, sampled=True),
-            (_GROUPS, "the failure probability does not vanish as epsilon grows: it stays above the rate to the power of k"),
+            (_GROUPS, "the failure probability does not vanish as epsilon grows: it stays above rate to the k"),
         ),
     ]
 

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
-from incrowd.accounting import inverses, people, sampled
+from incrowd.accounting import inverses, people, people_inverses, sampled
 from incrowd.accounting.theorem1 import theorem1_delta
-from incrowd.core.rounding import Number, exact, float_down
+from incrowd.core.rounding import Number, exact
 from incrowd.core.unit import Adjacency
-from incrowd.errors import Infeasible, InvalidParameter
+from incrowd.errors import InvalidParameter
 from incrowd.workflows.bounds.missing import missing_one
 from incrowd.workflows.bounds.stated import stated_epsilon
 
-T = TypeVar("T", int, Fraction)
-
 TIGHT = "sampled suppression, tight curve"
 REPLACED = "sampled suppression, one row replaced"
-_STEP_BACK, _STEPS_BACK = Fraction(3, 4), 24
 PERSON = "sampled suppression, tight curve per row, then group privacy"
 
 
@@ -130,28 +126,17 @@ def _theorem1(full: SafeQuestion, epsilon: Fraction) -> float | None:
 
 
 def _smallest_k(question: SafeQuestion) -> int:
-    rate = _number(question.rate)
-    return -_best(lambda pair: -inverses.smallest_k(*pair, rate, question.adjacency), question)
+    epsilon, delta, rate = map(_number, (question.epsilon, question.delta, question.rate))
+    if question.rows_per_person == 1:
+        return inverses.smallest_k(epsilon, delta, rate, question.adjacency)
+    return people_inverses.smallest_k(stated_epsilon(epsilon), delta, rate, question.rows_per_person)
 
 
 def _largest_rate(question: SafeQuestion) -> Fraction:
-    k = _count(question.k)
-    return _best(lambda pair: inverses.largest_rate(*pair, k, question.adjacency), question)
-
-
-def _best(value: Callable[[tuple[Fraction, Fraction]], T], question: SafeQuestion) -> T:
-    """Return the largest value over the pairs that are enough, as far as it does not fall."""
-    first, *others = _per_row(question)
-    best = value(first)
-    for pair in others:
-        try:
-            found = value(pair)
-        except Infeasible:
-            break
-        if found < best:
-            break
-        best = found
-    return best
+    epsilon, delta, k = _number(question.epsilon), _number(question.delta), _count(question.k)
+    if question.rows_per_person == 1:
+        return inverses.largest_rate(epsilon, delta, k, question.adjacency)
+    return people_inverses.largest_rate(stated_epsilon(epsilon), delta, k, question.rows_per_person)
 
 
 def _smallest_epsilon(question: SafeQuestion) -> float:
@@ -159,34 +144,6 @@ def _smallest_epsilon(question: SafeQuestion) -> float:
     if question.rows_per_person == 1:
         return inverses.smallest_epsilon(delta, k, rate, question.adjacency)
     return people.smallest_person_epsilon(lambda x: sampled.log_delta(k, rate, x), delta, question.rows_per_person)
-
-
-def _per_row(question: SafeQuestion) -> list[tuple[Fraction, Fraction]]:
-    """Return pairs (ε, δ), each of which is enough for every row so that a person keeps what was asked; δ rounded down.
-
-    A person's promise at a smaller ε holds at the one asked for, too, and can be easier for rows to keep: the failures
-    of the steps are weighted less.
-    """
-    epsilon, delta = stated_epsilon(_number(question.epsilon)), inverses.wanted_delta(_number(question.delta))
-    rows = question.rows_per_person
-    if rows == 1:
-        return [(epsilon, delta)]
-    steps = [epsilon / rows * _STEP_BACK**step for step in range(_STEPS_BACK if epsilon else 1)]
-    shares = [(step, float_down(delta) / _weight(step, rows)) for step in steps]
-    pairs = [(step, Fraction(share)) for step, share in shares if share > 0.0]
-    if not pairs:
-        raise Infeasible(
-            "no row can keep so small a delta for a person: ask for a smaller epsilon, or allow fewer rows."
-        )
-    return pairs
-
-
-def _weight(step: Fraction, rows: int) -> float:
-    """Return 1 + e^step + … + e^((rows−1)·step), rounded up; infinite where it overflows."""
-    most = float(step * (rows - 1))
-    if most > 700.0:
-        return math.inf
-    return math.fsum(math.exp(float(step * row)) for row in range(rows)) * (1.0 + 1e-12)
 
 
 def _check_people(question: SafeQuestion) -> None:

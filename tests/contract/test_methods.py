@@ -1,0 +1,199 @@
+"""What every method must be, whatever it does."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+from numpy.typing import NDArray
+
+from incrowd.cli.main import main
+from incrowd.core.certificate import Claim, Status
+from incrowd.core.counts import Counts
+from incrowd.core.guarantee import Guarantee
+from incrowd.core.table import Rows, Table
+from incrowd.engines.counting import Limits
+from incrowd.engines.local import LocalEngine
+from incrowd.engines.sources import open_source
+from incrowd.methods import METHODS
+from incrowd.methods.method import Method
+from incrowd.workflows.plan import plan
+from incrowd.workflows.policy import Policy, json_schema, load_policy
+from incrowd.workflows.protect import release
+from tests.coins import ScriptedCoins
+from tests.contract.examples import EXAMPLES, POLICIES, ROWS, rows
+from tests.policies import with_ledger, written
+from tests.tables import Batches, as_counter
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "methods"
+MEMBERS = [n for n in range(ROWS) if n % 3]
+METHOD_CLASSES = [pytest.param(method, id=method.name) for method in METHODS]
+
+
+@pytest.fixture(params=EXAMPLES, ids="-".join)
+def policy(request: pytest.FixtureRequest) -> Policy:
+    method, name = request.param
+    return load_policy(POLICIES[method][name])
+
+
+def coins() -> ScriptedCoins:
+    """Coins that say the same every time: who is in the sample, and which of a person's rows come first."""
+    return ScriptedCoins(MEMBERS, below=[(n * 7919) % 1000 for n in range(ROWS)])
+
+
+def sources(folder: Path) -> Iterator[tuple[str, Rows]]:
+    """The same rows in pieces of different sizes and in files of different formats."""
+    table = rows()
+    for size in (1, 7, 1000):
+        yield f"batches of {size}", Batches(table, size)
+    yield "dictionaries", Batches(_packed(table), 64)
+    pyarrow.csv.write_csv(table, folder / "rows.csv")
+    pq.write_table(table, folder / "rows.parquet", row_group_size=50)
+    pyarrow.feather.write_feather(table, folder / "rows.arrow")
+    for name in ("rows.csv", "rows.parquet", "rows.arrow"):
+        yield name, open_source(folder / name)
+    yield "pandas", open_source(table.to_pandas())
+
+
+def _packed(table: pa.Table) -> pa.Table:
+    return pa.table({name: table[name].combine_chunks().dictionary_encode() for name in table.column_names})
+
+
+def released(policy: Policy, rows_: Rows, engine: LocalEngine | None = None) -> Counts:
+    return policy.method.release(Table(policy.schema, rows_, engine or LocalEngine()), coins())
+
+
+def test_every_method_has_examples() -> None:
+    assert [method.name for method in METHODS] == list(POLICIES)
+
+
+@pytest.mark.parametrize("method", METHOD_CLASSES)
+def test_parameters_are_fields_that_cannot_be_changed(method: Any) -> None:
+    assert method.__dataclass_params__.frozen
+    assert inspect.signature(method.guarantee).parameters.keys() == {"self", "schema"}
+
+
+def test_an_instance_cannot_be_changed(policy: Policy) -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        policy.method.k = 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("method", METHOD_CLASSES)
+def test_the_docstring_states_promise_assumptions_and_source(method: type[Method]) -> None:
+    text = inspect.getdoc(method) or ""
+    for word in ("Promise:", "Assumes:", "Source:"):
+        assert word in text
+
+
+@pytest.mark.parametrize("method", METHOD_CLASSES)
+def test_every_method_has_its_page_with_every_option(method: Any) -> None:
+    page = (DOCS / f"{method.name}.md").read_text(encoding="utf-8")
+    for heading in ("Promise", "Assumes", "When not to use it", "Source", "Options", "Example"):
+        assert f"\n## {heading}\n" in page
+    for field in dataclasses.fields(method):
+        assert f"| `{field.name}` |" in page
+    assert method.name in (DOCS / "index.md").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("method", METHOD_CLASSES)
+def test_the_published_schema_knows_every_option(method: Any) -> None:
+    sections = json_schema()["properties"]["release"]["anyOf"]
+    known = [set(section["properties"]) for section in sections]
+    assert {"method", *(field.name for field in dataclasses.fields(method))} in known
+
+
+def test_the_promise_is_made_without_a_table_and_is_always_the_same(policy: Policy) -> None:
+    promise = policy.method.guarantee(policy.schema)
+    assert promise == policy.method.guarantee(policy.schema)
+    assert promise.unit == policy.schema.unit
+    assert Guarantee.from_json(json.loads(json.dumps(promise.to_json()))) == promise
+
+
+def test_claims_and_steps_are_always_the_same_and_survive_as_json(policy: Policy) -> None:
+    claims = policy.method.claims(policy.schema)
+    assert claims == policy.method.claims(policy.schema)
+    for claim in claims:
+        plain = json.loads(json.dumps(dataclasses.asdict(claim)))
+        assert Claim.from_json(plain) == claim
+        assert claim.unit == str(policy.schema.unit)
+        assert claim.theorem
+        assert claim.not_protected
+    chain = policy.method.chain(policy.schema)
+    assert json.loads(json.dumps(chain)) == list(chain) == list(policy.method.chain(policy.schema))
+
+
+def test_every_assumption_of_the_promise_stands_in_its_strongest_claim(policy: Policy) -> None:
+    promise, strongest = policy.method.guarantee(policy.schema), policy.method.claims(policy.schema)[0]
+    assumed = {each.text for each in strongest.preconditions if each.status is Status.ASSUMED}
+    assert assumed == promise.assumes
+
+
+def test_a_release_does_not_depend_on_batches_or_formats(policy: Policy, tmp_path: Path) -> None:
+    first = None
+    for name, source in sources(tmp_path):
+        counts = released(policy, source)
+        first = first or as_counter(counts)
+        assert as_counter(counts) == first, name
+        assert counts.expand().equals(released(policy, Batches(rows(), 10)).expand()), name
+    assert first, "nothing was released, so nothing was compared"
+
+
+@pytest.mark.parametrize("limits", [Limits(dense=1, buffered=50, held=4), Limits(dense=1, buffered=5, held=1000)])
+def test_a_release_does_not_depend_on_how_cells_are_counted(policy: Policy, limits: Limits) -> None:
+    assert as_counter(released(policy, Batches(rows(), 30), LocalEngine(limits))) == as_counter(
+        released(policy, Batches(rows(), 30))
+    )
+
+
+def test_rows_come_out_in_the_order_of_their_values(policy: Policy) -> None:
+    counts = released(policy, Batches(rows()))
+    places = np.stack(counts.codes(), axis=1)
+    assert [tuple(row) for row in places] == sorted({tuple(row) for row in places})
+    for column, codes in zip(counts.classes, counts.codes(), strict=True):
+        labels = column.labels().take(pa.array(np.unique(codes))).drop_null().to_pylist()
+        declared = column.recoding.column.hierarchy.labels(column.recoding.level)
+        expected = sorted(labels) if declared is None else [each for each in declared if each in labels]
+        assert [label for label in labels if label != "other"] == [label for label in expected if label != "other"]
+
+
+def test_no_class_is_smaller_than_promised(policy: Policy) -> None:
+    smallest: NDArray[np.int64] = released(policy, Batches(rows())).counts
+    assert smallest.min() >= policy.method.smallest_class(policy.schema)
+
+
+@pytest.mark.parametrize(("method", "name"), EXAMPLES)
+def test_the_promise_is_the_same_from_the_command_line_from_python_and_from_the_policy(
+    method: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    mapping = POLICIES[method][name]
+    file = written(mapping, tmp_path)
+    pyarrow.csv.write_csv(rows(), tmp_path / "rows.csv")
+    promises = [
+        plan(load_policy(mapping)).promise,
+        plan(load_policy(file)).promise,
+        release(rows(), with_ledger(mapping, tmp_path)).certificate.guarantee,
+    ]
+    assert main(["plan", "--policy", str(file), "--json"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    assert main(["release", "rows.csv", "--policy", str(file), "--out", "out", "--json"]) == 0
+    certificate = json.loads(capsys.readouterr().out)["certificate"]
+    promises.append(Guarantee.from_json(certificate["guarantee"]))
+    assert len(set(promises)) == 1
+    assert planned["because"] == promises[0].because
+    assert planned["unit"] == str(promises[0].unit)
+    spent = certificate["accounting"]["spent"]["epsilon"]
+    assert planned["epsilon"] is None if spent == "Infinity" else Decimal(planned["epsilon"]) == Decimal(spent)
+    policy = load_policy(mapping)
+    assert tuple(map(Claim.from_json, certificate["claims"])) == policy.method.claims(policy.schema)
