@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -203,10 +204,12 @@ def _cumulative(weights: NDArray[np.float64]) -> NDArray[np.float64]:
 def _draw(table: NDArray[np.float64], row: NDArray[np.int64], chance: NDArray[np.float64]) -> NDArray[np.int64]:
     """Draw from row `row` of a table of cumulative weights, all rows at once."""
     flat = (table + np.arange(len(table))[:, None]).reshape(-1)
-    return np.minimum(np.searchsorted(flat, row + chance, side="right") - row * table.shape[1], table.shape[1] - 1)
+    place: NDArray[np.int64] = np.searchsorted(flat, row + chance, side="right") - row * table.shape[1]
+    last: NDArray[np.int64] = np.minimum(place, table.shape[1] - 1)
+    return last
 
 
-def _taken(labels: NDArray[np.str_], index: NDArray[np.int64]) -> pa.Array:
+def _taken(labels: NDArray[np.str_], index: NDArray[Any]) -> pa.Array:
     return pa.array(labels.tolist()).take(pa.array(index.astype(np.int32)))
 
 

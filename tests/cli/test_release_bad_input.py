@@ -282,7 +282,12 @@ def test_a_full_disk_is_said_and_nothing_appears(folder: Path, form: str) -> Non
         f"sys.exit(main(['release', 'people.csv', '--policy', 'policy.yaml', '--out', 'out', '--format', '{form}']))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, preexec_fn=small, check=False
+        [sys.executable, "-B", "-c", script],  # no bytecode: it would be cut off, too
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        preexec_fn=small,
+        check=False,
     )
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith("incrowd: ")

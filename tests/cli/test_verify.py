@@ -75,8 +75,7 @@ def test_an_old_ledger_is_found_by_both_commands(run: Runner, copy: Folder, tmp_
     ("command", "said"),
     [
         ("verify nowhere", "cannot be read"),
-        ("verify . --ledger sqlite:///none.sqlite", ""),
-        ("verify . --public-key none.pub", ""),
+        ("verify . --public-key none.pub", "certificate.json cannot be read"),
         ("verify", "Missing argument"),
     ],
 )

@@ -18,6 +18,7 @@ from incrowd.workflows.policy import LEDGER, Policy, json_schema, load_policy
 from tests.policies import PEOPLE, changed, written
 
 ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = json_schema()
 HOSPITAL = ROOT / "examples" / "hospital" / "policy.yaml"
 
 names = st.text("abcdefgh_", min_size=1, max_size=6)
@@ -85,7 +86,7 @@ def test_every_policy_that_is_read_fits_the_published_schema(policy: dict[str, A
     from jsonschema import Draft202012Validator
 
     load_policy(policy)
-    Draft202012Validator(json_schema()).validate(policy)
+    Draft202012Validator(SCHEMA).validate(policy)
 
 
 def test_the_published_schema_is_one_and_knows_no_other_words() -> None:

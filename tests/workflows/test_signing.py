@@ -75,7 +75,7 @@ def test_a_damaged_signature_is_told_apart(
 ) -> None:
     signed = sign(certificate, keys.private)
     assert signed.signature is not None
-    assert said in str(check_signature(replace(signed, signature=signed.signature | change)))
+    assert said in str(check_signature(replace(signed, signature={**signed.signature, **change})))
 
 
 def test_keys_of_other_kinds_and_locked_keys_are_refused(certificate: Certificate, tmp_path: Path) -> None:

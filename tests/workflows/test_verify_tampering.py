@@ -145,8 +145,7 @@ def test_people_with_other_rows_than_the_guarantee_says_fail(tmp_path: Path) -> 
 @pytest.mark.parametrize("kind", ["zero-knowledge with respect to random sampling", "crowd-blending"])
 def test_a_claim_that_the_guarantee_does_not_carry_fails(tmp_path: Path, made: Folder, kind: str) -> None:
     """What was drafted from rows has no other claim than k-anonymity, whatever is written into its certificate."""
-    drafted = {"columns__sex__derived": "rows", "budget": {"unbounded": "a reason"}}
-    folder = release_into(tmp_path / "release", **drafted)
+    folder = release_into(tmp_path / "release", columns__sex__derived="rows", budget={"unbounded": "a reason"})
     stolen = next(claim for claim in made.certificate["claims"] if claim["kind"] == kind)
     folder.tamper(("claims",), lambda claims: [stolen, *claims])
     assert failed(verify(folder.out)) == [f"claim: {kind}"]

@@ -11,7 +11,7 @@ import numpy as np
 
 from incrowd.core.keys import Keys, Layout
 from incrowd.core.recoding import Recoding
-from incrowd.core.schema import Role, Schema
+from incrowd.core.schema import Schema
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ class Cells:
     def of(cls, schema: Schema, levels: Mapping[str, int], columns: Sequence[str] | None = None) -> Cells:
         """Return the cells of all released columns, or of some of them; a column without a level is at level 0."""
         for name in (*levels, *(columns or ())):
-            if schema[name].role is Role.IDENTIFIER:
+            if schema[name] in schema.unreleased:
                 raise InvalidParameter(f"{name!r} is an identifier: it is never released, at no level.")
         chosen = schema.released if columns is None else tuple(schema[name] for name in columns)
-        return cls(tuple(Recoding(column, levels.get(column.name, 0)) for column in chosen))
+        return cls(tuple(Recoding(column, levels.get(column.name, int(column.pseudonymous))) for column in chosen))
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from incrowd.core.domain import Categories, Dates, Domain, Numbers, Text, Type, listed
 from incrowd.core.hierarchies.flat import Flat, flat
+from incrowd.core.hierarchies.pseudonym import Pseudonyms
 from incrowd.core.hierarchy import Hierarchy
 from incrowd.core.reading import canonical, parse
 from incrowd.core.unit import Unit
@@ -119,6 +120,11 @@ class Column:
         return asked and self.domain.closed and self.rule_outside is Outside.OTHER
 
     @property
+    def pseudonymous(self) -> bool:
+        """Whether it is released under a keyed pseudonym."""
+        return isinstance(self.hierarchy, Pseudonyms)
+
+    @property
     def may_drop(self) -> bool:
         """Whether a row can be left out for what it holds in this column."""
         return self.missing == Missing.DROP or self.rule_outside is Outside.DROP
@@ -142,7 +148,7 @@ class Schema:
         twice = [name for name, times in Counter(self.names).items() if times > 1]
         if twice:
             raise InvalidParameter(f"these columns are declared more than once: {listed(twice)}.")
-        if self.unit.column is not None and self[self.unit.column].role is not Role.IDENTIFIER:
+        if self.unit.column is not None and self[self.unit.column] not in self.unreleased:
             raise InvalidParameter(f"the column {self.unit.column!r} tells people apart: its role must be identifier.")
 
     def __getitem__(self, name: str) -> Column:
@@ -161,8 +167,13 @@ class Schema:
 
     @property
     def released(self) -> tuple[Column, ...]:
-        """The columns that may leave: all but identifiers."""
-        return tuple(column for column in self.columns if column.role is not Role.IDENTIFIER)
+        """The columns that may leave: all but identifiers, and those only under a pseudonym."""
+        return tuple(column for column in self.columns if column.role is not Role.IDENTIFIER or column.pseudonymous)
+
+    @property
+    def unreleased(self) -> tuple[Column, ...]:
+        """The identifiers that are dropped."""
+        return tuple(column for column in self.columns if column not in self.released)
 
     @property
     def drafted(self) -> tuple[str, ...]:

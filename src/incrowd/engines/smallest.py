@@ -5,28 +5,63 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 _MEMORY = "256MB"
+_SMALL = 4 << 20
 
 
 def smallest_class(path: Path, columns: tuple[str, ...]) -> int | None:
     """Return how often the rarest tuple over `columns` occurs in a Parquet, CSV or TSV file; None if there are no rows.
 
-    Groups are counted by another engine than the one that made them, and out of core, so memory stays bounded.
+    Groups are counted by other code than that which made them: by Arrow in memory for a small file, by DuckDB out of
+    core for a large one.
     """
+    found = _in_memory(path, columns) if path.stat().st_size <= _SMALL else _out_of_core(path, columns)
+    return found or None
+
+
+def _in_memory(path: Path, columns: tuple[str, ...]) -> int | None:
+    table = _read(path).select(list(columns))
+    smallest: int | None = pc.min(table.group_by(list(columns)).aggregate([([], "count_all")])["count_all"]).as_py()
+    return smallest
+
+
+def _read(path: Path) -> pa.Table:
+    if path.suffix == ".parquet":
+        from pyarrow import parquet as pq
+
+        with pq.ParquetFile(path) as file:
+            return file.read()
+    from pyarrow import csv
+
+    parse = csv.ParseOptions(delimiter=_delimiter(path), newlines_in_values=True)
+    with csv.open_csv(path, parse_options=parse) as reader:
+        names = reader.schema.names
+    texts = csv.ConvertOptions(column_types={name: pa.string() for name in names}, strings_can_be_null=True)
+    return csv.read_csv(path, parse_options=parse, convert_options=texts)
+
+
+def _out_of_core(path: Path, columns: tuple[str, ...]) -> int | None:
     import duckdb
 
     names = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
     with TemporaryDirectory() as scratch:
-        settings: dict[str, str | bool | int | float | list[str]] = {"memory_limit": _MEMORY, "temp_directory": scratch}
+        settings: dict[str, str | bool | int | float | list[str]] = {
+            "memory_limit": _MEMORY,
+            "temp_directory": scratch,
+        }
         with duckdb.connect(config=settings) as connection:
             rows = (
                 connection.read_parquet(str(path))
                 if path.suffix == ".parquet"
-                else connection.read_csv(
-                    str(path), header=True, all_varchar=True, delimiter="\t" if path.suffix == ".tsv" else ","
-                )
+                else connection.read_csv(str(path), header=True, all_varchar=True, delimiter=_delimiter(path))
             )
-            counted = rows.aggregate("count(*) AS n", names) if columns else rows.aggregate("count(*) AS n")
-            found = counted.aggregate("min(n)").fetchall()
-    smallest = found[0][0] if found else None
-    return None if not smallest else int(smallest)
+            counted = rows.aggregate("count(*) AS n", names).aggregate("min(n)").fetchall()
+    smallest = counted[0][0] if counted else None
+    return None if smallest is None else int(smallest)
+
+
+def _delimiter(path: Path) -> str:
+    return "\t" if path.suffix == ".tsv" else ","

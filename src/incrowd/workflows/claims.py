@@ -132,6 +132,15 @@ def _unlike(certificate: Certificate, k: int, rate: Fraction | None, loss: Loss 
     return None
 
 
+def _pseudonymous(given: Mapping[str, Any], certificate: Certificate) -> Problem | None:
+    """Check that the recoding step puts a pseudonym in the named columns."""
+    steps = {str(step.get("step")): step for step in certificate.chain}
+    rules = {str(column["column"]): str(column["rule"]) for column in steps["recode"]["columns"]}
+    if any("keyed pseudonym" not in rules.get(str(name), "") for name in given["columns"]):
+        return Problem("the recoding step does not put a pseudonym in these columns")
+    return None
+
+
 _CHECKS: dict[str, Callable[[Mapping[str, Any], Certificate], Problem | None]] = {
     "approximate differential privacy": _private,
     "approximate differential privacy, as published": _published,
@@ -139,4 +148,5 @@ _CHECKS: dict[str, Callable[[Mapping[str, Any], Certificate], Problem | None]] =
     "f-smooth differential privacy": _smooth,
     "crowd-blending": _blending,
     "k-anonymity": _anonymity,
+    "pseudonymization": _pseudonymous,
 }

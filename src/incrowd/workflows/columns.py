@@ -13,6 +13,7 @@ from incrowd.core.hierarchies.cuts import Cuts
 from incrowd.core.hierarchies.flat import Flat, flat
 from incrowd.core.hierarchies.intervals import Intervals
 from incrowd.core.hierarchies.prefix import Prefix, Redaction
+from incrowd.core.hierarchies.pseudonym import Pseudonyms
 from incrowd.core.hierarchies.tree import Tree, ordered, tree
 from incrowd.core.hierarchy import Hierarchy
 from incrowd.core.schema import Column, Missing, Outside, Role
@@ -82,7 +83,9 @@ def _hierarchy(section: ColumnSection, domain: Domain | None, folder: Path) -> H
         return Cuts(_expect(domain, Numbers, "cuts"), rule.cuts, provenance)
     text = domain if isinstance(domain, Text | Categories) else None
     if text is None:
-        raise InvalidParameter("prefix and redaction are for text columns.")
+        raise InvalidParameter("prefix, redaction and pseudonym are for text columns.")
+    if rule.pseudonym is not None:
+        return Pseudonyms(text, _read(folder / rule.pseudonym, rule.pseudonym, "key"), provenance)
     if rule.prefix is not None:
         return Prefix(text, rule.prefix, provenance)
     return Redaction(text, rule.redaction or 0, provenance)
@@ -121,10 +124,10 @@ def _expect(domain: Domain | None, kind: type[Kind], rule: str) -> Kind:
     return domain
 
 
-def _read(path: Path, name: str) -> bytes:
+def _read(path: Path, name: str, what: str = "hierarchy") -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
         raise InvalidParameter(
-            f"the hierarchy file {name} cannot be read: {error.strerror or 'no reason given'}."
+            f"the {what} file {name} cannot be read: {error.strerror or 'no reason given'}."
         ) from None

@@ -106,6 +106,7 @@ class HierarchySection(Section):
     tree: dict[str, Any] | None = Field(None, description="Coarse label to finer labels to values.")
     file: str | None = Field(None, description="A CSV file in ARX's format: value, then its label on each level.")
     delimiter: str = ";"
+    pseudonym: str | None = Field(None, description="A file with a secret key of 32 bytes or more, kept apart.")
     derived: Literal["rows"] | None = Field(None, description="Set when this was drafted from rows.")
     public: str | None = Field(None, description="The public source that says the same as the draft.")
 
@@ -116,7 +117,7 @@ class HierarchySection(Section):
 
     @model_validator(mode="after")
     def _one_rule(self) -> HierarchySection:
-        rules = ("intervals", "cuts", "prefix", "redaction", "dates", "groups", "tree", "file")
+        rules = ("intervals", "cuts", "prefix", "redaction", "dates", "groups", "tree", "file", "pseudonym")
         given = [name for name in rules if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(

@@ -88,6 +88,10 @@ class Safe:
         """Return the tuples that can be released, or refuse free text that nothing makes coarser."""
         cells = Cells.of(schema, self.levels)
         for recoding in cells.recodings:
+            if recoding.level == 0 and recoding.column.pseudonymous:
+                raise InvalidParameter(
+                    f"the column {recoding.column.name!r} has a pseudonym: level 0 would release the name behind it."
+                )
             if recoding.level == 0 and isinstance(recoding.column.domain, Text):
                 raise InvalidParameter(
                     f"the column {recoding.column.name!r} would be released as free text. List its categories, give it "
@@ -121,9 +125,11 @@ class Safe:
     def claims(self, schema: Schema) -> tuple[Claim, ...]:
         """Return the claims in order of strength."""
         if schema.drafted:
-            return (safe_claims.k_anonymity(self.smallest_class(schema), self.cells(schema).names, schema.unit),)
+            anonymous = safe_claims.k_anonymity(self.smallest_class(schema), self.cells(schema).names, schema.unit)
+            return (anonymous, *safe_claims.pseudonyms(schema))
         found = None if self.unsampled else self.parameters(schema.unit)
-        return safe_claims.claims(self.smallest_class(schema), found, self.cells(schema).names, schema.unit)
+        made = safe_claims.claims(self.smallest_class(schema), found, self.cells(schema).names, schema.unit)
+        return (*made, *safe_claims.pseudonyms(schema))
 
     def chain(self, schema: Schema) -> tuple[Mapping[str, Any], ...]:
         """Return the steps: whose rows, which sample, which recoding, which suppression, which order."""

@@ -8,6 +8,7 @@ from fractions import Fraction
 from incrowd.accounting.smooth import theorem6_delta
 from incrowd.accounting.theorem1 import theorem1_delta
 from incrowd.core.certificate import Claim, Precondition, Status
+from incrowd.core.schema import Schema
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.methods.anonymity.parameters import Parameters
 
@@ -51,6 +52,26 @@ def k_anonymity(k: int, columns: tuple[str, ...], unit: Unit) -> Claim:
         (
             "a class whose members agree in a sensitive value gives that value away",
             "a second release, or outside knowledge, can split classes",
+        ),
+    )
+
+
+def pseudonyms(schema: Schema) -> tuple[Claim, ...]:
+    """Return the claim that identifiers stand under keyed pseudonyms, if some do: a property of form, and no more."""
+    columns = [column.name for column in schema.released if column.pseudonymous]
+    if not columns:
+        return ()
+    return (
+        Claim(
+            "pseudonymization",
+            {"columns": columns},
+            str(schema.unit),
+            "HMAC-SHA-256: without the key a pseudonym tells nothing about the value behind it",
+            (Precondition("the key is kept apart, and nobody who receives the release knows it", Status.ASSUMED),),
+            (
+                "whoever holds the key, or can have values pseudonymized, can tell whose pseudonym it is",
+                "rows of one value are linked, here and in every release made with the same key",
+            ),
         ),
     )
 

@@ -1,0 +1,32 @@
+"""Makes the golden release of the current version: run it once per version of certificates, never again for an old one.
+
+python -m tests.golden.certificates.make
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from incrowd.core.certificate import VERSION
+from tests.released import key_pair, release_into
+
+FOLDER = Path(__file__).parent
+
+
+def make() -> None:
+    """Release people under a signature and keep what was published, and the public key."""
+    target = FOLDER / f"version-{VERSION}"
+    if target.exists():
+        raise SystemExit(f"{target} is there already: what was published once stays as it is.")
+    with tempfile.TemporaryDirectory() as scratch:
+        keys = key_pair(Path(scratch))
+        folder = release_into(Path(scratch) / "release", key=keys.private)
+        shutil.copytree(folder.out, target)
+        shutil.copy(keys.public, target / "key.pub")
+        (target / "report.html").unlink()
+
+
+if __name__ == "__main__":
+    make()

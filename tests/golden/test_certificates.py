@@ -1,0 +1,58 @@
+"""A certificate that was published once is still read and still verified; a promise that changes is noticed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from incrowd.core.certificate import VERSION, Certificate
+from incrowd.workflows.policy import load_policy
+from incrowd.workflows.verify import Outcome, read_certificate, verify
+from tests.golden.certificates.make import FOLDER
+from tests.policies import PEOPLE
+
+ROOT = Path(__file__).resolve().parents[2]
+VERSIONS = sorted(path.name for path in FOLDER.glob("version-*"))
+PROMISES = {
+    "people": PEOPLE,
+    "hospital": ROOT / "examples" / "hospital" / "policy.yaml",
+    "lecture": ROOT / "examples" / "lecture" / "policy.yaml",
+}
+
+
+def promised(name: str) -> dict[str, Any]:
+    """What a policy promises, claims and does, as certificates say it."""
+    policy = load_policy(PROMISES[name])  # type: ignore[arg-type]
+    plain = Certificate(
+        *("",) * 4, {}, policy.method.guarantee(policy.schema), policy.method.claims(policy.schema),
+        policy.method.chain(policy.schema), {}, {},
+    ).to_json()  # fmt: skip
+    return {name: plain[name] for name in ("guarantee", "claims", "chain")}
+
+
+def test_there_is_a_certificate_of_this_version() -> None:
+    assert f"version-{VERSION}" in VERSIONS
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_certificate_of_an_earlier_version_is_still_verified(version: str) -> None:
+    found = verify(FOLDER / version, trusted=FOLDER / version / "key.pub")
+    assert found.passed
+    passed = {finding.about for finding in found.findings if finding.outcome is Outcome.PASSED}
+    assert {"signature", "file data.csv", "claim: approximate differential privacy", "crowds in the file"} <= passed
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_certificate_is_written_as_it_was_read(version: str) -> None:
+    text = (FOLDER / version / "certificate.json").read_text(encoding="utf-8")
+    assert read_certificate(FOLDER / version).to_text() == text
+
+
+@pytest.mark.parametrize("name", PROMISES)
+def test_no_promise_changes_in_silence(name: str) -> None:
+    """If this fails and the change is meant, write the new promise down and say so in CHANGELOG.md under Privacy."""
+    told = json.loads((FOLDER / f"promise-{name}.json").read_text(encoding="utf-8"))
+    assert promised(name) == told
