@@ -11,9 +11,9 @@ from sqlalchemy import Connection, text
 from incrowd.accounting.budget import Budget
 from incrowd.accounting.datasets import Declaration
 from incrowd.accounting.ledger import Ledger
+from incrowd.core.canonical import canonical
 from incrowd.core.unit import Unit
 from incrowd.errors import BudgetExceeded, LedgerCorrupted, LedgerUnavailable, UnsupportedVersion
-from incrowd.store.canonical import canonical
 from incrowd.store.index import sealed_rows
 from incrowd.store.link import Anchor, Link, link
 from incrowd.store.sqlite import sqlite_at

@@ -1,25 +1,46 @@
-"""Canonical JSON: one text for one value, so that hashes mean something."""
+"""Canonical JSON: one text per value, so that a hash of the text is a hash of the value."""
 
 from __future__ import annotations
 
-import hashlib
 import json
+from hashlib import sha256
 from typing import Any
+
+from incrowd.errors import InvalidParameter
+
+
+def _no_float(_text: str) -> None:
+    raise ValueError
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+_DECODER = json.JSONDecoder(parse_float=_no_float)
 
 
 def canonical(value: Any) -> str:
-    """Return JSON with sorted keys and no spaces; numbers that are not finite are refused.
+    """Return the one JSON text of a value: keys sorted by code point, no spaces, nothing escaped that need not be.
 
-    >>> canonical({"b": 1, "a": "ä"})
-    '{"a":"ä","b":1}'
+    The value must be what JSON gives back: texts, whole numbers, truth values, nulls, lists, and mappings of texts.
+    Floats are refused because their text is not unique between programs: amounts travel as decimal text.
+
+    >>> canonical({"b": [1, None], "a": "ε"})
+    '{"a":"ε","b":[1,null]}'
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    try:
+        text = _ENCODER.encode(value)
+        returned = _DECODER.decode(text)
+        text.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidParameter("an entry holds something that has no unique text: write numbers as text.") from error
+    if returned != value:
+        raise InvalidParameter("an entry holds something that JSON does not give back: use lists, and texts as keys.")
+    return text
 
 
-def digest(value: Any) -> str:
-    """Return the SHA-256 of the canonical form, in hexadecimal.
+def digest(domain: str, value: Any) -> str:
+    """Return the SHA-256 of a value's canonical text, under a domain that keeps different uses of hashes apart.
 
-    >>> digest({}) == hashlib.sha256(b"{}").hexdigest()
-    True
+    >>> digest("a use", 1) == digest("another use", 1)
+    False
     """
-    return hashlib.sha256(canonical(value).encode()).hexdigest()
+    return sha256(domain.encode() + b"\n" + canonical(value).encode()).hexdigest()

@@ -12,6 +12,7 @@ from incrowd.core.guarantee import Guarantee
 from incrowd.errors import InvalidParameter, UnsupportedVersion
 
 VERSION = 1
+_DOMAIN = f"incrowd certificate {VERSION}"
 
 Out = TypeVar("Out")
 
@@ -99,8 +100,8 @@ class Certificate:
         return canonical(self.to_json() | {"signature": None})
 
     def digest(self) -> str:
-        """Return the SHA-256 of everything but the signature."""
-        return digest(self.to_json() | {"signature": None})
+        """Return the SHA-256 of everything but the signature, under a domain of its own."""
+        return digest(_DOMAIN, self.to_json() | {"signature": None})
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Certificate:

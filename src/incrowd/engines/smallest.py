@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -39,13 +40,19 @@ def _read(path: Path) -> pa.Table:
     parse = csv.ParseOptions(delimiter=_delimiter(path), newlines_in_values=True)
     with csv.open_csv(path, parse_options=parse) as reader:
         names = reader.schema.names
-    texts = csv.ConvertOptions(column_types={name: pa.string() for name in names}, strings_can_be_null=True)
+    texts = csv.ConvertOptions(
+        column_types={name: pa.string() for name in names},
+        strings_can_be_null=True,
+        null_values=[""],  # and not "NA" or "null", which are texts like any other
+        quoted_strings_can_be_null=False,
+    )
     return csv.read_csv(path, parse_options=parse, convert_options=texts)
 
 
 def _out_of_core(path: Path, columns: tuple[str, ...]) -> int | None:
     import duckdb
 
+    place = glob.escape(str(path))  # a star in a folder's name is a star
     names = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
     with TemporaryDirectory() as scratch:
         settings: dict[str, str | bool | int | float | list[str]] = {
@@ -54,9 +61,17 @@ def _out_of_core(path: Path, columns: tuple[str, ...]) -> int | None:
         }
         with duckdb.connect(config=settings) as connection:
             rows = (
-                connection.read_parquet(str(path))
+                connection.read_parquet(place)
                 if path.suffix == ".parquet"
-                else connection.read_csv(str(path), header=True, all_varchar=True, delimiter=_delimiter(path))
+                else connection.read_csv(
+                    place,
+                    header=True,
+                    all_varchar=True,
+                    allow_quoted_nulls=False,
+                    quotechar='"',
+                    escapechar='"',
+                    delimiter=_delimiter(path),
+                )
             )
             counted = rows.aggregate("count(*) AS n", names).aggregate("min(n)").fetchall()
     smallest = counted[0][0] if counted else None

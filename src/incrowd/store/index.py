@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from incrowd.core.canonical import digest
 from incrowd.errors import LedgerCorrupted
-from incrowd.store.canonical import digest
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

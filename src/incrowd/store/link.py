@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from incrowd.core.canonical import canonical, digest
 from incrowd.errors import InvalidParameter
-from incrowd.store.canonical import canonical, digest
 
 VERSION = 1
 DOMAIN = f"incrowd chain {VERSION}"

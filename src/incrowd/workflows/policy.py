@@ -127,7 +127,7 @@ def _policy(document: Document, folder: Path, where: str) -> Policy:
     except InvalidParameter as error:
         raise InvalidParameter(f"{where}: {error}") from None
     source, options = _source(section.source, folder)
-    mark = digest({"policy": content, "files": files_of(section.columns, folder)})
+    mark = digest(f"incrowd policy {VERSION}", {"policy": content, "files": files_of(section.columns, folder)})
     return Policy(section.dataset.name, schema, method, source, options, budget, section.ledger, folder, mark, section)
 
 

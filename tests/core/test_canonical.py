@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incrowd.core.canonical import canonical, digest
 from incrowd.errors import InvalidParameter
-from incrowd.store.canonical import canonical, digest
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs"])),
