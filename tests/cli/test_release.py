@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -105,6 +106,21 @@ def test_the_data_of_the_policy_is_read_from_the_policys_folder(
     assert [path.name for path in (folder / "elsewhere").iterdir()] == ["out"]
 
 
+def test_on_a_terminal_progress_is_shown_and_wiped_away(folder: Path) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "incrowd", "release", "people.csv", "--policy", "policy.yaml", "--out", "out"]
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "100"}
+    done = subprocess.run(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=theirs, text=True, env=environment, check=False
+    )
+    os.close(theirs)
+    shown = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    assert done.returncode == 0
+    assert "rows" in shown
+    assert "released" in done.stdout
+
+
 def test_ctrl_c_leaves_nothing_half_written(folder: Path) -> None:
     """A release that waits while it writes is interrupted: nothing appears, what was staged is gone."""
     script = (
@@ -129,7 +145,7 @@ def test_ctrl_c_leaves_nothing_half_written(folder: Path) -> None:
     assert running.returncode == 130
     assert errors == "incrowd: stopped before the end.\n"
     assert sorted(path.name for path in folder.iterdir()) == [".incrowd", "people.csv", "policy.yaml"]
-    assert [path.name for path in (folder / ".incrowd").iterdir()] == ["ledger.sqlite"]
+    assert {path.name for path in (folder / ".incrowd").iterdir()} == {"ledger.sqlite", "ledgers.json"}
 
 
 def test_ctrl_c_while_rows_are_checked_costs_nothing(folder: Path) -> None:

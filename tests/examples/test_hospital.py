@@ -46,7 +46,11 @@ def released(clone: Path) -> Iterator[tuple[str, ...]]:
 
 def test_the_files_are_there_and_only_what_may_be_published(clone: Path) -> None:
     assert {path.name for path in (clone / "out").iterdir()} == {"data.csv", "certificate.json", "report.html"}
-    assert {path.name for path in (clone / "hospital" / ".incrowd").iterdir()} == {"ledger.sqlite", "internal"}
+    assert {path.name for path in (clone / "hospital" / ".incrowd").iterdir()} == {
+        "ledger.sqlite",
+        "ledgers.json",
+        "internal",
+    }
 
 
 def test_the_output_is_k_anonymous_by_an_independent_count_and_most_rows_survive(clone: Path) -> None:

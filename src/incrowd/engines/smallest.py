@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _MEMORY = "256MB"
-_SMALL = 4 << 20
+_SMALL = 200_000
 
 
 def smallest_class(path: Path, columns: tuple[str, ...]) -> int | None:
@@ -19,8 +19,18 @@ def smallest_class(path: Path, columns: tuple[str, ...]) -> int | None:
     Groups are counted by other code than that which made them: by Arrow in memory for a small file, by DuckDB out of
     core for a large one.
     """
-    found = _in_memory(path, columns) if path.stat().st_size <= _SMALL else _out_of_core(path, columns)
+    found = _in_memory(path, columns) if _rows_at_most(path) <= _SMALL else _out_of_core(path, columns)
     return found or None
+
+
+def _rows_at_most(path: Path) -> int:
+    """Return how many rows there can be: as the footer says, or one for every two bytes of text."""
+    if path.suffix == ".parquet":
+        from pyarrow import parquet as pq
+
+        rows: int = pq.read_metadata(path).num_rows
+        return rows
+    return path.stat().st_size // 2
 
 
 def _in_memory(path: Path, columns: tuple[str, ...]) -> int | None:

@@ -25,6 +25,7 @@ from incrowd.engines.sinks import Folders, check_free, publish, write_table
 from incrowd.engines.sources import Source, open_source
 from incrowd.engines.validate import Progress, needed, validate
 from incrowd.errors import InvalidParameter, OutputUnavailable
+from incrowd.workflows.book import open_book
 from incrowd.workflows.certify import Inputs, certificate_of
 from incrowd.workflows.perform import Performed, perform
 from incrowd.workflows.policy import Policy, load_policy
@@ -155,7 +156,7 @@ def prepare(
     _promise(loaded)
     source = open_data(data, loaded)
     _validate(source, loaded, progress)
-    ledger = Ledger.create(loaded.ledger_address)
+    ledger = open_book(loaded)
     key = secrets.token_bytes(32)
     content = content_digest(source)
     marks = (keyed(content, hashlib.sha256(f"source {ledger.id}".encode()).digest()), *filter(None, (source.address,)))

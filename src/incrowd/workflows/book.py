@@ -1,0 +1,63 @@
+"""The ledger of a policy: made by the first release, and from then on never made again in silence."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+from incrowd.accounting.ledger import Ledger
+from incrowd.errors import LedgerUnavailable
+from incrowd.workflows.policy import Policy
+
+_MARK = "ledgers.json"
+
+
+def open_book(policy: Policy) -> Ledger:
+    """Open the policy's ledger, or make it if none was ever made there; a lost or exchanged one is refused.
+
+    Beside the policy, `.incrowd/ledgers.json` remembers which ledger stands at which address.  Whoever removes that
+    file with the ledger is found out only against a certificate (`incrowd ledger check --against`).
+    """
+    address, mark = policy.ledger_address, policy.folder / ".incrowd" / _MARK
+    known = _known(mark)
+    place = hashlib.sha256(address.encode()).hexdigest()
+    if place not in known:
+        ledger = Ledger.create(address)
+        _remember(mark, {**known, place: ledger.id})
+        return ledger
+    try:
+        ledger = Ledger.open(address)
+    except LedgerUnavailable as error:
+        raise LedgerUnavailable(
+            f"{error} Releases were charged to it before, so a new one is not made: restore it from a copy."
+        ) from None
+    if ledger.id != known[place]:
+        raise LedgerUnavailable(
+            "another ledger stands where this policy's releases were charged before: put the old one back, or give the "
+            "policy another ledger: address if this is meant."
+        )
+    return ledger
+
+
+def _known(mark: Path) -> dict[str, str]:
+    try:
+        content = json.loads(mark.read_text(encoding="utf-8"))
+        return {str(place): str(name) for place, name in content.items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError):
+        raise LedgerUnavailable(
+            f"{mark} cannot be read; it tells which ledger belongs to this policy. Restore it from a copy."
+        ) from None
+
+
+def _remember(mark: Path, known: dict[str, str]) -> None:
+    written = mark.with_name(f".{_MARK}.{os.getpid()}")
+    try:
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        written.write_text(json.dumps(known, indent=1), encoding="utf-8")
+        written.replace(mark)
+    except OSError as error:
+        raise LedgerUnavailable(f"{mark} cannot be written: {error.strerror or 'no reason given'}.") from None
