@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from docs import commands
+from docs import commands, policy
 from incrowd import errors, mechanisms
 from incrowd.core.loss_json import TAGS
 from incrowd.methods import METHODS
@@ -28,6 +28,11 @@ CLASSES = [cls for _, cls in inspect.getmembers(errors, inspect.isclass) if issu
 def test_every_command_is_documented_as_its_help_says() -> None:
     page = commands.PAGE.read_text(encoding="utf-8")
     assert commands.updated(page) == page, "run: python docs/commands.py"
+
+
+def test_every_key_of_a_policy_is_documented_as_its_schema_says() -> None:
+    page = policy.PAGE.read_text(encoding="utf-8")
+    assert policy.updated(page) == page, "run: python docs/policy.py"
 
 
 def test_no_command_is_documented_that_does_not_exist() -> None:

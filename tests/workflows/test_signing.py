@@ -18,7 +18,7 @@ from incrowd.core.certificate import Certificate
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.protect import release
 from incrowd.workflows.signing import check_signature, public_key, sign
-from tests.policies import PEOPLE, people, with_ledger
+from tests.policies import PEOPLE, people, written
 from tests.released import Keys, key_pair
 
 
@@ -29,7 +29,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
-    return release(people(), with_ledger(PEOPLE, tmp_path_factory.mktemp("ledger"))).certificate
+    return release(people(), written(PEOPLE, tmp_path_factory.mktemp("ledger"))).certificate
 
 
 def test_a_signature_covers_everything_but_itself(certificate: Certificate, keys: Keys) -> None:
