@@ -104,6 +104,19 @@ def test_a_plan_warns(tmp_path: Path) -> None:
     assert "drafted from rows: sex" in warnings(columns__sex__derived="rows")
 
 
+def test_a_lost_or_exchanged_ledger_is_said(tmp_path: Path) -> None:
+    release(people(), policy(tmp_path))
+    file = tmp_path / "ledger.sqlite"
+    file.rename(tmp_path / "lost.sqlite")
+    with pytest.raises(LedgerUnavailable, match="restore it from a copy"):
+        plan(policy(tmp_path))
+    Ledger.create(policy(tmp_path).ledger_address)
+    with pytest.raises(LedgerUnavailable, match="another ledger stands where"):
+        plan(policy(tmp_path))
+    (tmp_path / "lost.sqlite").rename(file)
+    assert "is already spent" in str(plan(policy(tmp_path)).refusal)
+
+
 def test_a_damaged_ledger_is_said_and_not_taken_for_an_absent_one(tmp_path: Path) -> None:
     release(people(), policy(tmp_path))
     ledger = Ledger.open(policy(tmp_path).ledger_address)

@@ -121,6 +121,11 @@ def test_what_this_version_does_not_have_is_refused_and_not_ignored(name: str, v
         load_policy(changed(PEOPLE, **{name: value}))
 
 
+def test_several_steps_in_one_policy_are_refused_and_the_way_out_is_named() -> None:
+    with pytest.raises(Refused, match="Write a policy for each"):
+        load_policy(changed(PEOPLE, release=[PEOPLE["release"], PEOPLE["release"]]))
+
+
 @pytest.mark.parametrize(
     "release",
     [

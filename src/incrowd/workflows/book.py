@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from incrowd.accounting.ledger import Ledger
-from incrowd.errors import LedgerUnavailable
+from incrowd.errors import LedgerCorrupted, LedgerUnavailable
 from incrowd.workflows.policy import Policy
 
 _MARK = "ledgers.json"
@@ -20,25 +20,40 @@ def open_book(policy: Policy) -> Ledger:
     Beside the policy, `.incrowd/ledgers.json` remembers which ledger stands at which address.  Whoever removes that
     file with the ledger is found out only against a certificate (`incrowd ledger check --against`).
     """
-    address, mark = policy.ledger_address, policy.folder / ".incrowd" / _MARK
-    known = _known(mark)
-    place = hashlib.sha256(address.encode()).hexdigest()
-    if place not in known:
-        ledger = Ledger.create(address)
+    ledger = find_book(policy) or Ledger.create(policy.ledger_address)
+    mark, place = _mark(policy), _place(policy)
+    if place not in (known := _known(mark)):
         _remember(mark, {**known, place: ledger.id})
-        return ledger
+    return ledger
+
+
+def find_book(policy: Policy) -> Ledger | None:
+    """Open the policy's ledger, or return None if none was ever made there; a lost or exchanged one is refused."""
+    expected = _known(_mark(policy)).get(_place(policy))
     try:
-        ledger = Ledger.open(address)
+        ledger = Ledger.open(policy.ledger_address)
+    except LedgerCorrupted:
+        raise
     except LedgerUnavailable as error:
+        if expected is None:
+            return None
         raise LedgerUnavailable(
             f"{error} Releases were charged to it before, so a new one is not made: restore it from a copy."
         ) from None
-    if ledger.id != known[place]:
+    if expected not in (None, ledger.id):
         raise LedgerUnavailable(
             "another ledger stands where this policy's releases were charged before: put the old one back, or give the "
             "policy another ledger: address if this is meant."
         )
     return ledger
+
+
+def _mark(policy: Policy) -> Path:
+    return policy.folder / ".incrowd" / _MARK
+
+
+def _place(policy: Policy) -> str:
+    return hashlib.sha256(policy.ledger_address.encode()).hexdigest()
 
 
 def _known(mark: Path) -> dict[str, str]:

@@ -13,8 +13,9 @@ from incrowd.accounting.datasets import Declaration, registered
 from incrowd.accounting.ledger import Ledger
 from incrowd.accounting.standing import Standing
 from incrowd.core.guarantee import Guarantee
-from incrowd.errors import LedgerCorrupted, LedgerUnavailable, Refused
+from incrowd.errors import Refused
 from incrowd.store.transaction import Reader
+from incrowd.workflows.book import find_book
 from incrowd.workflows.policy import Policy
 
 
@@ -78,11 +79,8 @@ def plan(policy: Policy) -> Plan:
 
 def _payer(policy: Policy) -> tuple[Ledger, str] | None:
     """Return the ledger and the dataset whose budget would pay, if they exist; refuse what registering would refuse."""
-    try:
-        ledger = Ledger.open(policy.ledger_address)
-    except LedgerCorrupted:
-        raise
-    except LedgerUnavailable:
+    ledger = find_book(policy)
+    if ledger is None:
         return None
     section = policy.section.dataset
     declared = Declaration(

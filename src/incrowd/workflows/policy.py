@@ -110,6 +110,11 @@ def _policy(document: Document, folder: Path, where: str) -> Policy:
         raise InvalidParameter(f"{where} is empty or not a mapping: it needs incrowd, dataset, columns and release.")
     if str(content.get("incrowd")) != str(VERSION):
         raise UnsupportedVersion(f"{where} must start with 'incrowd: {VERSION}', the version of the format known here.")
+    if isinstance(content.get("release"), list):
+        raise Refused(
+            f"{_place(document, ('release',), where)}: several steps in one policy are not performed by this version. "
+            "Write a policy for each; their releases share the dataset's budget."
+        )
     section = _checked(PolicySection, document, where)
     for later, what in _LATER.items():
         if getattr(section, later) is not None:

@@ -15,10 +15,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-_LARGEST = 20_000
+_LARGEST = 10_000
 _PAIRED = 60
 
 
+@lru_cache(maxsize=8)
 def suppression_delta(k: int, rate: Fraction, epsilon: float) -> float | None:
     """Return δ of sampled suppression at ε by trying every crowd size; None if there are too many to try.
 
