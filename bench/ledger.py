@@ -17,11 +17,11 @@ from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 
+from incrowd.accounting.bookkeeping.datasets import Declaration
+from incrowd.accounting.bookkeeping.price import Accountant
+from incrowd.accounting.bookkeeping.request import Part, charging
 from incrowd.accounting.budget import Budget
-from incrowd.accounting.datasets import Declaration
 from incrowd.accounting.ledger import Ledger, enter
-from incrowd.accounting.price import Accountant
-from incrowd.accounting.request import Part, charging
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Pure
 from incrowd.core.unit import Unit

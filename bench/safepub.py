@@ -14,7 +14,7 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
-from incrowd.accounting.inverses import smallest_k
+from incrowd.accounting.suppression.inverses import smallest_k
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.hierarchies import arx

@@ -42,7 +42,7 @@ def die(address: str, kills: str) -> None:
 
     After the asked number of kills it goes on, giving children more time on a busy machine, until some were told.
     """
-    ledger, chance, told = reopen(address), random.Random(os.getpid()), []
+    ledger, chance, told = reopen(address), random.Random(os.getpid()), list[list[str]]()
     ledger.charge(pure("1e-20"), "births", release="r")  # also loads what is loaded late
     began = time.monotonic()
     ledger.charge(pure("1e-20"), "births", release="r")

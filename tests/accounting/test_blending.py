@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from incrowd.accounting import blending, sampled
 from incrowd.accounting.amplification import amplify
 from incrowd.accounting.blending import delta, histogram_delta, largest_rate, log_delta, smallest_epsilon, smallest_k
-from incrowd.accounting.blending_closed_forms import chernoff_delta
-from incrowd.accounting.suppressed_count import SuppressedCount
-from incrowd.accounting.worst_crowd import WorstCrowd, highest
+from incrowd.accounting.crowd.closed_forms import chernoff_delta
+from incrowd.accounting.crowd.suppressed_count import SuppressedCount
+from incrowd.accounting.crowd.worst import WorstCrowd, highest
 from incrowd.errors import Infeasible, InvalidParameter
 
 sizes = st.integers(1, 60)

@@ -11,9 +11,9 @@ from fractions import Fraction
 import pytest
 
 from incrowd.accounting.accountant import Spend
+from incrowd.accounting.bookkeeping.datasets import Declaration
+from incrowd.accounting.bookkeeping.entry import Entry
 from incrowd.accounting.budget import Allowance, Amount, Budget
-from incrowd.accounting.datasets import Declaration
-from incrowd.accounting.entry import Entry
 from incrowd.accounting.ledger import Ledger
 from incrowd.core.loss import Approximate, Crowd, Gaussian, Loss, Pure, Sampled, Sequence, ZeroConcentrated
 from incrowd.core.unit import Adjacency, Kind, Unit

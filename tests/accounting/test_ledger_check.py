@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Connection, text
 
+from incrowd.accounting.bookkeeping.datasets import Declaration
 from incrowd.accounting.budget import Budget
-from incrowd.accounting.datasets import Declaration
 from incrowd.accounting.ledger import Ledger
 from incrowd.core.canonical import canonical
 from incrowd.core.unit import Unit

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
+from incrowd.accounting.bookkeeping.datasets import Declaration
 from incrowd.accounting.budget import Budget
-from incrowd.accounting.datasets import Declaration
 from incrowd.accounting.ledger import Ledger
 from incrowd.core.unit import Unit
 from incrowd.errors import BudgetExceeded, LedgerUnavailable

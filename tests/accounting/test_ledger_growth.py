@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
+from incrowd.accounting.bookkeeping.datasets import Declaration
+from incrowd.accounting.bookkeeping.request import Part, charging
 from incrowd.accounting.budget import Budget
-from incrowd.accounting.datasets import Declaration
 from incrowd.accounting.ledger import Ledger, enter
-from incrowd.accounting.request import Part, charging
 from incrowd.core.unit import Unit
 from incrowd.store.sqlite import SQLite
 from incrowd.store.transaction import Writer

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from incrowd.accounting.bookkeeping.datasets import Declaration
 from incrowd.accounting.budget import Allowance, Budget
-from incrowd.accounting.datasets import Declaration
 from incrowd.core.unit import Unit
 from incrowd.errors import BudgetExceeded, DoesNotCompose, IncrowdError, InvalidParameter, Refused, SampleReused
 from tests.ledgers import anonymous, approximate, create, crowd, pure, sampled_crowd

@@ -17,7 +17,7 @@ from incrowd.accounting.sampled import (
     worst_size_add,
     worst_size_remove,
 )
-from incrowd.accounting.theorem1 import theorem1_delta
+from incrowd.accounting.suppression.theorem1 import theorem1_delta
 from incrowd.core.rounding import Number
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from incrowd.accounting import blending, blending_closed_forms, robust
-from incrowd.accounting.crowd_rules import with_private
-from incrowd.accounting.suppressed_count import SuppressedCount
-from incrowd.accounting.theorem1 import theorem1_delta as li_delta
+from incrowd.accounting import blending, robust
+from incrowd.accounting.crowd import closed_forms
+from incrowd.accounting.crowd.rules import with_private
+from incrowd.accounting.crowd.suppressed_count import SuppressedCount
+from incrowd.accounting.suppression.theorem1 import theorem1_delta as li_delta
 from incrowd.core.loss import Crowd
 from tests.theorems.crowd_laws import (
     Database,
@@ -46,14 +47,14 @@ def bias_of(row: dict[str, Any]) -> robust.Bias:
 @pytest.mark.parametrize("row", VECTORS["theorem1"], ids=lambda row: f"{row['k']}-{row['p']}-{row['eps']}")
 def test_theorem_1_holds_with_the_exact_delta_and_both_closed_forms(row: dict[str, Any]) -> None:
     k, rate, crowd = row["k"], row["p"], row["eps"]
-    assert rounded_up(blending_closed_forms.zero_knowledge_epsilon(crowd, rate), row["eps_zk"], 1e-11)
+    assert rounded_up(closed_forms.zero_knowledge_epsilon(crowd, rate), row["eps_zk"], 1e-11)
     assert rounded_up(blending.delta(k, crowd, rate, row["eps_zk"]), row["delta_exact"])
-    assert rounded_up(blending_closed_forms.theorem1_delta(k, rate), row["delta_closed_kl"])
-    assert rounded_up(blending_closed_forms.chernoff_delta(k, crowd, rate, row["eps_zk"]), row["delta_closed_kl"])
-    assert rounded_up(blending_closed_forms.theorem1_simple_delta(k, rate), row["delta_closed_simple"])
+    assert rounded_up(closed_forms.theorem1_delta(k, rate), row["delta_closed_kl"])
+    assert rounded_up(closed_forms.chernoff_delta(k, crowd, rate, row["eps_zk"]), row["delta_closed_kl"])
+    assert rounded_up(closed_forms.theorem1_simple_delta(k, rate), row["delta_closed_simple"])
     for point in row["at"].values():
         assert rounded_up(blending.delta(k, crowd, rate, point["eps1"]), point["delta_exact"])
-        closed = blending_closed_forms.chernoff_delta(k, crowd, rate, point["eps1"])
+        closed = closed_forms.chernoff_delta(k, crowd, rate, point["eps1"])
         assert rounded_up(closed, point["delta_closed_kl"], 2e-10)
 
 
@@ -65,10 +66,10 @@ def test_the_exact_delta_holds_below_the_published_epsilon(row: dict[str, Any]) 
 @pytest.mark.parametrize("row", VECTORS["lemmas"], ids=lambda row: f"{row['n']}-{row['k']}-{row['p']}")
 def test_both_lemmas_have_explicit_constants(row: dict[str, Any]) -> None:
     rate = row["p"]
-    assert rounded_up(blending_closed_forms.lemma1_delta(row["n"], rate), row["lemma1_kl"])
-    assert rounded_up(blending_closed_forms.lemma1_simple_delta(row["n"], rate), row["lemma1_simple"])
-    assert rounded_up(blending_closed_forms.lemma2_delta(row["k"], rate), row["lemma2_kl"])
-    assert rounded_up(blending_closed_forms.lemma2_simple_delta(row["k"], rate), row["lemma2_simple"])
+    assert rounded_up(closed_forms.lemma1_delta(row["n"], rate), row["lemma1_kl"])
+    assert rounded_up(closed_forms.lemma1_simple_delta(row["n"], rate), row["lemma1_simple"])
+    assert rounded_up(closed_forms.lemma2_delta(row["k"], rate), row["lemma2_kl"])
+    assert rounded_up(closed_forms.lemma2_simple_delta(row["k"], rate), row["lemma2_simple"])
 
 
 @pytest.mark.parametrize("row", VECTORS["per_size"], ids=lambda row: f"{row['k']}-{row['p']}-{row['n']}")
@@ -114,7 +115,7 @@ def test_an_irregular_person_has_one_irregular_neighbor_less() -> None:
 def test_the_theorem_strengthens_the_notion_of_li_and_others_but_not_their_numbers() -> None:
     epsilon = -math.log1p(-0.1) * (1 + 1e-14)
     closed, li, exact = (
-        blending_closed_forms.theorem1_delta(20, "0.1"),
+        closed_forms.theorem1_delta(20, "0.1"),
         li_delta(20, "0.1", epsilon),
         blending.delta(20, 0, "0.1", epsilon),
     )

@@ -12,10 +12,7 @@ from typing import Any
 import pytest
 
 from incrowd.accounting.binomial import log_upper_tail
-from incrowd.accounting.envelope import Part, composed_delta, distributions
-from incrowd.accounting.inverses import largest_rate, smallest_epsilon, smallest_k
 from incrowd.accounting.loss_distribution import LossDistribution, Profile, randomized_response
-from incrowd.accounting.replacement import PRODUCT, SHIFTED, replace_bounds
 from incrowd.accounting.sampled import (
     delta,
     log_delta,
@@ -24,8 +21,11 @@ from incrowd.accounting.sampled import (
     worst_size_add,
     worst_size_remove,
 )
-from incrowd.accounting.smooth import SmoothPromise, divergence_delta, theorem6_delta
-from incrowd.accounting.theorem1 import (
+from incrowd.accounting.suppression.envelope import Part, composed_delta, distributions
+from incrowd.accounting.suppression.inverses import largest_rate, smallest_epsilon, smallest_k
+from incrowd.accounting.suppression.replacement import PRODUCT, SHIFTED, replace_bounds
+from incrowd.accounting.suppression.smooth import SmoothPromise, divergence_delta, theorem6_delta
+from incrowd.accounting.suppression.theorem1 import (
     log_theorem1_delta,
     theorem1_delta,
     theorem1_smallest_epsilon,

@@ -13,8 +13,8 @@ import pytest
 
 from incrowd.accounting import blending, sampled
 from incrowd.accounting.amplification import amplify, before_sampling
-from incrowd.accounting.envelope import composed_delta
 from incrowd.accounting.people import person_delta, require_one_row
+from incrowd.accounting.suppression.envelope import composed_delta
 from incrowd.errors import Refused
 from tests.theorems.crowd_laws import Database, delta, mixture, on_sample, response, suppressed_histogram, sure
 from tests.theorems.exact_laws import Law, binomial, e_to_the, excess, pair, published_count

@@ -8,8 +8,8 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
+from incrowd.accounting.bookkeeping.datasets import Declaration
 from incrowd.accounting.budget import Budget
-from incrowd.accounting.datasets import Declaration
 from incrowd.accounting.ledger import Ledger
 from incrowd.core.domain import Categories
 from incrowd.core.hierarchies.flat import Flat

@@ -10,9 +10,9 @@ from fractions import Fraction
 
 from incrowd.accounting.amplification import amplify
 from incrowd.accounting.bound import least_epsilon
-from incrowd.accounting.inverses import least_k
+from incrowd.accounting.crowd.worst import WorstCrowd
 from incrowd.accounting.sampled import probability
-from incrowd.accounting.worst_crowd import WorstCrowd
+from incrowd.accounting.suppression.inverses import least_k
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import Infeasible, InvalidParameter
 

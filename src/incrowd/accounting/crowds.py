@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from incrowd.accounting import blending, envelope, inverses, robust, sampled
+from incrowd.accounting import blending, robust, sampled
 from incrowd.accounting.bound import INFINITE, Bound, least_epsilon
-from incrowd.accounting.crowd_rules import with_private
+from incrowd.accounting.crowd.rules import with_private
 from incrowd.accounting.loss_distribution import randomized_response
+from incrowd.accounting.suppression import envelope, inverses
 from incrowd.core.loss import Approximate, Crowd, Loss, Pure, RobustlySampled, Sampled, Sequence
 from incrowd.core.rounding import float_down, float_up, not_below
 from incrowd.core.unit import Adjacency

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from itertools import starmap
 from typing import TypeVar
 
-from incrowd.accounting.books import consequence, derive
+from incrowd.accounting.bookkeeping.books import consequence, derive
+from incrowd.accounting.bookkeeping.datasets import Declaration, Sets, Values, after, known_dataset, name, standing_of
+from incrowd.accounting.bookkeeping.entry import Entry
+from incrowd.accounting.bookkeeping.overview import Overview, overview
+from incrowd.accounting.bookkeeping.price import Accountant, Price
+from incrowd.accounting.bookkeeping.request import Part, Request, carving, charging, signed
+from incrowd.accounting.bookkeeping.standing import Standing
 from incrowd.accounting.budget import Allowance, Budget
-from incrowd.accounting.datasets import Declaration, Sets, Values, after, known_dataset, name, standing_of
-from incrowd.accounting.entry import Entry
-from incrowd.accounting.overview import Overview, overview
-from incrowd.accounting.price import Accountant, Price
-from incrowd.accounting.request import Part, Request, carving, charging, signed
-from incrowd.accounting.standing import Standing
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import Refused

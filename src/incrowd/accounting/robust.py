@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from incrowd.accounting.blending import log_target
-from incrowd.accounting.blending_closed_forms import divergence
 from incrowd.accounting.bound import least_epsilon
+from incrowd.accounting.crowd.closed_forms import divergence
+from incrowd.accounting.crowd.worst import WorstCrowd
 from incrowd.accounting.sampled import probability
-from incrowd.accounting.worst_crowd import WorstCrowd
 from incrowd.core.rounding import Number, exact, not_below
 from incrowd.errors import Infeasible, InvalidParameter
 

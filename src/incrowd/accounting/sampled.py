@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 import sys
 
-from incrowd.accounting.likelihood_ratio import LikelihoodRatio
-from incrowd.accounting.replacement import log_replace
-from incrowd.accounting.sampled_cell import SampledCell
+from incrowd.accounting.suppression.likelihood_ratio import LikelihoodRatio
+from incrowd.accounting.suppression.replacement import log_replace
+from incrowd.accounting.suppression.sampled_cell import SampledCell
 from incrowd.core.rounding import Number, exact, float_up
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter

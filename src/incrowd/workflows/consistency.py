@@ -10,8 +10,8 @@ from incrowd.core.loss import Syntactic
 from incrowd.workflows.claims import Problem
 
 if TYPE_CHECKING:
+    from incrowd.accounting.bookkeeping.standing import Standing
     from incrowd.accounting.ledger import Ledger
-    from incrowd.accounting.standing import Standing
 
 _PERSON = "keep rows of each person"
 _STEPS = ["sample", "recode", "suppress", "order"]
@@ -62,7 +62,7 @@ def check_accounting(certificate: Certificate) -> Problem | None:
 
 def standing_at(ledger: Ledger, dataset: str, sequence: int) -> Standing:
     """Return how a dataset stood right after an entry, as the entries up to that one tell."""
-    from incrowd.accounting.datasets import known_dataset, standing_of
+    from incrowd.accounting.bookkeeping.datasets import known_dataset, standing_of
     from incrowd.store.link import Key, text_of
 
     told: dict[str, Any] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from incrowd.accounting.entry import Entry
+from incrowd.accounting.bookkeeping.entry import Entry
 from incrowd.accounting.ledger import Ledger
 from incrowd.core.counts import Counts
 from incrowd.core.guarantee import Guarantee

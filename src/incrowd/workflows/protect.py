@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from incrowd.accounting.datasets import Declaration
+from incrowd.accounting.bookkeeping.datasets import Declaration
 from incrowd.accounting.ledger import Ledger
 from incrowd.core.certificate import Certificate
 from incrowd.core.loss import Sampled, walk

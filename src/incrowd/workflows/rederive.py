@@ -26,8 +26,8 @@ def suppression_delta(k: int, rate: Fraction, epsilon: float) -> float | None:
     >>> f"{suppression_delta(20, Fraction(1, 10), 0.5):.3e}"
     '2.632e-11'
     """
-    removing = 1.0 - float(1 - rate) * math.exp(-epsilon)
-    adding = 1.0 - float(1 - rate) * math.exp(epsilon)
+    removing = float(rate) - float(1 - rate) * math.expm1(-epsilon)  # 1 − (1 − rate)·e^(−ε)
+    adding = float(rate) - float(1 - rate) * math.expm1(epsilon)
     largest = math.ceil(k / removing) + 2
     with_add = math.ceil(k / adding) + 2 if adding > 0.0 else 0
     if max(largest, with_add) > _LARGEST:

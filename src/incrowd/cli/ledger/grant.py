@@ -74,7 +74,7 @@ def _allowance(options: GrantOptions, analyst: str) -> Callable[[Ledger], object
 
 
 def _with_new_dataset(options: GrantOptions) -> Ledger:
-    from incrowd.accounting.datasets import Declaration
+    from incrowd.accounting.bookkeeping.datasets import Declaration
     from incrowd.accounting.ledger import Ledger
 
     declaration = Declaration(options.dataset, _unit(options))

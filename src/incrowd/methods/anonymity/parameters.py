@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from incrowd.accounting import accountant, inverses, people_inverses
+from incrowd.accounting import accountant
+from incrowd.accounting.suppression import inverses, people_inverses
 from incrowd.core.loss import Crowd, Grouped, Loss, Sampled
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from incrowd.accounting.smooth import theorem6_delta
-from incrowd.accounting.theorem1 import theorem1_delta
+from incrowd.accounting.suppression.smooth import theorem6_delta
+from incrowd.accounting.suppression.theorem1 import theorem1_delta
 from incrowd.core.certificate import Claim, Precondition, Status
 from incrowd.core.schema import Schema
 from incrowd.core.unit import Adjacency, Kind, Unit

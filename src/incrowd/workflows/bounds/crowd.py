@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from incrowd.accounting import blending, blending_closed_forms, robust
+from incrowd.accounting import blending, robust
+from incrowd.accounting.crowd import closed_forms
 from incrowd.accounting.sampled import probability
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter
@@ -89,7 +90,7 @@ class Crowd:
         if self.bias is not None:
             epsilon = robust.zero_knowledge_epsilon(self.crowd_epsilon, self.bias)
             return epsilon, robust.theorem2_delta(self.k, self.bias), robust.theorem2_simple_delta(self.k, self.bias)
-        forms = blending_closed_forms
+        forms = closed_forms
         epsilon = forms.zero_knowledge_epsilon(self.crowd_epsilon, self.rate)
         return epsilon, forms.theorem1_delta(self.k, self.rate), forms.theorem1_simple_delta(self.k, self.rate)
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from incrowd.accounting import inverses, people, people_inverses, sampled
-from incrowd.accounting.theorem1 import theorem1_delta
+from incrowd.accounting import people, sampled
+from incrowd.accounting.suppression import inverses, people_inverses
+from incrowd.accounting.suppression.theorem1 import theorem1_delta
 from incrowd.core.rounding import Number, exact
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter
@@ -63,7 +64,7 @@ class SafeBound:
 def solve(question: SafeQuestion) -> SafeBound:
     """Find the missing one of k, rate, ε and δ.
 
-    Source: the tight curve (see `incrowd.accounting.sampled_cell`); Li, Qardaji & Su 2010, Theorem 1 for comparison;
+    Source: the tight curve (see `accounting.suppression.sampled_cell`); Li, Qardaji & Su 2010, Theorem 1 to compare;
     group privacy for people with several rows.
 
     >>> found = solve(SafeQuestion(k=20, rate="0.1", epsilon="0.5"))

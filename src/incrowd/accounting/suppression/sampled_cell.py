@@ -8,7 +8,7 @@ from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 
 from incrowd.accounting.binomial import log_lower_tail, log_lower_tail_bound, log_mass, tail_sums
-from incrowd.accounting.likelihood_ratio import LikelihoodRatio
+from incrowd.accounting.suppression.likelihood_ratio import LikelihoodRatio
 from incrowd.errors import InvalidParameter
 
 _ROUNDING = 2.0**-47  # sixty-four roundings of a float, per unit of k and of the logarithm

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from incrowd.accounting.bookkeeping.standing import Standing, Terms, Totals
 from incrowd.accounting.budget import Allowance, Amount, plain, read, remaining
-from incrowd.accounting.standing import Standing, Terms, Totals
 from incrowd.store.link import Anchor, Key
 from incrowd.store.transaction import Reader
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from incrowd.accounting import blending
-from incrowd.accounting.zero_knowledge import ZeroKnowledge, compose, from_sampled, replaced
+from incrowd.accounting.crowd.zero_knowledge import ZeroKnowledge, compose, from_sampled, replaced
 from incrowd.errors import InvalidParameter
 from tests.theorems.crowd_laws import Database, delta, on_sample, suppressed_histogram
 from tests.theorems.exact_laws import Law, e_to_the, pair

@@ -8,10 +8,10 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from incrowd.accounting.bookkeeping.charging import INFINITE
+from incrowd.accounting.bookkeeping.datasets import name
+from incrowd.accounting.bookkeeping.price import Price
 from incrowd.accounting.budget import plain
-from incrowd.accounting.charging import INFINITE
-from incrowd.accounting.datasets import name
-from incrowd.accounting.price import Price
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import ZeroConcentrated
 from incrowd.core.rounding import round_down, round_up
@@ -43,7 +43,7 @@ class Part:
 def charging(price: Price, parts: Sequence[Part], release: str, analyst: str | None) -> Request:
     """Return the request to charge all parts for one release.
 
-    >>> from incrowd.accounting.price import Accountant
+    >>> from incrowd.accounting.bookkeeping.price import Accountant
     >>> from incrowd.core.loss import Pure
     >>> from incrowd.core.unit import Unit
     >>> promise = Guarantee(Pure(Fraction(1)), Unit(), "Dwork et al. 2006, Proposition 1")

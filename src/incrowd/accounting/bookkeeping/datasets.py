@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from incrowd.accounting.bookkeeping.standing import Standing, Terms, Totals
 from incrowd.accounting.budget import Budget
-from incrowd.accounting.standing import Standing, Terms, Totals
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, MixedUnits, Refused
 from incrowd.store.link import Key

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from incrowd.accounting.bookkeeping.composition import Footprint, footprint, refuse_company
+from incrowd.accounting.bookkeeping.datasets import Sets, Values, after, known_dataset, terms_of, totals_of
+from incrowd.accounting.bookkeeping.standing import Terms, Totals
 from incrowd.accounting.budget import ZERO, Allowance, Amount, Budget, add, plain, read, remaining, shown_down, shown_up
-from incrowd.accounting.composition import Footprint, footprint, refuse_company
-from incrowd.accounting.datasets import Sets, Values, after, known_dataset, terms_of, totals_of
-from incrowd.accounting.standing import Terms, Totals
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.unit import Unit
 from incrowd.errors import BudgetExceeded, InvalidParameter, MixedUnits, Refused, SampleReused

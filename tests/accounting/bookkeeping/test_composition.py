@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from incrowd.accounting.composition import Footprint, footprint, refuse_company
+from incrowd.accounting.bookkeeping.composition import Footprint, footprint, refuse_company
 from incrowd.core.loss import Crowd, Grouped, Loss, Parallel, Pure, RobustlySampled, Sampled, Sequence, Syntactic
 from incrowd.errors import DoesNotCompose, SampleReused
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from incrowd.accounting.standing import Standing
+from incrowd.accounting.bookkeeping.standing import Standing
 from incrowd.core.guarantee import Guarantee
 from incrowd.store.link import Anchor, Link
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from incrowd.accounting.bookkeeping.charging import carved, charged
+from incrowd.accounting.bookkeeping.datasets import Sets, Values, known_dataset, name, registered, terms_of
 from incrowd.accounting.budget import Allowance, Budget
-from incrowd.accounting.charging import carved, charged
-from incrowd.accounting.datasets import Sets, Values, known_dataset, name, registered, terms_of
 from incrowd.errors import InvalidParameter, Refused, UnsupportedVersion
 from incrowd.store.link import Link
 

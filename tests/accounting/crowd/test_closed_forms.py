@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.accounting import blending
-from incrowd.accounting.blending_closed_forms import (
+from incrowd.accounting.crowd.closed_forms import (
     chernoff_delta,
     divergence,
     lemma1_delta,

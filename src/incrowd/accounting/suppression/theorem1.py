@@ -8,7 +8,8 @@ from fractions import Fraction
 from itertools import count
 
 from incrowd.accounting.binomial import log_upper_tail
-from incrowd.accounting.inverses import (
+from incrowd.accounting.sampled import probability
+from incrowd.accounting.suppression.inverses import (
     feasible_k,
     least_argument,
     least_k,
@@ -16,9 +17,8 @@ from incrowd.accounting.inverses import (
     require_feasible,
     wanted_delta,
 )
-from incrowd.accounting.likelihood_ratio import LikelihoodRatio
-from incrowd.accounting.sampled import probability
-from incrowd.accounting.sampled_cell import SampledCell
+from incrowd.accounting.suppression.likelihood_ratio import LikelihoodRatio
+from incrowd.accounting.suppression.sampled_cell import SampledCell
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from incrowd.accounting.crowd_rules import from_private, to_private, with_private
+from incrowd.accounting.crowd.rules import from_private, to_private, with_private
 from incrowd.core.loss import Crowd, Pure
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter, Refused

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from incrowd.accounting.suppressed_count import SuppressedCount
+from incrowd.accounting.crowd.suppressed_count import SuppressedCount
 
 _RELATIVE = 1e-11
 _TOLERANCE = 1e-12

@@ -1,0 +1,1 @@
+"""Bookkeeping: what the ledger decides an entry by, and recomputes it from."""
