@@ -45,7 +45,8 @@ def release(options: ReleaseOptions) -> None:
             options.data, options.policy, Destination(options.out, options.form, options.sign), progress
         )
     if options.json:
-        print_json({"folder": str(published.folder), "certificate": published.release.certificate.to_json()})
+        certificate = published.release.certificate.to_json()
+        print_json({"folder": str(published.folder), "certificate": certificate, "notes": list(published.notes)})
     else:
         _show(published)
 
@@ -72,6 +73,7 @@ def _show(published: Published) -> None:
         lines.append(
             ("left", f"epsilon {_amount(left['epsilon'], shown_down)}, delta {_amount(left['delta'], shown_down)}")
         )
+    lines += [("note", note) for note in published.notes]
     print_table("released", lines, "Open the report first: it says who could learn what, and what is not protected.")
 
 

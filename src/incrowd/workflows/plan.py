@@ -73,7 +73,7 @@ def plan(policy: Policy) -> Plan:
         standing,
         refusal is None,
         refusal,
-        _warnings(policy, promise),
+        warnings_of(policy, promise),
     )
 
 
@@ -109,7 +109,8 @@ def _first(budget: Budget | None, epsilon: Decimal, delta: Decimal) -> str | Non
     return None
 
 
-def _warnings(policy: Policy, promise: Guarantee) -> tuple[str, ...]:
+def warnings_of(policy: Policy, promise: Guarantee) -> tuple[str, ...]:
+    """Return what the owner should think about before, or right after, a release; nothing here comes from rows."""
     found = []
     population = policy.section.dataset.population
     if population is not None and promise.delta * population >= 1:

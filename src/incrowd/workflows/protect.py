@@ -28,6 +28,7 @@ from incrowd.errors import InvalidParameter, OutputUnavailable
 from incrowd.workflows.book import open_book
 from incrowd.workflows.certify import Inputs, certificate_of
 from incrowd.workflows.perform import Performed, perform
+from incrowd.workflows.plan import warnings_of
 from incrowd.workflows.policy import Policy, load_policy
 from incrowd.workflows.recount import require_counted, require_crowds
 from incrowd.workflows.report import public_report
@@ -78,11 +79,12 @@ class Watched:
 
 @dataclass(frozen=True)
 class Published:
-    """Where a release went: what may be passed on, and what stays."""
+    """Where a release went: what may be passed on, what stays, and what its owner should know."""
 
     folder: Path
     internal: Path
     release: Released
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,8 @@ def release_to(
         publish(folders, write, check)
     except OutputUnavailable as error:
         raise OutputUnavailable(f"{error} The charge stays spent.") from None
-    return Published(destination.folder, folders.internal or destination.folder, Released(result, written[0]))
+    notes = (*ready.source.notes, *warnings_of(loaded, performed.promise))
+    return Published(destination.folder, folders.internal or destination.folder, Released(result, written[0]), notes)
 
 
 def prepare(
