@@ -108,5 +108,10 @@ def other(value: Any) -> Any:
 
 
 def failed(found: Verification) -> list[str]:
-    """What a verification says has failed."""
-    return [finding.about for finding in found.findings if finding.outcome is Outcome.FAILED]
+    """What a verification says has failed, besides the id, which fails whenever claims, steps or promise changed."""
+    return [each.about for each in found.findings if each.outcome is Outcome.FAILED and each.about != "id"]
+
+
+def renamed(found: Verification) -> bool:
+    """Whether the id is no longer the one that the certificate's own content has."""
+    return any(each.about == "id" and each.outcome is Outcome.FAILED for each in found.findings)

@@ -13,14 +13,14 @@ from sqlalchemy import text
 
 from incrowd.accounting.budget import Budget
 from incrowd.accounting.ledger import Ledger
-from incrowd.core.certificate import Certificate
+from incrowd.core.certificate import Certificate, release_id
 from incrowd.errors import IncrowdError
 from incrowd.workflows.protect import Destination, release_to
 from incrowd.workflows.signing import check_signature
 from incrowd.workflows.verify import verify
 from tests.ledgers import tampering
 from tests.policies import PEOPLE, changed, people, written
-from tests.released import Folder, Keys, Step, failed, key_pair, leaves, other, release_into
+from tests.released import Folder, Keys, Step, failed, key_pair, leaves, other, release_into, renamed
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +51,34 @@ def test_every_byte_of_the_data_counts(made: Folder, tmp_path: Path) -> None:
         damaged[place] ^= 1
         (copy.out / "data.csv").write_bytes(damaged)
         assert "file data.csv" in failed(verify(copy.out))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("chain", 1, "columns", 0, "level"),
+        ("chain", 1, "columns", 0, "rule"),
+        ("chain", 1, "columns", 0, "missing"),
+        ("chain", 0, "coins"),
+        ("claims", 0, "not_protected"),
+        ("claims", 0, "preconditions", 0, "status"),
+        ("guarantee", "because"),
+        ("policy_hash",),
+    ],
+)
+def test_the_id_binds_every_step_and_claim(copy: Folder, path: tuple[str | int, ...]) -> None:
+    changes: dict[str, Any] = {"not_protected": [], "status": "assumed"}
+    copy.tamper(path, lambda _: changes.get(str(path[-1]), "something else"))
+    assert renamed(verify(copy.out))
+
+
+def test_a_forger_who_renames_the_release_is_found_by_the_ledger(copy: Folder) -> None:
+    copy.tamper(("chain", 1, "columns", 0, "rule"), lambda _: "a finer one")
+    told = Certificate.from_json(copy.certificate)
+    forged = release_id(bytes(4), told.policy_hash, told.guarantee, (told.claims, told.chain))
+    copy.tamper(("id",), lambda _: forged)
+    assert not renamed(verify(copy.out))
+    assert "ledger" in failed(verify(copy.out, ledger=Ledger.open(copy.ledger)))
 
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "parquet"])

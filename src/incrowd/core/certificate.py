@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
+from uuid import UUID
 
 from incrowd.core.canonical import canonical, digest
 from incrowd.core.guarantee import Guarantee
@@ -15,6 +16,8 @@ VERSION = 1
 _DOMAIN = f"incrowd certificate {VERSION}"
 
 Out = TypeVar("Out")
+
+NONCE_BYTES = 4
 
 
 class Status(StrEnum):
@@ -59,6 +62,32 @@ class Claim:
         )
 
 
+Told = tuple[tuple[Claim, ...], tuple[Mapping[str, Any], ...]]
+"""The claims and the steps of a release."""
+
+
+def release_id(nonce: bytes, policy_hash: str, guarantee: Guarantee, told: Told) -> str:
+    """Return the name of a release, which binds what its certificate tells about it: four random bytes and a hash.
+
+    The ledger writes the name down with the charge, so claims and steps cannot be changed afterwards without showing.
+
+    >>> from incrowd.core.loss import Crowd
+    >>> from incrowd.core.unit import Unit
+    >>> promise = Guarantee(Crowd(5), Unit(), "Example 1")
+    >>> release_id(bytes(4), "ab", promise, ((), ({"step": "suppress", "k": 5},)))
+    '00000000-...'
+    """
+    claims, chain = told
+    content = {
+        "nonce": nonce.hex(),
+        "policy": policy_hash,
+        "guarantee": guarantee.to_json(),
+        "claims": [_as_lists(asdict(claim) | {"parameters": dict(claim.parameters)}) for claim in claims],
+        "chain": _as_lists(chain),
+    }
+    return str(UUID(hex=nonce.hex() + digest(f"incrowd release {VERSION}", content)[: 32 - 2 * len(nonce)]))
+
+
 @dataclass(frozen=True)
 class Certificate:
     """The public certificate: only what the promise covers, so that publishing it reveals nothing more.
@@ -94,6 +123,14 @@ class Certificate:
     def to_text(self) -> str:
         """Return the canonical text that is written to disk and hashed."""
         return canonical(self.to_json())
+
+    def names_itself(self) -> bool:
+        """Whether the id is the one that these claims and steps, this guarantee and this policy have."""
+        try:
+            nonce = UUID(self.id).bytes[:NONCE_BYTES]
+        except ValueError:
+            return False
+        return self.id == release_id(nonce, self.policy_hash, self.guarantee, (self.claims, self.chain))
 
     def signed_part(self) -> str:
         """Return the canonical text that a signature covers: everything but the signature."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ import pyarrow as pa
 
 from incrowd.accounting.bookkeeping.datasets import Declaration
 from incrowd.accounting.ledger import Ledger
-from incrowd.core.certificate import Certificate
+from incrowd.core.certificate import NONCE_BYTES, Certificate, release_id
 from incrowd.core.loss import Sampled, walk
 from incrowd.core.table import Table
 from incrowd.engines.columns import require
@@ -116,7 +115,7 @@ def release_to(
 ) -> Published:
     """Release a file or a frame into a folder: data, certificate and report appear together, or not at all."""
     loaded = policy if isinstance(policy, Policy) else load_policy(policy)
-    id_ = str(uuid.uuid4())
+    id_ = _fresh_id(loaded)
     folders = Folders(destination.folder, loaded.folder / ".incrowd" / "internal" / id_)
     check_free(folders)
     if destination.key is not None:
@@ -168,7 +167,7 @@ def prepare(
         Declaration(loaded.name, loaded.schema.unit, loaded.budget, marks, section.same_people_as, section.separate)
     )
     table = Table(loaded.schema, source, LocalEngine())
-    return Prepared(loaded, source, table, ledger, id_ or str(uuid.uuid4()), key, keyed(content, key))
+    return Prepared(loaded, source, table, ledger, id_ or _fresh_id(loaded), key, keyed(content, key))
 
 
 def open_data(data: object, policy: Policy) -> Source:
@@ -179,6 +178,13 @@ def open_data(data: object, policy: Policy) -> Source:
     source = open_source(named, policy.options)
     require(source.names, policy.schema.names)
     return source
+
+
+def _fresh_id(policy: Policy) -> str:
+    """Return a new name for a release, bound to everything that its certificate will tell about the promise."""
+    method, schema = policy.method, policy.schema
+    told = (method.claims(schema), method.chain(schema))
+    return release_id(secrets.token_bytes(NONCE_BYTES), policy.hash, method.guarantee(schema), told)
 
 
 def _promise(policy: Policy) -> None:

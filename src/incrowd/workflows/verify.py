@@ -137,6 +137,13 @@ def _crowds(certificate: Certificate, folder: Path, data: Path | None) -> Iterat
 
 def _story(certificate: Certificate) -> Iterator[Finding]:
     """Hold the parts of the certificate against each other."""
+    yield (
+        Finding(
+            "id", Outcome.PASSED, "it is the one that these claims and steps have; the ledger holds it with the charge"
+        )
+        if certificate.names_itself()
+        else Finding("id", Outcome.FAILED, "claims, steps, guarantee or policy are not those that this id was made for")
+    )
     for about, problem, why in (
         ("steps", check_steps(certificate), "they are those of the guarantee"),
         ("accounting", check_accounting(certificate), "the charge is what the claim costs; the total covers it"),
