@@ -17,7 +17,7 @@ from incrowd.accounting.bookkeeping.standing import Standing
 from incrowd.accounting.budget import Allowance, Budget
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.rounding import Number, exact
-from incrowd.errors import Refused
+from incrowd.errors import LedgerCorrupted, Refused
 from incrowd.store.chain import Chain
 from incrowd.store.link import Anchor
 from incrowd.store.transaction import Writer
@@ -66,6 +66,14 @@ class Ledger:
     def id(self) -> str:
         """The random name that the ledger was given when it was made."""
         return self.chain.read(lambda reader: reader.head.chain)
+
+    @property
+    def secret(self) -> bytes:
+        """Thirty-two random bytes that the ledger was given when it was made and that nothing published contains."""
+        first = next(self.chain.links(), None)
+        if first is None or "secret" not in first.body:
+            raise LedgerCorrupted("the ledger's first entry is not one that this version makes.")
+        return bytes.fromhex(first.body["secret"])
 
     def register(self, declaration: Declaration) -> Standing:
         """Tell the ledger about a dataset; telling it the same again changes nothing, anything else is refused."""

@@ -202,6 +202,13 @@ def _texts(array: pa.Array) -> pa.Array:
         return pa.nulls(len(array), pa.string())
 
 
+def _days_of(array: pa.Array) -> pa.Array:
+    """Return dates as days; Arrow's longer dates may carry a time of day, which is cut off."""
+    if pa.types.is_date64(array.type):
+        array = pc.floor_temporal(array.cast(pa.timestamp("ms")), unit="day")
+    return pc.cast(array, pa.date32())
+
+
 def _dates(array: pa.Array) -> pa.Array:
     kind = array.type
     if pa.types.is_string(kind):
@@ -209,7 +216,7 @@ def _dates(array: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(kind):
         return pc.cast(pc.local_timestamp(array) if kind.tz else array, pa.date32())
     if pa.types.is_date(kind):
-        return pc.cast(array, pa.date32())
+        return _days_of(array)
     return pa.nulls(len(array), pa.date32())
 
 

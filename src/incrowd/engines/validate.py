@@ -76,7 +76,7 @@ def _surely_read(kind: Type, stored: pa.DataType | None) -> bool:
         Type.TEXT: pa.types.is_string(stored) or pa.types.is_large_string(stored) or pa.types.is_string_view(stored),
         Type.INTEGER: pa.types.is_integer(stored),
         Type.DECIMAL: pa.types.is_integer(stored),
-        Type.DATE: pa.types.is_date(stored),
+        Type.DATE: pa.types.is_date32(stored),
         Type.BOOLEAN: pa.types.is_boolean(stored),
     }
     return sure[kind]

@@ -108,11 +108,15 @@ class Chain:
 
 
 def _begin(chain: Chain, connection: Connection) -> None:
-    """Write the first entry: it gives the chain a random name of its own."""
+    """Write the first entry: it gives the chain a random name, and a secret that is never published.
+
+    Certificates publish the name and hashes of entries.  The secret keys whatever an entry says about rows, so that a
+    published hash lets nobody test a guess of them.
+    """
     tables, start = chain.database.tables, Anchor(secrets.token_hex(16), 0, NOTHING_BEFORE)
     place = {"chain": start.chain, "sequence": start.sequence, "hash": start.hash}
     connection.execute(tables.head.insert().values(one=1, version=VERSION, **place))
     writer = Writer(Reader(connection, tables, start), chain.time())
-    writer.append("created", {"chain": start.chain, "version": VERSION}, {})
+    writer.append("created", {"chain": start.chain, "version": VERSION, "secret": secrets.token_hex(32)}, {})
     writer.flush()
     writer.reader.index.begin()

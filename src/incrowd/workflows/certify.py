@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,8 +20,8 @@ from incrowd.workflows.policy import Policy
 
 LIMITS = (
     (
-        "The promise holds for all releases charged to this ledger together, as the accounting says; releases made "
-        "elsewhere about the same people are not in it."
+        "The promise holds for all releases charged to this dataset together, as the accounting says; releases about "
+        "the same people that were made elsewhere, or charged to another dataset, are not in it."
     ),
     "The certificate states what the mechanism guarantees; it is evidence for an assessment, not the assessment.",
 )
@@ -52,12 +53,16 @@ def certificate_of(
         ledger=performed.entry.anchor.to_json(),
         outputs=outputs,
         schema=_schema(policy.schema),
-        evidence=evidence_of(performed.counts, private=performed.entry.charged[0].epsilon.is_finite()),
+        evidence=evidence_of(
+            performed.counts,
+            private=performed.entry.charged[0].epsilon.is_finite(),
+            max_rows=policy.schema.unit.max_rows,
+        ),
         limits=LIMITS,
     )
 
 
-def evidence_of(counts: Counts, *, private: bool) -> dict[str, Any]:
+def evidence_of(counts: Counts, *, private: bool, max_rows: int = 1) -> dict[str, Any]:
     """Return what the output itself shows under three attackers and the three tests of the EU's Opinion 05/2014."""
     if not len(counts):
         return {"rows": 0, "classes": 0}
@@ -66,11 +71,12 @@ def evidence_of(counts: Counts, *, private: bool) -> dict[str, Any]:
         "rows": rows,
         "classes": classes,
         "smallest class": smallest,
-        "prosecutor": f"{1 / smallest:.6f}",
-        "journalist": f"{1 / smallest:.6f}",
-        "marketer": f"{classes / rows:.6f}",
+        "prosecutor": f"{min(1.0, max_rows / smallest):.6f}",
+        "journalist": f"{min(1.0, max_rows / smallest):.6f}",
+        "marketer": f"{min(1.0, max_rows * classes / rows):.6f}",
         "thresholds": _THRESHOLDS,
-        "singling out": f"no tuple occurs fewer than {smallest} times",
+        "singling out": f"no tuple occurs fewer than {smallest} times"
+        + (f", in rows of at least {math.ceil(smallest / max_rows)} people" if max_rows > 1 else ""),
         "linkability": "identifiers are not released; rows are in the order of their values",
         "inference": (
             "bounded by the claims above, for every attribute, whatever the attacker knows"
@@ -82,6 +88,9 @@ def evidence_of(counts: Counts, *, private: bool) -> dict[str, Any]:
 
 def _dataset(policy: Policy, inputs: Inputs) -> dict[str, Any]:
     known = {"name": policy.name, "unit": str(policy.schema.unit), "commitment": inputs.commitment}
+    told = policy.section.dataset
+    known |= {"separate": told.separate} if told.separate else {}
+    known |= {"same people as": told.same_people_as} if told.same_people_as else {}
     return known | ({"period": policy.section.dataset.period} if policy.section.dataset.period else {})
 
 

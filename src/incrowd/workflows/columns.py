@@ -68,7 +68,7 @@ def _hierarchy(section: ColumnSection, domain: Domain | None, folder: Path) -> H
     rule = section.hierarchy
     if rule is None:
         return Flat(domain, domain.provenance) if domain is not None else flat(Type(section.type))
-    provenance = Provenance(rule.derived is not None, rule.public)
+    provenance = _provenance(section, rule)
     if rule.file is not None or rule.tree is not None:
         return _explicit(section, rule, provenance, folder)
     if rule.groups is not None:
@@ -89,6 +89,13 @@ def _hierarchy(section: ColumnSection, domain: Domain | None, folder: Path) -> H
     if rule.prefix is not None:
         return Prefix(text, rule.prefix, provenance)
     return Redaction(text, rule.redaction or 0, provenance)
+
+
+def _provenance(section: ColumnSection, rule: HierarchySection) -> Provenance:
+    """Return where a column's values and rule come from, together: each part that was drafted needs its own source."""
+    drafted = [part for part in (section, rule) if part.derived is not None]
+    sources = [part.public for part in drafted if part.public]
+    return Provenance(bool(drafted), "; ".join(sources) if len(sources) == len(drafted) and drafted else None)
 
 
 def _explicit(section: ColumnSection, rule: HierarchySection, provenance: Provenance, folder: Path) -> Tree:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from incrowd.accounting.bookkeeping.entry import Entry
 from incrowd.accounting.ledger import Ledger
 from incrowd.core.counts import Counts
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.table import Table
+from incrowd.errors import SourceUnreadable
 from incrowd.methods.method import Method
 from incrowd.noise.system import SystemCoins
 
@@ -30,4 +33,18 @@ def perform(method: Method, table: Table, ledger: Ledger, dataset: str, release:
     """
     promise = method.guarantee(table.schema)
     entry = ledger.charge(promise, dataset, release)
-    return Performed(promise, entry, method.release(table, SystemCoins()))
+    counts = _released(method, table)
+    if counts is None:
+        raise SourceUnreadable(
+            "the rows could not be read to their end: the source is damaged, or holds text that is not valid Unicode. "
+            "Nothing was released; the charge stays spent."
+        )
+    return Performed(promise, entry, counts)
+
+
+def _released(method: Method, table: Table) -> Counts | None:
+    """Return what is released, or None if the rows cannot be read; a reader's own message may hold values."""
+    try:
+        return method.release(table, SystemCoins())
+    except (pa.ArrowException, UnicodeError):
+        return None

@@ -23,7 +23,7 @@ from incrowd.engines.local import LocalEngine
 from incrowd.engines.sinks import Folders, check_free, publish, write_table
 from incrowd.engines.sources import Source, open_source
 from incrowd.engines.validate import Progress, needed, validate
-from incrowd.errors import InvalidParameter, OutputUnavailable
+from incrowd.errors import InvalidParameter, OutputUnavailable, SourceInvalid
 from incrowd.workflows.book import open_book
 from incrowd.workflows.certify import Inputs, certificate_of
 from incrowd.workflows.perform import Performed, perform
@@ -160,14 +160,24 @@ def prepare(
     _validate(source, loaded, progress)
     ledger = open_book(loaded)
     key = secrets.token_bytes(32)
-    content = content_digest(source)
-    marks = (keyed(content, hashlib.sha256(f"source {ledger.id}".encode()).digest()), *filter(None, (source.address,)))
+    content = _content(source)
+    marks = (keyed(content, hashlib.sha256(b"source " + ledger.secret).digest()), *filter(None, (source.address,)))
     section = loaded.section.dataset
     ledger.register(
         Declaration(loaded.name, loaded.schema.unit, loaded.budget, marks, section.same_people_as, section.separate)
     )
     table = Table(loaded.schema, source, LocalEngine())
     return Prepared(loaded, source, table, ledger, id_ or _fresh_id(loaded), key, keyed(content, key))
+
+
+def _content(source: Source) -> bytes:
+    try:
+        return content_digest(source)
+    except UnicodeError:
+        pass
+    raise SourceInvalid(
+        "the source holds text that is not valid Unicode; nothing was released and nothing was charged."
+    )
 
 
 def open_data(data: object, policy: Policy) -> Source:

@@ -57,6 +57,11 @@ class Pseudonyms(Hierarchy):
         names = [None if value is None else self._pseudonym(value) for value in coded.dictionary.to_pylist()]
         return pa.array(names, pa.string()).take(coded.indices)
 
+    def _members(self, level: int) -> pa.Array | None:
+        """Return pseudonyms in their own order: that of the values would tell which is whose."""
+        members = super()._members(level)
+        return members if members is None or level == 0 else members.sort()
+
     def _names(self, marks: pa.Array, level: int) -> pa.Array:  # noqa: ARG002 (a pseudonym is its own label)
         return marks
 

@@ -103,14 +103,14 @@ class Safe:
         """Promise from the schema alone; levels or domains drafted from rows leave nothing but k-anonymity."""
         self.cells(schema)
         k = self.smallest_class(schema)
+        if self.unsampled and schema.unit.max_rows > 1:
+            raise InvalidParameter(
+                "at rate 1 crowds of rows say nothing about people with several rows: keep max_rows at 1."
+            )
         if schema.drafted:
             loss = Syntactic("k-anonymity", (("k", str(k)), ("drafted from rows", ", ".join(schema.drafted))))
             return Guarantee(loss, schema.unit, "counted in the output; what was drafted from rows voids the rest")
         if self.unsampled:
-            if schema.unit.max_rows > 1:
-                raise InvalidParameter(
-                    "at rate 1 crowds of rows say nothing about people with several rows: keep max_rows at 1."
-                )
             return Guarantee(Crowd(k), schema.unit, _BLENDING, safe_claims.assumptions(schema.unit, sampled=False))
         found = self.parameters(schema.unit)
         because = _TIGHT if schema.unit.max_rows == 1 else f"{_TIGHT}; {_PEOPLE}"

@@ -43,13 +43,16 @@ def claims(k: int, found: Parameters | None, columns: tuple[str, ...], unit: Uni
 
 def k_anonymity(k: int, columns: tuple[str, ...], unit: Unit) -> Claim:
     """Return the claim about the output's form, which anyone can recount."""
+    several = unit.max_rows > 1
+    people = {"people": math.ceil(k / unit.max_rows)} if several else {}
     return Claim(
         "k-anonymity",
-        {"k": k, "columns": list(columns)},
+        {"k": k, "columns": list(columns), **people},
         str(unit),
         "counted: every tuple over all released columns occurs at least k times",
         (Precondition("the written output was counted again", Status.CHECKED),),
         (
+            *(["k counts rows: a class may be as few people as `people` says"] if several else []),
             "a class whose members agree in a sensitive value gives that value away",
             "a second release, or outside knowledge, can split classes",
         ),

@@ -1,0 +1,141 @@
+"""Ways in which a release once said more than it should; each must stay closed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from incrowd.accounting.ledger import Ledger
+from incrowd.core.loss import Syntactic
+from incrowd.errors import InvalidParameter, SourceUnreadable
+from incrowd.workflows.policy import load_policy
+from incrowd.workflows.protect import release
+
+SEXES = ["F", "M"] * 300
+SAFE: dict[str, Any] = {"method": "safe", "rate": "0.5", "target": {"epsilon": 1, "delta": "1e-6"}}
+
+
+def policy(folder: Path, columns: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    return {
+        "incrowd": 1,
+        "dataset": {"name": "people", **changes.pop("dataset", {})},
+        "columns": columns,
+        "release": {
+            "method": "safe",
+            "rate": "0.5",
+            "target": {"epsilon": 1, "delta": "1e-6"},
+            **changes.pop("release", {}),
+        },
+        "ledger": f"sqlite:///{folder}/ledger.sqlite",
+        **changes,
+    }
+
+
+def test_nothing_published_contains_what_keys_the_marks_of_a_source(tmp_path: Path) -> None:
+    """Else whoever knows all rows but one could try the last one against a published hash of the ledger."""
+    asked = policy(tmp_path, {"sex": {"categories": ["F", "M"]}})
+    certificate = release(pa.table({"sex": SEXES}), asked).certificate
+    ledger = Ledger.open(asked["ledger"])
+    assert len(ledger.secret) == 32
+    assert ledger.secret.hex() not in certificate.to_text()
+    other = {**asked, "ledger": f"sqlite:///{tmp_path}/other.sqlite"}
+    release(pa.table({"sex": SEXES}), other)
+    marks = [
+        next(entry.body["sources"] for entry in Ledger.open(each["ledger"]).entries() if entry.kind == "register")
+        for each in (asked, other)
+    ]
+    assert not set(marks[0]) & set(marks[1])
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        {"categories": ["F", "M"], "derived": "rows"},
+        {"categories": ["F", "M"], "derived": "rows", "hierarchy": {"groups": [2]}},
+        {"derived": "rows", "hierarchy": {"tree": {"all": ["F", "M"]}}},
+        {"hierarchy": {"tree": {"all": ["F", "M"]}, "derived": "rows"}},
+        {"categories": ["F", "M"], "derived": "rows", "hierarchy": {"prefix": [1]}},
+        {"categories": ["F", "M"], "derived": "rows", "public": "law", "hierarchy": {"groups": [2], "derived": "rows"}},
+    ],
+)
+def test_whatever_was_drafted_from_rows_voids_the_promise(tmp_path: Path, column: dict[str, Any]) -> None:
+    loaded = load_policy(policy(tmp_path, {"sex": column}))
+    assert loaded.schema.drafted == ("sex",)
+    assert isinstance(loaded.method.guarantee(loaded.schema).loss, Syntactic)
+    step = next(step for step in loaded.method.chain(loaded.schema) if step["step"] == "recode")
+    assert step["columns"][0]["provenance"] == "drafted from rows"
+
+
+def test_each_drafted_part_needs_its_own_source(tmp_path: Path) -> None:
+    column = {
+        "categories": ["F", "M"],
+        "derived": "rows",
+        "public": "the civil code",
+        "hierarchy": {"groups": [2], "derived": "rows", "public": "our handbook"},
+    }
+    assert load_policy(policy(tmp_path, {"sex": column})).schema.drafted == ()
+
+
+def test_pseudonyms_are_not_in_the_order_of_the_names_behind_them(tmp_path: Path) -> None:
+    (tmp_path / "key").write_bytes(bytes(range(32)))
+    names = [f"hospital {letter}" for letter in "ABCDEFGH"]
+    site = {"role": "identifier", "categories": names, "hierarchy": {"pseudonym": str(tmp_path / "key")}}
+    released = release(pa.table({"site": names * 200}), policy(tmp_path, {"site": site}))
+    found = released.result.to_arrow()["site"].to_pylist()
+    assert found == sorted(found)
+
+
+def test_crowds_of_rows_are_not_called_crowds_of_people(tmp_path: Path) -> None:
+    columns = {"id": {"role": "identifier"}, "sex": {"categories": ["F", "M"]}}
+    unit = {"unit": {"column": "id", "max_rows": 3}}
+    table = pa.table({"id": [f"p{number // 3}" for number in range(600)], "sex": SEXES})
+    certificate = release(table, policy(tmp_path, columns, dataset=unit)).certificate
+    claim = next(claim for claim in certificate.claims if claim.kind == "k-anonymity")
+    assert claim.parameters["people"] == -(-claim.parameters["k"] // 3)
+    smallest = int(certificate.evidence["smallest class"])
+    assert float(certificate.evidence["prosecutor"]) == pytest.approx(3 / smallest, abs=1e-6)
+
+
+def test_at_rate_1_several_rows_are_refused_also_where_domains_were_drafted(tmp_path: Path) -> None:
+    columns = {"id": {"role": "identifier"}, "sex": {"categories": ["F", "M"], "derived": "rows"}}
+    asked = policy(tmp_path, columns, dataset={"unit": {"column": "id", "max_rows": 3}})
+    asked["release"] = {"method": "safe", "rate": 1, "k": 20}
+    asked["budget"] = {"unbounded": "a test"}
+    with pytest.raises(InvalidParameter, match="several rows"):
+        release(pa.table({"id": ["a"] * 600, "sex": SEXES}), asked)
+
+
+def test_a_separate_budget_is_said_on_the_certificate(tmp_path: Path) -> None:
+    columns = {"sex": {"categories": ["F", "M"]}}
+    table = pa.table({"sex": SEXES})
+    release(table, policy(tmp_path, columns))
+    again = policy(tmp_path, columns, dataset={"name": "again", "separate": "other people since June"})
+    certificate = release(table, again).certificate
+    assert certificate.dataset["separate"] == "other people since June"
+
+
+def test_text_that_is_not_unicode_ends_in_a_fixed_message(tmp_path: Path) -> None:
+    broken = pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0\4\0\0\0"), pa.py_buffer(b"\xff\xfeab")]
+    )
+    pq.write_table(pa.table({"zip": pa.concat_arrays([broken] * 400)}), tmp_path / "zips.parquet")
+    asked = policy(tmp_path, {"zip": {"hierarchy": {"prefix": [1]}}}, release={"levels": {"zip": 1}})
+    with pytest.raises(SourceUnreadable, match="the charge stays spent") as caught:
+        release(tmp_path / "zips.parquet", asked)
+    assert caught.value.__cause__ is None
+    assert "xff" not in repr(caught.value)
+
+
+def test_days_with_a_time_of_day_are_read_as_days(tmp_path: Path) -> None:
+    days = pa.array([259212345, -1] * 300, pa.int64()).cast(pa.date64(), safe=False)
+    asked = policy(
+        tmp_path,
+        {"day": {"type": "date", "bounds": ["1969-01-01", "1970-12-31"], "hierarchy": {"dates": ["month"]}}},
+        release={"levels": {"day": 1}},
+    )
+    released = release(pa.table({"day": days}), asked)
+    assert sorted(set(released.result.to_arrow()["day"].to_pylist())) == ["1969-12", "1970-01"]
