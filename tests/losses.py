@@ -37,6 +37,16 @@ def biased(draw: st.DrawFn) -> RobustlySampled:
     return RobustlySampled(low, high, draw(st.integers(0, 5)), top, draw(crowds), draw(names))
 
 
+@st.composite
+def promised(draw: st.DrawFn) -> Guarantee:
+    """Return a guarantee; where a person has several rows, its loss groups at least so many."""
+    loss, unit = draw(losses), draw(units)
+    if unit.max_rows > 1:
+        loss = Grouped(unit.max_rows + draw(st.integers(0, 3)), loss)
+    delta = draw(st.fractions(min_value=0, max_value=Fraction(1, 2), max_denominator=10**9))
+    return Guarantee(loss, unit, draw(st.text()), draw(st.frozensets(st.text(), max_size=3)), delta)
+
+
 leaves: st.SearchStrategy[Loss] = st.one_of(
     st.builds(Pure, epsilons),
     st.builds(Approximate, epsilons, deltas),
@@ -62,11 +72,4 @@ units = st.one_of(
     st.builds(Unit, st.sampled_from([Kind.ROW, Kind.EDGE, Kind.NODE]), st.sampled_from(Adjacency)),
     st.builds(Unit, st.just(Kind.PERSON), st.sampled_from(Adjacency), st.text(min_size=1), st.integers(1, 9)),
 )
-guarantees = st.builds(
-    Guarantee,
-    losses,
-    units,
-    st.text(),
-    st.frozensets(st.text(), max_size=3),
-    st.fractions(min_value=0, max_value=Fraction(1, 2), max_denominator=10**9),
-)
+guarantees = promised()

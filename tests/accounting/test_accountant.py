@@ -246,3 +246,47 @@ def test_a_person_with_several_rows_pays_for_each() -> None:
     assert epsilon(Grouped(3, Pure(Fraction(1, 2))), 0).value == 1.5
     one, three = epsilon(SDGS, SMALL).value, epsilon(Grouped(3, SDGS), SMALL).value
     assert three > 3 * one
+
+
+@pytest.mark.parametrize("private", [Fraction(0), Fraction(1, 4)])
+def test_on_one_sample_of_replaced_rows_nothing_private_stands_beside_a_crowd(private: Fraction) -> None:
+    """The exact size of the sample is Pure(0) when rows are replaced, and shows how many rows were suppressed."""
+    together = Sampled(TENTH, Sequence((Crowd(20), Pure(private))))
+    with pytest.raises(DoesNotCompose, match="rows added and removed"):
+        epsilon(together, SMALL, Adjacency.REPLACE)
+    with pytest.raises(DoesNotCompose, match="rows added and removed"):
+        delta(together, 5, Adjacency.REPLACE)
+    alone = Sampled(TENTH, Sequence((Crowd(20),)))
+    assert delta(alone, 1, Adjacency.REPLACE) == delta(SDGS, 1, Adjacency.REPLACE)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize(
+    "loss",
+    [
+        Sampled(TENTH, Grouped(5, Crowd(1))),
+        Sampled(TENTH, Grouped(5, Approximate(Fraction(0), Fraction(1, 2)))),
+        Sequence((Sampled(TENTH, Sequence((Pure(Fraction(1)), Grouped(2, Gaussian(Fraction(9)))))), SDGS)),
+        RobustlySampled(TENTH, TENTH, 0, TENTH, Grouped(5, Crowd(20))),  # type: ignore[arg-type]
+    ],
+)
+def test_rows_of_one_person_are_grouped_around_a_sample_and_never_on_it(loss: Loss, adjacency: Adjacency) -> None:
+    """Five rows, each shown if its own coin falls (one in ten), show the person in 1 - 0.9 ** 5 = 41% of all cases."""
+    for ask in (
+        lambda: epsilon(loss, SMALL, adjacency),
+        lambda: delta(loss, 0, adjacency),
+        lambda: accountant.epsilon_by_rule(loss, SMALL, adjacency),
+        lambda: accountant.delta_by_rule(loss, 0, adjacency),
+        lambda: charge_of(loss, SMALL, adjacency),
+    ):
+        with pytest.raises(DoesNotCompose, match="Grouped around the sample"):
+            ask()
+
+
+def test_five_rows_around_a_sample_cost_at_least_what_they_show() -> None:
+    assert delta(Grouped(5, Sampled(TENTH, Crowd(1))), 0).value >= 1 - 0.9**5
+
+
+@pytest.mark.parametrize("loss", [Sequence(()), Sequence((Sequence(()),)), Sampled(TENTH, Sequence(()))])
+def test_nothing_released_costs_nothing(loss: Loss) -> None:
+    assert epsilon(loss, SMALL).value == epsilon(loss, 0).value == delta(loss, 0).value == 0.0

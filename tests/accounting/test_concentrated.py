@@ -88,6 +88,7 @@ def test_rho_adds_up(loss: Loss, rho: Fraction) -> None:
         Crowd(20),
         Sampled(Fraction(1, 10), Crowd(20)),
         Sequence((Pure(Fraction(1)), Sampled(Fraction(1, 10), Crowd(20)))),
+        Sampled(Fraction(1, 10), Sequence((Grouped(2, Pure(Fraction(1))),))),
     ],
 )
 def test_what_has_no_rho_has_none(loss: Loss) -> None:
@@ -96,6 +97,11 @@ def test_what_has_no_rho_has_none(loss: Loss) -> None:
 
 def test_a_partition_has_no_rho_when_rows_are_replaced() -> None:
     assert rho_of(Parallel((Pure(Fraction(1)),)), Adjacency.REPLACE) is None
+
+
+def test_a_replaced_person_with_several_rows_has_no_rho() -> None:
+    assert rho_of(Grouped(3, Gaussian(Fraction(10))), Adjacency.REPLACE) is None
+    assert rho_of(Sequence((Grouped(3, Gaussian(Fraction(10))),)), Adjacency.REPLACE) is None
 
 
 @pytest.mark.parametrize(("rho", "delta"), [(-1, "1e-6"), (1, 0), (1, 1), ("nan", "1e-6")])

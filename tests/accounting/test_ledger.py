@@ -15,7 +15,7 @@ from incrowd.accounting.bookkeeping.datasets import Declaration
 from incrowd.accounting.bookkeeping.entry import Entry
 from incrowd.accounting.budget import Allowance, Amount, Budget
 from incrowd.accounting.ledger import Ledger
-from incrowd.core.loss import Approximate, Crowd, Gaussian, Loss, Pure, Sampled, Sequence, ZeroConcentrated
+from incrowd.core.loss import Approximate, Crowd, Gaussian, Grouped, Loss, Pure, Sampled, Sequence, ZeroConcentrated
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import (
     BudgetExceeded,
@@ -514,6 +514,26 @@ def test_a_loss_without_rho_cannot_use_an_account(ledger: Ledger) -> None:
     for loss in (Approximate(Fraction(1), Fraction(1, 10**9)), Sampled(Fraction(1, 10), Crowd(20))):
         with pytest.raises(Refused, match="no finite rho"):
             ledger.charge(promise(loss, delta="1e-9"), "births", release="r", account="means")
+
+
+def test_replaced_people_with_several_rows_cannot_use_an_account(ledger: Ledger) -> None:
+    unit = Unit(Kind.PERSON, Adjacency.REPLACE, "id", 3)
+    ledger.register(Declaration("visits", unit, Budget.of(3, "1e-6")))
+    ledger.carve("visits", "means", "0.1", "1e-6")
+    noise = promise(Grouped(3, Gaussian(Fraction(100))), unit, delta="1e-9")
+    with pytest.raises(Refused, match="no finite rho"):
+        ledger.charge(noise, "visits", release="mean", account="means")
+
+
+def test_an_account_is_closed_to_an_analyst_whose_allowance_has_ended(ledger: Ledger) -> None:
+    births(ledger, Budget.of(3, "1e-6"))
+    ledger.carve("births", "means", "0.1", "1e-6")
+    ledger.allow("births", Allowance.of("ann", 1, until=date(2020, 1, 1)), *OWNER)
+    with pytest.raises(BudgetExceeded, match="ended on 2020-01-01"):
+        ledger.charge(pure("0.1"), "births", release="r", analyst="ann", account="means")
+    ledger.charge(pure("0.1"), "births", release="r", analyst="bob", account="means")
+    ledger.allow("births", Allowance.of("ann", 1), *OWNER)
+    ledger.charge(pure("0.1"), "births", release="r", analyst="ann", account="means")
 
 
 def test_an_account_that_does_not_fit_is_refused(ledger: Ledger) -> None:

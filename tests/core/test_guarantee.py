@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from incrowd.core.guarantee import Guarantee, in_parallel, in_sequence
-from incrowd.core.loss import Crowd, Parallel, Pure, Sampled, Sequence, Syntactic
+from incrowd.core.loss import Crowd, Grouped, Loss, Parallel, Pure, RobustlySampled, Sampled, Sequence, Syntactic
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import IncrowdError, InvalidParameter, MixedUnits, UnsupportedVersion
 from tests.losses import guarantees
@@ -60,6 +60,41 @@ def test_nothing_to_compose_is_an_error() -> None:
 def test_a_delta_outside_its_range_is_refused(delta: Fraction) -> None:
     with pytest.raises(InvalidParameter):
         Guarantee(Pure(Fraction(1)), Unit(), "", delta=delta)
+
+
+TENTH = Fraction(1, 10)
+VISITS = Unit(Kind.PERSON, column="id", max_rows=3)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        Crowd(20),
+        Sampled(TENTH, Crowd(20)),
+        Sampled(TENTH, Grouped(3, Pure(Fraction(1)))),
+        RobustlySampled(TENTH, TENTH, 0, TENTH, Crowd(20)),
+        Parallel((Pure(Fraction(1)), Sequence((Grouped(3, Crowd(20)), Sampled(TENTH, Crowd(20)))))),
+        Grouped(2, Sampled(TENTH, Crowd(20))),
+        Grouped(2, Grouped(3, Pure(Fraction(1)))),
+    ],
+)
+def test_people_with_several_rows_are_not_promised_the_price_of_one_row(loss: Loss) -> None:
+    with pytest.raises(InvalidParameter, match="a person has up to 3"):
+        Guarantee(loss, VISITS, "")
+    with pytest.raises(InvalidParameter, match="a person has up to 3"):
+        Guarantee.from_json(Guarantee(loss, Unit(), "").to_json() | {"unit": VISITS.to_json()})
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        Pure(Fraction(1)),
+        Grouped(3, Sampled(TENTH, Crowd(20))),
+        Sequence((Grouped(4, Sampled(TENTH, Crowd(20))), Pure(Fraction(1)))),
+    ],
+)
+def test_people_with_several_rows_are_promised_what_counts_all_of_them(loss: Loss) -> None:
+    assert Guarantee(loss, VISITS, "").loss == loss
 
 
 def test_another_version_is_refused() -> None:

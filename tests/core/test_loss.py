@@ -68,6 +68,15 @@ def test_what_is_not_known_is_refused(plain: dict[str, object]) -> None:
         {"loss": "sampled", "rate": "1/2", "inner": "crowd", "sample": None},
         {"loss": "sequence", "parts": 3},
         {"loss": "profile", "points": []},
+        {
+            "loss": "robustly-sampled",
+            "low": "1/10",
+            "high": "1/5",
+            "irregular": 0,
+            "max_rate": "1",
+            "sample": None,
+            "inner": {"loss": "pure", "epsilon": "0"},
+        },
     ],
 )
 def test_a_field_that_cannot_be_read_is_refused(plain: dict[str, object]) -> None:

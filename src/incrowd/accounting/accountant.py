@@ -74,7 +74,7 @@ def epsilon(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_REMO
     Bound(value=3.0, rule='sums')
     """
     at = _stated_delta(delta)
-    _refuse_shared_samples(loss)
+    _refuse_misused_samples(loss)
     if _without_epsilon(loss):
         return INFINITE
     found, promise = _epsilon(loss, at, adjacency), basic.stated(loss)
@@ -90,7 +90,7 @@ def delta(loss: Loss, epsilon: Number, adjacency: Adjacency = Adjacency.ADD_REMO
     Bound(value=0.01, rule='as stated')
     """
     at = _stated_epsilon(epsilon)
-    _refuse_shared_samples(loss)
+    _refuse_misused_samples(loss)
     return _delta(loss, at, adjacency)
 
 
@@ -102,7 +102,7 @@ def epsilon_by_rule(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.
     """
     if not isinstance(loss, Sequence) or not loss.parts:
         return (epsilon(loss, delta, adjacency),)
-    _refuse_shared_samples(loss)
+    _refuse_misused_samples(loss)
     return tuple(sorted(_in_sequence(loss, _stated_delta(delta), adjacency)))
 
 
@@ -110,7 +110,7 @@ def delta_by_rule(loss: Loss, epsilon: Number, adjacency: Adjacency = Adjacency.
     """Return what every sound rule says of δ at `epsilon`, the tightest first."""
     if not isinstance(loss, Sequence) or not loss.parts:
         return (delta(loss, epsilon, adjacency),)
-    _refuse_shared_samples(loss)
+    _refuse_misused_samples(loss)
     return tuple(sorted(_sequence_deltas(loss, _stated_epsilon(epsilon), adjacency)))
 
 
@@ -308,7 +308,7 @@ def _stated_epsilon(epsilon: Number) -> float:
     return float_down(at)
 
 
-def _refuse_shared_samples(loss: Loss) -> None:
+def _refuse_misused_samples(loss: Loss) -> None:
     named = samples_named(loss)
     if len(set(named)) < len(named):
         raise SampleReused(
@@ -320,6 +320,11 @@ def _refuse_shared_samples(loss: Loss) -> None:
             raise SampleReused(
                 "two crowds under one secret sample do not compose: their difference can betray one person. "
                 "Draw a fresh sample for each."
+            )
+        if isinstance(part, Sampled | RobustlySampled) and any(isinstance(below, Grouped) for below in walk(part)):
+            raise DoesNotCompose(
+                "a secret sample decides row by row, so a person with several rows is in it more often than one row "
+                "is. Write Grouped around the sample, not on it."
             )
 
 

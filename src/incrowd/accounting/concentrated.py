@@ -16,6 +16,7 @@ from incrowd.core.loss import (
     Sampled,
     Sequence,
     ZeroConcentrated,
+    walk,
 )
 from incrowd.core.rounding import Number, exact, float_down, float_up, not_below
 from incrowd.core.unit import Adjacency
@@ -29,9 +30,10 @@ def rho_of(loss: Loss, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Fraction 
 
     Pure ε is ε²/2-zCDP (Bun & Steinke 2016, Proposition 1.4); integer Gaussian noise is Δ²/(2σ²)-zCDP (Canonne,
     Kamath & Steinke 2020, Theorem 4); ρ adds up on the same rows, also adaptively; a partition costs its worst block
-    (added or removed rows only); m rows of one unit cost m²ρ (Bun & Steinke, Proposition 1.9).  A secret sample keeps
-    ρ: given the coins the two inputs are neighbors or equal, and Rényi divergence is jointly quasi-convex.  Crowds
-    under a sample have no finite ρ: one output is possible with a person and impossible without.
+    (added or removed rows only); m rows of one unit cost m²ρ (Bun & Steinke, Proposition 1.9; a replaced unit can have
+    another number of rows, so added or removed rows only, and always around a sample, never on it).  A secret sample
+    keeps ρ: given the coins the two inputs are neighbors or equal, and Rényi divergence is jointly quasi-convex.
+    Crowds under a sample have no finite ρ: one output is possible with a person and impossible without.
 
     >>> rho_of(Gaussian(Fraction(10), 2))
     Fraction(1, 50)
@@ -45,9 +47,9 @@ def rho_of(loss: Loss, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Fraction 
             return (sensitivity / scale) ** 2 / 2
         case Gaussian(scale, sensitivity):
             return Fraction(sensitivity) ** 2 / (2 * scale**2)
-        case Sampled(inner=inner):
+        case Sampled(inner=inner) if not any(isinstance(part, Grouped) for part in walk(inner)):
             return rho_of(inner, adjacency)
-        case Grouped(size, inner):
+        case Grouped(size, inner) if adjacency is Adjacency.ADD_REMOVE:
             single = rho_of(inner, adjacency)
             return None if single is None else size**2 * single
         case Sequence(parts):

@@ -14,7 +14,7 @@ from incrowd.accounting.suppression import envelope, inverses
 from incrowd.core.loss import Approximate, Crowd, Loss, Pure, RobustlySampled, Sampled, Sequence
 from incrowd.core.rounding import float_down, float_up, not_below
 from incrowd.core.unit import Adjacency
-from incrowd.errors import Infeasible
+from incrowd.errors import DoesNotCompose, Infeasible
 
 _TIGHT = "sampled suppression, tight curve"
 _EXACT = "crowd-blending after sampling, exact worst case"
@@ -31,7 +31,7 @@ def delta_of(loss: Sampled | RobustlySampled, epsilon: float, adjacency: Adjacen
     if isinstance(loss, RobustlySampled):
         crowd, bias = loss.inner, robust.Bias(loss.low, loss.high, loss.irregular, loss.max_rate)
         return Bound(_either(lambda x: robust.delta(crowd.k, crowd.epsilon, bias, x), epsilon, adjacency), _ROBUST)
-    found, rate = _crowd(loss.inner), loss.rate
+    found, rate = _crowd(loss.inner, adjacency), loss.rate
     if found is None:
         return None
     if found.epsilon == 0:
@@ -46,7 +46,8 @@ def epsilon_of(loss: Sampled | RobustlySampled, delta: Fraction, adjacency: Adja
     >>> round(bound.value, 5)
     0.18299
     """
-    if isinstance(loss, Sampled) and (crowd := _crowd(loss.inner)) is not None and crowd.epsilon == 0 and delta:
+    crowd = _crowd(loss.inner, adjacency)
+    if isinstance(loss, Sampled) and crowd is not None and crowd.epsilon == 0 and delta:
         try:
             return Bound(inverses.smallest_epsilon(delta, crowd.k, loss.rate, adjacency), _TIGHT)
         except Infeasible:
@@ -108,11 +109,13 @@ def _releases(loss: Sequence) -> tuple[envelope.Part, ...] | None:
     return tuple(parts) if any(isinstance(part, tuple) for part in parts) else None
 
 
-def _crowd(loss: Loss) -> Crowd | None:
+def _crowd(loss: Loss, adjacency: Adjacency) -> Crowd | None:
     """Return the crowd that a loss on one sample amounts to.
 
     One crowd-blending release and pure differentially private ones from the same sample are together
     (k, ε + 2ε′)-crowd-blending: inside a crowd one record is replaced, which costs the private part twice.
+    That needs the private ones' ε′ for rows added or removed: for replaced rows the exact size of the sample has
+    ε′ = 0, and beside a suppressed count it shows how many were suppressed.
     """
     match loss:
         case Crowd():
@@ -121,6 +124,12 @@ def _crowd(loss: Loss) -> Crowd | None:
             found = [part for part in parts if isinstance(part, Crowd)]
             private = [part.epsilon for part in parts if isinstance(part, Pure)]
             if len(found) == 1 and len(found) + len(private) == len(parts):
+                if private and adjacency is not Adjacency.ADD_REMOVE:
+                    raise DoesNotCompose(
+                        "a crowd and a private release from one secret sample compose only when the private one is "
+                        "stated for rows added and removed. State the promise for those, or draw a fresh sample for "
+                        "each."
+                    )
                 return with_private(found[0], sum(private, Fraction(0)))
     return None
 

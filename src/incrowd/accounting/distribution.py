@@ -26,7 +26,7 @@ Part = Pure | Approximate | Laplace | Gaussian | Sampled
 
 
 def epsilon(loss: Sequence, delta: float, adjacency: Adjacency) -> float | None:
-    """Return ε at `delta` for a sequence of noisy answers, or None if it is not of that kind or δ is too small.
+    """Return ε at `delta` for a sequence of noisy answers, or None if it is not of that kind, empty, or δ is too small.
 
     Source: Koskela, Jälkö & Honkela 2020; Doroshenko et al. 2022 (pessimistic discretization).
 
@@ -34,14 +34,14 @@ def epsilon(loss: Sequence, delta: float, adjacency: Adjacency) -> float | None:
     >>> round(epsilon(Sequence(parts), 1e-6, Adjacency.ADD_REMOVE), 1)
     2.2
     """
-    if delta <= 2.0 * FLOOR or (parts := flattened(loss, adjacency)) is None:
+    if delta <= 2.0 * FLOOR or not (parts := flattened(loss, adjacency)):
         return None
     return not_below(max(0.0, float(_composed(parts).get_epsilon_for_delta(delta - FLOOR))), _RELATIVE)
 
 
 def delta(loss: Sequence, epsilon: float, adjacency: Adjacency) -> float | None:
-    """Return δ at `epsilon`, raised by `FLOOR`, or None if the loss is not a sequence of noisy answers."""
-    if (parts := flattened(loss, adjacency)) is None:
+    """Return δ at `epsilon`, raised by `FLOOR`, or None if the loss is not a sequence of noisy answers, or empty."""
+    if not (parts := flattened(loss, adjacency)):
         return None
     return min(1.0, not_below(float(_composed(parts).get_delta_for_epsilon(epsilon)), _RELATIVE) + FLOOR)
 

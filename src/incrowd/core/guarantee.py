@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from incrowd.core.loss import Loss, Parallel, Sampled, Sequence, Syntactic, walk
+from incrowd.core.loss import Crowd, Grouped, Loss, Parallel, RobustlySampled, Sampled, Sequence, Syntactic, walk
 from incrowd.core.loss_json import from_json, to_json
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, MixedUnits, UnsupportedVersion
@@ -20,6 +20,7 @@ class Guarantee:
     """A promise with a reason, made before a row is read.
 
     `delta` is the δ at which the loss is charged; a loss with a whole curve (a secret sample, Gaussian noise) needs it.
+    Crowds and samples speak of rows: where a person has several, they stand below a `Grouped` of at least so many.
 
     >>> from incrowd.core.loss import Pure
     >>> Guarantee(Pure(Fraction(1)), Unit(), "Dwork et al. 2006, Proposition 1").loss
@@ -35,6 +36,8 @@ class Guarantee:
     def __post_init__(self) -> None:
         if not 0 <= self.delta < 1:
             raise InvalidParameter("the delta of a promise lies in [0, 1).")
+        if self.unit.max_rows > 1:
+            _refuse_row_price(self.loss, self.unit.max_rows)
 
     @property
     def syntactic(self) -> bool:
@@ -92,6 +95,24 @@ def in_parallel(promises: tuple[Guarantee, ...], because: str = "each row lies i
     """Return the joint promise of mechanisms on the blocks of a partition fixed without looking at rows."""
     loss = Parallel(tuple(promise.loss for promise in promises))
     return _together(promises, loss, because, max((promise.delta for promise in promises), default=Fraction(0)))
+
+
+def _refuse_row_price(loss: Loss, rows: int) -> None:
+    """Refuse a loss that counts fewer rows than a person can have; coins and crowds are always per row."""
+    match loss:
+        case Grouped(size=size):
+            if size < rows:
+                raise InvalidParameter(
+                    f"this promise groups {size} rows, but a person has up to {rows}. Group them all."
+                )
+        case Sequence(parts) | Parallel(parts):
+            for part in parts:
+                _refuse_row_price(part, rows)
+        case Sampled() | RobustlySampled() | Crowd():
+            raise InvalidParameter(
+                f"crowds and secret samples count rows, and a person has up to {rows}. Write Grouped({rows}, ...) "
+                "around them."
+            )
 
 
 def _together(promises: tuple[Guarantee, ...], loss: Loss, because: str, delta: Fraction) -> Guarantee:

@@ -152,6 +152,8 @@ class RobustlySampled:
             raise InvalidParameter("biased sampling needs 0 < low ≤ high < 1 and high ≤ max_rate ≤ 1.")
         if self.irregular < 0:
             raise InvalidParameter("the number of irregular people cannot be negative.")
+        if type(self.inner) is not Crowd:
+            raise InvalidParameter("only a crowd is known to survive biased sampling.")
 
 
 @dataclass(frozen=True)

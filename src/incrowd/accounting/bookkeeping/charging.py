@@ -110,11 +110,12 @@ def _pay_unbounded(payer: _Payer, new: Footprint) -> Sets:
 
 
 def _draw(values: Values, payer: _Payer, part: Mapping[str, Any]) -> Sets:
-    """Draw on an account that was paid for when it was carved out: only its ρ is filtered."""
+    """Draw on an account that was paid for when it was carved out: only its ρ is filtered, and an ended allowance."""
     key = ("account", payer.root, part["account"])
     account = values(key)
     if account is None:
         raise InvalidParameter(f"dataset {payer.root} has no account called {part['account']!r}: carve it out first.")
+    _not_ended(payer)
     need, limit, spent = read(part["rho"]), read(account["rho"]), read(account["spent"])
     total = add(spent, need)
     if total > limit:
@@ -139,15 +140,19 @@ def _used(payer: _Payer, budget: Budget) -> Amount:
 
 
 def _within_allowance(payer: _Payer, need: Amount) -> None:
+    if payer.allowance is not None:
+        _not_ended(payer)
+        _within(need, payer.own, payer.allowance.limit, f"{payer.analyst}'s allowance", payer.root)
+
+
+def _not_ended(payer: _Payer) -> None:
+    """Refuse an analyst whose allowance has ended, whatever he would pay with."""
     allowance = payer.allowance
-    if allowance is None:
-        return
-    if allowance.until is not None and payer.at[:10] > allowance.until.isoformat():
+    if allowance is not None and allowance.until is not None and payer.at[:10] > allowance.until.isoformat():
         raise BudgetExceeded(
             f"the allowance of {payer.analyst} on dataset {payer.root} ended on {allowance.until}. Ask its owner for "
             "a new one."
         )
-    _within(need, payer.own, allowance.limit, f"{payer.analyst}'s allowance", payer.root)
 
 
 def _within(need: Amount, used: Amount, limit: Amount, what: str, root: str) -> None:
