@@ -267,7 +267,6 @@ def test_on_one_sample_of_replaced_rows_nothing_private_stands_beside_a_crowd(pr
         Sampled(TENTH, Grouped(5, Crowd(1))),
         Sampled(TENTH, Grouped(5, Approximate(Fraction(0), Fraction(1, 2)))),
         Sequence((Sampled(TENTH, Sequence((Pure(Fraction(1)), Grouped(2, Gaussian(Fraction(9)))))), SDGS)),
-        RobustlySampled(TENTH, TENTH, 0, TENTH, Grouped(5, Crowd(20))),  # type: ignore[arg-type]
     ],
 )
 def test_rows_of_one_person_are_grouped_around_a_sample_and_never_on_it(loss: Loss, adjacency: Adjacency) -> None:

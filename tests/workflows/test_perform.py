@@ -11,8 +11,10 @@ import pytest
 from incrowd.accounting.bookkeeping.datasets import Declaration
 from incrowd.accounting.budget import Budget
 from incrowd.accounting.ledger import Ledger
+from incrowd.core.counts import Counts
 from incrowd.core.domain import Categories
 from incrowd.core.hierarchies.flat import Flat
+from incrowd.core.mechanism import Coins
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local import LocalEngine
@@ -87,7 +89,12 @@ def test_a_crash_while_reading_loses_budget(ledger: Ledger) -> None:
 
 def test_nobody_can_bring_coins(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "coins" not in inspect.signature(perform).parameters
-    given = list[object]()
-    monkeypatch.setattr(Safe, "release", lambda self, table, coins: given.append(coins))
+    given, released = list[object](), Safe.release
+
+    def watched(self: Safe, table: Table, coins: Coins) -> Counts:
+        given.append(coins)
+        return released(self, table, coins)
+
+    monkeypatch.setattr(Safe, "release", watched)
     perform(SAFE, table(lambda: None), ledger, "people", "one")
     assert [type(coins) for coins in given] == [SystemCoins]

@@ -82,7 +82,30 @@ def test_no_replaced_row_that_was_tried_is_worse_than_the_accountant_says(k: int
     assert bound <= 1.5 * tried
 
 
+@given(ks, rates, epsilons)
+@settings(deadline=None, max_examples=60)
+def test_the_worst_sizes_alone_never_say_more_than_all(k: int, rate: Fraction, epsilon: float) -> None:
+    whole, part = rederive.suppression_delta(k, rate, epsilon), rederive.suppression_floor(k, rate, epsilon)
+    assert whole is not None
+    assert part <= whole * (1 + CLOSE)
+    assert part >= whole * 0.999
+
+
+@pytest.mark.parametrize(
+    ("k", "rate", "epsilon"),
+    [(20, "1/10000", 1e-6), (300, "1/1000", 0.0005), (5000, "1/10", 0.15), (10**6, "1/100", 0.011), (3, "1e-12", 1.0)],
+)
+def test_where_there_are_too_many_crowds_the_worst_sizes_agree_with_the_accountant(
+    k: int, rate: str, epsilon: float
+) -> None:
+    fast = sampled.delta(k, Fraction(rate), epsilon)
+    part = rederive.suppression_floor(k, Fraction(rate), epsilon)
+    assert part <= fast * (1 + 1e-7)
+    assert part == pytest.approx(fast, rel=1e-3)
+
+
 def test_what_cannot_be_tried_is_said() -> None:
+    assert rederive.suppression_floor(10**6 + 1, Fraction(1, 10), 0.2) == 0.0
     assert rederive.suppression_delta(10**6, Fraction(1, 100), 0.01) is None
     assert rederive.suppression_delta(1, Fraction(1, 10**18), 0.0) is None
     assert rederive.theorem1_delta(20, Fraction(1, 10), 1e-4) is None

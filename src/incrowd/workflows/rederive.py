@@ -9,6 +9,7 @@ and "without you" falls from there on.
 from __future__ import annotations
 
 import math
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 _LARGEST = 10_000
 _PAIRED = 60
+_PRECISE = 10**6  # beyond this k, rounding in floats could come near the tolerance of a check
 
 
 @lru_cache(maxsize=8)
@@ -41,6 +43,26 @@ def suppression_delta(k: int, rate: Fraction, epsilon: float) -> float | None:
             worst = max(worst, _distance(without, with_you, epsilon))
         without = with_you
     return worst
+
+
+def suppression_floor(k: int, rate: Fraction, epsilon: float) -> float:
+    """Return a δ that sampled suppression has at least at ε, however large its crowds: that of the worst sizes alone.
+
+    With you in a crowd of n, the outcome j ≥ k is more likely than e^ε allows exactly if j > γ·n, for
+    γ = 1 − (1 − rate)·e^(−ε); there the excess is B(n, j)·(j − γ·n)/(n·(1 − γ)).  These terms are largest together
+    near n = (k − 1)/γ.  None is negative, so leaving out sizes and outcomes can only make the result smaller.
+    It also bounds persons with several rows (some have one) and replaced rows (a part of what they change).
+
+    >>> suppression_floor(20, Fraction(1, 10), 0.5) == suppression_delta(20, Fraction(1, 10), 0.5)
+    False
+    >>> math.isclose(suppression_floor(20, Fraction(1, 10), 0.5), suppression_delta(20, Fraction(1, 10), 0.5))
+    True
+    """
+    gamma = float(rate) - float(1 - rate) * math.expm1(-epsilon)
+    if k > _PRECISE:
+        return 0.0
+    near = math.ceil((k - 1) / gamma)
+    return max((_excess(k, n, rate, gamma) for n in range(max(k, near - 2), max(k, near + 2) + 1)), default=0.0)
 
 
 def theorem1_delta(k: int, rate: Fraction, epsilon: float) -> float | None:
@@ -106,6 +128,34 @@ def smooth_delta(k: int, rate: Fraction, epsilon: float) -> float:
     beta = float(rate)
     gamma = 1.0 - (1.0 - beta) * math.exp(-epsilon)
     return math.exp(-k * (math.log(gamma / beta) - (gamma - beta) / gamma))
+
+
+def _excess(k: int, n: int, rate: Fraction, gamma: float) -> float:
+    """Return the sum of B(n, j)·(j − γ·n)/(n·(1 − γ)) over the first outcomes j ≥ k above γ·n."""
+    first = max(k, math.floor(gamma * n) + 1)
+    if first > n or gamma >= 1.0:
+        return 0.0
+    j = np.arange(first, min(n, first + _LARGEST) + 1, dtype=np.float64)
+    steps = np.log((n - j[:-1]) / (j[1:])) + (math.log(float(rate)) - math.log1p(-float(rate)))
+    masses = np.exp(_log_mass(n, first, rate) + np.concatenate([[0.0], np.cumsum(steps)]))
+    return float(np.sum(masses * np.maximum(0.0, j - gamma * n)) / (n * (1.0 - gamma)))
+
+
+def _log_mass(n: int, j: int, rate: Fraction) -> float:
+    """Return the logarithm of one binomial probability, in decimals long enough for any n."""
+    with localcontext(Context(prec=60)):
+        chance = Decimal(rate.numerator) / Decimal(rate.denominator)
+        choose = _log_factorial(n) - _log_factorial(j) - _log_factorial(n - j)
+        return float(choose + j * chance.ln() + (n - j) * (1 - chance).ln())
+
+
+def _log_factorial(n: int) -> Decimal:
+    """Return log n!: exactly for small n, else by Stirling's series, whose next term is below 1e-17."""
+    if n < 100:
+        return Decimal(math.factorial(n)).ln()
+    m = Decimal(n)
+    half = (2 * Decimal("3.14159265358979323846264338327950288419716939937511") * m).ln() / 2
+    return m * m.ln() - m + half + 1 / (12 * m) - 1 / (360 * m**3) + 1 / (1260 * m**5)
 
 
 def _published(k: int, n: int, rate: Fraction) -> NDArray[np.float64]:

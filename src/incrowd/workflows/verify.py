@@ -17,12 +17,22 @@ from incrowd.core.certificate import Certificate, Status
 from incrowd.engines.smallest import smallest_class
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.workflows.certify import accounting_of
-from incrowd.workflows.claims import check_claim
-from incrowd.workflows.consistency import check_accounting, check_steps, standing_at
+from incrowd.workflows.claims import Problem, check_claim, check_complete
+from incrowd.workflows.consistency import (
+    check_accounting,
+    check_columns,
+    check_folder,
+    check_outputs,
+    check_steps,
+    standing_at,
+)
 from incrowd.workflows.signing import check_signature
 
 if TYPE_CHECKING:
     from incrowd.accounting.ledger import Ledger
+
+
+_CLAIM = "claim: "
 
 
 class Outcome(StrEnum):
@@ -54,6 +64,12 @@ class Verification:
         """Whether nothing failed."""
         return all(finding.outcome is not Outcome.FAILED for finding in self.findings)
 
+    @property
+    def complete(self) -> bool:
+        """Whether every claim was decided: none is left that could not be derived again here."""
+        claims = [finding for finding in self.findings if finding.about.startswith(_CLAIM)]
+        return all(finding.outcome is not Outcome.UNKNOWN for finding in claims)
+
 
 def read_certificate(path: Path) -> Certificate:
     """Read a certificate from its file, or from the folder of its release."""
@@ -74,8 +90,9 @@ def verify(
     folder = path if path.is_dir() else path.parent
     findings = [
         *_files(certificate, folder, data),
+        *_beside(certificate, path, (data, trusted)),
         *_claims(certificate),
-        *_crowds(certificate, folder, data),
+        *_contents(certificate, folder, data),
         *_story(certificate),
         *_ledger(certificate, ledger),
         *_signature(certificate, trusted),
@@ -85,6 +102,10 @@ def verify(
 
 
 def _files(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[Finding]:
+    problem = check_outputs(certificate)
+    if problem is not None:
+        yield Finding("files", Outcome.FAILED, problem.text)
+        return
     for output in certificate.outputs:
         file = data if data is not None else folder / str(output["name"])
         about = f"file {output['name']}"
@@ -95,44 +116,69 @@ def _files(certificate: Certificate, folder: Path, data: Path | None) -> Iterato
             continue
         with file.open("rb") as opened:
             found = hashlib.file_digest(opened, "sha256").hexdigest()
-        same = found == output["sha256"]
+        same = found == output.get("sha256") and file.stat().st_size == output.get("bytes")
         yield Finding(
             about,
             Outcome.PASSED if same else Outcome.FAILED,
             "its SHA-256 is the certified one"
             if same
-            else "its SHA-256 differs: this is not the file that was certified",
+            else "its SHA-256 or its size differs: this is not the file that was certified",
         )
-    if not certificate.outputs:
+    if not certificate.outputs and data is not None:
+        yield Finding("files", Outcome.FAILED, "the certificate names no files: this one was not certified")
+    elif not certificate.outputs:
         yield Finding("files", Outcome.UNKNOWN, "the certificate names no files: the release stayed in memory")
+
+
+def _beside(certificate: Certificate, path: Path, named: tuple[Path | None, ...]) -> Iterator[Finding]:
+    """Look at what else lies in the folder; what the caller named is known."""
+    if path.is_dir():
+        known = [each.name for each in named if each is not None and each.resolve().parent == path.resolve()]
+        problem = check_folder(certificate, path, known)
+        yield _found("folder", problem, "nothing lies in it that the certificate does not name")
 
 
 def _claims(certificate: Certificate) -> Iterator[Finding]:
     for claim in certificate.claims:
-        problem = check_claim(claim, certificate)
-        about = f"claim: {claim.kind}"
-        if problem is None:
-            yield Finding(about, Outcome.PASSED, f"derived again from its parameters ({claim.theorem})")
-        else:
-            yield Finding(about, Outcome.UNKNOWN if problem.undecided else Outcome.FAILED, problem.text)
+        derived = f"derived again from its parameters ({claim.theorem})"
+        yield _found(f"{_CLAIM}{claim.kind}", check_claim(claim, certificate), derived)
+    yield _found("claims", check_complete(certificate), "none that the guarantee carries is missing")
 
 
-def _crowds(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[Finding]:
-    claims = [claim for claim in certificate.claims if claim.kind == "k-anonymity"]
-    for claim in claims if certificate.outputs else []:
-        file = data if data is not None else folder / str(certificate.outputs[0]["name"])
-        if not file.is_file():
-            continue
+def _contents(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[Finding]:
+    """Look into the file: which columns there are, and how often the rarest tuple over the released ones occurs."""
+    if check_outputs(certificate) is not None or not certificate.outputs:
+        return
+    file = data if data is not None else folder / str(certificate.outputs[0]["name"])
+    if not file.is_file():
+        return
+    for about, look in (("columns in the file", _columns), ("crowds in the file", _crowds)):
         try:
-            smallest = smallest_class(file, tuple(map(str, claim.parameters["columns"])))
+            yield look(certificate, file)
         except Exception as error:  # noqa: BLE001 - whatever a reader makes of a damaged file, the check has failed
-            yield Finding("crowds in the file", Outcome.FAILED, f"the file cannot be counted ({type(error).__name__})")
-            continue
-        enough = smallest is None or smallest >= int(claim.parameters["k"])
-        size = "there are no rows" if smallest is None else f"the rarest tuple occurs {smallest} times"
-        yield Finding(
-            "crowds in the file", Outcome.PASSED if enough else Outcome.FAILED, f"{size}, k is {claim.parameters['k']}"
-        )
+            yield Finding(about, Outcome.FAILED, f"the file cannot be counted ({type(error).__name__})")
+
+
+def _columns(certificate: Certificate, file: Path) -> Finding:
+    return _found("columns in the file", check_columns(certificate, file), "they are the released ones, and no others")
+
+
+def _crowds(certificate: Certificate, file: Path) -> Finding:
+    k = next(int(step["k"]) for step in certificate.chain if step.get("step") == "suppress")
+    smallest = smallest_class(file, tuple(map(str, certificate.schema["released"])))
+    size = "there are no rows" if smallest is None else f"the rarest tuple occurs {smallest} times"
+    if smallest is not None and smallest < k:
+        return Finding("crowds in the file", Outcome.FAILED, f"{size}, k is {k}")
+    if certificate.evidence.get("smallest class", smallest) != smallest:
+        return Finding("crowds in the file", Outcome.FAILED, f"{size}, and the certificate's evidence says otherwise")
+    return Finding("crowds in the file", Outcome.PASSED, f"{size}, k is {k}")
+
+
+def _found(about: str, problem: Problem | None, otherwise: str) -> Finding:
+    """Return what a check found: its problem, or what holds otherwise."""
+    if problem is None:
+        return Finding(about, Outcome.PASSED, otherwise)
+    return Finding(about, Outcome.UNKNOWN if problem.undecided else Outcome.FAILED, problem.text)
 
 
 def _story(certificate: Certificate) -> Iterator[Finding]:
@@ -144,14 +190,9 @@ def _story(certificate: Certificate) -> Iterator[Finding]:
         if certificate.names_itself()
         else Finding("id", Outcome.FAILED, "claims, steps, guarantee or policy are not those that this id was made for")
     )
-    for about, problem, why in (
-        ("steps", check_steps(certificate), "they are those of the guarantee"),
-        ("accounting", check_accounting(certificate), "the charge is what the claim costs; the total covers it"),
-    ):
-        if problem is None:
-            yield Finding(about, Outcome.PASSED, why)
-        else:
-            yield Finding(about, Outcome.UNKNOWN if problem.undecided else Outcome.FAILED, problem.text)
+    yield _found("steps", check_steps(certificate), "they are those of the guarantee")
+    charged = "the charge is what the claim costs; the total covers it"
+    yield _found("accounting", check_accounting(certificate), charged)
 
 
 def _ledger(certificate: Certificate, ledger: Ledger | None) -> Iterator[Finding]:

@@ -1,0 +1,199 @@
+"""Forgeries that are consistent with their hashes: the certificate must still speak of the file, all of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from incrowd.workflows.protect import Destination, release_to
+from incrowd.workflows.verify import Outcome, verify
+from tests.policies import PEOPLE, changed, people, written
+from tests.released import Folder, failed, release_into
+
+Lines = Callable[[list[str]], list[str]]
+PRIVATE = "claim: approximate differential privacy"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    return release_into(tmp_path_factory.mktemp("plain") / "release")
+
+
+@pytest.fixture(scope="module")
+def weighted(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    return release_into(tmp_path_factory.mktemp("weighted") / "release", release__weights=True)
+
+
+@pytest.fixture
+def copy(made: Folder, tmp_path: Path) -> Folder:
+    return made.copied(tmp_path / "copy")
+
+
+def rewrite(folder: Folder, change: Lines) -> None:
+    """Write other data, with a hash to fit."""
+    file = folder.out / "data.csv"
+    file.write_text("".join(f"{line}\n" for line in change(file.read_text().splitlines())))
+    content = file.read_bytes()
+    output = {"name": "data.csv", "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+    folder.tamper(("outputs",), lambda _: [output])
+
+
+def with_column(name: str, value: Callable[[int], object]) -> Lines:
+    return lambda lines: [
+        f"{lines[0]},{name}",
+        *(f"{line},{value(number)}" for number, line in enumerate(lines[1:])),
+    ]
+
+
+@pytest.mark.parametrize("value", [lambda number: number, lambda _: 7], ids=["a name for each row", "a constant"])
+def test_a_column_that_the_certificate_does_not_know_fails(copy: Folder, value: Callable[[int], object]) -> None:
+    rewrite(copy, with_column("ssn", value))
+    assert failed(verify(copy.out)) == ["columns in the file"]
+
+
+def test_weights_that_were_not_asked_for_fail(copy: Folder) -> None:
+    rewrite(copy, with_column("weight", lambda _: 2))
+    assert failed(verify(copy.out)) == ["columns in the file"]
+
+
+@pytest.mark.parametrize("weight", ["3", "2.0000001"])
+def test_one_weight_that_is_not_the_others_fails(weighted: Folder, tmp_path: Path, weight: str) -> None:
+    copy = weighted.copied(tmp_path / "copy")
+    rewrite(copy, lambda lines: [*lines[:-1], f"{lines[-1].rpartition(',')[0]},{weight}"])
+    assert failed(verify(copy.out)) == ["columns in the file"]
+    rewrite(copy, lambda lines: [line.rpartition(",")[0] for line in lines])
+    assert failed(verify(copy.out)) == ["columns in the file"]
+
+
+def test_columns_in_parquet_are_compared_too(tmp_path: Path) -> None:
+    folder = release_into(tmp_path / "release", "parquet", release__weights=True)
+    assert failed(verify(folder.out)) == []
+    folder.tamper(("chain", 3, "weights"), lambda _: False)
+    assert failed(verify(folder.out)) == ["columns in the file"]
+    folder.tamper(("chain", 3, "weights"), lambda _: True)
+    folder.tamper(("chain", 0, "rate"), lambda _: "1/3")
+    assert "columns in the file" in failed(verify(folder.out))
+
+
+def test_a_second_file_fails_whether_the_certificate_names_it_or_not(copy: Folder) -> None:
+    (copy.out / "raw.csv").write_text("name\nAnn\n")
+    assert failed(verify(copy.out)) == ["folder"]
+    assert failed(verify(copy.out / "certificate.json")) == []
+    content = (copy.out / "raw.csv").read_bytes()
+    second = {"name": "raw.csv", "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+    copy.tamper(("outputs",), lambda outputs: [*outputs, second])
+    assert failed(verify(copy.out)) == ["files"]
+    copy.tamper(("outputs",), lambda outputs: outputs[1:])
+    assert "files" in failed(verify(copy.out))
+
+
+def test_a_file_for_a_certificate_that_names_none_fails(copy: Folder) -> None:
+    copy.tamper(("outputs",), lambda _: [])
+    assert failed(verify(copy.out / "certificate.json")) == []
+    assert failed(verify(copy.out / "certificate.json", copy.out / "data.csv")) == ["files"]
+    assert failed(verify(copy.out)) == ["folder"]
+
+
+def test_people_with_more_rows_than_the_claims_speak_of_fail(tmp_path: Path) -> None:
+    table = people().append_column("id", [[f"p{n}" for n in range(600)]])
+    unit = {"columns__id": {"role": "identifier"}, "dataset__unit": {"column": "id"}}
+    release_to(table, written(changed(PEOPLE, **unit), tmp_path), Destination(tmp_path / "out", "csv"))
+    folder = Folder(tmp_path)
+    assert failed(verify(folder.out)) == []
+    folder.tamper(("guarantee", "unit", "max_rows"), lambda _: 50)
+    folder.tamper(("guarantee", "loss"), lambda row: {"loss": "grouped", "size": 50, "inner": row})
+    folder.tamper(("chain", 0, "rows"), lambda _: 50)
+    who = "one person (id, at most 50 rows), added or removed"
+    folder.tamper(("claims",), lambda claims: [claim | {"unit": who} for claim in claims])
+    told = [claim["kind"] for claim in folder.certificate["claims"] if claim["kind"] != "k-anonymity"]
+    assert set(failed(verify(folder.out))) >= {f"claim: {kind}" for kind in told}
+
+
+def test_theorems_about_added_rows_say_nothing_about_replaced_ones(copy: Folder) -> None:
+    copy.tamper(("guarantee", "unit", "adjacency"), lambda _: "replace-one")
+    copy.tamper(("claims",), lambda claims: [claim | {"unit": "one row, replaced"} for claim in claims])
+    kinds = ("zero-knowledge with respect to random sampling", "approximate differential privacy, as published")
+    names = {f"claim: {kind}" for kind in (*kinds, "f-smooth differential privacy")}
+    assert set(failed(verify(copy.out))) == {PRIVATE, *names}
+
+
+def test_a_k_that_is_written_as_text_fails(copy: Folder) -> None:
+    copy.tamper(("claims", 0, "parameters", "k"), str)
+    assert failed(verify(copy.out)) == [PRIVATE]
+
+
+@pytest.mark.parametrize("claim", [0, 1, 4, 5])
+def test_a_claim_that_is_left_out_is_missed(copy: Folder, claim: int) -> None:
+    copy.tamper(("claims",), lambda claims: [*claims[:claim], *claims[claim + 1 :]])
+    assert "claims" in failed(verify(copy.out))
+
+
+def test_rows_are_counted_even_if_nothing_is_claimed_about_them(copy: Folder) -> None:
+    rewrite(copy, lambda lines: [*lines, "F,alone,02"])
+    copy.tamper(("claims",), lambda claims: claims[:5])
+    assert set(failed(verify(copy.out))) == {"claims", "crowds in the file"}
+
+
+def test_no_claims_at_all_fail_even_if_no_epsilon_was_charged(copy: Folder) -> None:
+    copy.tamper(("claims",), lambda _: [])
+    for which in ("spent", "total"):
+        copy.tamper(("accounting", which, "epsilon"), lambda _: "Infinity")
+    assert failed(verify(copy.out)) == ["claims"]
+
+
+@pytest.mark.parametrize("claim", [0, 1, 4, 5])
+def test_a_claim_without_its_conditions_fails(copy: Folder, claim: int) -> None:
+    copy.tamper(("claims", claim, "preconditions"), lambda _: [])
+    assert failed(verify(copy.out)) == ["claims"]
+
+
+@pytest.mark.parametrize("claim", [0, 1, 4])
+def test_an_assumption_of_the_guarantee_is_one_of_its_claims(copy: Folder, claim: int) -> None:
+    copy.tamper(("claims", claim, "preconditions"), lambda conditions: conditions[:-1])
+    assert failed(verify(copy.out)) == ["claims"]
+
+
+def test_a_guarantee_that_assumes_nothing_fails(copy: Folder) -> None:
+    bare: Any = [claim | {"preconditions": []} for claim in copy.certificate["claims"]]
+    copy.tamper(("claims",), lambda _: bare)
+    copy.tamper(("guarantee", "assumes"), lambda _: [])
+    assert failed(verify(copy.out)) == ["claims"]
+
+
+def test_a_loss_that_no_suppression_has_fails(copy: Folder) -> None:
+    copy.tamper(("guarantee", "loss"), lambda _: {"loss": "pure", "epsilon": "0"})
+    assert "steps" in failed(verify(copy.out))
+
+
+def test_a_promise_too_large_to_try_fails_where_one_crowd_breaks_it(copy: Folder) -> None:
+    plain = copy.certificate
+    kept = [claim for claim in plain["claims"] if "published" not in claim["kind"] and "smooth" not in claim["kind"]]
+    for claim in kept:
+        claim["parameters"] |= {"rate": "1/10000", "epsilon": "0.000001"} if "rate" in claim["parameters"] else {}
+        claim["parameters"] |= {"delta": "1e-100"} if "delta" in claim["parameters"] else {}
+    plain["guarantee"] |= {"delta": "1e-100"}
+    plain["guarantee"]["loss"]["rate"] = plain["chain"][0]["rate"] = "1/10000"
+    plain["accounting"] |= {which: {"epsilon": "0.000001", "delta": "1e-100"} for which in ("spent", "total")}
+    (copy.out / "certificate.json").write_text(json.dumps(plain | {"claims": kept}))
+    found = verify(copy.out)
+    assert failed(found) == [PRIVATE, "claim: zero-knowledge with respect to random sampling"]
+    assert "at least" in next(each.why for each in found.findings if each.about == PRIVATE)
+
+
+def test_what_could_not_be_derived_again_is_passed_and_not_complete(made: Folder, tmp_path: Path) -> None:
+    assert verify(made.out).complete
+    replaced = verify(release_into(tmp_path / "release", dataset__unit={"adjacency": "replace-one"}).out)
+    assert replaced.passed
+    assert not replaced.complete
+
+
+def test_evidence_that_the_file_does_not_show_fails(copy: Folder) -> None:
+    copy.tamper(("evidence", "smallest class"), lambda size: size + 1)
+    found = verify(copy.out)
+    assert failed(found) == ["crowds in the file"]
+    assert any("evidence" in each.why for each in found.findings if each.outcome is Outcome.FAILED)
