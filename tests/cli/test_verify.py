@@ -89,3 +89,16 @@ def test_a_key_or_ledger_that_cannot_be_read_is_named(run: Runner, copy: Folder)
     done = run(f"verify {copy.out} --ledger sqlite:///none.sqlite")
     assert done.code == 2
     assert "none.sqlite" in done.err
+
+
+def test_the_title_says_whether_every_claim_was_derived_again() -> None:
+    from types import SimpleNamespace
+
+    from incrowd.cli.verify import _title
+
+    def title(passed: bool, complete: bool) -> str:
+        return _title(SimpleNamespace(passed=passed, complete=complete))  # type: ignore[arg-type]
+
+    assert title(passed=False, complete=True) == "NOT verified"
+    assert title(passed=True, complete=True) == "verified"
+    assert "could not be derived again" in title(passed=True, complete=False)

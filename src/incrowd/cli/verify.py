@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from incrowd.cli.options import Json, takes
 from incrowd.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from incrowd.workflows.verify import Verification
 
 _SIGNS = {"passed": "✓", "failed": "✗", "cannot be known here": "?"}
 
@@ -38,11 +41,17 @@ def verify(options: VerifyOptions) -> None:
     found = verified(options.certificate, options.data, ledger, options.public_key)
     if options.json:
         listed = [{"about": each.about, "outcome": str(each.outcome), "why": each.why} for each in found.findings]
-        print_json({"passed": found.passed, "findings": listed})
+        print_json({"passed": found.passed, "complete": found.complete, "findings": listed})
     else:
         rows = [(_SIGNS[str(each.outcome)], each.about, each.why) for each in found.findings]
-        print_table(
-            "verified" if found.passed else "NOT verified", rows, "✓ passed   ✗ failed   ? cannot be known here"
-        )
+        print_table(_title(found), rows, "✓ passed   ✗ failed   ? cannot be known here")
     if not found.passed:
         raise typer.Exit(1)
+
+
+def _title(found: Verification) -> str:
+    if not found.passed:
+        return "NOT verified"
+    return (
+        "verified" if found.complete else "verified, but some claim could not be derived again: see the question marks"
+    )
