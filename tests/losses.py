@@ -20,6 +20,7 @@ from incrowd.core.loss import (
     Sequence,
     Syntactic,
     ZeroConcentrated,
+    walk,
 )
 from incrowd.core.unit import Adjacency, Kind, Unit
 
@@ -41,6 +42,8 @@ def biased(draw: st.DrawFn) -> RobustlySampled:
 def promised(draw: st.DrawFn) -> Guarantee:
     """Return a guarantee; where a person has several rows, its loss groups at least so many."""
     loss, unit = draw(losses), draw(units)
+    if unit.kind is Kind.NODE and any(isinstance(part, Parallel) for part in walk(loss)):
+        unit = Unit()
     if unit.max_rows > 1:
         loss = Grouped(unit.max_rows + draw(st.integers(0, 3)), loss)
     delta = draw(st.fractions(min_value=0, max_value=Fraction(1, 2), max_denominator=10**9))

@@ -108,3 +108,12 @@ def test_a_missing_field_is_refused(name: str) -> None:
     del plain[name]
     with pytest.raises(IncrowdError):
         Guarantee.from_json(plain)
+
+
+def test_a_partition_of_rows_says_nothing_about_people_with_several() -> None:
+    people, blocks = Unit(Kind.PERSON, column="id", max_rows=3), Parallel((Pure(Fraction(1)), Pure(Fraction(1))))
+    with pytest.raises(InvalidParameter, match="they can lie in several"):
+        Guarantee(blocks, people, "")
+    assert Guarantee(Grouped(3, blocks), people, "").loss == Grouped(3, blocks)
+    with pytest.raises(InvalidParameter, match="can touch every block"):
+        Guarantee(Sequence((blocks,)), Unit(Kind.NODE), "")

@@ -9,7 +9,7 @@ from typing import Any
 
 from incrowd.core.loss import Crowd, Grouped, Loss, Parallel, RobustlySampled, Sampled, Sequence, Syntactic, walk
 from incrowd.core.loss_json import from_json, to_json
-from incrowd.core.unit import Unit
+from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter, MixedUnits, UnsupportedVersion
 
 VERSION = 1
@@ -38,6 +38,8 @@ class Guarantee:
             raise InvalidParameter("the delta of a promise lies in [0, 1).")
         if self.unit.max_rows > 1:
             _refuse_row_price(self.loss, self.unit.max_rows)
+        if self.unit.kind is Kind.NODE and any(isinstance(part, Parallel) for part in walk(self.loss)):
+            raise InvalidParameter("a node can touch every block of a partition: compose in sequence instead.")
 
     @property
     def syntactic(self) -> bool:
@@ -105,9 +107,14 @@ def _refuse_row_price(loss: Loss, rows: int) -> None:
                 raise InvalidParameter(
                     f"this promise groups {size} rows, but a person has up to {rows}. Group them all."
                 )
-        case Sequence(parts) | Parallel(parts):
+        case Sequence(parts):
             for part in parts:
                 _refuse_row_price(part, rows)
+        case Parallel():
+            raise InvalidParameter(
+                f"a row lies in one block of a partition, but a person has up to {rows} and they can lie in several. "
+                f"Write Grouped({rows}, ...) around the partition."
+            )
         case Sampled() | RobustlySampled() | Crowd():
             raise InvalidParameter(
                 f"crowds and secret samples count rows, and a person has up to {rows}. Write Grouped({rows}, ...) "

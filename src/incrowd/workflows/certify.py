@@ -25,7 +25,11 @@ LIMITS = (
     ),
     "The certificate states what the mechanism guarantees; it is evidence for an assessment, not the assessment.",
 )
-_THRESHOLDS = {"0.09": "European Medicines Agency 2014", "0.2": "Health Canada 2019", "0.33": "Cell size of 3"}
+_THRESHOLDS = {
+    "0.09": "classes of at least 11; European Medicines Agency, Policy 0070, for public release",
+    "0.2": "classes of at least 5; a common custom",
+    "0.33": "classes of at least 3; a custom for recipients under contract",
+}
 
 
 @dataclass(frozen=True)

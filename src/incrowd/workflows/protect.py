@@ -172,12 +172,12 @@ def prepare(
 
 def _content(source: Source) -> bytes:
     try:
-        return content_digest(source)
+        content = content_digest(source)
     except UnicodeError:
-        pass
-    raise SourceInvalid(
-        "the source holds text that is not valid Unicode; nothing was released and nothing was charged."
-    )
+        content = None  # the error's own text holds a piece of the source
+    if content is None:
+        raise SourceInvalid("the source holds text that is not valid Unicode; nothing was released or charged.")
+    return content
 
 
 def open_data(data: object, policy: Policy) -> Source:

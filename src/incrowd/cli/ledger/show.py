@@ -110,5 +110,5 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
         "at": entry.at,
         "kind": entry.kind,
         "hash": entry.anchor.hash,
-        "body": dict(entry.body),
+        "body": {name: value for name, value in entry.body.items() if name != "secret"},
     }
