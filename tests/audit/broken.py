@@ -73,7 +73,7 @@ class FreshSamples:
     fine: Safe
 
     def release(self, table: Table, coins: Coins) -> tuple[Counts, Counts]:
-        return self.coarse.release(table, coins), self.fine.release(table, coins)
+        return self.coarse.release(table, coins).counts, self.fine.release(table, coins).counts
 
 
 def counted(safe: Safe, table: Table, *samples: Sample) -> Counts:

@@ -37,7 +37,7 @@ def outputs(k: int, cells: str) -> tuple[tuple[int, object], ...]:
     found = []
     for members in itertools.product((False, True), repeat=len(cells)):
         inside = [place for place, drawn in enumerate(members) if drawn]
-        counted = as_counter(safe.release(table, ScriptedCoins(inside)))
+        counted = as_counter(safe.release(table, ScriptedCoins(inside)).counts)
         found.append((len(inside), tuple(sorted(counted.items()))))
     return tuple(found)
 

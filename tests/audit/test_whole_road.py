@@ -15,6 +15,7 @@ import incrowd
 from incrowd.accounting.ledger import Ledger
 from incrowd.errors import PromiseBroken
 from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.workflows.policy import Policy, load_policy
 from tests.audit.auditing import Claim, Trials, proved_epsilon
 from tests.audit.broken import NoSample, OneLess
@@ -76,13 +77,13 @@ def test_the_real_release_proves_no_more_than_its_certificate_says(folder: Path)
 
 
 def test_a_copy_without_a_sample_on_the_same_road_is_caught(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Safe, "release", lambda self, table, coins: NoSample(self).release(table, coins))
+    monkeypatch.setattr(Safe, "release", lambda self, table, coins: Microdata(NoSample(self).release(table, coins)))
     assert proved(folder, CLAIM.k, 60) > CLAIM.epsilon
 
 
 def test_a_copy_that_suppresses_too_little_does_not_get_past_the_recount(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Safe, "release", lambda self, table, coins: OneLess(self).release(table, coins))
+    monkeypatch.setattr(Safe, "release", lambda self, table, coins: Microdata(OneLess(self).release(table, coins)))
     with pytest.raises(PromiseBroken):
         list(published(folder, 1, 40))  # each release shows somebody alone with a chance of more than one half

@@ -11,13 +11,13 @@ import pytest
 from incrowd.workflows.report import internal_report, public_report, summary_html
 from incrowd.workflows.report.axes import WIDE
 from tests.browser.chromium import DARK, measured, run
-from tests.workflows.certificates import PERSON, UNSAMPLED, certificate, counted, policy
+from tests.workflows.certificates import PERSON, UNSAMPLED, certificate, counted, policy, shown
 
 
 @pytest.fixture(scope="module")
 def bounded() -> str:
     chosen = policy(**PERSON)
-    return public_report(certificate(chosen), counted(chosen).at_least(10))
+    return public_report(certificate(chosen), shown(chosen, 10))
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def unbounded() -> str:
 @pytest.fixture(scope="module")
 def internal() -> str:
     everyone = counted(policy())
-    return internal_report(certificate(), everyone.at_least(50), everyone)
+    return internal_report(certificate(), shown(policy(), 50), everyone)
 
 
 def test_the_page_fits_a_phone_a_tablet_and_a_desk(tmp_path: Path, bounded: str, internal: str) -> None:

@@ -28,6 +28,7 @@ from incrowd.engines.local import LocalEngine
 from incrowd.engines.sources import open_source
 from incrowd.methods import METHODS
 from incrowd.methods.method import Method
+from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.workflows.plan import plan
 from incrowd.workflows.policy import Policy, json_schema, load_policy
 from incrowd.workflows.protect import release
@@ -71,7 +72,9 @@ def _packed(table: pa.Table) -> pa.Table:
 
 
 def released(policy: Policy, rows_: Rows, engine: LocalEngine | None = None) -> Counts:
-    return policy.method.release(Table(policy.schema, rows_, engine or LocalEngine()), coins())
+    outcome = policy.method.release(Table(policy.schema, rows_, engine or LocalEngine()), coins())
+    assert isinstance(outcome, Microdata)
+    return outcome.counts
 
 
 def test_every_method_has_examples() -> None:

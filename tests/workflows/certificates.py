@@ -12,7 +12,8 @@ import pyarrow as pa
 from incrowd.core.certificate import Certificate
 from incrowd.core.counts import Counts
 from incrowd.engines.local import LocalEngine
-from incrowd.workflows.certify import LIMITS, evidence_of
+from incrowd.methods.outcomes.microdata import Microdata
+from incrowd.workflows.certify import LIMITS
 from incrowd.workflows.policy import Policy, load_policy
 from tests.tables import Batches
 
@@ -71,11 +72,16 @@ def counted(of: Policy, rows: int = 4000) -> Counts:
     return LocalEngine().count(Batches(original(rows)), of.method.cells(of.schema))  # type: ignore[attr-defined]
 
 
+def shown(of: Policy, at_least: int = 1) -> Microdata:
+    """Return the rows of classes of at least so many, as a release in memory holds them."""
+    return Microdata(counted(of).at_least(at_least))
+
+
 def certificate(of: Policy | None = None, counts: Counts | None = None, **changes: Any) -> Certificate:
     """Return a certificate such as a first release under the policy gets."""
     of = of or policy()
     promise, claims = of.method.guarantee(of.schema), of.method.claims(of.schema)
-    shown = counts if counts is not None else counted(of).at_least(of.method.smallest_class(of.schema))
+    found = counts if counts is not None else counted(of).at_least(of.method.smallest_class(of.schema) or 1)
     epsilon = str(claims[0].parameters.get("epsilon", "Infinity")) if "differential" in claims[0].kind else "Infinity"
     certified = Certificate(
         id="5e0c1f5a-0000-4000-8000-000000000001",
@@ -101,7 +107,7 @@ def certificate(of: Policy | None = None, counts: Counts | None = None, **change
             ],
             "released": [column.name for column in of.schema.released],
         },
-        evidence=evidence_of(shown, private=epsilon != "Infinity"),
+        evidence=Microdata(found).evidence(of.schema.unit, private=epsilon != "Infinity"),
         limits=LIMITS,
     )
     return replace(certified, **changes)

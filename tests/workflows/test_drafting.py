@@ -65,8 +65,8 @@ def test_whatever_was_read_off_the_rows_is_marked(tmp_path: Path) -> None:
 def test_a_draft_runs_as_it_is(tmp_path: Path) -> None:
     policy = drafted(TABLE, tmp_path)
     table = Table(policy.schema, open_source(TABLE), LocalEngine())
-    counts = policy.method.release(table, SeededCoins(1))
-    assert set(counts.names) == {column.name for column in policy.schema.released}
+    released = policy.method.release(table, SeededCoins(1))
+    assert set(released.schema.names) == {column.name for column in policy.schema.released}
 
 
 def test_with_public_sources_the_same_draft_promises_an_epsilon(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 from incrowd.accounting.bookkeeping.datasets import Declaration
 from incrowd.accounting.budget import Budget
 from incrowd.accounting.ledger import Ledger
-from incrowd.core.counts import Counts
 from incrowd.core.domain import Categories
 from incrowd.core.hierarchies.flat import Flat
 from incrowd.core.mechanism import Coins
@@ -21,6 +20,7 @@ from incrowd.engines.local import LocalEngine
 from incrowd.errors import BudgetExceeded
 from incrowd.methods.anonymity.parameters import Target
 from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.perform import perform
 
@@ -62,7 +62,8 @@ def test_the_charge_is_on_disk_when_the_first_row_is_read(ledger: Ledger, sqlite
     assert seen == [["one"]]
     assert performed.promise == SAFE.guarantee(SCHEMA)
     assert performed.entry.charged[0].promise == performed.promise
-    assert set(performed.counts.counts >= SAFE.smallest_class(SCHEMA)) == {True}
+    assert isinstance(performed.outcome, Microdata)
+    assert set(performed.outcome.counts.counts >= SAFE.smallest_class(SCHEMA)) == {True}
 
 
 def test_a_charge_that_is_refused_leaves_the_rows_unread(ledger: Ledger) -> None:
@@ -91,7 +92,7 @@ def test_nobody_can_bring_coins(ledger: Ledger, monkeypatch: pytest.MonkeyPatch)
     assert "coins" not in inspect.signature(perform).parameters
     given, released = list[object](), Safe.release
 
-    def watched(self: Safe, table: Table, coins: Coins) -> Counts:
+    def watched(self: Safe, table: Table, coins: Coins) -> Microdata:
         given.append(coins)
         return released(self, table, coins)
 

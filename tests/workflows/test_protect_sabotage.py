@@ -16,6 +16,7 @@ from incrowd.core.table import Table
 from incrowd.engines.sinks import write_table
 from incrowd.errors import BudgetExceeded, OutputUnavailable, PromiseBroken
 from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.noise.positioned import PositionedSample
 from incrowd.workflows import protect
 from incrowd.workflows.protect import Destination, release, release_to
@@ -34,13 +35,13 @@ class Forgetful:
         return PositionedSample.fresh(self.rate).of(ids)
 
 
-def evaluated_twice(self: Safe, table: Table, coins: object) -> Counts:
+def evaluated_twice(self: Safe, table: Table, coins: object) -> Microdata:
     """Decide on one sample which tuples are common, and release another sample's rows of them."""
     sample, cells, k = Forgetful(), self.cells(table.schema), self.smallest_class(table.schema)
     common = table.engine.count(table.rows, cells, sample).at_least(k)
     again = table.engine.count(table.rows, cells, sample)
     shown = np.isin(again.keys, common.keys)
-    return Counts(again.classes, again.keys[shown], again.counts[shown])
+    return Microdata(Counts(again.classes, again.keys[shown], again.counts[shown]))
 
 
 def crowds_at_the_edge() -> pa.Table:
@@ -62,7 +63,7 @@ def test_a_sample_that_is_evaluated_twice_is_caught_and_nothing_appears(
 ) -> None:
     monkeypatch.setattr(Safe, "release", evaluated_twice)
     policy = written(POLICY, tmp_path)
-    with pytest.raises(PromiseBroken, match="some tuple occurs too rarely") as caught:
+    with pytest.raises(PromiseBroken, match="does not keep its promise") as caught:
         release_to(crowds_at_the_edge(), policy, Destination(tmp_path / "out", form))
     assert caught.value.exit_code == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == [".incrowd", "policy.yaml"]

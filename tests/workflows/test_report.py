@@ -31,6 +31,7 @@ from tests.workflows.certificates import (
     counted,
     drafted,
     policy,
+    shown,
 )
 
 ALL: dict[str, Callable[[], Policy]] = {
@@ -96,7 +97,7 @@ def test_the_page_is_well_formed_and_every_link_leads_somewhere(certified: Certi
 
 
 def test_nothing_is_loaded_and_no_script_runs(certified: Certificate) -> None:
-    text = public_report(certified, counted(policy()))
+    text = public_report(certified, shown(policy()))
     page = Page(text)
     tags = {tag for tag, _, _ in page.elements}
     assert not tags & {"script", "link", "img", "iframe", "object", "embed", "form", "base", "image", "use"}
@@ -147,7 +148,7 @@ def test_headings_skip_no_level(certified: Certificate) -> None:
 
 
 def test_every_picture_is_named_or_hidden_from_screen_readers(certified: Certificate) -> None:
-    page = Page(public_report(certified, counted(policy())))
+    page = Page(public_report(certified, shown(policy())))
     pictures = [
         (attributes, around) for tag, attributes, around in page.elements if tag == "svg" and "svg" not in around
     ]
@@ -158,7 +159,7 @@ def test_every_picture_is_named_or_hidden_from_screen_readers(certified: Certifi
 
 
 def test_every_chart_has_its_numbers_in_a_table() -> None:
-    page = public_report(certificate(), counted(policy()))
+    page = public_report(certificate(), shown(policy()))
     assert page.count("<figure>") == 2
     for figure in page.split("<figure>")[1:]:
         assert "<table" in figure.split("</figure>")[0]
@@ -250,7 +251,7 @@ def test_rows_of_one_person_are_said_to_share_a_crowd() -> None:
 
 def test_an_empty_release_says_so() -> None:
     certified = certificate(policy(), counted(policy()).at_least(10**6))
-    page = public_report(certified, counted(policy()).at_least(10**6))
+    page = public_report(certified, shown(policy(), 10**6))
     assert "the published table is empty" in Page(page).text
     assert "Histogram" not in page
 
@@ -332,7 +333,7 @@ def test_a_signature_is_shown_and_its_absence_said() -> None:
 
 
 def test_only_the_internal_report_is_marked_internal() -> None:
-    released = counted(policy()).at_least(50)
+    released = shown(policy(), 50)
     assert "INTERNAL" not in public_report(certificate(), released)
     page = internal_report(certificate(), released)
     assert page.index("INTERNAL") < page.index("<body")

@@ -17,8 +17,9 @@ from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import Infeasible
 from incrowd.methods.anonymity.parameters import Target
 from incrowd.methods.anonymity.safe import Safe
-from incrowd.workflows.claims import check_claim
-from incrowd.workflows.consistency import check_accounting, check_steps
+from incrowd.workflows.consistency import check_accounting
+from incrowd.workflows.forms.microdata.claims import check_claim
+from incrowd.workflows.forms.microdata.steps import check_steps
 
 SEX = Column("sex", Role.QUASI, hierarchy=Flat(Categories(("F", "M"))))
 ID = Column("id", Role.IDENTIFIER)

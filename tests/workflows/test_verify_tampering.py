@@ -85,7 +85,7 @@ def test_a_forger_who_renames_the_release_is_found_by_the_ledger(copy: Folder) -
 def test_a_file_that_can_no_longer_be_counted_fails_and_does_not_crash(tmp_path: Path, form: str) -> None:
     folder = release_into(tmp_path / "release", form)
     (folder.out / f"data.{form}").write_bytes(b"\x00PAR1 nothing")
-    assert set(failed(verify(folder.out))) == {f"file data.{form}", "columns in the file", "crowds in the file"}
+    assert {f"file data.{form}", "contents of the file"} <= set(failed(verify(folder.out)))
 
 
 def fit(folder: Folder) -> None:

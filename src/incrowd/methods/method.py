@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
     from incrowd.core.certificate import Claim
-    from incrowd.core.counts import Counts
     from incrowd.core.guarantee import Guarantee
     from incrowd.core.mechanism import Coins
     from incrowd.core.schema import Schema
     from incrowd.core.table import Table
+    from incrowd.methods.outcomes.outcome import Outcome
 
 
 class Method(Protocol):
@@ -28,8 +28,11 @@ class Method(Protocol):
     def chain(self, schema: Schema) -> tuple[Mapping[str, Any], ...]:
         """Return the mechanism's steps in order, complete enough to repeat them."""
 
-    def smallest_class(self, schema: Schema) -> int:
-        """Return the k below which no class of the output may be: what is recounted before files appear."""
+    def settings(self, schema: Schema) -> Mapping[str, Any]:
+        """Return every number that the promise hangs on, those that were solved included; `solved` names them."""
 
-    def release(self, table: Table, coins: Coins) -> Counts:
+    def smallest_class(self, schema: Schema) -> int | None:
+        """Return the k below which no class of released rows may be; None where no rows are released."""
+
+    def release(self, table: Table, coins: Coins) -> Outcome:
         """Read the rows and release what was promised."""

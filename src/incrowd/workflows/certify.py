@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,7 +12,6 @@ from incrowd.accounting.bookkeeping.entry import Charged
 from incrowd.accounting.bookkeeping.standing import Standing
 from incrowd.accounting.budget import plain
 from incrowd.core.certificate import Certificate
-from incrowd.core.counts import Counts
 from incrowd.core.schema import Schema
 from incrowd.workflows.perform import Performed
 from incrowd.workflows.policy import Policy
@@ -25,11 +23,6 @@ LIMITS = (
     ),
     "The certificate states what the mechanism guarantees; it is evidence for an assessment, not the assessment.",
 )
-_THRESHOLDS = {
-    "0.09": "classes of at least 11; European Medicines Agency, Policy 0070, for public release",
-    "0.2": "classes of at least 5; a common custom",
-    "0.33": "classes of at least 3; a custom for recipients under contract",
-}
 
 
 @dataclass(frozen=True)
@@ -57,37 +50,9 @@ def certificate_of(
         ledger=performed.entry.anchor.to_json(),
         outputs=outputs,
         schema=_schema(policy.schema),
-        evidence=evidence_of(
-            performed.counts,
-            private=performed.entry.charged[0].epsilon.is_finite(),
-            max_rows=policy.schema.unit.max_rows,
-        ),
+        evidence=performed.outcome.evidence(policy.schema.unit, private=performed.entry.charged[0].epsilon.is_finite()),
         limits=LIMITS,
     )
-
-
-def evidence_of(counts: Counts, *, private: bool, max_rows: int = 1) -> dict[str, Any]:
-    """Return what the output itself shows under three attackers and the three tests of the EU's Opinion 05/2014."""
-    if not len(counts):
-        return {"rows": 0, "classes": 0}
-    smallest, classes, rows = int(counts.counts.min()), len(counts), counts.total
-    return {
-        "rows": rows,
-        "classes": classes,
-        "smallest class": smallest,
-        "prosecutor": f"{min(1.0, max_rows / smallest):.6f}",
-        "journalist": f"{min(1.0, max_rows / smallest):.6f}",
-        "marketer": f"{min(1.0, max_rows * classes / rows):.6f}",
-        "thresholds": _THRESHOLDS,
-        "singling out": f"no tuple occurs fewer than {smallest} times"
-        + (f", in rows of at least {math.ceil(smallest / max_rows)} people" if max_rows > 1 else ""),
-        "linkability": "identifiers are not released; rows are in the order of their values",
-        "inference": (
-            "bounded by the claims above, for every attribute, whatever the attacker knows"
-            if private
-            else "not bounded: this release has no epsilon"
-        ),
-    }
 
 
 def _dataset(policy: Policy, inputs: Inputs) -> dict[str, Any]:

@@ -8,11 +8,11 @@ import pyarrow as pa
 
 from incrowd.accounting.bookkeeping.entry import Entry
 from incrowd.accounting.ledger import Ledger
-from incrowd.core.counts import Counts
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.table import Table
 from incrowd.errors import SourceUnreadable
 from incrowd.methods.method import Method
+from incrowd.methods.outcomes.outcome import Outcome
 from incrowd.noise.system import SystemCoins
 
 
@@ -22,7 +22,7 @@ class Performed:
 
     promise: Guarantee
     entry: Entry
-    counts: Counts
+    outcome: Outcome
 
 
 def perform(method: Method, table: Table, ledger: Ledger, dataset: str, release: str) -> Performed:
@@ -33,16 +33,16 @@ def perform(method: Method, table: Table, ledger: Ledger, dataset: str, release:
     """
     promise = method.guarantee(table.schema)
     entry = ledger.charge(promise, dataset, release)
-    counts = _released(method, table)
-    if counts is None:
+    outcome = _released(method, table)
+    if outcome is None:
         raise SourceUnreadable(
             "the rows could not be read to their end: the source is damaged, or holds text that is not valid Unicode. "
             "Nothing was released; the charge stays spent."
         )
-    return Performed(promise, entry, counts)
+    return Performed(promise, entry, outcome)
 
 
-def _released(method: Method, table: Table) -> Counts | None:
+def _released(method: Method, table: Table) -> Outcome | None:
     """Return what is released, or None if the rows cannot be read; a reader's own message may hold values."""
     try:
         return method.release(table, SystemCoins())

@@ -36,17 +36,7 @@ class Plan:
     @property
     def parameters(self) -> Mapping[str, Any]:
         """The method's parameters, the solved one included."""
-        solve = getattr(self.policy.method, "parameters", None)
-        if solve is None or not self.epsilon.is_finite():
-            return {"k": self.policy.method.smallest_class(self.policy.schema)}
-        found = solve(self.policy.schema.unit)
-        return {
-            "k": found.k,
-            "rate": found.rate,
-            "epsilon": found.epsilon,
-            "delta": found.delta,
-            "solved": found.solved,
-        }
+        return self.policy.method.settings(self.policy.schema)
 
 
 def plan(policy: Policy) -> Plan:

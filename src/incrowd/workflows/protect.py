@@ -15,7 +15,6 @@ import pyarrow as pa
 from incrowd.accounting.bookkeeping.datasets import Declaration
 from incrowd.accounting.ledger import Ledger
 from incrowd.core.certificate import NONCE_BYTES, Certificate, release_id
-from incrowd.core.loss import Sampled, walk
 from incrowd.core.table import Table
 from incrowd.engines.columns import require
 from incrowd.engines.fingerprint import content_digest, keyed
@@ -29,9 +28,9 @@ from incrowd.workflows.certify import Inputs, certificate_of
 from incrowd.workflows.perform import Performed, perform
 from incrowd.workflows.plan import warnings_of
 from incrowd.workflows.policy import Policy, load_policy
-from incrowd.workflows.recount import require_counted, require_crowds
+from incrowd.workflows.recount import require_held, require_written
 from incrowd.workflows.report import public_report
-from incrowd.workflows.result import WEIGHT, Microdata, Released
+from incrowd.workflows.result import Released
 from incrowd.workflows.signing import private_key, sign
 
 DATA = "data"
@@ -103,8 +102,9 @@ def release(data: object, policy: str | Path | Mapping[str, Any] | Policy) -> Re
     """Release a file or a frame under a policy, in memory: the result and its certificate."""
     ready = prepare(data, policy)
     performed = perform(ready.policy.method, ready.table, ready.ledger, ready.policy.name, ready.id)
-    require_counted(performed.counts, ready.policy.method.smallest_class(ready.policy.schema))
-    return Released(_released(ready.policy, performed), _certificate(ready, performed, ()))
+    certificate = _certificate(ready, performed, ())
+    require_held(certificate, performed.outcome)
+    return Released(performed.outcome, certificate)
 
 
 def release_to(
@@ -123,7 +123,7 @@ def release_to(
     ready = prepare(data, loaded, progress, id_)
     table = ready.table if progress is None else replace(ready.table, rows=Watched(ready.source, progress))
     performed = perform(loaded.method, table, ready.ledger, loaded.name, ready.id)
-    result = _released(loaded, performed)
+    result = performed.outcome
     name, written = f"{DATA}.{destination.form}", list[Certificate]()
 
     def write(stage: Folders) -> None:
@@ -132,12 +132,12 @@ def release_to(
         if destination.key is not None:
             certificate = sign(certificate, destination.key)
         (stage.public / "certificate.json").write_text(certificate.to_text(), encoding="utf-8")
-        (stage.public / "report.html").write_text(public_report(certificate, performed.counts), encoding="utf-8")
+        (stage.public / "report.html").write_text(public_report(certificate, result), encoding="utf-8")
         _write_internal(stage, ready, certificate)
         written.append(certificate)
 
     def check(stage: Folders) -> None:
-        require_crowds(stage.public / name, performed.counts.names, loaded.method.smallest_class(loaded.schema))
+        require_written(written[0], stage.public / name)
 
     try:
         publish(folders, write, check)
@@ -202,8 +202,6 @@ def _promise(policy: Policy) -> None:
     policy.method.guarantee(policy.schema)
     policy.method.claims(policy.schema)
     policy.method.chain(policy.schema)
-    if getattr(policy.method, "weights", False) and WEIGHT in [column.name for column in policy.schema.released]:
-        raise InvalidParameter(f"a column {WEIGHT!r} is released already: leave weights out.")
 
 
 def _validate(source: Source, policy: Policy, progress: Progress | None) -> None:
@@ -211,14 +209,6 @@ def _validate(source: Source, policy: Policy, progress: Progress | None) -> None
     checks = needed(source, policy.schema)
     if checks:
         validate(source, checks, progress=progress).raise_if_any()
-
-
-def _released(policy: Policy, performed: Performed) -> Microdata:
-    """Return the rows; with weights, 1/rate stands behind them."""
-    if not getattr(policy.method, "weights", False):
-        return Microdata(performed.counts)
-    sampled = next(part for part in walk(performed.promise.loss) if isinstance(part, Sampled))
-    return Microdata(performed.counts, 1 / sampled.rate)
 
 
 def _certificate(ready: Prepared, performed: Performed, outputs: tuple[Mapping[str, Any], ...]) -> Certificate:

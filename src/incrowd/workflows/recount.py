@@ -1,30 +1,32 @@
-"""Recount: the smallest class of what was really written, read again from the file."""
+"""Recount: what was really written, read again from the file and held against its certificate."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incrowd.engines.smallest import smallest_class
 from incrowd.errors import PromiseBroken
+from incrowd.workflows.forms import form_of
 
 if TYPE_CHECKING:
-    from incrowd.core.counts import Counts
+    from incrowd.core.certificate import Certificate
+    from incrowd.methods.outcomes.outcome import Outcome
 
 
-def require_crowds(path: Path, columns: tuple[str, ...], k: int) -> None:
-    """Raise unless every tuple in the written file occurs at least k times; an empty file has no tuple."""
-    _require(smallest_class(path, columns), k)
+def require_written(certificate: Certificate, file: Path) -> None:
+    """Raise unless the written file is what the certificate says, by the looks that a verifier takes."""
+    for look in form_of(certificate).looks(certificate, file):
+        _require(holds=look.problem is None)
 
 
-def require_counted(counts: Counts, k: int) -> None:
-    """Raise unless every tuple of a release that stays in memory occurs at least k times."""
-    _require(int(counts.counts.min()) if len(counts) else None, k)
+def require_held(certificate: Certificate, outcome: Outcome) -> None:
+    """Raise unless an outcome that stays in memory is what its certificate says."""
+    _require(holds=form_of(outcome).recount(certificate, outcome) is None)
 
 
-def _require(smallest: int | None, k: int) -> None:
-    if smallest is not None and smallest < k:
+def _require(*, holds: bool) -> None:
+    if not holds:
         raise PromiseBroken(
-            "the output does not keep its promise: some tuple occurs too rarely. Nothing was published; the charge "
-            "stays spent. This is a fault in the software: please report it."
+            "the output does not keep its promise. Nothing was published; the charge stays spent. "
+            "This is a fault in the software: please report it."
         )

@@ -14,18 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incrowd.core.certificate import Certificate, Status
-from incrowd.engines.smallest import smallest_class
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.workflows.certify import accounting_of
-from incrowd.workflows.claims import Problem, check_claim, check_complete
 from incrowd.workflows.consistency import (
     check_accounting,
-    check_columns,
     check_folder,
     check_outputs,
-    check_steps,
     standing_at,
 )
+from incrowd.workflows.forms import form_of
+from incrowd.workflows.forms.form import Problem
 from incrowd.workflows.signing import check_signature
 
 if TYPE_CHECKING:
@@ -139,39 +137,25 @@ def _beside(certificate: Certificate, path: Path, named: tuple[Path | None, ...]
 
 
 def _claims(certificate: Certificate) -> Iterator[Finding]:
+    form = form_of(certificate)
     for claim in certificate.claims:
         derived = f"derived again from its parameters ({claim.theorem})"
-        yield _found(f"{_CLAIM}{claim.kind}", check_claim(claim, certificate), derived)
-    yield _found("claims", check_complete(certificate), "none that the guarantee carries is missing")
+        yield _found(f"{_CLAIM}{claim.kind}", form.check_claim(claim, certificate), derived)
+    yield _found("claims", form.check_complete(certificate), "none that the guarantee carries is missing")
 
 
 def _contents(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[Finding]:
-    """Look into the file: which columns there are, and how often the rarest tuple over the released ones occurs."""
+    """Look into the file, as its form says: which columns there are, and whether it keeps what was promised."""
     if check_outputs(certificate) is not None or not certificate.outputs:
         return
     file = data if data is not None else folder / str(certificate.outputs[0]["name"])
     if not file.is_file():
         return
-    for about, look in (("columns in the file", _columns), ("crowds in the file", _crowds)):
-        try:
-            yield look(certificate, file)
-        except Exception as error:  # noqa: BLE001 - whatever a reader makes of a damaged file, the check has failed
-            yield Finding(about, Outcome.FAILED, f"the file cannot be counted ({type(error).__name__})")
-
-
-def _columns(certificate: Certificate, file: Path) -> Finding:
-    return _found("columns in the file", check_columns(certificate, file), "they are the released ones, and no others")
-
-
-def _crowds(certificate: Certificate, file: Path) -> Finding:
-    k = next(int(step["k"]) for step in certificate.chain if step.get("step") == "suppress")
-    smallest = smallest_class(file, tuple(map(str, certificate.schema["released"])))
-    size = "there are no rows" if smallest is None else f"the rarest tuple occurs {smallest} times"
-    if smallest is not None and smallest < k:
-        return Finding("crowds in the file", Outcome.FAILED, f"{size}, k is {k}")
-    if certificate.evidence.get("smallest class", smallest) != smallest:
-        return Finding("crowds in the file", Outcome.FAILED, f"{size}, and the certificate's evidence says otherwise")
-    return Finding("crowds in the file", Outcome.PASSED, f"{size}, k is {k}")
+    try:
+        for look in form_of(certificate).looks(certificate, file):
+            yield _found(look.about, look.problem, look.otherwise)
+    except Exception as error:  # noqa: BLE001 - whatever a reader makes of a damaged file, the check has failed
+        yield Finding("contents of the file", Outcome.FAILED, f"the file cannot be counted ({type(error).__name__})")
 
 
 def _found(about: str, problem: Problem | None, otherwise: str) -> Finding:
@@ -190,7 +174,7 @@ def _story(certificate: Certificate) -> Iterator[Finding]:
         if certificate.names_itself()
         else Finding("id", Outcome.FAILED, "claims, steps, guarantee or policy are not those that this id was made for")
     )
-    yield _found("steps", check_steps(certificate), "they are those of the guarantee")
+    yield _found("steps", form_of(certificate).check_steps(certificate), "they are those of the guarantee")
     charged = "the charge is what the claim costs; the total covers it"
     yield _found("accounting", check_accounting(certificate), charged)
 

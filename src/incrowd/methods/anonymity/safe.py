@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,10 +17,10 @@ from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity import safe_claims
 from incrowd.methods.anonymity.parameters import Parameters, Target, loss_of, solve
+from incrowd.methods.outcomes.microdata import WEIGHT, Microdata
 
 if TYPE_CHECKING:
     from incrowd.core.certificate import Claim
-    from incrowd.core.counts import Counts
     from incrowd.core.mechanism import Coins
     from incrowd.core.table import Table
 
@@ -84,9 +84,17 @@ class Safe:
         """Return k."""
         return self.k if self.k is not None else self.parameters(schema.unit).k
 
+    def settings(self, schema: Schema) -> Mapping[str, Any]:
+        """Return k, and where there is a sample the rate, ε and δ, the solved one named."""
+        if self.unsampled or schema.drafted:
+            return {"k": self.smallest_class(schema)}
+        return asdict(self.parameters(schema.unit))
+
     def cells(self, schema: Schema) -> Cells:
         """Return the tuples that can be released, or refuse free text that nothing makes coarser."""
         cells = Cells.of(schema, self.levels)
+        if self.weights and WEIGHT in cells.names:
+            raise InvalidParameter(f"a column {WEIGHT!r} is released already: leave weights out.")
         for recoding in cells.recodings:
             if recoding.level == 0 and recoding.column.pseudonymous:
                 raise InvalidParameter(
@@ -153,14 +161,15 @@ class Safe:
         steps.append({"step": "suppress", "k": self.smallest_class(schema), "over": "all released columns"})
         return (*steps, {"step": "order", "by": "released values", "weights": self.weights})
 
-    def release(self, table: Table, coins: Coins) -> Counts:
+    def release(self, table: Table, coins: Coins) -> Microdata:
         """Count the sampled rows of each tuple in one pass and keep the tuples seen at least k times."""
         unit, k = table.schema.unit, self.smallest_class(table.schema)
         kept = [] if self.unsampled else [coins.sample(self.parameters(unit).rate)]
         limits = []
         if unit.column is not None:
             limits.append(table.engine.limit(table.rows, table.schema[unit.column], unit.max_rows, coins))
-        return table.engine.count(table.rows, self.cells(table.schema), *limits, *kept, at_least=k).at_least(k)
+        counts = table.engine.count(table.rows, self.cells(table.schema), *limits, *kept, at_least=k).at_least(k)
+        return Microdata(counts, 1 / self.parameters(unit).rate if self.weights else None)
 
 
 @lru_cache(maxsize=256)

@@ -8,14 +8,17 @@ from importlib.resources import files
 from incrowd.core.certificate import Certificate
 from incrowd.core.counts import Counts
 from incrowd.errors import IncrowdError, InvalidParameter
+from incrowd.methods.outcomes.microdata import Microdata
+from incrowd.methods.outcomes.outcome import Outcome
 from incrowd.workflows.report.budget import budget_section
 from incrowd.workflows.report.chain import chain_section, sampling_rate
-from incrowd.workflows.report.charts import class_sizes, loss_curve
+from incrowd.workflows.report.charts import loss_curve
 from incrowd.workflows.report.claims import claims_section, not_protected_section, signing_section
 from incrowd.workflows.report.facts import content_section, evidence_section, verify_section
 from incrowd.workflows.report.label import Label, label_of
 from incrowd.workflows.report.markup import Html, bullets, section, table, tag
 from incrowd.workflows.report.odds import PRIORS
+from incrowd.workflows.report.pictures import picture
 
 _CONTENTS = {
     "odds": "Odds",
@@ -33,26 +36,26 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 _INTERNAL = "INTERNAL: made from the original rows. Do not publish."
 
 
-def public_report(certificate: Certificate, released: Counts | None = None) -> str:
-    """Return the public report as HTML; `released`, the published counts, add the picture of class sizes.
+def public_report(certificate: Certificate, released: Outcome | None = None) -> str:
+    """Return the public report as HTML; `released`, what was published, adds its picture.
 
     It says nothing that the certificate and the published table do not say.
     """
     return _page(certificate, released, Html(""), banner="")
 
 
-def internal_report(certificate: Certificate, released: Counts, original: Counts | None = None) -> str:
+def internal_report(certificate: Certificate, released: Microdata, original: Counts | None = None) -> str:
     """Return the report that stays with the data holder: marked on every page, with before and after per column.
 
     `original` are the counts of all original rows, recoded to the released levels.
     """
     from incrowd.workflows.report.comparison import comparison_section
 
-    inside = Html("") if original is None else comparison_section(released, original, sampling_rate(certificate))
+    inside = Html("") if original is None else comparison_section(released.counts, original, sampling_rate(certificate))
     return _page(certificate, released, inside, banner=_INTERNAL)
 
 
-def _page(certificate: Certificate, released: Counts | None, inside: Html, *, banner: str) -> str:
+def _page(certificate: Certificate, released: Outcome | None, inside: Html, *, banner: str) -> str:
     try:
         return _document(certificate, released, inside, banner)
     except IncrowdError:
@@ -61,7 +64,7 @@ def _page(certificate: Certificate, released: Counts | None, inside: Html, *, ba
         raise InvalidParameter("this certificate holds fields that cannot be shown: have it verified.") from error
 
 
-def _document(certificate: Certificate, released: Counts | None, inside: Html, banner: str) -> str:
+def _document(certificate: Certificate, released: Outcome | None, inside: Html, banner: str) -> str:
     label = label_of(certificate)
     name = str(certificate.dataset.get("name", "release"))
     title = f"{'INTERNAL. ' if banner else ''}Release report: {name}"
@@ -78,7 +81,7 @@ def _document(certificate: Certificate, released: Counts | None, inside: Html, b
         claims_section(certificate),
         chain_section(certificate),
         budget_section(certificate),
-        evidence_section(certificate, None if released is None else class_sizes(released)),
+        evidence_section(certificate, None if released is None else picture(certificate, released)),
         content_section(certificate),
         verify_section(certificate),
         signing_section(certificate),

@@ -7,14 +7,13 @@ from pathlib import Path
 
 from incrowd.core.cells import Cells
 from incrowd.core.certificate import Certificate
-from incrowd.core.counts import Counts
 from incrowd.core.domain import Type
-from incrowd.core.schema import Column, Schema
 from incrowd.engines.columns import require
 from incrowd.engines.local import LocalEngine
-from incrowd.engines.sources import open_source
 from incrowd.engines.staging import beside
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
+from incrowd.workflows.forms import form_of
+from incrowd.workflows.forms.microdata.form import published_rows
 from incrowd.workflows.looking import record_look
 from incrowd.workflows.opening import open_rows
 from incrowd.workflows.policy import Policy
@@ -30,7 +29,8 @@ def render_public(release: Path, out: Path | None = None) -> Path:
     """Write the public report of a release, beside its certificate unless told where; return where it is."""
     certificate, folder = read_certificate(release), _folder(release)
     target = folder / NAME if out is None else _free(out)
-    _write(public_report(certificate, _published(certificate, folder, {})), target)
+    file = _file(certificate, folder)
+    _write(public_report(certificate, None if file is None else form_of(certificate).reopen(certificate, file)), target)
     return target
 
 
@@ -48,9 +48,10 @@ def render_internal(release: Path, policy: Policy, against: str | None = None, o
         raise Refused("the internal report shows the original rows and may not lie in the folder of the release.")
     levels = {str(column["column"]): int(column["level"]) for column in recoded_columns(certificate)}
     cells = Cells.of(policy.schema, levels)
-    released = _published(certificate, folder, _types(cells))
-    if released is None:
+    file = _file(certificate, folder)
+    if file is None:
         raise InvalidParameter("the published file is not beside the certificate: put it there.")
+    released = published_rows(certificate, file, _types(cells))
     source = open_rows(against, policy)
     require(source.names, cells.names)
     record_look(policy, "report")
@@ -81,14 +82,10 @@ def _types(cells: Cells) -> dict[str, Type]:
     return {recoding.column.name: recoding.column.type for recoding in as_values}
 
 
-def _published(certificate: Certificate, folder: Path, types: dict[str, Type]) -> Counts | None:
-    """Count the published file, as anyone can; None if it is not there."""
+def _file(certificate: Certificate, folder: Path) -> Path | None:
+    """Return where the published file lies, if it is there."""
     path = folder / Path(str(certificate.outputs[0].get("name"))).name if certificate.outputs else None
-    if path is None or not path.is_file():
-        return None
-    names = [str(name) for name in certificate.schema.get("released", ())]
-    schema = Schema(tuple(Column(name, type=types.get(name, Type.TEXT)) for name in names))
-    return LocalEngine().count(open_source(str(path)), Cells.of(schema, {}))
+    return path if path is not None and path.is_file() else None
 
 
 def _write(page: str, target: Path, mode: int = _READABLE) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -11,21 +10,14 @@ from incrowd.core.certificate import Certificate, Claim, Status
 from incrowd.core.loss import Crowd, Grouped, Loss, Sampled, Syntactic
 from incrowd.core.unit import Adjacency
 from incrowd.workflows import rederive
+from incrowd.workflows.forms.checks import TOLERANCE, steps_of, uncharged, whole
+from incrowd.workflows.forms.form import Problem
 
-_TOLERANCE = 1 + 1e-6  # the second route computes with floats, and differences of small numbers cancel
 _TOO_MANY = "the crowds are too many to try one by one; the claim was not derived again"
 _PRIVATE = "approximate differential privacy"
 _ZERO_KNOWLEDGE = "zero-knowledge with respect to random sampling"
 _BLENDING = "crowd-blending"
 _ANONYMITY = "k-anonymity"
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Why a claim does not hold, or why it could not be decided."""
-
-    text: str
-    undecided: bool = False
 
 
 def check_claim(claim: Claim, certificate: Certificate) -> Problem | None:
@@ -71,11 +63,11 @@ def _required(certificate: Certificate) -> tuple[str, ...]:
 
 
 def _private(given: Mapping[str, Any], certificate: Certificate) -> Problem | None:
-    k, rate, rows = _whole(given["k"]), Fraction(given["rate"]), _whole(given["max_rows"])
+    k, rate, rows = whole(given["k"]), Fraction(given["rate"]), whole(given["max_rows"])
     if rows != certificate.guarantee.unit.max_rows:
         return Problem("its rows of a person are not those of the guarantee's unit")
     row: Loss = Sampled(rate, Crowd(k))
-    unlike = contradiction(certificate, k, rate, Grouped(rows, row) if rows > 1 else row) or _uncharged(
+    unlike = contradiction(certificate, k, rate, Grouped(rows, row) if rows > 1 else row) or uncharged(
         given, certificate
     )
     if given["adjacency"] != str(certificate.guarantee.unit.adjacency):
@@ -88,20 +80,20 @@ def _private(given: Mapping[str, Any], certificate: Certificate) -> Problem | No
 
 
 def _zero_knowledge(given: Mapping[str, Any], certificate: Certificate) -> Problem | None:
-    k, rate = _whole(given["k"]), Fraction(given["rate"])
-    unlike = _not_single(certificate, k, rate) or _uncharged(given, certificate)
+    k, rate = whole(given["k"]), Fraction(given["rate"])
+    unlike = _not_single(certificate, k, rate) or uncharged(given, certificate)
     return unlike or _beyond(given, k, rate, lambda epsilon: rederive.suppression_delta(k, rate, epsilon))
 
 
 def _published(given: Mapping[str, Any], certificate: Certificate) -> Problem | None:
-    k, rate = _whole(given["k"]), Fraction(given["rate"])
-    unlike = _not_single(certificate, k, rate) or _uncharged(given, certificate, at_delta=False)
+    k, rate = whole(given["k"]), Fraction(given["rate"])
+    unlike = _not_single(certificate, k, rate) or uncharged(given, certificate, at_delta=False)
     return unlike or _differs(given, k, rate, lambda epsilon: rederive.theorem1_delta(k, rate, epsilon))
 
 
 def _smooth(given: Mapping[str, Any], certificate: Certificate) -> Problem | None:
-    k, rate = _whole(given["k"]), Fraction(given["rate"])
-    unlike = _not_single(certificate, k, rate) or _uncharged(given, certificate, at_delta=False)
+    k, rate = whole(given["k"]), Fraction(given["rate"])
+    unlike = _not_single(certificate, k, rate) or uncharged(given, certificate, at_delta=False)
     return unlike or _differs(given, k, rate, lambda epsilon: rederive.smooth_delta(k, rate, epsilon))
 
 
@@ -111,13 +103,13 @@ def _blending(given: Mapping[str, Any], certificate: Certificate) -> Problem | N
         return Problem("suppression is (k, 0)-crowd-blending; another epsilon has no proof here")
     if isinstance(certificate.guarantee.loss, Grouped | Syntactic) or certificate.guarantee.unit.max_rows > 1:
         return Problem("the guarantee says nothing about crowds of people")
-    return contradiction(certificate, _whole(given["k"]))
+    return contradiction(certificate, whole(given["k"]))
 
 
 def _anonymity(given: Mapping[str, Any], certificate: Certificate) -> Problem | None:
     if list(given["columns"]) != list(certificate.schema.get("released", [])):
         return Problem("it does not speak of all released columns")
-    return contradiction(certificate, _whole(given["k"]))
+    return contradiction(certificate, whole(given["k"]))
 
 
 def _beyond(given: Mapping[str, Any], k: int, rate: Fraction, delta: Callable[[float], float | None]) -> Problem | None:
@@ -125,7 +117,7 @@ def _beyond(given: Mapping[str, Any], k: int, rate: Fraction, delta: Callable[[f
     epsilon, claimed = float(Fraction(str(given["epsilon"]))), float(Fraction(str(given["delta"])))
     derived = delta(epsilon)
     found = rederive.suppression_floor(k, rate, epsilon) if derived is None else derived
-    if found > claimed * _TOLERANCE:
+    if found > claimed * TOLERANCE:
         least = "at least " if derived is None else ""
         return Problem(f"at epsilon {epsilon:.6g} its delta is {least}{found:.6g}, and the claim says {claimed:.6g}")
     return Problem(_TOO_MANY, undecided=True) if derived is None else None
@@ -138,24 +130,9 @@ def _differs(
     epsilon, claimed = float(Fraction(str(given["epsilon"]))), float(Fraction(str(given["delta"])))
     found = delta(epsilon)
     below = _beyond(given, k, rate, lambda _: found)
-    if below is None and found is not None and claimed > found * _TOLERANCE:
+    if below is None and found is not None and claimed > found * TOLERANCE:
         return Problem(f"at epsilon {epsilon:.6g} its delta is {found:.6g}, and the claim says {claimed:.6g}")
     return below
-
-
-def _whole(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError("a whole number is needed")
-    return value
-
-
-def _uncharged(given: Mapping[str, Any], certificate: Certificate, *, at_delta: bool = True) -> Problem | None:
-    """Return that a claim is not about the ε that was charged, or not at the δ of the guarantee."""
-    if Fraction(str(given["epsilon"])) != Fraction(str(certificate.accounting["spent"]["epsilon"])):
-        return Problem("its epsilon is not what was charged")
-    if at_delta and Fraction(str(given["delta"])) != certificate.guarantee.delta:
-        return Problem("its delta is not the delta of the guarantee")
-    return None
 
 
 def _not_single(certificate: Certificate, k: int, rate: Fraction) -> Problem | None:
@@ -170,8 +147,8 @@ def contradiction(
     certificate: Certificate, k: int, rate: Fraction | None = None, loss: Loss | None = None
 ) -> Problem | None:
     """Return what in the steps or in the guarantee contradicts the parameters of a claim."""
-    steps = {str(step.get("step")): step for step in certificate.chain}
-    if _whole(steps["suppress"]["k"]) != k:
+    steps = steps_of(certificate)
+    if whole(steps["suppress"]["k"]) != k:
         return Problem("its k is not the k of the suppression step")
     if rate is not None and Fraction(str(steps["sample"]["rate"])) != rate:
         return Problem("its rate is not the rate of the sampling step")
@@ -189,7 +166,7 @@ def contradiction(
 
 def _pseudonymous(given: Mapping[str, Any], certificate: Certificate) -> Problem | None:
     """Check that the recoding step puts a pseudonym in the named columns."""
-    steps = {str(step.get("step")): step for step in certificate.chain}
+    steps = steps_of(certificate)
     rules = {str(column["column"]): str(column["rule"]) for column in steps["recode"]["columns"]}
     if any("keyed pseudonym" not in rules.get(str(name), "") for name in given["columns"]):
         return Problem("the recoding step does not put a pseudonym in these columns")

@@ -1,0 +1,1 @@
+"""Outcomes: what a method lets out, one file a form."""

@@ -1,0 +1,33 @@
+"""What the checks of several forms share: amounts that were charged, steps by name, whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from incrowd.core.certificate import Certificate
+from incrowd.workflows.forms.form import Problem
+
+TOLERANCE = 1 + 1e-6  # the second route computes with floats, and differences of small numbers cancel
+
+
+def whole(value: Any) -> int:
+    """Return a whole number as it stands in a certificate, or raise TypeError."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError("a whole number is needed")
+    return value
+
+
+def steps_of(certificate: Certificate) -> dict[str, Mapping[str, Any]]:
+    """Return the steps of a chain by their names."""
+    return {str(step.get("step")): step for step in certificate.chain}
+
+
+def uncharged(given: Mapping[str, Any], certificate: Certificate, *, at_delta: bool = True) -> Problem | None:
+    """Return that a claim is not about the ε that was charged, or not at the δ of the guarantee."""
+    if Fraction(str(given["epsilon"])) != Fraction(str(certificate.accounting["spent"]["epsilon"])):
+        return Problem("its epsilon is not what was charged")
+    if at_delta and Fraction(str(given["delta"])) != certificate.guarantee.delta:
+        return Problem("its delta is not the delta of the guarantee")
+    return None

@@ -1,0 +1,1 @@
+"""Microdata as a form: sampled, recoded, suppressed, ordered."""
