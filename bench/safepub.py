@@ -19,8 +19,8 @@ from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.hierarchies import arx
 from incrowd.core.schema import Column, Role, Schema
+from incrowd.core.source import SourceOptions
 from incrowd.engines.local import LocalEngine
-from incrowd.engines.options import SourceOptions
 from incrowd.engines.sources import open_source
 from incrowd.measures.loss import class_losses, mean_loss
 from incrowd.noise.system import SystemCoins

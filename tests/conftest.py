@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from incrowd.core.table import Engine
+from tests import spark
 from tests.postgres import binaries, server
 
 _NUMBERS = count()
@@ -49,3 +51,43 @@ def sqlite(tmp_path: Path) -> str:
 def address(request: pytest.FixtureRequest) -> str:
     """An address on SQLite, then one on PostgreSQL."""
     return str(request.getfixturevalue(request.param))
+
+
+def _shared(factory: pytest.TempPathFactory) -> Path:
+    base = factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+def _require_spark() -> None:
+    reason = spark.missing()
+    if reason is not None and os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    if reason is not None:
+        pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def spark_engine() -> Iterator[Engine]:
+    """Spark in this process, on two threads; every test process has one."""
+    _require_spark()
+    from incrowd.engines.settings import Spark
+    from incrowd.engines.spark.engine import spark_engine
+
+    with spark_engine(Spark(master=spark.MASTER, config=spark.CONFIG)) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def spark_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a standalone cluster of a master and two workers for the whole run."""
+    _require_spark()
+    with spark.cluster(_shared(tmp_path_factory)) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def spark_connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a Spark Connect server for the whole run."""
+    _require_spark()
+    with spark.connect_server(_shared(tmp_path_factory)) as address:
+        yield address

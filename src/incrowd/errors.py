@@ -77,6 +77,14 @@ class PackageMissing(IncrowdError):
     """An optional package is needed for this and not installed."""
 
 
+class ClusterUnavailable(IncrowdError):
+    """No cluster can do the work: nothing to start it with, nobody answers, or the workers have other versions."""
+
+
+class JobFailed(IncrowdError):
+    """A job on the cluster failed, for want of memory, disk or workers; nothing of it is published."""
+
+
 class OutputUnavailable(IncrowdError):
     """The output cannot be written where it was asked for; nothing of it appeared."""
 

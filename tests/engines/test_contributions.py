@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Role
 from incrowd.engines.contributions import limit
-from incrowd.errors import InvalidParameter
+from incrowd.errors import InvalidParameter, SourceChanged
 from tests.coins import ScriptedCoins
 from tests.tables import Batches
 
@@ -85,3 +87,19 @@ def test_nobody_keeps_nothing() -> None:
     assert limit(Batches(nobody), PERSON, 1, ScriptedCoins()).mask.tolist() == [False, False]
     with pytest.raises(InvalidParameter, match="at least one row"):
         limit(Batches(empty), PERSON, 0, ScriptedCoins())
+
+
+@dataclass(frozen=True)
+class Broken(Batches):
+    """Rows that cannot be read to their end."""
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        yield from super().batches(columns)
+        raise SourceChanged("the rows changed while they were in use.")
+
+
+def test_rows_that_fail_while_people_are_told_apart_say_so_in_their_own_words() -> None:
+    table = pa.table({"id": ["a", "b"]})
+    with pytest.raises(SourceChanged, match="the rows changed while they were in use") as caught:
+        limit(Broken(table), PERSON, 1, ScriptedCoins(below=[1, 2]))
+    assert caught.value.__cause__ is None

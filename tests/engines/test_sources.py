@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 
+from incrowd.core.source import SourceOptions
 from incrowd.engines.columns import require
-from incrowd.engines.options import SourceOptions
 from incrowd.engines.readers.reader import package
 from incrowd.engines.sources import open_source
 from incrowd.errors import InvalidParameter, PackageMissing, SourceChanged, SourceUnreadable, UnknownColumn
@@ -71,8 +71,8 @@ def test_a_stream_is_refused_since_it_could_be_read_only_once(tmp_path: Path) ->
 
 
 def test_addresses_of_servers_are_not_taken_for_paths() -> None:
-    with pytest.raises(SourceUnreadable, match="postgresql addresses"):
-        open_source("postgresql://host/clinic")
+    with pytest.raises(SourceUnreadable, match="mysql addresses"):
+        open_source("mysql://host/clinic")
 
 
 def test_an_address_is_the_same_however_the_path_is_written(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from random import Random
 
 import numpy as np
 import pyarrow as pa
@@ -68,3 +69,18 @@ def test_memory_stays_within_capacity() -> None:
 def test_nothing_was_seen_at_first() -> None:
     assert Sketch(10).spread() == Spread(0, 0, 0, exact=True, margin=0.0)
     assert Sketch(10).spread().unique_share == 0.0
+
+
+@given(batches, st.integers(1, 4), st.integers(2, 60), st.randoms(use_true_random=False))
+def test_sketches_of_parts_merge_into_the_sketch_of_all(
+    table: list[list[int]], parts: int, capacity: int, chance: Random
+) -> None:
+    whole, sketches = Sketch(capacity), [Sketch(capacity) for _ in range(parts)]
+    for batch in table:
+        whole.add(np.array(batch, np.uint64))
+        chance.choice(sketches).add(np.array(batch, np.uint64))
+    chance.shuffle(sketches)
+    first, *others = sketches
+    for other in others:
+        first.merge(other)
+    assert first.spread() == whole.spread()

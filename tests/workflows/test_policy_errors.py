@@ -33,7 +33,7 @@ release:
     ("old", "new", "said"),
     [
         ("columns:", "colums:", "line 3: 'colums' is not known here. Did you mean 'columns'?"),
-        ("  method: safe", "  method: saef", "there is no method 'saef'; there are safe. Did you mean 'safe'?"),
+        ("  method: safe", "  method: saef", "there is no method 'saef'; there are safe, .* Did you mean 'safe'?"),
         ("  method: safe\n", "", "there is no method None"),
         ("  levels: {age: 1}", "  levles: {age: 1}", "line 12: 'levles' is not known here. Did you mean 'levels'?"),
         ("  levels: {age: 1}", "  levels: {agee: 1}", "there is no column 'agee' in the schema. Did you mean 'age'?"),

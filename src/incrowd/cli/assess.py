@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.options import Json, takes
+from incrowd.cli.options import EngineName, Json, Master, Remote, takes
 from incrowd.cli.output import print_json, print_table
 from incrowd.errors import InvalidParameter, OutputUnavailable
 
@@ -31,6 +31,9 @@ class AssessOptions:
     write: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write it as JSON, anywhere but beside the release.")
     ] = None
+    engine: EngineName = None
+    master: Master = None
+    remote: Remote = None
     json: Json = False
 
 
@@ -41,17 +44,20 @@ def assess(options: AssessOptions) -> None:
     These numbers are made from the original rows. They are for the holder of the data, and never belong beside the
     release.
     """
+    from incrowd.engines.choose import engine_of
     from incrowd.workflows.assess import assess as assessed
     from incrowd.workflows.looking import record_look
-    from incrowd.workflows.opening import open_release, open_rows
+    from incrowd.workflows.opening import open_release, open_rows, settings_of
     from incrowd.workflows.policy import load_policy
 
     if options.write is not None:
         _check_apart(options.write, options.release)
     policy = load_policy(options.policy)
-    released, original = open_release(options.release), open_rows(options.against, policy)
-    record_look(policy, "assess")
-    found = assessed(released, original, policy)
+    released = open_release(options.release)
+    with engine_of(settings_of(policy, options.against, options.engine, options.master, options.remote)) as engine:
+        original = open_rows(options.against, policy, engine=engine)
+        record_look(policy, "assess")
+        found = assessed(released, original, policy, engine)
     if options.write is not None:
         _write(found, options.write)
     if options.json:

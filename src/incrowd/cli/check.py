@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.options import Json, takes
+from incrowd.cli.options import EngineName, Json, Master, Remote, takes
 from incrowd.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -46,6 +46,9 @@ class CheckOptions:
     recoded: Annotated[
         bool, typer.Option("--recoded", help="Recode by the policy first, instead of taking the table as it is.")
     ] = False
+    engine: EngineName = None
+    master: Master = None
+    remote: Remote = None
     json: Json = False
 
 
@@ -56,19 +59,22 @@ def check(options: CheckOptions) -> None:
     The table is taken as it is, value by value. With a policy its k must hold over all released columns, and no other
     column may be there. Nothing is written but the numbers; rows that only --recoded would hide are not hidden.
     """
+    from incrowd.engines.choose import engine_of
     from incrowd.workflows.check import Asked
     from incrowd.workflows.check import check as checked
     from incrowd.workflows.criteria import Wanted
     from incrowd.workflows.looking import record_look
-    from incrowd.workflows.opening import open_rows
+    from incrowd.workflows.opening import open_rows, settings_of
     from incrowd.workflows.policy import load_policy
 
     wanted = Wanted(options.k, options.l, options.entropy_l, options.t)
     quasi = tuple(name.strip() for name in (options.quasi or "").split(",") if name.strip())
     policy = None if options.policy is None else load_policy(options.policy)
-    rows = open_rows(options.data, policy)
-    record_look(policy, "check")
-    verdict = checked(rows, wanted, Asked(quasi, tuple(options.sensitive), options.recoded), policy)
+    asked = Asked(quasi, tuple(options.sensitive), options.recoded)
+    with engine_of(settings_of(policy, options.data, options.engine, options.master, options.remote)) as engine:
+        rows = open_rows(options.data, policy, engine=engine)
+        record_look(policy, "check")
+        verdict = checked(rows, wanted, asked, policy, engine)
     if options.json:
         print_json(verdict.to_json())
     else:

@@ -12,6 +12,16 @@ import typer
 
 Options = TypeVar("Options")
 
+EngineName = Annotated[
+    str | None, typer.Option("--engine", metavar="NAME", help="local or spark; by default as the policy says.")
+]
+Master = Annotated[
+    str | None,
+    typer.Option("--master", metavar="ADDRESS", help="The Spark cluster: spark://host:7077, yarn, local[4]."),
+]
+Remote = Annotated[
+    str | None, typer.Option("--remote", metavar="ADDRESS", help="A Spark Connect server instead: sc://host:15002.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.options import Json, takes
+from incrowd.cli.options import EngineName, Json, Master, Remote, takes
 from incrowd.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ class ProfileOptions:
     policy: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A policy that says how the source is read; its ledger is told.")
     ] = None
+    engine: EngineName = None
+    master: Master = None
+    remote: Remote = None
     json: Json = False
 
 
@@ -41,15 +44,17 @@ def profile(options: ProfileOptions) -> None:
     Every row is read; memory stays bounded. What is printed holds values of the data: it is for its holder only. A
     drafted policy marks whatever was read off the rows, and promises nothing before its owner has decided.
     """
+    from incrowd.engines.choose import engine_of
     from incrowd.workflows.looking import record_look
-    from incrowd.workflows.opening import open_rows
+    from incrowd.workflows.opening import open_rows, settings_of
     from incrowd.workflows.policy import load_policy
     from incrowd.workflows.profile import profile as profiled
 
     policy = None if options.policy is None else load_policy(options.policy)
-    rows = open_rows(options.data, policy, tuple(options.nulls))
-    record_look(policy, "profile")
-    found = profiled(rows)
+    with engine_of(settings_of(policy, options.data, options.engine, options.master, options.remote)) as engine:
+        rows = open_rows(options.data, policy, tuple(options.nulls), engine)
+        record_look(policy, "profile")
+        found = profiled(rows, engine)
     if options.write is not None:
         _write(found, options.data or (policy.source if policy else None) or "", options.write, tuple(options.nulls))
     if options.json:
@@ -61,9 +66,16 @@ def profile(options: ProfileOptions) -> None:
 def _write(found: Profile, data: str, target: Path, nulls: tuple[str, ...]) -> None:
     from incrowd.workflows.drafting.policy import Origin, draft, write_draft
 
-    folder = target.resolve().parent
-    address = Path(os.path.relpath(Path(data).resolve(), folder)).as_posix()
-    write_draft(draft(found, Origin(address, nulls)), target)
+    write_draft(draft(found, Origin(_seen_from(target.resolve().parent, data), nulls)), target)
+
+
+def _seen_from(folder: Path, data: str) -> str:
+    """Return how a policy in that folder names the data: a path from there, or an address as it is."""
+    from incrowd.core.source import IN_ENGINE
+
+    if "://" in data or data.startswith(IN_ENGINE):
+        return data
+    return Path(os.path.relpath(Path(data).resolve(), folder)).as_posix()
 
 
 def _show(found: Profile, notes: tuple[str, ...], written: Path | None) -> None:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.options import Json, takes
+from incrowd.cli.options import EngineName, Json, Master, Remote, takes
 from incrowd.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from incrowd.engines.validate import Progress
+    from incrowd.core.table import Progress
     from incrowd.workflows.protect import Published
 
 
@@ -28,6 +28,12 @@ class ReleaseOptions:
     data: Annotated[str | None, typer.Argument(help="The table; by default the policy's source.")] = None
     form: Annotated[str, typer.Option("--format", help="parquet, csv or tsv.")] = "parquet"
     sign: Annotated[Path | None, typer.Option("--sign", help="Sign with this Ed25519 private key (PEM).")] = None
+    table: Annotated[
+        str | None, typer.Option("--table", help="A new table for the same rows: postgresql://USER@HOST/DB::TABLE.")
+    ] = None
+    engine: EngineName = None
+    master: Master = None
+    remote: Remote = None
     json: Json = False
 
 
@@ -38,20 +44,25 @@ def release(options: ReleaseOptions) -> None:
     The promise is made from the policy alone, charged to the ledger, and only then are the rows read. Data,
     certificate and report appear together in a new folder, or not at all.
     """
+    from dataclasses import replace
+
+    from incrowd.engines.settings import overridden
+    from incrowd.workflows.policy import load_policy
     from incrowd.workflows.protect import Destination, release_to
 
+    policy = load_policy(options.policy)
+    policy = replace(policy, engine=overridden(policy.engine, options.engine, options.master, options.remote))
     with _progress(not options.json) as progress:
-        published = release_to(
-            options.data, options.policy, Destination(options.out, options.form, options.sign), progress
-        )
+        destination = Destination(options.out, options.form, options.sign, options.table)
+        published = release_to(options.data, policy, destination, progress)
     if options.json:
         certificate = published.release.certificate.to_json()
         print_json({"folder": str(published.folder), "certificate": certificate, "notes": list(published.notes)})
     else:
-        _show(published)
+        _show(published, options.table)
 
 
-def _show(published: Published) -> None:
+def _show(published: Published, table: str | None) -> None:
     from incrowd.accounting.budget import shown_down, shown_up
 
     certificate = published.release.certificate
@@ -63,6 +74,7 @@ def _show(published: Published) -> None:
             str(published.folder / str(certificate.outputs[0]["name"]))
             + ("" if rows else "  (no row: all suppressed)"),
         ),
+        *([] if table is None else [("table", table)]),
         ("certificate", str(published.folder / "certificate.json")),
         ("report", str(published.folder / "report.html")),
         ("kept apart", str(published.internal)),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+
+from incrowd.core.source import DEFAULTS, SourceOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,12 +18,16 @@ if TYPE_CHECKING:
     from incrowd.core.mechanism import Coins
     from incrowd.core.schema import Column, Schema
 
+Progress = Callable[[int, int | None], None]
+"""Told now and then: how many rows are done, of how many (None: nobody knows)."""
+
 
 class Rows(Protocol):
     """Rows somewhere: a file, a frame, a query; read in batches, in the same order every time.
 
     The position of a row, counted from 0 over all batches, is what its secret coin is keyed by: it depends on the
-    source alone, never on the columns asked for or on the size of the batches.
+    source alone, never on the columns asked for or on the size of the batches.  Rows on a cluster have no such order;
+    there the engine gives each a stable id instead.
     """
 
     @property
@@ -35,8 +41,25 @@ class Rows(Protocol):
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Read these columns and no others, from the first row on, however often it is called.
 
-        With no columns at all the batches still have the right number of rows.
+        With no columns at all the batches still have the right number of rows.  This brings the rows to this process:
+        what a verb needs of rows that may live elsewhere goes through the engine.
         """
+
+
+class Opened(Rows, Protocol):
+    """Rows as an engine opened them, with what is kept for the record and what their holder should know."""
+
+    @property
+    def address(self) -> str | None:
+        """Where the rows are, the same for every way to write it and without secrets; None for a frame."""
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """How they are read, as told or found; for the internal record."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was found rather than told, in words for the data holder."""
 
 
 class Kept(Protocol):
@@ -46,11 +69,43 @@ class Kept(Protocol):
         """Return for each position in [start, stop) whether that row takes part."""
 
 
+class Summary(Protocol):
+    """What is learned of rows batch by batch, in bounded memory: it can be pickled, and two of them merged.
+
+    Adding all batches to one summary, and adding them to several that are then merged in whatever order, must come to
+    the same: on a cluster each task has its own.
+    """
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Learn from some rows."""
+
+    def merge(self, other: Self) -> None:
+        """Learn what another summary of the same kind learned from other rows."""
+
+
+Learned = TypeVar("Learned", bound=Summary)
+
+
 class Engine(Protocol):
     """Where rows live, and the few things that are done to them there."""
 
-    def open(self, source: object) -> Rows:
-        """Open an address or a frame without reading a row."""
+    def open(self, source: object, options: SourceOptions = DEFAULTS) -> Opened:
+        """Open an address or a frame without reading a row; an option that would be ignored is refused."""
+
+    def types(self, rows: Rows, columns: Sequence[str]) -> Mapping[str, pa.DataType]:
+        """Return the type in which each of these columns is read; a column of which nothing is known is text."""
+
+    def validate(self, rows: Rows, schema: Schema, progress: Progress | None = None) -> None:
+        """Raise SourceInvalid if values that a release reads cannot be read as declared; all of it before a charge.
+
+        The message names lines or rows where there is such a thing, columns, and how many; never a value.
+        """
+
+    def digest(self, rows: Rows) -> bytes:
+        """Return 32 bytes that tell this content from any other; the same content again gives the same bytes.
+
+        It is never shown: only keyed hashes of it leave the process.
+        """
 
     def count(self, rows: Rows, cells: Cells, *kept: Kept, at_least: int = 1) -> Counts:
         """Count in one pass, in each cell, the rows that every one of `kept` keeps.
@@ -60,6 +115,15 @@ class Engine(Protocol):
 
     def limit(self, rows: Rows, column: Column, at_most: int, coins: Coins) -> Kept:
         """Keep at most that many rows of each person, a random choice among the person's own."""
+
+    def learn(self, rows: Rows, columns: Sequence[str], empty: Callable[[], Learned]) -> Learned:
+        """Read these columns once and return what a summary, started by `empty` wherever rows are, learned of them.
+
+        `empty` can be pickled: a function of a module, a class, or a `functools.partial` of one.
+        """
+
+    def watched(self, rows: Rows, progress: Progress) -> Rows:
+        """Return the same rows, which tell how many of them have been read, if this engine can know."""
 
 
 @dataclass(frozen=True)

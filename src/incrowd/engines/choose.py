@@ -1,19 +1,57 @@
-"""Choose: which engine for which source, and the table that the two make with a schema."""
+"""Choose: the engine that settings ask for, and the table that a source and a schema make on one."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from incrowd.core.schema import Schema
-from incrowd.core.table import Table
+from incrowd.core.source import DEFAULTS, SourceOptions
+from incrowd.core.table import Engine, Table
 from incrowd.engines.columns import require
-from incrowd.engines.local import LocalEngine
-from incrowd.engines.options import DEFAULTS, SourceOptions
-from incrowd.engines.sources import open_source
+from incrowd.engines.local import LOCAL
+from incrowd.engines.settings import Settings, Spark
 
 
-def open_table(source: object, schema: Schema, options: SourceOptions = DEFAULTS) -> Table:
-    """Open a source under a schema, on the engine where its rows live; no row is read.
+@contextmanager
+def engine_of(settings: Settings, data: object = None) -> Iterator[Engine]:
+    """Start the engine that the settings ask for, and stop at the end what was started for it.
 
-    Files and frames are read in this process.
+    A frame of Spark is worked on in its own session, which is left as it is.
+
+    >>> from incrowd.engines.settings import Local
+    >>> with engine_of(Local()) as engine:
+    ...     type(engine).__name__
+    'LocalEngine'
+    """
+    if not isinstance(settings, Spark):
+        yield LOCAL
+        return
+    from incrowd.engines.spark.engine import SparkEngine, spark_engine
+
+    if _is_spark_frame(data):
+        yield SparkEngine.on(data.sparkSession, settings.id)  # type: ignore[attr-defined]
+        return
+    with spark_engine(settings) as engine:
+        yield engine
+
+
+def settings_for(data: object, settings: Settings) -> Settings:
+    """Return the settings under which this data is worked on: a frame of Spark does not come to this process.
+
+    >>> from incrowd.engines.settings import Local
+    >>> settings_for("people.csv", Local())
+    Local()
+    """
+    return Spark() if _is_spark_frame(data) and not isinstance(settings, Spark) else settings
+
+
+def _is_spark_frame(data: object) -> bool:
+    return type(data).__module__.startswith("pyspark.sql.")
+
+
+def open_table(source: object, schema: Schema, options: SourceOptions = DEFAULTS, engine: Engine = LOCAL) -> Table:
+    """Open a source under a schema, on an engine; no row is read.
 
     >>> import pyarrow as pa
     >>> from incrowd.core.schema import Column, Role
@@ -21,6 +59,6 @@ def open_table(source: object, schema: Schema, options: SourceOptions = DEFAULTS
     >>> type(table.engine).__name__, table.rows.names
     ('LocalEngine', ('zip',))
     """
-    rows = open_source(source, options)
+    rows = engine.open(source, options)
     require(rows.names, schema.names)
-    return Table(schema, rows, LocalEngine())
+    return Table(schema, rows, engine)

@@ -19,7 +19,7 @@ from incrowd.core.mechanism import Coins
 from incrowd.core.reading import as_dictionary, read
 from incrowd.core.schema import Column
 from incrowd.core.table import Rows
-from incrowd.errors import InvalidParameter
+from incrowd.errors import IncrowdError, InvalidParameter
 
 _COINS = 2**62
 _MEMORY = "512MB"
@@ -57,21 +57,40 @@ def limit(rows: Rows, column: Column, at_most: int, coins: Coins) -> Limited:
     """
     if at_most < 1:
         raise InvalidParameter("a person keeps at least one row: at_most must be 1 or more.")
-    import duckdb
-
-    masks = [np.zeros(0, np.bool_)]
+    masks, failures = [np.zeros(0, np.bool_)], list[IncrowdError]()
     fields = pa.schema([("person", column.type.storage), ("coin", pa.int64()), ("position", pa.int64())])
-    people = pa.RecordBatchReader.from_batches(fields, _people(rows, column, coins, masks))
-    with tempfile.TemporaryDirectory(prefix="incrowd-") as folder, duckdb.connect() as connection:
-        connection.execute(f"SET memory_limit = '{_MEMORY}'")
-        connection.execute("SET temp_directory = ?", [folder])
-        connection.register("people", people)
-        beyond = connection.sql(_BEYOND, params=[at_most]).to_arrow_reader()
-        positions = [batch.column(0).to_numpy() for batch in beyond]
+    drawn = _noted(_people(rows, column, coins, masks), failures)
+    positions = _beyond(pa.RecordBatchReader.from_batches(fields, drawn), at_most, failures)
     mask = np.concatenate(masks)
     for some in positions:
         mask[some] = False
     return Limited(mask)
+
+
+def _beyond(people: pa.RecordBatchReader, at_most: int, failures: list[IncrowdError]) -> list[NDArray[np.int64]]:
+    """Return the positions of rows that are more than `at_most` of a person; `failures` are those of the rows below."""
+    import duckdb
+
+    with tempfile.TemporaryDirectory(prefix="incrowd-") as folder, duckdb.connect() as connection:
+        connection.execute(f"SET memory_limit = '{_MEMORY}'")
+        connection.execute("SET temp_directory = ?", [folder])
+        connection.register("people", people)
+        try:
+            beyond = connection.sql(_BEYOND, params=[at_most]).to_arrow_reader()
+            return [batch.column(0).to_numpy() for batch in beyond]
+        except (duckdb.Error, pa.ArrowException):
+            if not failures:
+                raise
+    raise failures[0]
+
+
+def _noted(batches: Iterator[pa.RecordBatch], failures: list[IncrowdError]) -> Iterator[pa.RecordBatch]:
+    """Pass batches on, and remember what went wrong in our own words: the database that draws them has its own."""
+    try:
+        yield from batches
+    except IncrowdError as error:
+        failures.append(error)
+        raise
 
 
 def _people(rows: Rows, column: Column, coins: Coins, masks: list[NDArray[np.bool_]]) -> Iterator[pa.RecordBatch]:

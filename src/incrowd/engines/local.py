@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.keys import Layout, grouped, translated
 from incrowd.core.mechanism import Coins
-from incrowd.core.schema import Column
-from incrowd.core.table import Kept, Rows
+from incrowd.core.schema import Column, Schema
+from incrowd.core.source import DEFAULTS, IN_ENGINE, SourceOptions
+from incrowd.core.table import Kept, Learned, Progress, Rows
 from incrowd.engines.contributions import Limited, limit
 from incrowd.engines.counting import Limits, Tally
 from incrowd.engines.encoding import Encoder
-from incrowd.engines.sources import open_source
+from incrowd.engines.fingerprint import content_digest
+from incrowd.engines.sources import Source, open_source
 from incrowd.engines.spill import Disk
-from incrowd.errors import SourceChanged
+from incrowd.engines.validate import checks_of, needed, validate
+from incrowd.engines.watched import Watched
+from incrowd.errors import InvalidParameter, SourceChanged, SourceInvalid, SourceUnreadable
 
 
 @dataclass(frozen=True)
@@ -28,9 +34,33 @@ class LocalEngine:
 
     limits: Limits = field(default_factory=Limits)
 
-    def open(self, source: object) -> Rows:
+    def open(self, source: object, options: SourceOptions = DEFAULTS) -> Source:
         """Open a file, a table in one, or a frame, without reading a row."""
-        return open_source(source)
+        if isinstance(source, str) and source.startswith(IN_ENGINE):
+            raise SourceUnreadable(f"{source} names a table of a cluster: choose its engine, such as --engine spark.")
+        return open_source(source, options)
+
+    def types(self, rows: Rows, columns: Sequence[str]) -> Mapping[str, pa.DataType]:
+        """Return the type in which each column is read: that of the first batch, whose rows are not looked at."""
+        first = next(iter(rows.batches(list(columns))), None)
+        return {name: pa.string() if first is None else first.column(name).type for name in columns}
+
+    def validate(self, rows: Rows, schema: Schema, progress: Progress | None = None) -> None:
+        """Read once what could be misread, and raise with the first problems; nothing is read that cannot be."""
+        checks = needed(rows, schema) if isinstance(rows, Source) else checks_of(schema)
+        if checks:
+            validate(rows, checks, progress=progress).raise_if_any()
+
+    def digest(self, rows: Rows) -> bytes:
+        """Return the SHA-256 of the bytes of the source's files, or of the values of a frame."""
+        if not isinstance(rows, Source):
+            raise InvalidParameter("only a source that was opened has a digest: open it first.")
+        content = None
+        with suppress(UnicodeError):  # the error's own text holds a piece of the source
+            content = content_digest(rows)
+        if content is None:
+            raise SourceInvalid("the source holds text that is not valid Unicode; nothing was released or charged.")
+        return content
 
     def count(self, rows: Rows, cells: Cells, *kept: Kept, at_least: int = 1) -> Counts:
         """Count in one pass, in each cell, the rows that every one of `kept` keeps.
@@ -59,6 +89,30 @@ class LocalEngine:
     def limit(self, rows: Rows, column: Column, at_most: int, coins: Coins) -> Limited:
         """Keep at most that many rows of each person, a random choice among the person's own."""
         return limit(rows, column, at_most, coins)
+
+    def learn(self, rows: Rows, columns: Sequence[str], empty: Callable[[], Learned]) -> Learned:
+        """Read these columns once and return what one summary learned of them.
+
+        >>> class Rows(list):
+        ...     def add(self, batch):
+        ...         self.append(len(batch))
+        ...     def merge(self, other):
+        ...         self.extend(other)
+        >>> LocalEngine().learn(LocalEngine().open(pa.table({"zip": ["02139", "94305"]})), ["zip"], Rows)
+        [2]
+        """
+        summary = empty()
+        for batch in rows.batches(list(columns)):
+            summary.add(batch)
+        return summary
+
+    def watched(self, rows: Rows, progress: Progress) -> Watched:
+        """Return the same rows, which tell after each batch how many have been read."""
+        return Watched(rows, progress)
+
+
+LOCAL = LocalEngine()
+"""The engine that is meant where none is named."""
 
 
 def _chosen(kept: Sequence[Kept], start: int, stop: int) -> NDArray[np.intp] | None:

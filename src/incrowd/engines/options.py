@@ -1,39 +1,12 @@
-"""Options of a source: how it is to be read, where its bytes alone do not tell."""
+"""Options of a source, held against its kind: none is ignored."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from dataclasses import fields, replace
 
+from incrowd.core.source import SourceOptions
 from incrowd.errors import InvalidParameter
 
-
-@dataclass(frozen=True)
-class SourceOptions:
-    r"""How a source is to be read; what is left out is found out, the same way every time, or has a safe default.
-
-    `format`: one of csv, parquet, arrow, excel, statistics, sqlite, duckdb; by default the file's first bytes and its
-    ending tell.  For text: `delimiter`, `encoding`, `quote` (empty: nothing is quoted), `header`, `names` (of the
-    columns, where there is no header), `nulls` (how a missing value is spelled).  For Excel: `sheet`, `header`,
-    `nulls`.  For databases: `table` or `query`.  For statistics files: `labels` (or codes), `encoding`, `catalog` (of
-    labels, for SAS).
-    """
-
-    format: str | None = None
-    delimiter: str | None = None
-    encoding: str | None = None
-    quote: str = '"'
-    header: bool = True
-    names: tuple[str, ...] | None = None
-    nulls: tuple[str, ...] = ("",)
-    sheet: str | None = None
-    table: str | None = None
-    query: str | None = None
-    labels: bool = True
-    catalog: Path | None = None
-
-
-DEFAULTS = SourceOptions()
 _APPLY = {
     "csv": {"delimiter", "encoding", "quote", "header", "names", "nulls"},
     "parquet": set[str](),
@@ -42,6 +15,7 @@ _APPLY = {
     "statistics": {"labels", "encoding", "catalog"},
     "sqlite": {"table", "query"},
     "duckdb": {"table", "query"},
+    "postgresql": {"table", "query"},
     "frame": set[str](),
 }
 _CALLED = {
@@ -52,6 +26,7 @@ _CALLED = {
     "statistics": "a file of Stata, SPSS or SAS",
     "sqlite": "an SQLite file",
     "duckdb": "a DuckDB file",
+    "postgresql": "a PostgreSQL database",
     "frame": "a frame in memory",
 }
 
@@ -73,7 +48,7 @@ def check_applies(options: SourceOptions, kind: str) -> None:
 def with_part(options: SourceOptions, kind: str, part: str) -> SourceOptions:
     """Return the options with the sheet or table that an address `path::part` names.
 
-    >>> with_part(DEFAULTS, "sqlite", "visits").table
+    >>> with_part(SourceOptions(), "sqlite", "visits").table
     'visits'
     """
     name = "sheet" if kind == "excel" else "table"

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from incrowd.core.source import DEFAULTS, SourceOptions
 from incrowd.engines.columns import require
-from incrowd.engines.options import DEFAULTS, SourceOptions, check_applies, with_part
+from incrowd.engines.options import check_applies, with_part
+from incrowd.engines.postgres import address_of, is_postgres
 from incrowd.engines.readers.formats import find_format, parquet_files
 from incrowd.engines.readers.opening import open_reader
 from incrowd.engines.readers.plain import plain_batch
-from incrowd.errors import SourceChanged, SourceUnreadable
+from incrowd.errors import InvalidParameter, SourceChanged, SourceUnreadable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -89,6 +91,8 @@ class Source:
 def open_source(source: object, options: SourceOptions = DEFAULTS) -> Source:
     r"""Open a path (as text or `Path`; `path::name` for a table or sheet in it) or a frame, without reading its rows.
 
+    A query of a database is run, and a table of a server copied, once and here: their rows could not be had again.
+
     >>> import pyarrow as pa
     >>> source = open_source(pa.table({"zip": ["01234", "NO"]}))
     >>> source.names, source.rows, source.format
@@ -102,6 +106,8 @@ def open_source(source: object, options: SourceOptions = DEFAULTS) -> Source:
     """
     if not isinstance(source, (str, Path)):
         return _open_frame(source, options)
+    if isinstance(source, str) and is_postgres(source):
+        return _open_postgres(source, options)
     path, part = _split(source)
     failure = None
     try:
@@ -128,7 +134,10 @@ def _split(source: str | Path) -> tuple[Path, str | None]:
 
 def _existing(text: str) -> Path:
     if "://" in text:
-        raise SourceUnreadable(f"{text.partition('://')[0]} addresses are not read here. Give the path of a file.")
+        scheme = text.partition("://")[0]
+        raise SourceUnreadable(
+            f"{scheme} addresses are not read here. Give the path of a file or postgresql://…, or use the Spark engine."
+        )
     path = Path(text).expanduser()
     if not path.exists():
         raise SourceUnreadable(f"{path} does not exist. Check the path; it is taken from {Path.cwd()}.")
@@ -152,3 +161,16 @@ def _open_frame(frame: object, options: SourceOptions) -> Source:
 
     check_applies(options, "frame")
     return Source(open_frame(frame), "frame", None)
+
+
+def _open_postgres(text: str, options: SourceOptions) -> Source:
+    from incrowd.engines.readers.postgres import open_postgres
+    from incrowd.engines.readers.question import Question
+
+    address = address_of(text)
+    if options.format is not None:
+        raise InvalidParameter("an address of PostgreSQL says what it is. Leave the option format out.")
+    options = with_part(options, "postgresql", address.part) if address.part else options
+    check_applies(options, "postgresql")
+    reader = open_postgres(address, Question(options.table, options.query))
+    return Source(reader, "postgresql", reader.place, (Stamp.of(reader.path),))

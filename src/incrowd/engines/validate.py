@@ -18,10 +18,7 @@ from incrowd.errors import SourceChanged, SourceInvalid, SourceUnreadable
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from incrowd.core.table import Rows
-
-Progress = Callable[[int, int | None], None]
-"""Told now and then: how many rows are done, of how many (None: nobody knows)."""
+    from incrowd.core.table import Progress, Rows
 
 
 @dataclass(frozen=True)
@@ -60,8 +57,17 @@ def needed(source: Source, schema: Schema) -> dict[str, Check]:
     >>> list(needed(source, Schema((Column("zip"), *whole))))
     ['paid']
     """
+    return unsure(schema, source.reader.types if isinstance(source.reader, Typed) else {})
+
+
+def unsure(schema: Schema, types: Mapping[str, pa.DataType]) -> dict[str, Check]:
+    """Return the checks of columns that could be misread, given the types in which columns are stored.
+
+    >>> import pyarrow as pa
+    >>> list(unsure(Schema((Column("zip"), Column("age", type=Type.INTEGER))), {"zip": pa.string()}))
+    ['age']
+    """
     checks = checks_of(schema)
-    types = source.reader.types if isinstance(source.reader, Typed) else {}
     return {name: check for name, check in checks.items() if not _surely_read(schema[name].type, types.get(name))}
 
 

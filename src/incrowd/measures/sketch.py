@@ -14,6 +14,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from incrowd.core.keys import grouped
 from incrowd.measures.hashing import Bits
@@ -63,6 +64,42 @@ class Sketch:
         if self._room < 0:
             self._condense()
 
+    def merge(self, other: Sketch) -> None:
+        """Count the rows of another sketch too: the same comes out as if all had been added to one of this capacity.
+
+        A tuple that one of the two still keeps at the coarser of their two fractions was counted in full by both; and
+        each kept no coarser fraction than its own tuples needed, which are some of all.
+
+        >>> one, two, both = Sketch(2), Sketch(2), Sketch(2)
+        >>> for part, bits in ((one, [5, 2**63]), (two, [5, 9, 2**63 + 1])):
+        ...     part.add(np.array(bits, np.uint64))
+        ...     both.add(np.array(bits, np.uint64))
+        >>> one.merge(two)
+        >>> one.spread() == both.spread()
+        True
+        """
+        self._condense()
+        keys, counts = other.content
+        self._rows += other.rows
+        self._halvings = max(self._halvings, other.halvings)
+        self._include(keys, counts)
+
+    @property
+    def rows(self) -> int:
+        """How many rows were added."""
+        return self._rows
+
+    @property
+    def halvings(self) -> int:
+        """How often the tuples that are kept were halved."""
+        return self._halvings
+
+    @property
+    def content(self) -> tuple[Bits, NDArray[np.int64]]:
+        """The tuples that are kept, in order, and how many rows each has."""
+        self._condense()
+        return self._keys, self._counts
+
     def spread(self) -> Spread:
         """Return what is known now."""
         self._condense()
@@ -74,6 +111,11 @@ class Sketch:
 
     def _condense(self) -> None:
         keys, counts = grouped(np.concatenate([np.zeros(0, np.uint64), *self._waiting]))
+        self._waiting, self._room = [], self._capacity
+        self._include(keys, counts)
+
+    def _include(self, keys: Bits, counts: NDArray[np.int64]) -> None:
+        """Add so many rows for each of these tuples, and keep what fits."""
         places = np.searchsorted(self._keys, keys)
         known = np.take(np.append(self._keys, np.uint64(0)), places) == keys
         known &= places < len(self._keys)
@@ -82,8 +124,14 @@ class Sketch:
             fresh = ~known
             self._counts = np.insert(self._counts, places[fresh], counts[fresh])
             self._keys = np.insert(self._keys, places[fresh], keys[fresh])
-        self._waiting, self._room = [], self._capacity
+        self._trim()
         while len(self._keys) > self._capacity:
             self._halvings += 1
+            self._trim()
+
+    def _trim(self) -> None:
+        if self._halvings:
             kept = int(np.searchsorted(self._keys, np.uint64(2 ** (64 - self._halvings))))
+            if kept == len(self._keys):
+                return
             self._keys, self._counts = self._keys[:kept].copy(), self._counts[:kept].copy()

@@ -10,20 +10,19 @@ from incrowd.core.cells import Cells
 from incrowd.core.domain import Type
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Role
-from incrowd.core.table import Rows
+from incrowd.core.table import Engine, Rows
+from incrowd.engines.local import LOCAL
 
 
-def as_is(rows: Rows, names: Sequence[str]) -> Cells:
-    """Return the cells of these columns as the source holds them; only its first batch is looked at, for types.
+def as_is(rows: Rows, names: Sequence[str], engine: Engine = LOCAL) -> Cells:
+    """Return the cells of these columns as the source holds them; only their types are asked for.
 
     >>> from incrowd.engines.sources import open_source
     >>> cells = as_is(open_source(pa.table({"zip": ["02139"], "pay": [1.5]})), ["zip", "pay"])
     >>> [str(recoding.column.type) for recoding in cells.recodings]
     ['text', 'decimal']
     """
-    first = next(iter(rows.batches(list(names))), None)
-    kinds = dict.fromkeys(names, Type.TEXT)
-    if first is not None:
-        # Floating-point numbers stay numbers: writing out each of them would take longer than all the rest.
-        kinds |= {name: Type.DECIMAL for name in names if pa.types.is_floating(first.column(name).type)}
+    stored = engine.types(rows, names)
+    # Floating-point numbers stay numbers: writing out each of them would take longer than all the rest.
+    kinds = {name: Type.DECIMAL if pa.types.is_floating(stored[name]) else Type.TEXT for name in names}
     return Cells(tuple(Recoding(Column(name, Role.QUASI, kinds[name]), 0) for name in names))

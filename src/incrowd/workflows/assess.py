@@ -15,9 +15,9 @@ from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Role
-from incrowd.core.table import Rows
+from incrowd.core.table import Engine, Rows
 from incrowd.engines.columns import require
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local import LOCAL
 from incrowd.errors import InvalidParameter
 from incrowd.measures.attackers import DEFINITIONS, Risk, risk
 from incrowd.measures.loss import class_losses, mean_loss
@@ -91,8 +91,8 @@ class Assessment:
         }
 
 
-def assess(released: Rows, original: Rows, policy: Policy) -> Assessment:
-    """Compare a release with the data and the policy it was made from.
+def assess(released: Rows, original: Rows, policy: Policy, engine: Engine = LOCAL) -> Assessment:
+    """Compare a release, which is read here, with the data and the policy it was made from; `engine` has the data.
 
     Before, the quasi-identifiers are taken as they are in the data; after, as they were released.  The prosecutor's
     crowd after is the class in the release; the journalist's and the marketer's is the class in the original data,
@@ -103,14 +103,13 @@ def assess(released: Rows, original: Rows, policy: Policy) -> Assessment:
     quasi = tuple(column.name for column in schema.released if column.role is Role.QUASI) or names
     require(original.names, names)
     require(released.names, names)
-    engine = LocalEngine()
     recoded = engine.count(original, Cells.of(schema, levels, names))
-    out = _in_codes_of(recoded, engine.count(released, _as_released(recoded)))
-    before = Sizes.of(engine.count(original, as_is(original, quasi)), quasi)
+    out = _in_codes_of(recoded, LOCAL.count(released, _as_released(recoded)))
+    before = Sizes.of(engine.count(original, as_is(original, quasi, engine)), quasi)
     rows, kept = before.rows, out.total
     if kept > rows:
         raise InvalidParameter("the release has more rows than the data: it was made from something else.")
-    columns = tuple(_column_loss(original, out.marginal([name]), rows - kept) for name in names)
+    columns = tuple(_column_loss(engine, original, out.marginal([name]), rows - kept) for name in names)
     population, sample = recoded.marginal(quasi), out.marginal(quasi)
     crowd = population.counts[np.searchsorted(population.keys, sample.keys)]
     after = Sizes(sample.counts)
@@ -153,13 +152,13 @@ def _not_from_here() -> InvalidParameter:
     )
 
 
-def _column_loss(original: Rows, counts: Counts, left_out: int) -> ColumnLoss:
+def _column_loss(engine: Engine, original: Rows, counts: Counts, left_out: int) -> ColumnLoss:
     classes = counts.classes[0]
     recoding = classes.recoding
     values = None
     if recoding.classes is None and recoding.level:
         # An open level does not say how many values its classes hold: those of the data are counted.
-        bottom = LocalEngine().count(original, as_is(original, [recoding.column.name]))
+        bottom = engine.count(original, as_is(original, [recoding.column.name], engine))
         values = bottom.classes[0].marks
     losses = class_losses(classes, values)
     rows: NDArray[np.int64] = np.bincount(counts.codes()[0], counts.counts, len(classes)).astype(np.int64)

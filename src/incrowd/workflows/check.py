@@ -9,14 +9,14 @@ from typing import Any
 from incrowd.core.cells import Cells
 from incrowd.core.domain import Type
 from incrowd.core.schema import Role
-from incrowd.core.table import Rows
+from incrowd.core.table import Engine, Rows
 from incrowd.engines.columns import require
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local import LOCAL
 from incrowd.errors import InvalidParameter
+from incrowd.methods.outcomes.microdata import WEIGHT
 from incrowd.workflows.as_is import as_is
 from incrowd.workflows.criteria import COLUMNS, RELEASED, Finding, Wanted, crowds, sensitive_findings
 from incrowd.workflows.policy import Policy
-from incrowd.workflows.result import WEIGHT
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class Asked:
     recoded: bool = False
 
 
-def check(rows: Rows, wanted: Wanted, asked: Asked, policy: Policy | None = None) -> Verdict:
-    """Count the table once and hold it against what is wanted, and against the policy if there is one.
+def check(rows: Rows, wanted: Wanted, asked: Asked, policy: Policy | None = None, engine: Engine = LOCAL) -> Verdict:
+    """Count the table once, where it lives, and hold it against what is wanted, and the policy if there is one.
 
     The table is taken as it is, value by value as written; with `recoded`, after the policy's rules and levels.  With
     a policy its roles say which columns are quasi-identifiers and sensitive, unless they are named.  The policy's
@@ -66,7 +66,8 @@ def check(rows: Rows, wanted: Wanted, asked: Asked, policy: Policy | None = None
     names = tuple(dict.fromkeys((*asked.quasi, *asked.sensitive, *released)))
     _check_parameters(wanted, asked, policy)
     require(rows.names, names)
-    counts = LocalEngine().count(rows, _cells(rows, names, policy if asked.recoded else None))
+    cells = _recoded(policy, names) if policy is not None and asked.recoded else as_is(rows, names, engine)
+    counts = engine.count(rows, cells)
     findings = [] if policy is None or asked.recoded else [_columns(rows, policy)]
     k = wanted.k
     if policy is not None:
@@ -99,9 +100,7 @@ def _check_parameters(wanted: Wanted, asked: Asked, policy: Policy | None) -> No
         raise InvalidParameter("diversity and closeness are about a sensitive column: name it with --sensitive.")
 
 
-def _cells(rows: Rows, names: Sequence[str], policy: Policy | None) -> Cells:
-    if policy is None:
-        return as_is(rows, names)
+def _recoded(policy: Policy, names: Sequence[str]) -> Cells:
     return Cells.of(policy.schema, getattr(policy.method, "levels", {}), names)
 
 

@@ -10,7 +10,7 @@ from incrowd.accounting.bookkeeping.entry import Entry
 from incrowd.accounting.ledger import Ledger
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.table import Table
-from incrowd.errors import SourceUnreadable
+from incrowd.errors import IncrowdError, SourceUnreadable
 from incrowd.methods.method import Method
 from incrowd.methods.outcomes.outcome import Outcome
 from incrowd.noise.system import SystemCoins
@@ -48,3 +48,5 @@ def _released(method: Method, table: Table) -> Outcome | None:
         return method.release(table, SystemCoins())
     except (pa.ArrowException, UnicodeError):
         return None
+    except IncrowdError as error:  # a source that changed, a cluster that failed: whoever reads it must know the price
+        raise type(error)(f"{error} Nothing was released; the charge stays spent.") from None

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from incrowd.core.domain import Type
 from incrowd.core.schema import Role
-from incrowd.core.table import Rows
+from incrowd.core.table import Engine, Rows
+from incrowd.engines.local import LOCAL
 from incrowd.errors import SourceInvalid
 from incrowd.measures.sketch import Spread
-from incrowd.workflows.profiling.facts import Facts, Learner
+from incrowd.workflows.profiling.facts import Columns, Facts
 from incrowd.workflows.profiling.kinds import guessed_type
 from incrowd.workflows.profiling.roles import guessed_role
 from incrowd.workflows.profiling.subsets import MOST_COLUMNS, Subset, subsets
 
-_KEPT = 2**22
 _EXAMPLES = 3
 
 
@@ -79,8 +80,10 @@ class Profile:
         return {"rows": self.rows, "columns": columns, "subsets": found, "notes": list(self.notes)}
 
 
-def profile(rows: Rows) -> Profile:
+def profile(rows: Rows, engine: Engine = LOCAL) -> Profile:
     """Learn the columns in one pass and their pairs and triples in another; memory does not grow with the rows.
+
+    Both passes run where the rows live; what comes here are facts and sketches, some 64 MB at most.
 
     >>> import pyarrow as pa
     >>> from incrowd.engines.sources import open_source
@@ -90,15 +93,12 @@ def profile(rows: Rows) -> Profile:
     >>> found.subsets[0].columns, found.subsets[0].spread.unique_share
     (('sex', 'zip'), 1.0)
     """
-    learners = {name: Learner(name, _KEPT // max(4, len(rows.names))) for name in rows.names}
-    for batch in rows.batches(rows.names):
-        for name, learner in learners.items():
-            learner.add(batch.column(name))
-    columns = tuple(_profiled(learner.facts()) for learner in learners.values())
+    learned = engine.learn(rows, rows.names, partial(Columns, rows.names))
+    columns = tuple(_profiled(facts) for facts in learned.facts())
     if not columns or not columns[0].facts.spread.rows:
         raise SourceInvalid("there are no rows to profile. Check that this is the right file.")
     chosen, notes = _telling(columns)
-    found = subsets(rows, chosen)
+    found = subsets(rows, chosen, engine)
     if any(not one.spread.exact for one in found):
         margin = max(one.spread.margin for one in found)
         part = "pairs and triples are estimated from a fair part of their values"

@@ -5,24 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from incrowd.accounting.bookkeeping.datasets import Declaration
 from incrowd.accounting.ledger import Ledger
 from incrowd.core.certificate import NONCE_BYTES, Certificate, release_id
-from incrowd.core.table import Table
+from incrowd.core.table import Engine, Opened, Progress, Table
+from incrowd.engines.choose import engine_of, settings_for
 from incrowd.engines.columns import require
-from incrowd.engines.fingerprint import content_digest, keyed
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.fingerprint import keyed
+from incrowd.engines.settings import described
 from incrowd.engines.sinks import Folders, check_free, publish, write_table
-from incrowd.engines.sources import Source, open_source
-from incrowd.engines.validate import Progress, needed, validate
-from incrowd.errors import InvalidParameter, OutputUnavailable, SourceInvalid
+from incrowd.engines.writers.postgres import check_table, load_table
+from incrowd.errors import InvalidParameter, OutputUnavailable
 from incrowd.workflows.book import open_book
 from incrowd.workflows.certify import Inputs, certificate_of
 from incrowd.workflows.perform import Performed, perform
@@ -38,41 +37,24 @@ DATA = "data"
 
 @dataclass(frozen=True)
 class Destination:
-    """Where a release goes, in which format, and with whose signature."""
+    """Where a release goes, in which format, with whose signature, and into which table of a database besides."""
 
     folder: Path
     form: str = "parquet"
     key: Path | None = None
+    table: str | None = None
 
     def __post_init__(self) -> None:
         if self.form not in ("parquet", "csv", "tsv"):
             raise InvalidParameter(f"releases are written as parquet, csv or tsv, not {self.form!r}.")
 
-
-@dataclass(frozen=True)
-class Watched:
-    """Rows that tell how many of them have been read."""
-
-    source: Source
-    progress: Progress
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns, in the order of the source."""
-        return self.source.names
-
-    @property
-    def rows(self) -> int | None:
-        """How many rows there are, or None if only reading them would tell."""
-        return self.source.rows
-
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Read these columns, and tell after each batch."""
-        done = 0
-        for batch in self.source.batches(columns):
-            yield batch
-            done += len(batch)
-            self.progress(done, self.rows)
+    def check(self, folders: Folders) -> None:
+        """Raise, before anything is charged, if the release could not go there."""
+        check_free(folders)
+        if self.key is not None:
+            private_key(self.key)
+        if self.table is not None:
+            check_table(self.table)
 
 
 @dataclass(frozen=True)
@@ -90,7 +72,7 @@ class Prepared:
     """Everything that is checked before a charge: a table that can be read, a ledger that knows it."""
 
     policy: Policy
-    source: Source
+    source: Opened
     table: Table
     ledger: Ledger
     id: str
@@ -100,8 +82,11 @@ class Prepared:
 
 def release(data: object, policy: str | Path | Mapping[str, Any] | Policy) -> Released:
     """Release a file or a frame under a policy, in memory: the result and its certificate."""
-    ready = prepare(data, policy)
-    performed = perform(ready.policy.method, ready.table, ready.ledger, ready.policy.name, ready.id)
+    loaded = _loaded(policy, data)
+    id_ = _fresh_id(loaded)
+    with engine_of(loaded.engine, data) as engine:
+        ready = prepare(data, loaded, id_, engine)
+        performed = perform(loaded.method, ready.table, ready.ledger, loaded.name, id_)
     certificate = _certificate(ready, performed, ())
     require_held(certificate, performed.outcome)
     return Released(performed.outcome, certificate)
@@ -113,16 +98,17 @@ def release_to(
     destination: Destination,
     progress: Progress | None = None,
 ) -> Published:
-    """Release a file or a frame into a folder: data, certificate and report appear together, or not at all."""
-    loaded = policy if isinstance(policy, Policy) else load_policy(policy)
+    """Release a file or a frame into a folder: data, certificate and report appear together, or not at all.
+
+    Where a table of a database is named, it holds the same rows and appears as soon as the folder has.
+    """
+    loaded = _loaded(policy, data)
     id_ = _fresh_id(loaded)
     folders = Folders(destination.folder, loaded.folder / ".incrowd" / "internal" / id_)
-    check_free(folders)
-    if destination.key is not None:
-        private_key(destination.key)
-    ready = prepare(data, loaded, progress, id_)
-    table = ready.table if progress is None else replace(ready.table, rows=Watched(ready.source, progress))
-    performed = perform(loaded.method, table, ready.ledger, loaded.name, ready.id)
+    destination.check(folders)
+    with engine_of(loaded.engine, data) as engine:
+        ready = prepare(data, loaded, id_, engine, progress)
+        performed = perform(loaded.method, ready.table, ready.ledger, loaded.name, id_)
     result = performed.outcome
     name, written = f"{DATA}.{destination.form}", list[Certificate]()
 
@@ -138,54 +124,49 @@ def release_to(
 
     def check(stage: Folders) -> None:
         require_written(written[0], stage.public / name)
+        if destination.table is not None:
+            loading.enter_context(load_table(result.reader, destination.table, f"incrowd release {id_}"))
 
     try:
-        publish(folders, write, check)
+        with ExitStack() as loading:  # the table appears when this ends: after the folder, never without it
+            publish(folders, write, check)
     except OutputUnavailable as error:
         raise OutputUnavailable(f"{error} The charge stays spent.") from None
     notes = (*ready.source.notes, *warnings_of(loaded, performed.promise))
     return Published(destination.folder, folders.internal or destination.folder, Released(result, written[0]), notes)
 
 
-def prepare(
-    data: object,
-    policy: str | Path | Mapping[str, Any] | Policy,
-    progress: Progress | None = None,
-    id_: str | None = None,
-) -> Prepared:
-    """Open and check everything that can be checked before a charge; the promise first, since it needs no data."""
+def _loaded(policy: str | Path | Mapping[str, Any] | Policy, data: object) -> Policy:
     loaded = policy if isinstance(policy, Policy) else load_policy(policy)
-    _promise(loaded)
-    source = open_data(data, loaded)
-    _validate(source, loaded, progress)
-    ledger = open_book(loaded)
+    return replace(loaded, engine=settings_for(data, loaded.engine))
+
+
+def prepare(data: object, policy: Policy, id_: str, engine: Engine, progress: Progress | None = None) -> Prepared:
+    """Open and check everything that can be checked before a charge, where the rows live.
+
+    What the certificate will say about the promise was worked out for the id of the release, which needs no data.
+    Structure and types are checked here, so that one ragged line costs nothing.
+    """
+    source = open_data(data, policy, engine)
+    engine.validate(source, policy.schema, progress)
+    ledger = open_book(policy)
     key = secrets.token_bytes(32)
-    content = _content(source)
+    content = engine.digest(source)
     marks = (keyed(content, hashlib.sha256(b"source " + ledger.secret).digest()), *filter(None, (source.address,)))
-    section = loaded.section.dataset
+    section = policy.section.dataset
     ledger.register(
-        Declaration(loaded.name, loaded.schema.unit, loaded.budget, marks, section.same_people_as, section.separate)
+        Declaration(policy.name, policy.schema.unit, policy.budget, marks, section.same_people_as, section.separate)
     )
-    table = Table(loaded.schema, source, LocalEngine())
-    return Prepared(loaded, source, table, ledger, id_ or _fresh_id(loaded), key, keyed(content, key))
+    rows = source if progress is None else engine.watched(source, progress)
+    return Prepared(policy, source, Table(policy.schema, rows, engine), ledger, id_, key, keyed(content, key))
 
 
-def _content(source: Source) -> bytes:
-    try:
-        content = content_digest(source)
-    except UnicodeError:
-        content = None  # the error's own text holds a piece of the source
-    if content is None:
-        raise SourceInvalid("the source holds text that is not valid Unicode; nothing was released or charged.")
-    return content
-
-
-def open_data(data: object, policy: Policy) -> Source:
+def open_data(data: object, policy: Policy, engine: Engine) -> Opened:
     """Open the data named by the caller, or else by the policy; every declared column must be there."""
     named = data if data is not None else policy.source
     if named is None:
         raise InvalidParameter("no data: name a file, or write source: in the policy.")
-    source = open_source(named, policy.options)
+    source = engine.open(named, policy.options)
     require(source.names, policy.schema.names)
     return source
 
@@ -195,20 +176,6 @@ def _fresh_id(policy: Policy) -> str:
     method, schema = policy.method, policy.schema
     told = (method.claims(schema), method.chain(schema))
     return release_id(secrets.token_bytes(NONCE_BYTES), policy.hash, method.guarantee(schema), told)
-
-
-def _promise(policy: Policy) -> None:
-    """Work out everything that the certificate will say about the promise, so that nothing of it can fail later."""
-    policy.method.guarantee(policy.schema)
-    policy.method.claims(policy.schema)
-    policy.method.chain(policy.schema)
-
-
-def _validate(source: Source, policy: Policy, progress: Progress | None) -> None:
-    """Check structure and types before the charge, so that one ragged line costs nothing."""
-    checks = needed(source, policy.schema)
-    if checks:
-        validate(source, checks, progress=progress).raise_if_any()
 
 
 def _certificate(ready: Prepared, performed: Performed, outputs: tuple[Mapping[str, Any], ...]) -> Certificate:
@@ -229,6 +196,7 @@ def _write_internal(stage: Folders, ready: Prepared, certificate: Certificate) -
         "certificate": certificate.id,
         "source": ready.source.address,
         "read as": dict(ready.source.settings),
+        "worked on": described(ready.policy.engine),
         "commitment key": ready.key.hex(),
         "policy": ready.policy.section.model_dump(mode="json", exclude_none=True),
     }

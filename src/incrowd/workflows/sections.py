@@ -9,7 +9,17 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from incrowd.core.rounding import exact
 from incrowd.errors import InvalidParameter
@@ -75,7 +85,7 @@ class DatasetSection(Section):
 class SourceSection(Section):
     """Where the rows are and how they are read; a plain path is enough for most."""
 
-    path: str
+    path: str | None = Field(None, description="A file or folder, or an address; left out for a table of the engine.")
     format: Literal["csv", "parquet", "arrow", "excel", "statistics", "sqlite", "duckdb"] | None = None
     delimiter: str | None = None
     encoding: str | None = None
@@ -88,6 +98,38 @@ class SourceSection(Section):
     query: str | None = None
     labels: bool | None = None
     catalog: str | None = None
+
+    @model_validator(mode="after")
+    def _somewhere(self) -> SourceSection:
+        if self.path is None and self.table is None:
+            raise ValueError("needs a path, or the name of a table that the engine has")
+        return self
+
+
+class SparkSection(Section):
+    """A Spark cluster; without master and remote, Spark in this machine."""
+
+    master: str | None = Field(None, description="The cluster's master, such as spark://host:7077 or yarn.")
+    remote: str | None = Field(
+        None, description="Instead of a master: a Spark Connect server, such as sc://host:15002."
+    )
+    config: dict[str, Word] = Field(default_factory=dict, description="Settings of the session; never secrets.")
+    id: str | None = Field(None, description="A column with a different value in each row; for tables and views.")
+
+
+class EngineSection(Section):
+    """The engine on which rows are worked on, with its settings."""
+
+    spark: SparkSection
+
+
+NAMED, SETTINGS = "by name", "with settings"
+"""The two ways to write an engine; nobody writes these words."""
+
+AnyEngine = Annotated[
+    Annotated[Literal["local", "spark"], Tag(NAMED)] | Annotated[EngineSection, Tag(SETTINGS)],
+    Discriminator(lambda given: NAMED if isinstance(given, str) else SETTINGS),
+]
 
 
 class HierarchySection(Section):

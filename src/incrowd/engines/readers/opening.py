@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from incrowd.engines.readers.question import Question
 
 if TYPE_CHECKING:
-    from incrowd.engines.options import SourceOptions
+    from incrowd.core.source import SourceOptions
     from incrowd.engines.readers.reader import Reader
 
 

@@ -23,7 +23,7 @@ class Question:
             raise InvalidParameter("table and query are given both. Say which table, or ask a query, not both.")
 
 
-def pick_table(path: Path, tables: Sequence[str], wanted: str | None) -> tuple[str, tuple[str, ...]]:
+def pick_table(path: Path | str, tables: Sequence[str], wanted: str | None) -> tuple[str, tuple[str, ...]]:
     """Return the table that is meant, and what was guessed.
 
     >>> pick_table(Path("clinic.sqlite"), ["visits"], None)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from incrowd.engines.quoting import quoted
 from incrowd.engines.readers.question import Question, pick_table
 from incrowd.engines.readers.reader import BATCH_ROWS, Reader, distinct, muffled
 from incrowd.engines.readers.spelling import spell
@@ -103,7 +104,8 @@ def _once(base: sqlite3.Connection, path: Path, query: str, settings: Mapping[st
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    address = f"{path.absolute().as_uri()}?mode=ro"
+    return sqlite3.connect(address, uri=True, check_same_thread=False)  # DuckDB draws batches from its own threads
 
 
 def _answers(path: Path, query: str, names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
@@ -123,12 +125,3 @@ def _text(value: object) -> str | None:
     if isinstance(value, bytes):
         return value.decode() or None
     return spell(value)
-
-
-def quoted(name: str) -> str:
-    """Return a name as SQL writes it.
-
-    >>> quoted('a"b')
-    '"a""b"'
-    """
-    return '"' + name.replace('"', '""') + '"'

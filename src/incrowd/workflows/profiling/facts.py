@@ -18,6 +18,7 @@ from incrowd.measures.sketch import Sketch, Spread
 LISTED = 1000
 """A column with more different values than this is not listed."""
 
+_KEPT = 2**22
 _NUMBERS_THAT_ARE_CODES = r"^([+]|-?0[0-9]|[0-9]{19})"
 _DIGITS = r"^[0-9]+$"
 _CODES = r"^[A-Za-z]{1,3}[0-9][0-9A-Za-z.\-]*$"
@@ -72,6 +73,7 @@ class Learner:
         values, indices = as_dictionary(array)
         self._sketch.add(coded_bits(values, indices, 0))
         if indices is None:
+            values = pc.add(values, 0.0) if pa.types.is_floating(values.type) else values  # -0 is 0
             absent = pc.is_null(values, nan_is_null=True)
             values = pc.if_else(absent, pa.scalar(None, values.type), values).dictionary_encode()
             indices = values.indices.fill_null(len(values.dictionary)).to_numpy(zero_copy_only=False)
@@ -88,13 +90,39 @@ class Learner:
             self._see_text(values)
         self._see_kinds(values)
 
+    def merge(self, other: Learner) -> None:
+        """Learn what was learned from other rows of the same column; in whatever order, the same comes out.
+
+        >>> whole, parts = Learner("age", 1000), Learner("age", 1000)
+        >>> whole.add(pa.array(["41", "7"]))
+        >>> parts.add(pa.array(["1.5", None]))
+        >>> whole.merge(parts)
+        >>> facts = whole.facts()
+        >>> facts.kinds[0], facts.low, facts.high, facts.missing
+        (<Type.DECIMAL: 'decimal'>, 1.5, 41, 1)
+        """
+        self._sketch.merge(other._sketch)
+        self._missing += other._missing
+        self._blank += other._blank
+        self._kinds = [kind for kind in self._kinds if kind in other._kinds]
+        met = [(self._met(kind), other._met(kind)) for kind in self._kinds]
+        ends = {kind: _spanned(one, two) for kind, (one, two) in zip(self._kinds, met, strict=True)}
+        self._ends = {kind: both for kind, both in ends.items() if both is not None}
+        self._lengths = (min(self._lengths[0], other._lengths[0]), max(self._lengths[1], other._lengths[1]))
+        self._shapes = {name: pattern for name, pattern in self._shapes.items() if name in other._shapes}
+        self._values = None if self._values is None or other._values is None else self._values + other._values
+        if self._values is not None and len(self._values) > LISTED:
+            self._values = None
+
     def facts(self) -> Facts:
         """Return what is known now."""
         some = self._sketch.spread().rows > self._missing + self._blank
         kinds = tuple(self._kinds) if some else ()
         low, high = self._ends.get(kinds[0], (None, None)) if kinds else (None, None)
         missing = self._missing + (self._blank if kinds else 0)
-        listed = None if self._values is None else tuple(self._values.most_common())
+        listed = None
+        if self._values is not None:  # the most frequent first, and where rows are met later changes nothing
+            listed = tuple(sorted(self._values.items(), key=lambda each: (-each[1], each[0])))
         shape = next(iter(self._shapes), "words") if some else "words"
         found = (*kinds, Type.TEXT)
         return Facts(self._name, missing, self._sketch.spread(), found, low, high, self._lengths, shape, listed)
@@ -134,8 +162,33 @@ class Learner:
             if found.unreadable.any():
                 self._kinds.remove(kind)
             elif kind is not Type.BOOLEAN and len(values):
-                before = self._ends.get(Type.INTEGER) if kind is Type.DECIMAL else None
-                self._ends[kind] = _widened(self._ends.get(kind, before), found.values)
+                self._ends[kind] = _widened(self._met(kind), found.values)
+
+    def _met(self, kind: Type) -> tuple[End, End] | None:
+        """Return the ends of the values met; those that all read as integers were not read as decimals again."""
+        before = self._ends.get(Type.INTEGER) if kind is Type.DECIMAL else None
+        return self._ends.get(kind, before)
+
+
+class Columns:
+    """What is learned of every column of a table, batch by batch."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._learners = {name: Learner(name, _KEPT // max(4, len(names))) for name in names}
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Learn from some rows."""
+        for name, learner in self._learners.items():
+            learner.add(batch.column(name))
+
+    def merge(self, other: Columns) -> None:
+        """Learn what was learned from other rows."""
+        for name, learner in self._learners.items():
+            learner.merge(other._learners[name])
+
+    def facts(self) -> tuple[Facts, ...]:
+        """Return what is known of each column."""
+        return tuple(learner.facts() for learner in self._learners.values())
 
 
 def _matches(values: pa.Array, pattern: str) -> pa.Array:
@@ -144,9 +197,14 @@ def _matches(values: pa.Array, pattern: str) -> pa.Array:
 
 def _widened(ends: tuple[End, End] | None, values: pa.Array) -> tuple[End, End]:
     found = pc.min_max(values)
-    low, high = found["min"].as_py(), found["max"].as_py()
-    if ends is None or ends[0] is None or ends[1] is None:
-        return low, high
-    if low is None or high is None:
-        return ends
-    return min(ends[0], low), max(ends[1], high)
+    here = found["min"].as_py(), found["max"].as_py()
+    return _spanned(ends, here) or here
+
+
+def _spanned(one: tuple[End, End] | None, two: tuple[End, End] | None) -> tuple[End, End] | None:
+    """Return the ends of both ranges together; one of nothing but missing values has none."""
+    given = [ends for ends in (one, two) if ends is not None and None not in ends]
+    if not given:
+        return one if one is not None else two
+    lows, highs = zip(*given, strict=True)
+    return min(lows), max(highs)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
-from incrowd.core.table import Rows
+from incrowd.core.table import Engine, Rows
+from incrowd.engines.local import LOCAL
 from incrowd.measures.hashing import Bits, row_bits
 from incrowd.measures.sketch import Sketch, Spread
 
@@ -28,26 +30,48 @@ class Subset:
     spread: Spread
 
 
-def subsets(rows: Rows, columns: Sequence[str]) -> tuple[Subset, ...]:
-    """Return every pair and triple of columns, those that single out the most rows first.
+class Subsets:
+    """Every pair and triple of some columns, each with its sketch; memory is about 100 MB, however many rows.
 
-    One pass; memory is about 100 MB, however many rows there are (see `incrowd.measures.sketch`).
+    >>> pairs = Subsets(("sex", "zip"))
+    >>> pairs.add(pa.record_batch({"sex": ["F", "F", "M"], "zip": ["1", "1", "1"]}))
+    >>> [(subset.columns, subset.spread.unique) for subset in pairs.found()]
+    [(('sex', 'zip'), 1)]
+    """
+
+    def __init__(self, columns: tuple[str, ...]) -> None:
+        self._columns = columns
+        chosen = [*itertools.combinations(columns, 2), *itertools.combinations(columns, 3)]
+        self._sketches = {subset: Sketch(max(2**12, _KEPT // len(chosen))) for subset in chosen}
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Learn from some rows."""
+        for start in range(0, len(batch), _SLICE):
+            for subset, bits in _sums(batch.slice(start, _SLICE), self._columns):
+                self._sketches[subset].add(bits)
+
+    def merge(self, other: Subsets) -> None:
+        """Learn what was learned from other rows."""
+        for subset, sketch in self._sketches.items():
+            sketch.merge(other._sketches[subset])
+
+    def found(self) -> tuple[Subset, ...]:
+        """Return the pairs and triples, those that single out the most rows first."""
+        found = [Subset(subset, sketch.spread()) for subset, sketch in self._sketches.items()]
+        return tuple(sorted(found, key=lambda subset: (-subset.spread.unique_share, len(subset.columns))))
+
+
+def subsets(rows: Rows, columns: Sequence[str], engine: Engine = LOCAL) -> tuple[Subset, ...]:
+    """Return every pair and triple of columns, those that single out the most rows first; one pass where rows live.
 
     >>> from incrowd.engines.sources import open_source
     >>> rows = open_source(pa.table({"sex": ["F", "F", "M", "M"], "zip": ["1", "2", "1", "2"], "born": [1, 1, 1, 1]}))
     >>> [(subset.columns, subset.spread.unique_share) for subset in subsets(rows, ["sex", "zip", "born"])]
     [(('sex', 'zip'), 1.0), (('sex', 'zip', 'born'), 1.0), (('sex', 'born'), 0.0), (('zip', 'born'), 0.0)]
     """
-    chosen = [*itertools.combinations(columns, 2), *itertools.combinations(columns, 3)]
-    if not chosen:
+    if len(columns) < 2:
         return ()
-    sketches = {subset: Sketch(max(2**12, _KEPT // len(chosen))) for subset in chosen}
-    for batch in rows.batches(list(columns)):
-        for start in range(0, len(batch), _SLICE):
-            for subset, bits in _sums(batch.slice(start, _SLICE), columns):
-                sketches[subset].add(bits)
-    found = [Subset(subset, sketch.spread()) for subset, sketch in sketches.items()]
-    return tuple(sorted(found, key=lambda subset: (-subset.spread.unique_share, len(subset.columns))))
+    return engine.learn(rows, columns, partial(Subsets, tuple(columns))).found()
 
 
 def _sums(batch: pa.RecordBatch, columns: Sequence[str]) -> Iterator[tuple[tuple[str, ...], Bits]]:

@@ -1,0 +1,98 @@
+"""SparkEngine: the same few things that the local engine does, done on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from incrowd.core.cells import Cells
+from incrowd.core.counts import Counts
+from incrowd.core.schema import Column, Schema
+from incrowd.core.source import DEFAULTS, SourceOptions
+from incrowd.core.table import Kept, Learned, Progress, Rows
+from incrowd.engines.columns import require
+from incrowd.engines.spark.count import count
+from incrowd.engines.spark.digest import content_digest
+from incrowd.engines.spark.learn import learn
+from incrowd.engines.spark.limit import Chosen, limit
+from incrowd.engines.spark.opening import open_rows
+from incrowd.engines.spark.rows import SparkRows, on_cluster
+from incrowd.engines.spark.session import session_of
+from incrowd.engines.spark.validate import check
+from incrowd.engines.spark.workers import ready
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from incrowd.core.mechanism import Coins
+    from incrowd.engines.settings import Spark
+
+
+@dataclass(frozen=True)
+class SparkEngine:
+    """Rows on a cluster, classic or by Spark Connect; `id` names the column that tells rows without an order apart.
+
+    The session is one that was made ready: use `SparkEngine.on`, or `spark_engine` to start one.
+    """
+
+    session: SparkSession
+    id: str | None = None
+
+    @classmethod
+    def on(cls, session: SparkSession, id_column: str | None = None) -> SparkEngine:
+        """Use a session that is there: its workers are checked, and its own settings are left alone."""
+        return cls(ready(session), id_column)
+
+    def open(self, source: object, options: SourceOptions = DEFAULTS) -> SparkRows:
+        """Open a path or URI, the name of a table, or a frame of Spark, without reading a row."""
+        return open_rows(self.session, source, options, self.id)
+
+    def types(self, rows: Rows, columns: Sequence[str]) -> Mapping[str, pa.DataType]:
+        """Return the type in which each of these columns is read; a column of which nothing is known is text."""
+        opened = on_cluster(rows)
+        require(opened.names, columns)
+        return {name: opened.origin.types.get(name, pa.string()) for name in columns}
+
+    def validate(self, rows: Rows, schema: Schema, progress: Progress | None = None) -> None:
+        """Raise if rows cannot be told apart, or if values that a release reads cannot be read as declared."""
+        opened = on_cluster(rows)
+        check(opened, schema)
+        if progress is not None and opened.rows is not None:
+            progress(opened.rows, opened.rows)
+
+    def digest(self, rows: Rows) -> bytes:
+        """Return 32 bytes that tell this content from any other, whatever the order of the rows."""
+        return content_digest(on_cluster(rows))
+
+    def count(self, rows: Rows, cells: Cells, *kept: Kept, at_least: int = 1) -> Counts:
+        """Count in one job, in each cell, the rows that every one of `kept` keeps.
+
+        Each task counts its own rows in some tens of megabytes and sends keys with counts; cells with fewer than
+        `at_least` rows are left out on the workers.  What comes back takes some 60 bytes for each cell.
+        """
+        return count(on_cluster(rows), cells, kept, at_least)
+
+    def limit(self, rows: Rows, column: Column, at_most: int, coins: Coins) -> Chosen:
+        """Keep at most that many rows of each person, a random choice among the person's own."""
+        require(on_cluster(rows).names, [column.name])
+        return limit(column, at_most, coins)
+
+    def learn(self, rows: Rows, columns: Sequence[str], empty: Callable[[], Learned]) -> Learned:
+        """Read these columns once and return what a summary, started by `empty` in every task, learned of them."""
+        return learn(on_cluster(rows), columns, empty)
+
+    def watched(self, rows: Rows, progress: Progress) -> Rows:
+        """Return the rows as they are: tasks do not tell how far they are."""
+        del progress
+        return rows
+
+
+@contextmanager
+def spark_engine(settings: Spark) -> Iterator[SparkEngine]:
+    """Start or reach Spark as the settings say, and stop at the end what was started."""
+    with session_of(settings) as session:
+        yield SparkEngine(session, settings.id)

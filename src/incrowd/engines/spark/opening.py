@@ -1,0 +1,146 @@
+"""Opening on a cluster: an address, the name of a table or a frame of Spark becomes rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from incrowd.core.source import IN_ENGINE
+from incrowd.engines.options import check_applies
+from incrowd.engines.spark.failures import explained
+from incrowd.engines.spark.parquet import ParquetFiles
+from incrowd.engines.spark.rows import SparkRows
+from incrowd.engines.spark.tables import open_table
+from incrowd.engines.spark.texts import open_texts
+from incrowd.errors import InvalidParameter, SourceUnreadable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from incrowd.core.source import SourceOptions
+
+_ENDINGS = {
+    **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), "csv"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    ".orc": "orc",
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), "json"),
+}
+_FORMATS = ("parquet", "csv", "orc", "json", "table")
+_TABLE = re.compile(r"[\w`]+(\.[\w`]+){0,2}")
+_PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy")
+
+
+def open_rows(session: SparkSession, source: object, options: SourceOptions, id_column: str | None) -> SparkRows:
+    """Open a path or URI, the name of a table, or a frame of Spark; no row is read but the first lines of text."""
+    if not isinstance(source, str | Path):
+        return _open_frame(source, options, id_column)
+    address = str(source).removeprefix(IN_ENGINE)
+    kind = "table" if address != str(source) else kind_of(address, options.format)
+    if kind == "table":
+        with explained():
+            frame = session.table(options.table or address)
+            return SparkRows(
+                open_table(frame, id_column), options.table or address, {"format": "table"}, _told(id_column)
+            )
+    return _open_files(session, _absolute(address), kind, options, id_column)
+
+
+def kind_of(address: str, told: str | None) -> str:
+    """Return what lies at an address: as told, by its ending, or the name of a table; a folder holds Parquet files.
+
+    >>> kind_of("s3a://bucket/visits", None), kind_of("visits.csv.gz", None), kind_of("::hospital.visits", None)
+    ('parquet', 'csv', 'table')
+    """
+    if address.startswith("::"):
+        return "table"
+    if told is not None:
+        if told not in _FORMATS:
+            raise InvalidParameter(f"the Spark engine reads {', '.join(_FORMATS)}, not {told!r}. Use the local engine.")
+        return told
+    name = urlsplit(address).path.lower().rstrip("/")
+    packed = next((ending for ending in _PACKED if name.endswith(ending)), "")
+    ending = Path(name.removesuffix(packed)).suffix
+    if ending in _ENDINGS:
+        return _ENDINGS[ending]
+    if "/" not in address and _TABLE.fullmatch(address) and not Path(address).exists():
+        return "table"
+    if ending and Path(address).is_file():
+        raise SourceUnreadable(
+            f"{address} is of no format that the Spark engine reads: {', '.join(_FORMATS)}. Say format, or use the "
+            "local engine."
+        )
+    return "parquet"
+
+
+def _open_files(
+    session: SparkSession, address: str, kind: str, options: SourceOptions, id_column: str | None
+) -> SparkRows:
+    if kind in {"csv", "parquet"}:
+        check_applies(options, kind)
+        if id_column is not None:
+            raise InvalidParameter("files have an order by which rows are told apart: leave the id column out.")
+    reader = session.read.option("ignoreCorruptFiles", "false").option("ignoreMissingFiles", "false")
+    with explained():
+        if kind == "csv":
+            texts = open_texts(partial(reader.format("binaryFile").load, address), options)
+            return SparkRows(texts, _mark(address), {"format": "csv", **texts.first.settings}, texts.first.notes)
+        if kind == "parquet":
+            files = _parquet(partial(reader.format("parquet").load, address))
+            return SparkRows(files, _mark(address), {"format": "parquet"}, counted=True)
+        typed = reader.option("primitivesAsString", "true") if kind == "json" else reader
+        frame = typed.format(kind).load(address)
+        return SparkRows(open_table(frame, id_column), _mark(address), {"format": kind}, _told(id_column))
+
+
+def _parquet(load: Callable[[], DataFrame]) -> ParquetFiles:
+    files = ParquetFiles(load)
+    if not files.names:
+        raise SourceUnreadable("the Parquet files at this address have no columns. Is this the right folder?")
+    return files
+
+
+def _open_frame(frame: object, options: SourceOptions, id_column: str | None) -> SparkRows:
+    from pyspark.sql import DataFrame
+
+    check_applies(options, "frame")
+    if not isinstance(frame, DataFrame):
+        raise SourceUnreadable(
+            f"a {type(frame).__name__} is nothing that Spark reads: give an address, a table's name or its frame."
+        )
+    with explained():
+        zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
+        moments = [name for name, kind in frame.dtypes if kind == "timestamp"]
+        if moments and zone not in {"UTC", "Etc/UTC", "Z", "GMT"}:
+            raise InvalidParameter(
+                f"column {moments[0]} holds moments, whose day depends on the session's time zone. Set "
+                "spark.sql.session.timeZone to UTC."
+            )
+        return SparkRows(open_table(frame, id_column), None, {"format": "frame"}, _told(id_column))
+
+
+def _told(id_column: str | None) -> tuple[str, ...]:
+    return (f"rows are told apart by the column {id_column}",) if id_column is not None else ()
+
+
+def _mark(address: str) -> str:
+    """Return by what the ledger knows the source again: a path as the local engine writes it, else the address.
+
+    >>> _mark("file:///data/my%20visits"), _mark("s3a://bucket/visits")
+    ('/data/my visits', 's3a://bucket/visits')
+    """
+    parts = urlsplit(address)
+    return Path(unquote(parts.path)).as_posix() if parts.scheme == "file" else address
+
+
+def _absolute(address: str) -> str:
+    """Return the address as workers see it: a path of this machine is absolute."""
+    if "://" in address or address.startswith("file:"):
+        return address
+    path = Path(address).expanduser()
+    if not path.exists():
+        raise SourceUnreadable(f"{path} does not exist. Check the path; it is taken from {Path.cwd()}.")
+    return path.resolve().as_uri()

@@ -1,0 +1,139 @@
+"""Reading: what Spark hands to a worker becomes batches of named columns, with the place of every row."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from incrowd.engines.readers.delimited import Delimited, open_delimited
+from incrowd.engines.readers.dialect import Wanted
+from incrowd.engines.readers.plain import plain_batch
+from incrowd.engines.spark.pieces import Pieces, name_of
+from incrowd.engines.spark.places import Places, Positions, ids_of
+from incrowd.errors import SourceChanged, SourceUnreadable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """Some rows, and what tells them apart; None if nothing does."""
+
+    batch: pa.RecordBatch
+    places: Places | None
+
+
+class Reading(Protocol):
+    """How a partition is read."""
+
+    def slices(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Slice]:
+        """Return the rows of a partition, some at a time."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Columns as Spark read them, in this order; behind them the stamp of each row's file and its place in there."""
+
+    columns: tuple[str, ...]
+    pieces: Pieces
+
+    def slices(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Slice]:
+        """Return the rows of a partition with their positions."""
+        for raw in batches:
+            stamps, rows = (raw.column(at).to_numpy(zero_copy_only=False) for at in (-2, -1))
+            yield Slice(_named(raw, self.columns), Positions(self.pieces.positions(stamps, rows)))
+
+
+@dataclass(frozen=True)
+class Identified:
+    """Columns as Spark read them, in this order, and behind them the id of each row, if there is one."""
+
+    columns: tuple[str, ...]
+    has_id: bool
+
+    def slices(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Slice]:
+        """Return the rows of a partition with their ids."""
+        for raw in batches:
+            yield Slice(_named(raw, self.columns), ids_of(raw.column(-1)) if self.has_id else None)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Whole text files, each a row of stamp, path and bytes: parsed by the reader that this machine would use too.
+
+    A file is read by one task from its first byte on, so that quoted line breaks, encodings and ragged lines are
+    treated as on a single machine, and the place of a row in its file is certain.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+    wanted: Wanted
+    nulls: tuple[str, ...]
+    pieces: Pieces | None = None
+
+    def files(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, str, Delimited]]:
+        """Return each file's stamp and path with a reader on a private copy that is removed afterwards."""
+        for raw in batches:
+            for at in range(raw.num_rows):
+                stamp, path, content = (raw.column(place)[at].as_py() for place in range(3))
+                with _stored(path, content) as copy:
+                    yield stamp, path, self._opened(copy)
+
+    def slices(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Slice]:
+        """Return the rows of a partition with their positions."""
+        for stamp, path, reader in self.files(batches):
+            done = 0
+            with named_after(path, reader.path):
+                for batch in reader.read(self.columns):
+                    yield Slice(plain_batch(batch), self._positions(stamp, done, batch.num_rows))
+                    done += batch.num_rows
+
+    def _positions(self, stamp: int, done: int, rows: int) -> Positions | None:
+        if self.pieces is None:
+            return None
+        start = self.pieces.start(stamp, done + rows) + done
+        return Positions(np.arange(start, start + rows))
+
+    def _opened(self, copy: Path) -> Delimited:
+        with named_after(copy.name, copy):
+            reader = open_delimited(copy, self.wanted, self.nulls)
+            if reader.names != self.names:
+                raise SourceUnreadable(
+                    f"{copy} has other columns than the first file, or in another order. Files in one folder need the "
+                    "same columns."
+                )
+            return reader
+
+
+@contextmanager
+def named_after(path: str, copy: Path) -> Iterator[None]:
+    """Let errors about a private copy speak of the file it is a copy of."""
+    words: str | None = None
+    try:
+        yield
+    except SourceChanged:
+        raise
+    except SourceUnreadable as error:
+        words = str(error).replace(str(copy), name_of(path))
+    if words is not None:
+        raise SourceUnreadable(words)
+
+
+@contextmanager
+def _stored(path: str, content: bytes) -> Iterator[Path]:
+    """Yield a copy of a file in a folder that only this process can open."""
+    with tempfile.TemporaryDirectory(prefix="incrowd-") as folder:
+        copy = Path(folder, name_of(path))
+        copy.write_bytes(content)
+        yield copy
+
+
+def _named(raw: pa.RecordBatch, columns: tuple[str, ...]) -> pa.RecordBatch:
+    return plain_batch(raw.select(list(range(len(columns)))).rename_columns(list(columns)))

@@ -1,0 +1,67 @@
+"""Task: a piece of work that travels to the workers, and how it is run there."""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Protocol
+
+from incrowd.engines.spark.failures import explained, spoken
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+
+class Work(Protocol):
+    """What is done to the batches of one partition; it can be pickled, and done again it gives the same."""
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Read the batches of a partition and return what is made of them."""
+
+
+class TaskFailed(Exception):
+    """Work failed on a worker; the text is safe to be seen by anyone."""
+
+
+def mapped(frame: DataFrame, work: Work, fields: str) -> DataFrame:
+    """Return what the work makes of each partition of a frame, as columns described by `fields`.
+
+    The work travels in the closure of the task, as bytes in which Spark sees no text: secret keys in it reach neither
+    plans nor the pages or logs of Spark.
+    """
+    packed = zlib.compress(pickle.dumps(work), 1)
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from incrowd.engines.spark.task import perform
+
+        return perform(packed, batches)
+
+    return arrow_mapped(frame, task, fields)
+
+
+def arrow_mapped(
+    frame: DataFrame, task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], fields: str
+) -> DataFrame:
+    """Return what a function of batches makes of each partition of a frame."""
+    with explained():
+        return frame.mapInArrow(task, fields)
+
+
+def perform(packed: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Unpack the work and run it; what an error says about values is left behind."""
+    words: str | None = None
+    try:
+        work: Work = pickle.loads(zlib.decompress(packed))  # noqa: S301  made by `mapped` on our own driver
+        yield from work.run(batches)
+    except Exception as error:  # noqa: BLE001  the text of any error may hold a value
+        words = spoken(error)
+    if words is not None:
+        raise TaskFailed(words)
+
+
+def collected(frame: DataFrame) -> pa.Table:
+    """Return a small frame, counts or facts, on the driver."""
+    with explained():
+        return frame.toArrow()

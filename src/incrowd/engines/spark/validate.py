@@ -1,0 +1,160 @@
+"""Validate on a cluster: one pass before anything is charged, each task looking at its own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from incrowd.engines.readers.delimited import Delimited
+from incrowd.engines.readers.reader import Problem
+from incrowd.engines.spark.pieces import name_of
+from incrowd.engines.spark.places import Positions
+from incrowd.engines.spark.reading import Reading, Texts
+from incrowd.engines.spark.tables import Tabled
+from incrowd.engines.spark.task import Work, collected, mapped
+from incrowd.engines.spark.texts import TextFiles
+from incrowd.engines.validate import Check, Findings, unsure
+from incrowd.errors import InvalidParameter, SourceUnreadable
+
+if TYPE_CHECKING:
+    from incrowd.core.schema import Schema
+    from incrowd.engines.spark.rows import SparkRows
+
+_LISTED = 20
+_FIELDS = "place bigint, name string, file string, what string, problems bigint"
+_NAMES = ("place", "name", "file", "what", "problems")
+_TYPES = (pa.int64(), pa.string(), pa.string(), pa.string(), pa.int64())
+_Bad = dict[str, Any]
+
+
+def check(rows: SparkRows, schema: Schema) -> None:
+    """Raise if rows could not be told apart, or if values that a release reads cannot be read as declared."""
+    if not rows.origin.stable:
+        raise InvalidParameter(
+            "a release needs to know rows apart, and nothing tells those of this source apart. Name a unique id column "
+            "for the Spark engine, or write the table as Parquet files."
+        )
+    if isinstance(rows.origin, Tabled):
+        rows.origin.check_ids()
+    checks = unsure(schema, rows.origin.types)
+    if checks:
+        _findings(rows, checks).raise_if_any()
+
+
+def _findings(rows: SparkRows, checks: Mapping[str, Check]) -> Findings:
+    work: Work
+    if isinstance(rows.origin, TextFiles):
+        frame, texts = rows.origin.unplaced(tuple(checks))
+        work = TextValidating(texts, checks, several=rows.origin.files > 1)
+    else:
+        frame, reading = rows.selected(tuple(checks))
+        work = Validating(reading, checks)
+    found = collected(mapped(frame, work, _FIELDS)).to_pylist()
+    order = {name: place for place, name in enumerate(checks)}
+    listed = sorted(
+        (each for each in found if each["what"] is not None),
+        key=lambda each: (each["file"] or "", each["place"] or 0, order.get(each["name"], -1)),
+    )
+    total = sum(each["problems"] for each in found)
+    return Findings(None, total, tuple(_problem(each) for each in listed[:_LISTED]))
+
+
+def _problem(found: Mapping[str, Any]) -> Problem:
+    what, place = str(found["what"]), found["place"]
+    if found["file"] is not None:
+        return Problem(what, line=place, column=found["name"])
+    return Problem(what, row=None if place is None else place + 1, column=found["name"])
+
+
+@dataclass(frozen=True, eq=False)
+class Validating:
+    """Lists the first values of a partition that cannot be read, by position where there is one."""
+
+    reading: Reading
+    checks: Mapping[str, Check]
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return the first problems, and for the others how many there are."""
+        first: list[tuple[int, str]] = []
+        totals = dict.fromkeys(self.checks, 0)
+        placed = False
+        for rows in self.reading.slices(batches):
+            for name, where in bad_cells(rows.batch, self.checks):
+                totals[name] += len(where)
+                if isinstance(rows.places, Positions):
+                    placed = True
+                    first += [(int(place), name) for place in np.sort(rows.places.numbers[where])[:_LISTED]]
+            first = sorted(first, key=lambda cell: cell[0])[:_LISTED]
+        if placed:
+            rest = sum(totals.values()) - len(first)
+            listed = [_bad(1, self._what(name), place=place, name=name) for place, name in first]
+            yield _sent([*listed, _bad(rest)])
+        else:
+            yield _sent([_bad(bad, self._what(name), name=name) for name, bad in totals.items() if bad])
+
+    def _what(self, name: str) -> str:
+        return f"cannot be read as {self.checks[name].declared}"
+
+
+@dataclass(frozen=True, eq=False)
+class TextValidating:
+    """Lists the first lines of text files that are not as they should be."""
+
+    texts: Texts
+    checks: Mapping[str, Check]
+    several: bool
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return the first problems of each file, and for the others how many there are."""
+        for _, path, reader in self.texts.files(batches):
+            try:
+                yield _sent(self._values(path, reader))
+            except SourceUnreadable:
+                yield _sent(self._structure(path, reader))
+
+    def _values(self, path: str, reader: Delimited) -> list[_Bad]:
+        first: list[tuple[int, str]] = []
+        total, done = 0, 0
+        for batch in reader.read(tuple(self.checks)):
+            found = list(bad_cells(batch, self.checks))
+            total += sum(len(where) for _, where in found)
+            first += [(done + int(place), name) for name, where in found for place in where[:_LISTED]]
+            first = sorted(first, key=lambda cell: cell[0])[:_LISTED]
+            done += batch.num_rows
+        lines = reader.lines(sorted({place for place, _ in first})) if first else ()
+        on = dict(zip(sorted({place for place, _ in first}), lines, strict=True))
+        listed = [self._listed(path, self._what(name), on[place], name) for place, name in first]
+        return [*listed, _bad(total - len(listed))]
+
+    def _structure(self, path: str, reader: Delimited) -> list[_Bad]:
+        problems = list(reader.problems())
+        if not problems:
+            raise SourceUnreadable(f"{name_of(path)} does not parse as delimited text.")
+        listed = [self._listed(path, each.what, each.line, each.column) for each in problems[:_LISTED]]
+        return [*listed, _bad(len(problems) - len(listed))]
+
+    def _what(self, name: str) -> str:
+        return f"cannot be read as {self.checks[name].declared}"
+
+    def _listed(self, path: str, what: str, line: int | None, name: str | None) -> _Bad:
+        return _bad(1, f"{what} (in {name_of(path)})" if self.several else what, place=line, name=name, file=path)
+
+
+def bad_cells(batch: pa.RecordBatch, checks: Mapping[str, Check]) -> Iterator[tuple[str, NDArray[np.intp]]]:
+    """Return for each column that can be misread which rows of the batch are."""
+    for name, each in checks.items():
+        if each.unreadable is not None:
+            yield name, np.flatnonzero(np.asarray(each.unreadable(batch.column(name)), dtype=bool))
+
+
+def _bad(problems: int, what: str | None = None, **where: Any) -> _Bad:
+    return {"place": None, "name": None, "file": None, **where, "what": what, "problems": problems}
+
+
+def _sent(found: list[_Bad]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(found, schema=pa.schema(list(zip(_NAMES, _TYPES, strict=True))))

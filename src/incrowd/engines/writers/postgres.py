@@ -1,0 +1,140 @@
+"""A table in PostgreSQL: loaded, read back and compared in one transaction; it appears whole, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from incrowd.engines.postgres import Address, address_of, answers, connected, explained, is_postgres, run
+from incrowd.engines.quoting import quoted
+from incrowd.engines.writers.rebuilt import bare, pieces
+from incrowd.errors import IncrowdError, InvalidParameter, OutputUnavailable, PromiseBroken
+
+_PIECE = 1 << 16
+_TAKEN = """
+SELECT coalesce({schema}, current_schema()), to_regclass({name}) IS NOT NULL,
+has_schema_privilege(coalesce({schema}, current_schema()), 'CREATE')
+"""
+Rows = Callable[[], pa.RecordBatchReader]
+"""Starts the rows of a release from the first, however often it is called."""
+
+
+def check_table(table: str) -> None:
+    """Raise, before anything is charged, if a table cannot be made there: nothing is ever overwritten.
+
+    >>> check_table("clinic.sqlite::visits")
+    Traceback (most recent call last):
+    ...
+    incrowd.errors.InvalidParameter: a table is written to PostgreSQL: postgresql://USER@HOST/DATABASE::TABLE.
+    """
+    address, name = _named(table)
+
+    def work() -> None:
+        with connected(address) as connection:
+            _free(connection, address, name)
+
+    explained(work, partial(_unavailable, address))
+
+
+@contextmanager
+def load_table(rows: Rows, table: str, note: str) -> Iterator[None]:
+    """Load rows into a new table that appears when the block has been left without an error.
+
+    The table is made, filled by COPY, read back row by row and held against `rows`, all in one transaction: nobody
+    else sees it before the commit, and whatever fails undoes it.  `note` becomes the table's comment.
+    """
+    address, name = _named(table)
+    trouble = partial(_unavailable, address)
+    with ExitStack() as stack:
+        connection = explained(lambda: stack.enter_context(connected(address)), trouble)
+        explained(lambda: _fill(connection, _free(connection, address, name), rows, note), trouble)
+        yield
+        explained(connection.commit, partial(_uncommitted, address))
+
+
+def _fill(connection: Any, place: tuple[str, str], rows: Rows, note: str) -> None:
+    schema, table = place
+    full = f"{quoted(schema)}.{quoted(table)}"
+    with connection.cursor() as cursor:
+        cursor.adbc_ingest(table, _plain(rows()), mode="create", db_schema_name=schema)
+        cursor.execute(f"SELECT * FROM {full} ORDER BY ctid")  # noqa: S608 - quoted
+        if not _same(_plain(rows()), cursor.fetch_record_batch()):
+            raise PromiseBroken(
+                "the rows in the database are not the rows that were released. Nothing was published; the charge stays "
+                "spent. This is a fault in the software: please report it."
+            )
+    run(connection, f"COMMENT ON TABLE {full} IS {_text(note)}")
+
+
+def _free(connection: Any, address: Address, name: tuple[str | None, str]) -> tuple[str, str]:
+    """Return schema and table if a table can be made there."""
+    schema, table = name
+    full = ".".join(quoted(part) for part in name if part is not None)
+    question = _TAKEN.format(schema="NULL" if schema is None else _text(schema), name=_text(full))
+    ((found, taken, allowed),) = answers(connection, question)
+    if found is None:
+        raise OutputUnavailable(f"{address.shown} has no schema to make a table in. Name one: ::SCHEMA.TABLE.")
+    if taken:
+        raise OutputUnavailable(f"{address.shown} has a table {table}, and nothing is overwritten. Choose a new name.")
+    if not allowed:
+        raise OutputUnavailable(f"{address.shown} does not let this user make tables in {found}. Ask for the right.")
+    return str(found), table
+
+
+def _same(expected: pa.RecordBatchReader, found: pa.RecordBatchReader) -> bool:
+    """Return whether two streams hold the same rows in the same order, a piece at a time."""
+    if found.schema.names != expected.schema.names:
+        return False
+    theirs = pieces(found, _PIECE)
+    for piece in pieces(expected, _PIECE):
+        other = next(theirs, None)
+        if other is None or other.num_rows != piece.num_rows or not _cast(other, piece.schema).equals(piece):
+            return False
+    return next(theirs, None) is None
+
+
+def _cast(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    columns = [column.cast(field.type) for column, field in zip(table.columns, schema, strict=True)]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _plain(rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """Return the rows with values in place of dictionary codes."""
+    types = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in bare(rows.schema)]
+    schema = pa.schema(list(zip(rows.schema.names, types, strict=True)))
+    batches = (pa.RecordBatch.from_arrays([_decoded(each) for each in batch.columns], schema=schema) for batch in rows)
+    return pa.RecordBatchReader.from_batches(schema, batches)
+
+
+def _decoded(array: pa.Array) -> pa.Array:
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def _named(table: str) -> tuple[Address, tuple[str | None, str]]:
+    if not is_postgres(table):
+        raise InvalidParameter("a table is written to PostgreSQL: postgresql://USER@HOST/DATABASE::TABLE.")
+    address = address_of(table)
+    if not address.part:
+        raise InvalidParameter(f"the address names no table. Write {address.shown}::TABLE, or ::SCHEMA.TABLE.")
+    schema, _, name = address.part.rpartition(".")
+    return address, (schema or None, name)
+
+
+def _text(value: str) -> str:
+    """Return a text as SQL writes it; backslashes stand for themselves."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _unavailable(address: Address, words: str) -> IncrowdError:
+    return OutputUnavailable(f"{address.shown} {words} No table appeared.")
+
+
+def _uncommitted(address: Address, words: str) -> IncrowdError:
+    return OutputUnavailable(
+        f"{address.shown} {words} The folder of the release has appeared and is whole; look whether the table has, and "
+        "if not, load the data file into it."
+    )

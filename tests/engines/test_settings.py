@@ -1,0 +1,68 @@
+"""Where rows are worked on: what a policy says, and what a caller says on top."""
+
+from __future__ import annotations
+
+import pytest
+
+from incrowd.engines.choose import engine_of
+from incrowd.engines.local import LocalEngine
+from incrowd.engines.settings import Local, Settings, Spark, described, overridden
+from incrowd.errors import InvalidParameter
+
+CLUSTER = Spark("spark://driver:7077", config={"spark.executor.memory": "4g"}, id="visit")
+
+
+@pytest.mark.parametrize(
+    ("told", "found"),
+    [
+        ((None, None, None), CLUSTER),
+        (("spark", None, None), CLUSTER),
+        (("local", None, None), Local()),
+        ((None, "yarn", None), Spark("yarn", config=CLUSTER.config, id="visit")),
+        (("spark", None, "sc://gate:15002"), Spark(remote="sc://gate:15002", config=CLUSTER.config, id="visit")),
+    ],
+)
+def test_a_caller_overrides_where_and_keeps_the_rest(
+    told: tuple[str | None, str | None, str | None], found: Settings
+) -> None:
+    assert overridden(CLUSTER, *told) == found
+
+
+def test_naming_spark_alone_means_spark_in_this_machine() -> None:
+    assert overridden(Local(), "spark", None, None) == Spark()
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        (("duckdb", None, None), "no engine 'duckdb': there are local and spark"),
+        (("local", "yarn", None), "neither master nor remote"),
+        ((None, "yarn", "sc://gate"), "not by both"),
+        ((None, None, "gate:15002"), "such as sc://host:15002"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(told: tuple[str | None, str | None, str | None], said: str) -> None:
+    with pytest.raises(InvalidParameter, match=said):
+        overridden(Local(), *told)
+
+
+@pytest.mark.parametrize("name", ["spark.hadoop.fs.s3a.secret.key", "spark.ssl.keyPassword", "spark.authToken"])
+def test_a_secret_does_not_belong_into_a_policy(name: str) -> None:
+    with pytest.raises(InvalidParameter, match=r"spark-defaults\.conf") as caught:
+        Spark(config={name: "hush"})
+    assert "hush" not in str(caught.value)
+
+
+def test_a_cluster_is_not_named_twice() -> None:
+    with pytest.raises(InvalidParameter, match=r"spark\.master is said by master"):
+        Spark(config={"spark.master": "yarn"})
+
+
+def test_the_record_says_where_and_nothing_that_was_not_told() -> None:
+    assert described(Local()) == {"engine": "local"}
+    assert described(Spark(remote="sc://gate")) == {"engine": "spark", "remote": "sc://gate"}
+
+
+def test_the_local_engine_needs_no_start() -> None:
+    with engine_of(Local()) as engine:
+        assert engine == LocalEngine()
