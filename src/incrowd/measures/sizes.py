@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core.counts import Counts
-
-_CHUNK = 2**20
+from incrowd.core.criteria.groups import class_starts
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,23 +79,3 @@ class Sizes:
         sizes, times = np.unique(self.each, return_counts=True)
         pairs = sum(int(size) ** 2 * int(number) for size, number in zip(sizes, times, strict=True))
         return pairs + suppressed * (self.rows + suppressed)
-
-
-def class_starts(counts: Counts, columns: int) -> NDArray[np.intp]:
-    """Return where each class over the first so many columns starts among the cells, which are in order.
-
-    >>> from incrowd.core.domain import Categories
-    >>> from incrowd.core.hierarchies.flat import Flat
-    >>> from incrowd.core.recoding import Recoding
-    >>> from incrowd.core.schema import Column
-    >>> yes = Categories(("no", "yes"))
-    >>> both = tuple(Recoding(Column(name, hierarchy=Flat(yes)), 0).classes for name in ("ill", "old"))
-    >>> class_starts(Counts(both, np.array([0, 1, 4]), np.array([3, 2, 1])), 1).tolist()
-    [0, 2]
-    """
-    found = []
-    for start in range(0, len(counts), _CHUNK):
-        codes = counts.layout.unpack(counts.keys[max(0, start - 1) : start + _CHUNK])[:columns]
-        changes = np.logical_or.reduce([column[1:] != column[:-1] for column in codes])
-        found.append(np.flatnonzero(changes if start else np.append(True, changes)) + start)
-    return np.concatenate([np.zeros(0, np.intp), *found])

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from incrowd.core.counts import Counts
 from incrowd.errors import InvalidParameter
@@ -60,24 +62,44 @@ class Microdata(Outcome):
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
         """Return what the output shows under three attackers and the three tests of the EU's Opinion 05/2014."""
-        if not len(self.counts):
-            return {"rows": 0, "classes": 0}
-        smallest, classes, rows = int(self.counts.counts.min()), len(self.counts), self.counts.total
-        several = unit.max_rows
-        return {
-            "rows": rows,
-            "classes": classes,
-            "smallest class": smallest,
-            "prosecutor": f"{min(1.0, several / smallest):.6f}",
-            "journalist": f"{min(1.0, several / smallest):.6f}",
-            "marketer": f"{min(1.0, several * classes / rows):.6f}",
-            "thresholds": _THRESHOLDS,
-            "singling out": f"no tuple occurs fewer than {smallest} times"
-            + (f", in rows of at least {math.ceil(smallest / several)} people" if several > 1 else ""),
-            "linkability": "identifiers are not released; rows are in the order of their values",
-            "inference": (
-                "bounded by the claims above, for every attribute, whatever the attacker knows"
-                if private
-                else "not bounded: this release has no epsilon"
-            ),
-        }
+        return exposure(self.counts.counts, unit, private=private)
+
+
+@dataclass(frozen=True)
+class ChosenMicrodata(Microdata):
+    """Microdata whose levels were chosen by a private look at the rows; the labels tell them, and so does this."""
+
+    form: ClassVar[str] = "chosen microdata"
+
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
+        """Return what microdata shows, and the levels that were chosen: the choice is part of what was promised."""
+        return {**super().evidence(unit, private=private), "levels": self.counts.levels}
+
+
+def exposure(sizes: NDArray[np.int64], unit: Unit, *, private: bool) -> dict[str, Any]:
+    """Return what a table shows by the sizes of its classes of rows that look alike.
+
+    >>> from incrowd.core.unit import Unit
+    >>> exposure(np.array([5, 20]), Unit(), private=False)["prosecutor"]
+    '0.200000'
+    """
+    if not len(sizes):
+        return {"rows": 0, "classes": 0}
+    smallest, classes, rows, several = int(sizes.min()), len(sizes), int(sizes.sum()), unit.max_rows
+    return {
+        "rows": rows,
+        "classes": classes,
+        "smallest class": smallest,
+        "prosecutor": f"{min(1.0, several / smallest):.6f}",
+        "journalist": f"{min(1.0, several / smallest):.6f}",
+        "marketer": f"{min(1.0, several * classes / rows):.6f}",
+        "thresholds": _THRESHOLDS,
+        "singling out": f"no tuple occurs fewer than {smallest} times"
+        + (f", in rows of at least {math.ceil(smallest / several)} people" if several > 1 else ""),
+        "linkability": "identifiers are not released; rows are in the order of their values",
+        "inference": (
+            "bounded by the claims above, for every attribute, whatever the attacker knows"
+            if private
+            else "not bounded: this release has no epsilon"
+        ),
+    }

@@ -1,0 +1,1 @@
+"""Quality: what a recoding and its suppression take away."""

@@ -1,0 +1,226 @@
+"""Full domain: of all ways to generalize whole columns, the one that loses least and keeps everyone in a class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from incrowd.core.criteria.criterion import All
+from incrowd.core.criteria.partition import Partition
+from incrowd.core.guarantee import Guarantee
+from incrowd.core.quality.additive import Height, Loss, Precision
+from incrowd.core.quality.information import Divergence, NonUniformEntropy
+from incrowd.core.quality.quality import Quality
+from incrowd.core.quality.sizes import AverageSize, Discernibility
+from incrowd.core.schema import Schema
+from incrowd.errors import InvalidParameter
+from incrowd.methods.anonymity import safe_claims, syntactic
+from incrowd.methods.anonymity.mondrian.labels import kept_values
+from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.anonymity.search.lattice import Lattice, Limits
+from incrowd.methods.anonymity.search.optimal import Found, Patience, optimal
+from incrowd.methods.anonymity.search.task import Task
+from incrowd.methods.outcomes.anonymized import Anonymized, Generalized
+
+if TYPE_CHECKING:
+    from incrowd.core.cells import Cells
+    from incrowd.core.certificate import Claim
+    from incrowd.core.counts import Counts
+    from incrowd.core.mechanism import Coins
+    from incrowd.core.table import Table
+
+_QUALITIES: dict[str, type[Quality]] = {
+    "loss": Loss,
+    "precision": Precision,
+    "height": Height,
+    "discernibility": Discernibility,
+    "average-size": AverageSize,
+    "entropy": NonUniformEntropy,
+    "divergence": Divergence,
+}
+_WEIGHTED = (Loss, Precision)
+
+
+@dataclass(frozen=True)
+class FullDomain:
+    """The optimal generalization of whole columns under k-anonymity, and perhaps more, with a limit on suppression.
+
+    Promise: every combination of the quasi-identifiers in the output occurs at least k times; with l or t, every class
+    is also diverse, or close to the whole table, in each sensitive column; and no other combination of levels that
+    meets this loses less.  These are properties of the output's form.  Nothing else is promised and there is no ε: the
+    levels were found by looking at all rows, and sensitive columns stay as they are.
+
+    Assumes: people can be looked up by the quasi-identifiers and by no other column; one row is one person, or the
+    person column says whose it is.
+
+    Source: Samarati 2001 and LeFevre, DeWitt & Ramakrishnan 2005 for full-domain generalization; Iyengar 2002 for the
+    loss; Machanavajjhala et al. 2006 and Li, Li & Venkatasubramanian 2007 for what a class must meet.
+
+    >>> FullDomain(5, l=3, suppression=Fraction(1, 20)).demands.told()
+    {'k': 5, 'l': 3}
+    """
+
+    name: ClassVar[str] = "full-domain"
+
+    k: int
+    l: int | None = None  # noqa: E741 (the name that everyone knows it by)
+    entropy_l: Fraction | None = None
+    t: Fraction | None = None
+    suppression: Fraction = Fraction(0)
+    quality: Literal["loss", "precision", "height", "discernibility", "average-size", "entropy", "divergence"] = "loss"
+    importance: Mapping[str, Fraction] = field(default_factory=dict)
+    lowest: Mapping[str, int] = field(default_factory=dict)
+    highest: Mapping[str, int] = field(default_factory=dict)
+    levels: Mapping[str, int] = field(default_factory=dict)
+    seconds: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        self.demands.check()
+        if not 0 <= self.suppression <= 1:
+            raise InvalidParameter("suppression is the share of rows that may be left out, from 0 to 1.")
+        if self.t is not None and self.suppression:
+            raise InvalidParameter(
+                "closeness is to the whole table, and rows that are left out belong to it: with t, suppression is 0."
+            )
+        if self.quality not in _QUALITIES:
+            raise InvalidParameter(f"quality is one of {', '.join(_QUALITIES)}, not {self.quality!r}.")
+        if self.importance and _QUALITIES[self.quality] not in _WEIGHTED:
+            raise InvalidParameter("the importance of columns counts for loss and precision only: leave it out.")
+        if self.seconds is not None and self.seconds <= 0:
+            raise InvalidParameter("a search needs some time: seconds must be positive.")
+
+    @property
+    def demands(self) -> syntactic.Demands:
+        """What every class must meet."""
+        coarse = tuple(name for name, level in self.levels.items() if level)
+        return syntactic.Demands(self.k, self.l, self.entropy_l, self.t, coarse)
+
+    def smallest_class(self, schema: Schema) -> int:  # noqa: ARG002 (the same for every schema)
+        """Return k."""
+        return self.k
+
+    def settings(self, schema: Schema) -> Mapping[str, Any]:
+        """Return what every class meets, what may be left out, and how many combinations there are."""
+        self.demands.about(schema)
+        return {**self.demands.told(), "suppression": self.suppression, "combinations": self.combinations(schema)}
+
+    def combinations(self, schema: Schema) -> int:
+        """Return how many combinations of levels there are to search."""
+        limits = self._limits
+        spans = []
+        for name in syntactic.quasi_identifiers(schema):
+            low, high = limits.of(name)
+            spans.append((schema[name].hierarchy.height if high is None else high) - low + 1)
+        return math.prod(spans)
+
+    def cells(self, schema: Schema) -> Cells:
+        """Return the tuples that are counted: quasi-identifiers at their lowest levels, the others as they stay."""
+        quasi = syntactic.quasi_identifiers(schema)
+        for name in (*self.lowest, *self.highest, *self.importance):
+            if name not in quasi:
+                raise InvalidParameter(f"{name!r} is not a quasi-identifier: its levels are not searched.")
+        for name in self.levels:
+            if name in quasi:
+                raise InvalidParameter(f"the level of {name!r} is searched for: bound it with lowest and highest.")
+        for name in quasi:
+            low, high = self._limits.of(name)
+            height = schema[name].hierarchy.height
+            if not 0 <= low <= (height if high is None else high) <= height:
+                raise InvalidParameter(
+                    f"the levels of {name!r} run from 0 to {height}, and lowest is not above highest."
+                )
+        return self._safe.cells(schema)
+
+    def guarantee(self, schema: Schema) -> Guarantee:
+        """Promise a form, from the schema alone."""
+        self.cells(schema)
+        self.demands.about(schema)
+        return Guarantee(self.demands.loss(schema), schema.unit, syntactic.BECAUSE, syntactic.assumptions(schema.unit))
+
+    def claims(self, schema: Schema) -> tuple[Claim, ...]:
+        """Return a claim for each demand."""
+        form = syntactic.Form(syntactic.quasi_identifiers(schema), (syntactic.MINIMALITY,))
+        return (*syntactic.claims(self.demands, form, schema), *safe_claims.pseudonyms(schema))
+
+    def chain(self, schema: Schema) -> tuple[Mapping[str, Any], ...]:
+        """Return the steps: whose rows, which finest levels, which search, which order."""
+        known = {step["step"]: step for step in self._safe.chain(schema)}
+        kept = [known[name] for name in ("keep rows of each person", "recode") if name in known]
+        cut = {
+            "step": "cut",
+            "columns": list(syntactic.quasi_identifiers(schema)),
+            "sensitive": list(self.demands.about(schema)),
+            "until": self.demands.told(),
+            "at": f"the levels with the least {self.quality} among {self.combinations(schema):,} combinations",
+            "shown as": "hierarchy labels",
+            "rows left out": f"at most a share of {self.suppression}",
+        }
+        return (*kept, cut, {"step": "arrange", "by": "released values"})
+
+    def release(self, table: Table, coins: Coins) -> Generalized:
+        """Count the rows of each tuple in one pass, search the levels on the counts, and leave small classes out."""
+        schema, limits = table.schema, []
+        if schema.unit.column is not None:
+            limits.append(table.engine.limit(table.rows, schema[schema.unit.column], schema.unit.max_rows, coins))
+        return self.generalized(table.engine.count(table.rows, self.cells(schema), *limits), schema)
+
+    def search(self, counts: Counts, schema: Schema) -> Found:
+        """Return the best levels of counts at their finest, and every point that was judged on the way."""
+        lattice = Lattice.of(counts, syntactic.quasi_identifiers(schema), self.demands.about(schema), self._limits)
+        patience = Patience(math.inf if self.seconds is None else float(self.seconds))
+        return optimal(
+            lattice, Task(All(tuple(self.demands.criteria(schema))), self._quality, self.suppression), patience
+        )
+
+    def generalized(self, counts: Counts, schema: Schema) -> Generalized:
+        """Return the table at the best levels; without rows if no combination of levels meets the demands."""
+        quasi, found = syntactic.quasi_identifiers(schema), self.search(counts, schema)
+        levels = found.levels or {name: schema[name].hierarchy.height for name in quasi}
+        rolled = counts.rollup(levels)
+        partition = Partition.of(rolled, quasi, self.demands.about(schema))
+        met = All(tuple(self.demands.criteria(schema))).met(partition)
+        classes = rolled.marginal(quasi)
+        places = rolled.marginal([*quasi, *(name for name in rolled.names if name not in quasi)])
+        owners = np.repeat(np.arange(len(classes)), _tuples_in(places, classes, len(quasi)))
+        shown = np.flatnonzero(met[owners] if found.best is not None else np.zeros(len(places), np.bool_))
+        codes = dict(zip(places.names, places.codes(), strict=True))
+        values = {
+            name: kept_values(column.values(), codes[name][shown])
+            for name, column in zip(rolled.names, rolled.classes, strict=True)
+        }
+        table = Anonymized.of(
+            {name: each for name, (each, _) in values.items()},
+            [code for _, code in values.values()],
+            places.counts[shown],
+            quasi,
+        )
+        return Generalized(table.names, table.values, table.keys, table.counts, table.quasi, levels)
+
+    @property
+    def _limits(self) -> Limits:
+        return Limits(self.lowest, self.highest)
+
+    @property
+    def _quality(self) -> Quality:
+        kind = _QUALITIES[self.quality]
+        return kind(weights=self.importance) if kind in _WEIGHTED else kind()
+
+    @property
+    def _safe(self) -> Safe:
+        """Return the release without a sample whose recoding, and whose refusals, are the same."""
+        return Safe({**self.lowest, **self.levels}, None, Fraction(1), self.k)
+
+
+def _tuples_in(places: Counts, classes: Counts, columns: int) -> np.ndarray[Any, np.dtype[np.intp]]:
+    """Return how many tuples each class has; both are in the order of the same columns."""
+    from incrowd.core.criteria.groups import class_starts
+
+    starts = class_starts(places, columns)
+    if len(starts) != len(classes):
+        raise AssertionError("classes and tuples are counted over the same columns")
+    return np.diff(np.append(starts, len(places)))

@@ -1,0 +1,156 @@
+"""Mondrian: classes cut by looking at the rows, each as small as the demands on it allow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from incrowd.core.guarantee import Guarantee
+from incrowd.core.schema import Role, Schema
+from incrowd.errors import InvalidParameter
+from incrowd.methods.anonymity import safe_claims, syntactic
+from incrowd.methods.anonymity.mondrian.axes import Axis
+from incrowd.methods.anonymity.mondrian.conditions import condition, criteria
+from incrowd.methods.anonymity.mondrian.labels import Show, kept_values, labels
+from incrowd.methods.anonymity.mondrian.partitioning import Grid, partitioned
+from incrowd.methods.anonymity.mondrian.pieces import NONE, Pieces
+from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.outcomes.anonymized import Anonymized
+
+if TYPE_CHECKING:
+    from incrowd.core.cells import Cells
+    from incrowd.core.certificate import Claim
+    from incrowd.core.counts import Counts
+    from incrowd.core.mechanism import Coins
+    from incrowd.core.table import Table
+
+
+@dataclass(frozen=True)
+class Mondrian:
+    """Multidimensional k-anonymity by cutting the table along its quasi-identifiers, again and again.
+
+    Promise: every combination of the quasi-identifiers in the output occurs at least k times; with l or t, every class
+    is also diverse, or close to the whole table, in each sensitive column.  These are properties of the output's form.
+    Nothing else is promised and there is no ε: the cuts look at all rows, sensitive columns stay as they are.
+
+    Assumes: people can be looked up by the quasi-identifiers and by no other column; one row is one person, or the
+    person column says whose it is.
+
+    Source: LeFevre, DeWitt & Ramakrishnan 2006 (strict and relaxed partitioning, median cuts); Machanavajjhala et al.
+    2006 and Li, Li & Venkatasubramanian 2007 for what a class must meet.
+
+    >>> Mondrian(5, l=3).demands.told()
+    {'k': 5, 'l': 3}
+    """
+
+    name: ClassVar[str] = "mondrian"
+
+    k: int
+    l: int | None = None  # noqa: E741 (the name that everyone knows it by)
+    entropy_l: Fraction | None = None
+    t: Fraction | None = None
+    relaxed: bool = False
+    show: Literal["ranges", "means", "nodes"] = "ranges"
+    ordered: tuple[str, ...] = ()
+    levels: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise InvalidParameter("a class needs k of at least 1.")
+        if self.l is not None and self.l < 1:
+            raise InvalidParameter("l is at least 1: with 1, every class passes.")
+        if self.entropy_l is not None and self.entropy_l < 1:
+            raise InvalidParameter("entropy_l is at least 1: with 1, every class passes.")
+        if self.t is not None and not 0 <= self.t <= 1:
+            raise InvalidParameter("t lies between 0 (every class is like the whole table) and 1.")
+        if self.show not in tuple(Show):
+            raise InvalidParameter(f"classes are shown as {', '.join(Show)}, not as {self.show!r}.")
+
+    @property
+    def demands(self) -> syntactic.Demands:
+        """What every class must meet."""
+        coarse = tuple(name for name, level in self.levels.items() if level)
+        return syntactic.Demands(self.k, self.l, self.entropy_l, self.t, coarse)
+
+    def smallest_class(self, schema: Schema) -> int:  # noqa: ARG002 (the same for every schema)
+        """Return k."""
+        return self.k
+
+    def settings(self, schema: Schema) -> Mapping[str, Any]:
+        """Return what every class meets."""
+        self.demands.about(schema)
+        return self.demands.told()
+
+    def cells(self, schema: Schema) -> Cells:
+        """Return the tuples that are counted, at their finest; free text that nothing makes coarser is refused."""
+        for name in self.ordered:
+            if schema[name].role is not Role.QUASI:
+                raise InvalidParameter(f"{name!r} is not cut, so it needs no order: only quasi-identifiers are cut.")
+        return self._safe.cells(schema)
+
+    def guarantee(self, schema: Schema) -> Guarantee:
+        """Promise a form, from the schema alone."""
+        self.cells(schema)
+        syntactic.quasi_identifiers(schema)
+        self.demands.about(schema)
+        return Guarantee(self.demands.loss(schema), schema.unit, syntactic.BECAUSE, syntactic.assumptions(schema.unit))
+
+    def claims(self, schema: Schema) -> tuple[Claim, ...]:
+        """Return a claim for each demand."""
+        extremes = () if Show(self.show) is Show.NODES else (syntactic.EXTREMES,)
+        form = syntactic.Form(syntactic.quasi_identifiers(schema), (*extremes, syntactic.MINIMALITY))
+        return (*syntactic.claims(self.demands, form, schema), *safe_claims.pseudonyms(schema))
+
+    def chain(self, schema: Schema) -> tuple[Mapping[str, Any], ...]:
+        """Return the steps: whose rows, which finest levels, which cuts, which order."""
+        known = {step["step"]: step for step in self._safe.chain(schema)}
+        kept = [known[name] for name in ("keep rows of each person", "recode") if name in known]
+        cut = {
+            "step": "cut",
+            "columns": list(syntactic.quasi_identifiers(schema)),
+            "sensitive": list(self.demands.about(schema)),
+            "until": self.demands.told(),
+            "at": "the middle, equal rows on either side" if self.relaxed else "the median, equal rows on one side",
+            "shown as": str(self.show),
+        }
+        return (*kept, cut, {"step": "arrange", "by": "released values"})
+
+    def release(self, table: Table, coins: Coins) -> Anonymized:
+        """Count the rows of each tuple in one pass, cut the counts, and label the classes."""
+        schema, limits = table.schema, []
+        if schema.unit.column is not None:
+            limits.append(table.engine.limit(table.rows, schema[schema.unit.column], schema.unit.max_rows, coins))
+        return self.cut(table.engine.count(table.rows, self.cells(schema), *limits), schema)
+
+    def cut(self, counts: Counts, schema: Schema) -> Anonymized:
+        """Return the anonymized table of counts at their finest; without rows if even the whole table falls short."""
+        quasi = syntactic.quasi_identifiers(schema)
+        places = [counts.names.index(name) for name in quasi]
+        axes = [Axis.of(counts.classes[place], self.ordered) for place in places]
+        codes = counts.codes()
+        grid = Grid.of(axes, [codes[place] for place in places], counts.counts)
+        met = condition(criteria(self.demands.criteria(schema)), counts)
+        everything = Pieces(np.arange(len(counts)), counts.counts, np.zeros(min(1, len(counts)), np.intp))
+        pieces = NONE
+        if len(everything) and met(everything)[0]:
+            pieces = partitioned(grid, met, self.k, relaxed=self.relaxed)
+        shown: dict[str, tuple[pa.Array, Any]] = {}
+        for place, (name, classes) in enumerate(zip(counts.names, counts.classes, strict=True)):
+            if place in places:
+                row = places.index(place)
+                found = labels(axes[row], pieces, grid.places[row][pieces.tuples], Show(self.show))
+                shown[name] = found.values, found.places[pieces.number]
+            else:
+                shown[name] = kept_values(classes.values(), codes[place][pieces.tuples])
+        columns = {name: values for name, (values, _) in shown.items()}
+        return Anonymized.of(columns, [code for _, code in shown.values()], pieces.rows, quasi)
+
+    @property
+    def _safe(self) -> Safe:
+        """Return the release without a sample whose recoding, and whose refusals, are the same."""
+        return Safe(self.levels, None, Fraction(1), self.k)

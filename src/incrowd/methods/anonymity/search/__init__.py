@@ -1,0 +1,1 @@
+"""Search: the best full-domain generalization, found among all of them."""

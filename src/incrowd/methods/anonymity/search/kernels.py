@@ -1,0 +1,120 @@
+"""Kernels: which tuples fall together; in NumPy, or compiled by Numba where it is installed."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.core.keys import Codes
+
+Grouper = Callable[[NDArray[np.int32], Sequence[Codes], Sequence[int]], tuple[Codes, Codes]]
+"""Codes by column, a table for each column and how many numbers it gives: each tuple's class, one tuple of each."""
+
+_DENSE = 8
+_LIMIT = 2**62
+
+
+def grouped_by_numpy(codes: NDArray[np.int32], tables: Sequence[Codes], sizes: Sequence[int]) -> tuple[Codes, Codes]:
+    """Return for each tuple the number of its class after recoding, and for each class the place of one tuple.
+
+    >>> codes = np.array([[0, 1, 2], [0, 0, 1]], np.int32)
+    >>> ids, first = grouped_by_numpy(codes, [np.array([0, 0, 1], np.int32), np.array([0, 0], np.int32)], [2, 1])
+    >>> ids.tolist(), len(first)
+    ([0, 0, 1], 2)
+    """
+    keys, room = np.zeros(codes.shape[1], np.int64), 1
+    for column, table, size in zip(codes, tables, sizes, strict=True):
+        if size == 1:
+            continue
+        if room * size >= _LIMIT:
+            keys = np.unique(keys, return_inverse=True)[1].astype(np.int64)
+            room = int(keys.max(initial=0)) + 1
+        keys *= size
+        keys += table[column]
+        room *= size
+    if room > _DENSE * len(keys) + 1024:
+        _, places, numbers = np.unique(keys, return_index=True, return_inverse=True)
+        return numbers.astype(np.int32), places.astype(np.int32)
+    met = np.zeros(room, np.bool_)
+    met[keys] = True
+    ids = (np.cumsum(met, dtype=np.int32) - 1)[keys]
+    first = np.empty(int(np.count_nonzero(met)), np.int32)
+    first[ids] = np.arange(len(ids), dtype=np.int32)
+    return ids, first
+
+
+def grouped_by_numba(codes: NDArray[np.int32], tables: Sequence[Codes], sizes: Sequence[int]) -> tuple[Codes, Codes]:
+    """Return the same as `grouped_by_numpy`, classes numbered as they are met; needs Numba."""
+    active = [place for place, size in enumerate(sizes) if size > 1]
+    room = 1
+    for place in active:
+        room *= sizes[place]
+    if room >= _LIMIT or not active:
+        return grouped_by_numpy(codes, tables, sizes)
+    strides = np.ones(len(active), np.int64)
+    for place in range(len(active) - 1, 0, -1):
+        strides[place - 1] = strides[place] * sizes[active[place]]
+    lengths = [len(tables[place]) for place in active]
+    starts = np.concatenate(([0], np.cumsum(lengths)[:-1])).astype(np.int64)
+    flat = np.concatenate([tables[place] for place in active])
+    keys = _compiled(_keys)(codes, np.array(active, np.int64), flat, starts, strides)
+    ids, first = _compiled(_hashed)(keys, room)
+    return ids, first
+
+
+@cache
+def grouper() -> Grouper:
+    """Return the fastest kernel that can run here."""
+    return grouped_by_numpy if importlib.util.find_spec("numba") is None else grouped_by_numba
+
+
+@cache
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    compiled: Callable[..., Any] = importlib.import_module("numba").njit(cache=True, nogil=True)(function)
+    return compiled
+
+
+def _keys(
+    codes: NDArray[np.int32],
+    active: NDArray[np.int64],
+    flat: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    strides: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    keys = np.zeros(codes.shape[1], np.int64)
+    for place in range(len(active)):
+        column, start, stride = active[place], starts[place], strides[place]
+        for at in range(codes.shape[1]):
+            keys[at] += flat[start + codes[column, at]] * stride
+    return keys
+
+
+def _hashed(keys: NDArray[np.int64], room: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    slots = 16
+    while slots < 2 * len(keys):
+        slots *= 2
+    dense = room <= slots
+    numbers = np.full(room if dense else slots, -1, np.int32)
+    holders = np.empty(1 if dense else slots, np.int64)
+    ids, first = np.empty(len(keys), np.int32), np.empty(len(keys), np.int32)
+    met = 0
+    for at in range(len(keys)):
+        key = keys[at]
+        slot = key
+        if not dense:
+            slot = ((key ^ (key >> 29)) * np.int64(0x2545F4914F6CDD1D) >> 20) & (slots - 1)
+            while numbers[slot] >= 0 and holders[slot] != key:
+                slot = (slot + 1) & (slots - 1)
+            holders[slot] = key
+        if numbers[slot] < 0:
+            numbers[slot] = met
+            first[met] = at
+            met += 1
+        ids[at] = numbers[slot]
+    return ids, first[:met].copy()

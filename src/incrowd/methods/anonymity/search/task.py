@@ -1,0 +1,130 @@
+"""Task: what is searched for, and what one node is worth."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from incrowd.core.criteria.criterion import All, Criterion, Monotone
+from incrowd.core.quality.additive import Loss
+from incrowd.core.quality.quality import Kept, Measure, Quality
+from incrowd.core.rounding import Number, exact
+from incrowd.errors import InvalidParameter
+from incrowd.methods.anonymity.search.lattice import Lattice, Node
+from incrowd.methods.anonymity.search.rollup import Rolled
+
+
+@dataclass(frozen=True)
+class Task:
+    """A criterion to meet, the share of the rows that may be suppressed for it, and what is lost.
+
+    >>> from incrowd.core.criteria.crowds import KAnonymity
+    >>> Task(KAnonymity(5), limit="0.05").allowed(30162)
+    1508
+    """
+
+    criterion: Criterion
+    quality: Quality = field(default_factory=Loss)
+    limit: Number = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.share <= 1:
+            raise InvalidParameter("the suppression limit is a share of the rows, from 0 to 1.")
+
+    @cached_property
+    def share(self) -> Fraction:
+        """The suppression limit, exactly."""
+        return exact(self.limit, "the suppression limit")
+
+    def allowed(self, rows: int) -> int:
+        """Return how many of so many rows may be suppressed."""
+        return self.share.numerator * rows // self.share.denominator
+
+    @cached_property
+    def inherited(self) -> bool:
+        """Whether a node that fails rules out all finer ones, whatever the reason."""
+        monotone = self.criterion.monotone
+        return monotone is Monotone.UPWARD or (monotone is Monotone.UNIONS and self.share == 0)
+
+    @cached_property
+    def parts(self) -> tuple[Criterion, ...]:
+        """The criteria in the order in which they are asked: those that rule out finer nodes first, the whole last."""
+        parts = self.criterion.parts if isinstance(self.criterion, All) else (self.criterion,)
+        return tuple(sorted(parts, key=lambda part: (part.whole, -part.monotone, len(part.sensitive))))
+
+    @cached_property
+    def prunes(self) -> bool:
+        """Whether a failing node can rule out finer ones."""
+        return self.inherited or any(part.monotone is Monotone.UPWARD for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A node that meets the task: its levels, its score, and how exposed those are who are released.
+
+    `smallest` is the number of rows in the smallest released class (None if nothing is released), one over it the
+    highest risk, and `classes` over released rows the average risk.
+    """
+
+    node: Node
+    levels: tuple[int, ...]
+    score: float
+    suppressed: int
+    classes: int
+    smallest: int | None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One node judged: the point if it meets the task, a bound for coarser nodes and a burden for finer ones.
+
+    `least` is at most the score of this node and every coarser one.  Every finer node's score is at least the sum of
+    its own steps plus `burden`, which is infinite where none of them can meet the task.
+    """
+
+    point: Point | None
+    least: float
+    burden: float
+
+
+def judge(task: Task, measure: Measure, rolled: Rolled, node: Node) -> Judged:
+    """Return what a node is worth.
+
+    Soundness of `burden`: an upward criterion that fails here for some rows fails for them at every finer node.  So
+    those rows are suppressed there too: more than allowed, or at the price of `Measure.surcharge` at least.  Where the
+    whole task is inherited (see `Monotone`), failing at all is enough.
+    """
+    lattice, tuples, partition = rolled.lattice, rolled.tuples, rolled.partition()
+    least = measure.least(node, tuples)
+    allowed = task.allowed(lattice.base.rows)
+    kept, suppressed, burden = np.ones(len(tuples), np.bool_), 0, 0.0
+    upward = kept
+    for part in task.parts:
+        kept = part.kept(partition, kept)
+        suppressed = _gone(rolled, kept)
+        if part.monotone is Monotone.UPWARD:
+            upward = kept
+            burden = math.inf if suppressed > allowed else burden
+        if suppressed > allowed:
+            return Judged(None, least, math.inf if task.inherited else burden)
+    kept = task.criterion.kept(partition, kept) if task.criterion.whole and len(task.parts) > 1 else kept
+    suppressed = _gone(rolled, kept)
+    if suppressed > allowed:
+        return Judged(None, least, math.inf if task.inherited else burden)
+    score = measure.score(node, tuples, kept)
+    burden = max(burden, measure.surcharge(node, tuples, upward))
+    return Judged(_point(lattice, node, score, (tuples.sizes, kept), suppressed), least, burden)
+
+
+def _gone(rolled: Rolled, kept: Kept) -> int:
+    return int(rolled.tuples.sizes[~kept].sum())
+
+
+def _point(lattice: Lattice, node: Node, score: float, classes: tuple[np.ndarray, Kept], suppressed: int) -> Point:
+    sizes = classes[0][classes[1]]
+    levels = tuple(ladder.levels[rung] for ladder, rung in zip(lattice.ladders, node, strict=True))
+    return Point(node, levels, score, suppressed, len(sizes), int(sizes.min()) if len(sizes) else None)

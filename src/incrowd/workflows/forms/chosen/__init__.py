@@ -1,0 +1,1 @@
+"""Microdata whose levels were chosen privately, as a form."""

@@ -1,0 +1,59 @@
+"""The optimum on UCI Adult beside that of ARX 3.9.2; the data is not part of the project.
+
+Runs where the environment variable INCROWD_ADULT names a folder with adult.csv and hierarchies/.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from incrowd.core.cells import Cells
+from incrowd.core.counts import Counts
+from incrowd.core.criteria.criterion import Criterion
+from incrowd.core.criteria.crowds import KAnonymity
+from incrowd.core.criteria.diversity import DistinctDiversity
+from incrowd.core.hierarchies import arx
+from incrowd.core.schema import Column, Role, Schema
+from incrowd.core.source import SourceOptions
+from incrowd.engines.local import LocalEngine
+from incrowd.engines.sources import open_source
+from incrowd.methods.anonymity.search.lattice import Lattice
+from incrowd.methods.anonymity.search.optimal import optimal
+from incrowd.methods.anonymity.search.task import Task
+
+FOLDER = os.environ.get("INCROWD_ADULT")
+QUASI = ("age", "education", "marital-status", "native-country", "race", "salary-class", "sex", "workclass")
+DIVERSE = KAnonymity(5) & DistinctDiversity("occupation", 3)
+ROWS = (
+    (KAnonymity(5), "0", (4, 3, 2, 2, 1, 0, 0, 0), 0, 0.625),
+    (KAnonymity(5), "0.05", (3, 2, 0, 1, 0, 0, 0, 1), 1346, 0.1783389956),
+    (KAnonymity(5), "1", (3, 1, 0, 1, 0, 0, 0, 0), 2848, 0.16901981715),
+    (DIVERSE, "0", (4, 3, 2, 2, 1, 0, 0, 0), 0, 0.625),
+    (DIVERSE, "0.05", (3, 2, 0, 1, 0, 0, 0, 1), 1400, 0.1798769039),
+)
+
+pytestmark = pytest.mark.skipif(FOLDER is None, reason="INCROWD_ADULT names no folder with adult.csv")
+
+
+@cache
+def counted() -> Counts:
+    folder = Path(str(FOLDER))
+    files = {name: folder / "hierarchies" / f"adult_hierarchy_{name}.csv" for name in (*QUASI, "occupation")}
+    trees = {name: arx.parse(file.read_text()).hierarchy() for name, file in files.items()}
+    schema = Schema(tuple(Column(name, Role.QUASI, hierarchy=hierarchy) for name, hierarchy in trees.items()))
+    return LocalEngine().count(open_source(folder / "adult.csv", SourceOptions(delimiter=";")), Cells.of(schema, {}))
+
+
+@pytest.mark.parametrize(("criterion", "limit", "levels", "suppressed", "score"), ROWS)
+def test_the_optimum_is_that_of_arx(
+    criterion: Criterion, limit: str, levels: tuple[int, ...], suppressed: int, score: float
+) -> None:
+    found = optimal(Lattice.of(counted(), QUASI, criterion.sensitive), Task(criterion, limit=limit))
+    assert found.complete
+    assert found.best is not None
+    assert (found.best.levels, found.best.suppressed) == (levels, suppressed)
+    assert found.best.score == pytest.approx(score, abs=1e-9)

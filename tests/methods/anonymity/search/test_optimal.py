@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from incrowd.core.criteria.crowds import KAnonymity
+from incrowd.errors import InvalidParameter
+from incrowd.methods.anonymity.search import kernels
+from incrowd.methods.anonymity.search.lattice import Lattice, Limits
+from incrowd.methods.anonymity.search.minimal import minimal
+from incrowd.methods.anonymity.search.optimal import Patience, Progress, optimal
+from incrowd.methods.anonymity.search.task import Task
+from tests.core.slow_criteria import CRITERIA, SENSITIVE
+from tests.methods.anonymity.search import universe
+from tests.methods.anonymity.search.universe import QUALITIES, QUASI, Row, counted, feasible
+
+limits = st.sampled_from(("0", "0.1", "0.3", "1"))
+SMALL: list[Row] = [
+    ("Paris", "F", "1", "flu"), ("Paris", "F", "2", "cough"), ("Rome", "M", "3", "flu"), ("Kyoto", "M", "4", "attack"),
+    ("Kyoto", None, "5", "flu"), ("Oslo", "M", "4", "murmur"),
+]  # fmt: skip
+
+
+def lattice(table: list[Row]) -> Lattice:
+    return Lattice.of(counted(table), QUASI, (SENSITIVE,))
+
+
+@pytest.mark.parametrize("quality", QUALITIES)
+@settings(deadline=None, max_examples=12)
+@given(table=universe.rows, limit=limits, name=st.sampled_from(sorted(CRITERIA)))
+def test_the_optimum_is_that_of_judging_every_node(quality: str, table: list[Row], limit: str, name: str) -> None:
+    model, score = QUALITIES[quality]
+    slow = CRITERIA[name]
+    found = optimal(lattice(table), Task(slow.criterion, model, limit))
+    meeting = feasible(table, slow.holds, limit)
+    assert found.complete
+    if not meeting:
+        assert found.best is None
+        return
+    scores = {node: score(release) for node, release in meeting.items()}
+    expected = universe.best_node(scores)
+    assert found.best is not None
+    assert found.best.levels == expected
+    assert found.best.score == pytest.approx(scores[expected], abs=1e-9)
+    assert found.best.suppressed == meeting[expected].suppressed
+    assert found.bound == pytest.approx(found.best.score)
+
+
+@pytest.mark.parametrize("name", sorted(CRITERIA))
+@settings(deadline=None, max_examples=12)
+@given(table=universe.rows, limit=limits)
+def test_all_minimal_nodes_are_found_for_every_criterion(name: str, table: list[Row], limit: str) -> None:
+    slow = CRITERIA[name]
+    found = minimal(lattice(table), Task(slow.criterion, limit=limit))
+    assert [point.levels for point in found] == universe.minimal_nodes(list(feasible(table, slow.holds, limit)))
+
+
+@pytest.mark.parametrize("quality", QUALITIES)
+@settings(deadline=None, max_examples=8)
+@given(table=universe.rows, name=st.sampled_from(sorted(CRITERIA)))
+def test_every_point_that_was_judged_has_its_true_score(quality: str, table: list[Row], name: str) -> None:
+    model, score = QUALITIES[quality]
+    slow = CRITERIA[name]
+    for point in optimal(lattice(table), Task(slow.criterion, model, 1)).points:
+        release = universe.released(table, point.levels, slow.holds)
+        kept = [values.total() for cell, values in release.classes.items() if release.kept[cell]]
+        assert point.score == pytest.approx(score(release), abs=1e-9)
+        assert (point.suppressed, point.classes) == (release.suppressed, len(kept))
+        assert point.smallest == (min(kept) if kept else None)
+
+
+@settings(deadline=None, max_examples=30)
+@given(table=universe.rows, node=st.sampled_from(universe.NODES))
+def test_compiled_kernels_group_as_numpy_does(table: list[Row], node: tuple[int, ...]) -> None:
+    pytest.importorskip("numba")
+    made = lattice(table)
+    tables = [column[rung] for column, rung in zip(made.tables, node, strict=True)]
+    sizes = [column[rung] for column, rung in zip(made.sizes, node, strict=True)]
+    groupings = []
+    for group in (kernels.grouped_by_numpy, kernels.grouped_by_numba):
+        ids, first = group(made.base.codes, tables, sizes)
+        assert ids[first].tolist() == list(range(len(first)))
+        groupings.append({tuple(ids == number) for number in range(len(first))})
+    assert groupings[0] == groupings[1]
+
+
+def test_levels_stay_within_their_limits() -> None:
+    limited = Lattice.of(counted(SMALL), QUASI, limits=Limits({"place": 1}, {"sex": 0}))
+    found = optimal(limited, Task(KAnonymity(2), limit=1))
+    assert found.best is not None
+    assert found.levels is not None
+    assert found.levels["place"] >= 1
+    assert found.levels["sex"] == 0
+
+
+def test_limits_that_leave_no_level_are_refused() -> None:
+    with pytest.raises(InvalidParameter, match="none lies between"):
+        Lattice.of(counted(SMALL), QUASI, limits=Limits({"place": 2}, {"place": 1}))
+
+
+def test_nothing_is_found_where_no_node_meets_the_task() -> None:
+    found = optimal(lattice(SMALL), Task(KAnonymity(7)))
+    assert found.best is None
+    assert found.complete
+
+
+def test_a_search_that_is_told_to_stop_keeps_a_bound() -> None:
+    seen: list[Progress] = []
+
+    def told(progress: Progress) -> bool:
+        seen.append(progress)
+        return True
+
+    found = optimal(lattice(SMALL), Task(KAnonymity(2)), Patience(told=told))
+    assert not found.complete
+    assert seen[0].judged == 0
+    whole = optimal(lattice(SMALL), Task(KAnonymity(2)))
+    assert whole.best is not None
+    assert found.bound <= whole.best.score
+    assert found.gap >= 0
+
+
+def test_a_limit_outside_zero_and_one_is_refused() -> None:
+    with pytest.raises(InvalidParameter, match="suppression limit"):
+        Task(KAnonymity(2), limit="1.1")
+
+
+def test_a_column_is_not_both_generalized_and_sensitive() -> None:
+    with pytest.raises(InvalidParameter, match="both"):
+        Lattice.of(counted(SMALL), QUASI, ("sex",))
