@@ -36,7 +36,7 @@ def _table(name: str, section: dict[str, Any]) -> str:
 
 
 def _kind(about: dict[str, Any]) -> str:
-    choices = [each for each in about.get("anyOf", [about]) if each.get("type") != "null"]
+    choices = [each for each in about.get("anyOf", about.get("oneOf", [about])) if each.get("type") != "null"]
     words = []
     for each in choices:
         if "$ref" in each:

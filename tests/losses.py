@@ -12,6 +12,7 @@ from incrowd.core.loss import (
     Grouped,
     Laplace,
     Loss,
+    NoisyWhenSmall,
     Parallel,
     Profile,
     Pure,
@@ -58,6 +59,7 @@ leaves: st.SearchStrategy[Loss] = st.one_of(
     st.builds(Laplace, scales, st.integers(1, 50)),
     st.builds(Gaussian, scales, st.integers(1, 50)),
     crowds,
+    st.builds(NoisyWhenSmall, st.integers(1, 500), epsilons.filter(bool)),
     st.builds(Syntactic, st.text(max_size=10), st.lists(st.tuples(st.text(), st.text()), max_size=3).map(tuple)),
     biased(),
 )

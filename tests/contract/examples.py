@@ -18,6 +18,24 @@ def rows() -> pa.Table:
 
 
 _PERSON = {"columns__id": {"role": "identifier"}, "dataset__unit": {"column": "id"}}
+_ANYHOW = {"budget": {"unbounded": "public since 2020"}}
+_BINS: dict[str, Any] = {"columns": ["sex", "age"], "levels": {"age": 2}}
+_SAMPLE: dict[str, Any] = {"rate": "1/2", "target": {"epsilon": 2, "delta": "1e-4"}}
+_BLENDED = {"method": "blended-histogram", **_BINS, "epsilon": 1, **_SAMPLE}
+_NOISY = {"method": "private-histogram", **_BINS, "epsilon": 1}
+_COMMON = {"method": "most-common", **_BINS, "epsilon": 1}
+_FORM = {"unbounded": "compared with other tools"}
+_POINTS: dict[str, Any] = {"method": "points", "columns": ["age"], "s": 5, **_SAMPLE}
+_GENERALIZED = {"method": "full-domain", "k": 5, "lowest": {"zip": 1}}
+_MONDRIAN = {"method": "mondrian", "k": 5, "levels": {"zip": 1}}
+_PARTITION = {
+    "method": "partition",
+    "choosing": 1,
+    "rate": "1/2",
+    "target": {"epsilon": 1, "delta": "1e-4"},
+    "levels": {"age": 1, "zip": 2},
+    "least": 100,
+}
 POLICIES: dict[str, dict[str, dict[str, Any]]] = {
     "safe": {
         "k solved": PEOPLE,
@@ -31,6 +49,67 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
         "replaced": changed(PEOPLE, dataset__unit={"adjacency": "replace-one"}),
         "drafted": changed(PEOPLE, columns__sex__derived="rows", budget={"unbounded": "for the archive"}),
         "values themselves": changed(PEOPLE, release__levels={"age": 3, "zip": 2}, release__weights=True),
+    },
+    "scheme": {
+        "k solved": changed(PEOPLE, release__method="scheme", release__levels=None, release__choosing="0.2"),
+        "levels auto": changed(PEOPLE, release__levels="auto", release__choosing="0.2", release__highest={"age": 2}),
+        "people": changed(PEOPLE, **_PERSON, release__levels="auto", release__choosing=1),
+    },
+    "suppressed-histogram": {
+        "k solved": changed(PEOPLE, release__method="suppressed-histogram"),
+        "no sample": changed(PEOPLE, release={"method": "suppressed-histogram", "columns": ["sex"], "k": 5}, **_ANYHOW),
+        "rounded": changed(PEOPLE, release__method="suppressed-histogram", release__round=5, **_PERSON),
+    },
+    "blended-histogram": {
+        "k solved": changed(PEOPLE, release=_BLENDED),
+        "epsilon solved": changed(PEOPLE, release=_BLENDED, release__k=20, release__target={"delta": "1e-4"}),
+        "rate solved": changed(PEOPLE, release=_BLENDED, release__k=12, release__rate=None, release__flag=True),
+        "no sample": changed(PEOPLE, release=_BLENDED, release__target=None, release__rate=1, release__k=5, **_ANYHOW),
+        "people with two rows": changed(PEOPLE, **_PERSON, dataset__unit__max_rows=2, release=_BLENDED),
+        "replaced": changed(PEOPLE, dataset__unit={"adjacency": "replace-one"}, release=_BLENDED, release__clamp=False),
+    },
+    "private-histogram": {
+        "Laplace": changed(PEOPLE, release=_NOISY),
+        "within an error": changed(PEOPLE, release=_NOISY, release__epsilon=None, release__error=10),
+        "Gaussian": changed(PEOPLE, release=_NOISY, release__noise="gaussian", release__delta="1e-6"),
+        "sampled": changed(PEOPLE, release=_NOISY, release__rate="1/2", release__clamp=True),
+        "unknown bins": changed(
+            PEOPLE,
+            release={"method": "private-histogram", "levels": {"age": 3, "zip": 1}, "epsilon": 2, "delta": "1e-4"},
+        ),
+        "people with two rows": changed(PEOPLE, **_PERSON, dataset__unit__max_rows=2, release=_NOISY),
+        "replaced": changed(PEOPLE, dataset__unit={"adjacency": "replace-one"}, release=_NOISY),
+    },
+    "most-common": {
+        "with counts": changed(PEOPLE, release=_COMMON, release__top=3),
+        "without counts": changed(PEOPLE, release=_COMMON, release__counts=False),
+        "people with two rows": changed(PEOPLE, **_PERSON, dataset__unit__max_rows=2, release=_COMMON),
+    },
+    "points": {
+        "noisy": changed(PEOPLE, release=_POINTS, release__epsilon=1),
+        "suppressed": changed(PEOPLE, **_PERSON, release=_POINTS, release__place="uniform"),
+        "no sample": changed(PEOPLE, release={"method": "points", "columns": ["age"], "s": 5, "k": 5}, **_ANYHOW),
+    },
+    "full-domain": {
+        "loss": changed(PEOPLE, release=_GENERALIZED, budget=_FORM),
+        "suppressed": changed(
+            PEOPLE, release=_GENERALIZED, release__suppression="1/10", release__quality="discernibility", budget=_FORM
+        ),
+        "diverse, of people": changed(
+            PEOPLE, **_PERSON, columns__sex__role="sensitive", release=_GENERALIZED, release__l=2, budget=_FORM
+        ),
+        "close": changed(PEOPLE, columns__sex__role="sensitive", release=_GENERALIZED, release__t="1/5", budget=_FORM),
+    },
+    "mondrian": {
+        "ranges": changed(PEOPLE, release=_MONDRIAN, budget=_FORM),
+        "relaxed, nodes": changed(
+            PEOPLE, release=_MONDRIAN, release__relaxed=True, release__show="nodes", budget=_FORM
+        ),
+        "people with two rows": changed(PEOPLE, **_PERSON, dataset__unit__max_rows=2, release=_MONDRIAN, budget=_FORM),
+    },
+    "partition": {
+        "k solved": changed(PEOPLE, release=_PARTITION),
+        "people": changed(PEOPLE, **_PERSON, release=_PARTITION),
     },
 }
 EXAMPLES = [(method, name) for method, ways in POLICIES.items() for name in ways]

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from incrowd.core.loss import Crowd
+from incrowd.core import loss as losses
 from incrowd.core.mechanism import Coins
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.noisy_when_small import ClampedWhenSmall, NoisyWhenSmall
@@ -98,7 +98,7 @@ def test_with_k_one_no_empty_bin_fills_up() -> None:
 
 
 def test_promises_follow_from_the_parameters() -> None:
-    assert NoisyWhenSmall(7, HALF).loss == ClampedWhenSmall(7, HALF).loss == Crowd(7, HALF)
+    assert NoisyWhenSmall(7, HALF).loss == ClampedWhenSmall(7, HALF).loss == losses.NoisyWhenSmall(7, HALF)
 
 
 def test_parameters_and_fractions_are_refused() -> None:

@@ -11,13 +11,14 @@ from incrowd.accounting.bound import INFINITE, Bound, least_epsilon
 from incrowd.accounting.crowd.rules import with_private
 from incrowd.accounting.loss_distribution import randomized_response
 from incrowd.accounting.suppression import envelope, inverses
-from incrowd.core.loss import Approximate, Crowd, Loss, Pure, RobustlySampled, Sampled, Sequence
+from incrowd.core.loss import Approximate, Crowd, Loss, NoisyWhenSmall, Pure, RobustlySampled, Sampled, Sequence
 from incrowd.core.rounding import float_down, float_up, not_below
 from incrowd.core.unit import Adjacency
 from incrowd.errors import DoesNotCompose, Infeasible
 
 _TIGHT = "sampled suppression, tight curve"
 _EXACT = "crowd-blending after sampling, exact worst case"
+_NOISY = "noisy small counts after sampling, tight curve"
 _ROBUST = "crowd-blending after biased sampling, exact worst case"
 _COMPOSED = "sampled suppression, composed envelope"
 
@@ -36,6 +37,10 @@ def delta_of(loss: Sampled | RobustlySampled, epsilon: float, adjacency: Adjacen
         return None
     if found.epsilon == 0:
         return Bound(sampled.delta(found.k, rate, epsilon, adjacency), _TIGHT)
+    if isinstance(found, NoisyWhenSmall):
+        return Bound(
+            _either(lambda x: blending.histogram_delta(found.k, rate, x, found.epsilon), epsilon, adjacency), _NOISY
+        )
     return Bound(_either(lambda x: blending.delta(found.k, found.epsilon, rate, x), epsilon, adjacency), _EXACT)
 
 

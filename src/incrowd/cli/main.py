@@ -14,6 +14,7 @@ from incrowd import __version__
 from incrowd.cli.assess import assess
 from incrowd.cli.bounds import bounds
 from incrowd.cli.check import check
+from incrowd.cli.coarsen import coarsen
 from incrowd.cli.hierarchy import hierarchy
 from incrowd.cli.ledger import ledger
 from incrowd.cli.plan import plan
@@ -21,6 +22,7 @@ from incrowd.cli.policy import policy
 from incrowd.cli.profile import profile
 from incrowd.cli.release import release
 from incrowd.cli.report import report
+from incrowd.cli.rule import rule
 from incrowd.cli.verify import verify
 from incrowd.errors import IncrowdError
 
@@ -42,9 +44,11 @@ app.add_typer(hierarchy, name="hierarchy")
 app.add_typer(policy, name="policy")
 app.command("plan")(plan)
 app.command("release")(release)
+app.command("coarsen")(coarsen)
 app.command("verify")(verify)
 app.command("assess")(assess)
 app.command("report")(report)
+app.command("rule")(rule)
 app.add_typer(bounds, name="bounds")
 app.add_typer(ledger, name="ledger")
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.options import Json, takes
+from incrowd.cli.options import EngineName, Json, Master, Remote, takes
 from incrowd.cli.output import print_json, print_table, shown
+from incrowd.core.loss import Syntactic
 
 if TYPE_CHECKING:
+    from incrowd.workflows.nearest import Nearest
     from incrowd.workflows.plan import Plan
 
 
@@ -21,6 +23,9 @@ class PlanOptions:
 
     policy: Annotated[Path, typer.Option("--policy", help="The policy file.")]
     data: Annotated[str | None, typer.Argument(help="The table; only its columns' names are looked at.")] = None
+    engine: EngineName = None
+    master: Master = None
+    remote: Remote = None
     json: Json = False
 
 
@@ -30,13 +35,16 @@ def plan(options: PlanOptions) -> None:
 
     Exit code 1 if the ledger would refuse it.
     """
+    from incrowd.engines.choose import engine_of
+    from incrowd.engines.settings import overridden
     from incrowd.workflows.plan import plan as planned
     from incrowd.workflows.policy import load_policy
     from incrowd.workflows.protect import open_data
 
     policy = load_policy(options.policy)
     if options.data is not None or policy.source is not None:
-        open_data(options.data, policy)
+        with engine_of(overridden(policy.engine, options.engine, options.master, options.remote)) as engine:
+            open_data(options.data, policy, engine)
     found = planned(policy)
     if options.json:
         print_json(_as_json(found))
@@ -63,6 +71,11 @@ def _as_json(found: Plan) -> dict[str, object]:
         "refusal": found.refusal,
         "warnings": list(found.warnings),
         "defaults": _defaults(found),
+        "nearest": [{name: str(value) for name, value in asdict(each).items()} for each in found.nearest],
+        "biased": [
+            {"ratio": str(row.ratio), "irregular": row.irregular, "epsilon": row.epsilon and str(row.epsilon)}
+            for row in found.biased
+        ],
     }
 
 
@@ -72,22 +85,39 @@ def _show(found: Plan) -> None:
         ("dataset", found.policy.name),
         ("protects", str(found.promise.unit)),
         ("method", found.policy.method.name),
-        ("k", str(parameters["k"]) + (" (solved)" if parameters.get("solved") == "k" else "")),
-        *([("rate", str(parameters["rate"]))] if "rate" in parameters else []),
+        *[
+            (name, str(value) + (" (solved)" if parameters.get("solved") == name else ""))
+            for name, value in parameters.items()
+            if name not in {"solved", "epsilon", "delta"} and value is not None
+        ],
         ("epsilon", shown(float(found.epsilon))),
         ("delta", shown(float(found.delta))),
         ("because", found.promise.because),
         *[("assumes", text) for text in sorted(found.promise.assumes)],
         *[("default", f"{name}: {value}") for name, value in _defaults(found).items()],
+        *[("nearest", _nearest(each)) for each in found.nearest],
         *[("note", text) for text in found.warnings],
         ("verdict", "would be released" if found.allowed else f"would be refused: {found.refusal}"),
     ]
     print_table("plan: nothing is spent", lines)
+    if found.biased:
+        header = ("highest rate / lowest", "irregular people", f"epsilon at delta {shown(float(found.delta))}")
+        rows = [
+            (str(row.ratio), str(row.irregular), "none" if row.epsilon is None else shown(float(row.epsilon)))
+            for row in found.biased
+        ]
+        print_table("if the sample were more biased", rows, header=header)
+
+
+def _nearest(each: Nearest) -> str:
+    """Return in words what a release with a secret sample in front would promise instead."""
+    told = f"method safe with k = {each.k} on a secret sample of {each.rate}"
+    return f"{told}: epsilon {shown(float(each.epsilon))} at delta {shown(float(each.delta))}"
 
 
 def _defaults(found: Plan) -> dict[str, str]:
     """Return what the policy left out, and what stands there instead."""
-    section = found.policy.section
+    section, levels = found.policy.section, getattr(found.policy.method, "levels", None)
     filled = {}
     if "unit" not in section.dataset.model_fields_set:
         filled["unit"] = str(found.policy.schema.unit)
@@ -97,7 +127,8 @@ def _defaults(found: Plan) -> dict[str, str]:
         filled["budget"] = "what this release costs"
     for name, column in section.columns.items():
         if "missing" not in column.model_fields_set and column.role != "identifier":
-            filled[f"{name}.missing"] = "a class of its own"
-    levels = getattr(found.policy.method, "levels", {})
-    filled |= {f"{column.name}.level": "0" for column in found.policy.schema.released if column.name not in levels}
+            rows = found.policy.method.smallest_class(found.policy.schema) is not None
+            filled[f"{name}.missing"] = "a class of its own" if rows or levels is not None else "its row is left out"
+    if levels is not None and not isinstance(found.promise.loss, Syntactic):
+        filled |= {f"{column.name}.level": "0" for column in found.policy.schema.released if column.name not in levels}
     return filled

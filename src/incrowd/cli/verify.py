@@ -25,6 +25,9 @@ class VerifyOptions:
     data: Annotated[Path | None, typer.Argument(help="The released file; by default the one beside it.")] = None
     ledger: Annotated[str | None, typer.Option("--ledger", help="Look the charge up in this ledger.")] = None
     public_key: Annotated[Path | None, typer.Option("--public-key", help="The signer's key (PEM).")] = None
+    parent: Annotated[
+        Path | None, typer.Option("--parent", help="Of a coarser table: the folder of the release it was made from.")
+    ] = None
     json: Json = False
 
 
@@ -38,7 +41,7 @@ def verify(options: VerifyOptions) -> None:
     from incrowd.workflows.verify import verify as verified
 
     ledger = None if options.ledger is None else Ledger.open(options.ledger)
-    found = verified(options.certificate, options.data, ledger, options.public_key)
+    found = verified(options.certificate, options.data, ledger, options.public_key, options.parent)
     if options.json:
         listed = [{"about": each.about, "outcome": str(each.outcome), "why": each.why} for each in found.findings]
         print_json({"passed": found.passed, "complete": found.complete, "findings": listed})

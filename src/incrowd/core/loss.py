@@ -96,6 +96,21 @@ class Crowd:
 
 
 @dataclass(frozen=True)
+class NoisyWhenSmall(Crowd):
+    """The counts of all bins of a public partition: exact from k on, below k with noise that is ε-private.
+
+    Counts j − 1 and j below k are told apart at a ratio of e^ε at most.  That is (k, ε)-crowd-blending, so whatever
+    holds for a `Crowd` holds here; under a secret sample it is worth more, because in a bin of k or more people who are
+    exchanged change nothing at all.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.epsilon == 0:
+            raise InvalidParameter("noise on small counts has an epsilon above 0; without noise they are suppressed.")
+
+
+@dataclass(frozen=True)
 class Syntactic:
     """A property of the output table such as k-anonymity: an honest name, and no epsilon."""
 
@@ -133,11 +148,16 @@ class Sampled:
             raise InvalidParameter("a sampling rate lies strictly between 0 and 1.")
 
 
+THE_ROWS = "the rows"
+"""The name of a sample that is the dataset itself: others drew it, and every release from these rows uses it."""
+
+
 @dataclass(frozen=True)
 class RobustlySampled:
     """`inner` on a secret sample whose rates differ from person to person.
 
-    All but `irregular` people have a rate between `low` and `high`; nobody's rate is above `max_rate`.
+    All but `irregular` people have a rate between `low` and `high`; nobody's rate is above `max_rate`.  A sample called
+    `THE_ROWS` was drawn before the rows came here: then nothing else can be released from them.
     """
 
     low: Fraction
@@ -176,6 +196,7 @@ Loss = (
     | Laplace
     | Gaussian
     | Crowd
+    | NoisyWhenSmall
     | Syntactic
     | Sequence
     | Parallel

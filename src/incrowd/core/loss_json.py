@@ -19,6 +19,7 @@ TAGS: dict[str, type] = {
     "laplace": losses.Laplace,
     "gaussian": losses.Gaussian,
     "crowd": losses.Crowd,
+    "noisy-when-small": losses.NoisyWhenSmall,
     "syntactic": losses.Syntactic,
     "sequence": losses.Sequence,
     "parallel": losses.Parallel,

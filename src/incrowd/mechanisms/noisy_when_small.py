@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.core.loss import Crowd
+from incrowd.core import loss as losses
 from incrowd.core.mechanism import Coins
 from incrowd.mechanisms.integers import integers, plus
 from incrowd.mechanisms.parameters import counting_number, positive
@@ -28,7 +28,7 @@ class NoisyWhenSmall:
     Source: Gehrke, Hay, Lui and Pass 2012, Example 2.
 
     >>> NoisyWhenSmall(5, Fraction(1, 2)).loss
-    Crowd(k=5, epsilon=Fraction(1, 2))
+    NoisyWhenSmall(k=5, epsilon=Fraction(1, 2))
     """
 
     k: int
@@ -40,9 +40,9 @@ class NoisyWhenSmall:
         object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
 
     @property
-    def loss(self) -> Crowd:
+    def loss(self) -> losses.NoisyWhenSmall:
         """The promise, from the parameters alone."""
-        return Crowd(self.k, self.epsilon)
+        return losses.NoisyWhenSmall(self.k, self.epsilon)
 
     def release(self, counts: NDArray[Any], coins: Coins) -> NDArray[np.int64]:
         """Return the counts of all bins; noisy ones may be negative, or k and more.

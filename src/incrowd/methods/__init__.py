@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
+from incrowd.methods.anonymity.full_domain import FullDomain
+from incrowd.methods.anonymity.mondrian.method import Mondrian
+from incrowd.methods.anonymity.partition.method import Partition
 from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.anonymity.scheme.scheme import Scheme
+from incrowd.methods.histograms.blending import BlendedHistogram, SuppressedHistogram
+from incrowd.methods.histograms.private import PrivateHistogram
+from incrowd.methods.histograms.selection import MostCommon
+from incrowd.methods.synthesis.points import SyntheticPoints
 
-METHODS = (Safe,)
+METHODS = (
+    Safe,
+    Scheme,
+    SuppressedHistogram,
+    BlendedHistogram,
+    PrivateHistogram,
+    MostCommon,
+    SyntheticPoints,
+    FullDomain,
+    Mondrian,
+    Partition,
+)
 """Every method, read top to bottom: being here gives it a policy section, a help page and the contract tests."""

@@ -49,7 +49,7 @@ def certificate_of(
         accounting=accounting_of(performed.entry.charged[0], performed.entry.standings[0]),
         ledger=performed.entry.anchor.to_json(),
         outputs=outputs,
-        schema=_schema(policy.schema),
+        schema=_schema(policy.schema, performed.outcome.schema.names),
         evidence=performed.outcome.evidence(policy.schema.unit, private=performed.entry.charged[0].epsilon.is_finite()),
         limits=LIMITS,
     )
@@ -82,10 +82,10 @@ def _amount(amount: Any) -> str:
     return plain(amount) if amount.is_finite() else "Infinity"
 
 
-def _schema(schema: Schema) -> dict[str, Any]:
+def _schema(schema: Schema, published: list[str]) -> dict[str, Any]:
     return {
         "columns": [
             {"name": column.name, "role": str(column.role), "type": str(column.type)} for column in schema.columns
         ],
-        "released": [column.name for column in schema.released],
+        "released": [name for name in published if name in {column.name for column in schema.released}],
     }

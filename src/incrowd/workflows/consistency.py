@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _OUTPUTS = ("data.parquet", "data.csv", "data.tsv")
 _BESIDE = ("certificate.json", "report.html")
+_PRIVATE = ("pure differential privacy", "approximate differential privacy")
 
 
 def check_outputs(certificate: Certificate) -> Problem | None:
@@ -43,7 +44,7 @@ def check_accounting(certificate: Certificate) -> Problem | None:
         spent = {name: Decimal(certificate.accounting["spent"][name]) for name in ("epsilon", "delta")}
         total = {name: Decimal(certificate.accounting["total"][name]) for name in ("epsilon", "delta")}
         releases = int(certificate.accounting["releases"])
-        private = [claim for claim in certificate.claims if claim.kind == "approximate differential privacy"]
+        private = [claim for claim in certificate.claims if claim.kind in _PRIVATE]
         claimed = Decimal(str(private[0].parameters["epsilon"])) if private else Decimal("Infinity")
     except (KeyError, TypeError, ValueError, InvalidOperation):
         return Problem("the amounts cannot be read")

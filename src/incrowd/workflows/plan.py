@@ -14,8 +14,10 @@ from incrowd.accounting.budget import Budget
 from incrowd.accounting.ledger import Ledger
 from incrowd.core.guarantee import Guarantee
 from incrowd.errors import Refused
+from incrowd.methods.anonymity.robust import Degraded, degradation
 from incrowd.store.transaction import Reader
 from incrowd.workflows.book import find_book
+from incrowd.workflows.nearest import Nearest, nearest_safe
 from incrowd.workflows.policy import Policy
 
 
@@ -37,6 +39,22 @@ class Plan:
     def parameters(self) -> Mapping[str, Any]:
         """The method's parameters, the solved one included."""
         return self.policy.method.settings(self.policy.schema)
+
+    @property
+    def nearest(self) -> tuple[Nearest, ...]:
+        """What a secret sample in front would promise; empty where this promise has an epsilon."""
+        schema, method = self.policy.schema, self.policy.method
+        population = self.policy.section.dataset.population
+        return nearest_safe(self.promise.loss, method.smallest_class(schema), schema.unit, population)
+
+    @property
+    def biased(self) -> tuple[Degraded, ...]:
+        """How the promise would degrade if the rows were a more biased sample; empty where they are not one."""
+        robust = getattr(self.policy.method, "robust", None)
+        if robust is None or self.policy.schema.drafted:
+            return ()
+        found = self.parameters
+        return degradation(robust, found["k"], found["delta"], self.policy.schema.unit)
 
 
 def plan(policy: Policy) -> Plan:

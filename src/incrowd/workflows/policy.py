@@ -14,17 +14,22 @@ from pydantic import BaseModel, Field, ValidationError, create_model
 from incrowd.accounting.budget import Budget
 from incrowd.core.canonical import digest
 from incrowd.core.schema import Schema
+from incrowd.core.source import IN_ENGINE, SourceOptions
 from incrowd.core.unit import Adjacency, Kind, Unit
-from incrowd.engines.options import SourceOptions
+from incrowd.engines.settings import Local, Settings, Spark
 from incrowd.errors import IncrowdError, InvalidParameter, Refused, UnsupportedVersion
 from incrowd.methods import METHODS
 from incrowd.methods.method import Method
 from incrowd.workflows.columns import column_of, files_of
 from incrowd.workflows.document import Document, read_document
 from incrowd.workflows.sections import (
+    NAMED,
+    SETTINGS,
+    AnyEngine,
     BudgetSection,
     ColumnSection,
     DatasetSection,
+    EngineSection,
     Exact,
     Section,
     SourceSection,
@@ -35,6 +40,7 @@ from incrowd.workflows.sections import (
 VERSION = 1
 LEDGER = "sqlite:///.incrowd/ledger.sqlite"
 _METHODS = {method.name: method for method in METHODS}
+_SAFE, _AUTO, _SCHEME = "safe", "auto", "scheme"  # safe with `levels: auto` is another way to write scheme
 _LATER = {"purpose": "consent", "tables": "queries over several tables"}
 
 
@@ -52,6 +58,9 @@ class PolicySection(Section):
         None, description="Of the dataset, for good; by default the first release's own."
     )
     ledger: str = Field(LEDGER, description="Where spending is written down; a path is taken from the policy's folder.")
+    engine: AnyEngine = Field(
+        "local", description="Where the rows are worked on; no part of the promise, nor of the policy's hash."
+    )
     purpose: str | None = None
     tables: dict[str, Any] | None = None
 
@@ -70,6 +79,7 @@ class Policy:
     folder: Path
     hash: str
     section: PolicySection
+    engine: Settings
 
     @property
     def ledger_address(self) -> str:
@@ -98,6 +108,9 @@ def json_schema() -> dict[str, Any]:
     """Return the published JSON Schema of policy files."""
     schema = PolicySection.model_json_schema()
     methods = [_section_of(method).model_json_schema(ref_template="#/$defs/{model}") for method in METHODS]
+    chosen = _section_of(_METHODS[_SCHEME]).model_json_schema(ref_template="#/$defs/{model}")
+    chosen["properties"] |= {"method": {"const": _SAFE}, "levels": {"const": _AUTO}}
+    methods.append(chosen | {"title": "SafeAtChosenLevelsSection", "required": [*chosen["required"], "levels"]})
     for method in methods:
         schema["$defs"].update(method.pop("$defs", {}))
     schema["properties"]["release"] = {"anyOf": methods}
@@ -129,16 +142,21 @@ def _policy(document: Document, folder: Path, where: str) -> Policy:
         schema = Schema(tuple(columns), _unit(section.dataset.unit))
         method = _method(document, where, schema)
         budget = None if section.budget is None else _budget(section.budget)
+        engine = _engine(section.engine)
     except InvalidParameter as error:
         raise InvalidParameter(f"{where}: {error}") from None
     source, options = _source(section.source, folder)
-    mark = digest(f"incrowd policy {VERSION}", {"policy": content, "files": files_of(section.columns, folder)})
-    return Policy(section.dataset.name, schema, method, source, options, budget, section.ledger, folder, mark, section)
+    said = {name: value for name, value in content.items() if name != "engine"}  # where it runs changes no promise
+    mark = digest(f"incrowd policy {VERSION}", {"policy": said, "files": files_of(section.columns, folder)})
+    name, ledger = section.dataset.name, section.ledger
+    return Policy(name, schema, method, source, options, budget, ledger, folder, mark, section, engine)
 
 
 def _method(document: Document, where: str, schema: Schema) -> Method:
     release = document.content["release"]
     name = release.get("method") if isinstance(release, dict) else None
+    if name == _SAFE and release.get("levels") == _AUTO:
+        name, release = _SCHEME, {key: value for key, value in release.items() if key != "levels"}
     if name not in _METHODS:
         near = difflib.get_close_matches(str(name), _METHODS, 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
@@ -212,7 +230,7 @@ def _place(document: Document, path: tuple[str | int, ...], where: str) -> str:
 
 
 def _said(problem: Any, model: type[BaseModel]) -> str:
-    words = [str(part) for part in problem["loc"]]
+    words = [str(part) for part in problem["loc"] if part not in (NAMED, SETTINGS)]
     path, name = ".".join(words), words[-1] if words else ""
     if problem["type"] == "extra_forbidden":
         known = _known(model, problem["loc"][:-1])
@@ -249,14 +267,26 @@ def _budget(section: BudgetSection) -> Budget:
     return Budget.of(section.epsilon, section.delta, section.unbounded)
 
 
+def _engine(section: str | EngineSection) -> Settings:
+    if isinstance(section, EngineSection):
+        return Spark(**section.spark.model_dump())
+    return Spark() if section == "spark" else Local()
+
+
 def _source(section: str | SourceSection | None, folder: Path) -> tuple[str | None, SourceOptions]:
     if section is None:
         return None, SourceOptions()
     if isinstance(section, str):
-        return str(folder / section), SourceOptions()
+        return _located(section, folder), SourceOptions()
     told = {name: value for name, value in section.model_dump(exclude={"path", "catalog"}).items() if value is not None}
     catalog = None if section.catalog is None else folder / section.catalog
-    return str(folder / section.path), SourceOptions(**told, catalog=catalog)
+    address = f"{IN_ENGINE}{section.table}" if section.path is None else _located(section.path, folder)
+    return address, SourceOptions(**told, catalog=catalog)
+
+
+def _located(address: str, folder: Path) -> str:
+    """Return where the rows are: a relative path is taken from the policy's folder, anything else as it is."""
+    return address if "://" in address or address.startswith(IN_ENGINE) else str(folder / address)
 
 
 def _texts(value: Any) -> Any:

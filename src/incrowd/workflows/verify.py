@@ -23,6 +23,8 @@ from incrowd.workflows.consistency import (
     standing_at,
 )
 from incrowd.workflows.forms import form_of
+from incrowd.workflows.forms.coarsened.again import check_again
+from incrowd.workflows.forms.coarsened.parent import charged, parent_of, step_of
 from incrowd.workflows.forms.form import Problem
 from incrowd.workflows.signing import check_signature
 
@@ -81,9 +83,16 @@ def read_certificate(path: Path) -> Certificate:
 
 
 def verify(
-    path: Path, data: Path | None = None, ledger: Ledger | None = None, trusted: Path | None = None
+    path: Path,
+    data: Path | None = None,
+    ledger: Ledger | None = None,
+    trusted: Path | None = None,
+    parent: Path | None = None,
 ) -> Verification:
-    """Check a certificate; the data is looked for beside it unless named, `trusted` is the signer's public key."""
+    """Check a certificate; the data is looked for beside it unless named, `trusted` is the signer's public key.
+
+    For a coarser table, `parent` is the folder of the release that it was made from.
+    """
     certificate = read_certificate(path)
     folder = path if path.is_dir() else path.parent
     findings = [
@@ -92,7 +101,8 @@ def verify(
         *_claims(certificate),
         *_contents(certificate, folder, data),
         *_story(certificate),
-        *_ledger(certificate, ledger),
+        *_descent(certificate, data if data is not None else folder, parent),
+        *_ledger(charged(certificate), ledger),
         *_signature(certificate, trusted),
         *_assumed(certificate),
     ]
@@ -167,16 +177,39 @@ def _found(about: str, problem: Problem | None, otherwise: str) -> Finding:
 
 def _story(certificate: Certificate) -> Iterator[Finding]:
     """Hold the parts of the certificate against each other."""
+    whose = "it with" if step_of(certificate) is None else "its parent's with"
     yield (
         Finding(
-            "id", Outcome.PASSED, "it is the one that these claims and steps have; the ledger holds it with the charge"
+            "id", Outcome.PASSED, f"it is the one that these claims and steps have; the ledger holds {whose} the charge"
         )
         if certificate.names_itself()
         else Finding("id", Outcome.FAILED, "claims, steps, guarantee or policy are not those that this id was made for")
     )
     yield _found("steps", form_of(certificate).check_steps(certificate), "they are those of the guarantee")
-    charged = "the charge is what the claim costs; the total covers it"
-    yield _found("accounting", check_accounting(certificate), charged)
+    priced = "the charge is what the claim costs; the total covers it"
+    yield _found("accounting", check_accounting(certificate), priced)
+
+
+def _descent(certificate: Certificate, data: Path, parent: Path | None) -> Iterator[Finding]:
+    """Compute a coarser table again from its parent's file, and hold the certificates against each other."""
+    if step_of(certificate) is None:
+        if parent is not None:
+            yield Finding("parent", Outcome.FAILED, "this release was not made from another: its steps name no parent")
+        return
+    if parent is None:
+        yield Finding("parent", Outcome.UNKNOWN, "its folder was not given: that this table is what its file gives")
+        return
+    held, name = read_certificate(parent), str(certificate.outputs[0]["name"])
+    if held != parent_of(certificate):
+        yield Finding("parent", Outcome.FAILED, "the certificate there is not the one that this table was made from")
+        return
+    folder = parent if parent.is_dir() else parent.parent
+    file = data / name if data.is_dir() else data
+    try:
+        problem = check_again(certificate, file, folder / str(held.outputs[0]["name"]))
+    except Exception as error:  # noqa: BLE001 - whatever a reader makes of a damaged file, the check has failed
+        problem = Problem(f"the files cannot be compared ({type(error).__name__})")
+    yield _found("parent", problem, "computed again from its file, the table is the same")
 
 
 def _ledger(certificate: Certificate, ledger: Ledger | None) -> Iterator[Finding]:
@@ -195,12 +228,12 @@ def _ledger(certificate: Certificate, ledger: Ledger | None) -> Iterator[Finding
         yield Finding("ledger", Outcome.FAILED, report.finding or "the chain is broken")
         return
     entry = next(ledger.entries(anchor.sequence - 1), None)
-    charged = [each for each in entry.charged if each.promise == certificate.guarantee] if entry is not None else []
-    if entry is None or not charged or entry.body.get("release") != certificate.id:
+    paid = [each for each in entry.charged if each.promise == certificate.guarantee] if entry is not None else []
+    if entry is None or not paid or entry.body.get("release") != certificate.id:
         yield Finding("ledger", Outcome.FAILED, f"entry {anchor.sequence} is not the charge of this release")
         return
-    told = accounting_of(charged[0], standing_at(ledger, charged[0].dataset, anchor.sequence))
-    if charged[0].dataset != certificate.dataset.get("name") or told != certificate.accounting:
+    told = accounting_of(paid[0], standing_at(ledger, paid[0].dataset, anchor.sequence))
+    if paid[0].dataset != certificate.dataset.get("name") or told != certificate.accounting:
         yield Finding("ledger", Outcome.FAILED, f"entry {anchor.sequence} tells other amounts, or of another dataset")
         return
     yield Finding(

@@ -6,11 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from incrowd.accounting.bookkeeping.composition import Footprint, footprint, refuse_company
+from incrowd.accounting.bookkeeping.composition import (
+    Footprint,
+    footprint,
+    refuse_company,
+    refuse_second_use,
+    refuse_used_rows,
+)
 from incrowd.accounting.bookkeeping.datasets import Sets, Values, after, known_dataset, terms_of, totals_of
 from incrowd.accounting.bookkeeping.standing import Terms, Totals
 from incrowd.accounting.budget import ZERO, Allowance, Amount, Budget, add, plain, read, remaining, shown_down, shown_up
 from incrowd.core.guarantee import Guarantee
+from incrowd.core.loss import THE_ROWS
 from incrowd.core.unit import Unit
 from incrowd.errors import BudgetExceeded, InvalidParameter, MixedUnits, Refused, SampleReused
 
@@ -58,6 +65,7 @@ def _part(values: Values, part: Mapping[str, Any], body: Mapping[str, Any]) -> S
     payer = _payer(values, part["dataset"], body["analyst"], body["at"])
     new = footprint(Guarantee.from_json(part["promise"]).loss)
     refuse_company(new, payer.totals.crowds, payer.totals.unbounded)
+    refuse_second_use(new, payer.root, payer.totals.charges)
     samples: Sets = {("sample", payer.root, sample): True for sample in new.samples}
     if any(values(key) for key in samples):
         raise SampleReused(
@@ -173,6 +181,8 @@ def _payer(values: Values, dataset: str, analyst: str | None, at: str) -> _Payer
     terms = terms_of(values, root)
     if terms.closed:
         raise Refused(f"dataset {root} is {terms.closed}: nothing more is released from it.")
+    if values(("sample", root, THE_ROWS)):
+        refuse_used_rows(root)
     own = values(("analyst", root, analyst)) if analyst is not None else None
     allowance = values(("allowance", root, analyst)) if analyst is not None else None
     return _Payer(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from incrowd.core.loss import (
+    THE_ROWS,
     Crowd,
     Grouped,
     Loss,
@@ -16,6 +17,15 @@ from incrowd.core.loss import (
     samples_named,
 )
 from incrowd.errors import DoesNotCompose, SampleReused
+
+COUNTEREXAMPLE = (
+    "Suppose k people are at v and one is at w: a table by {v, w} together says k + 1, a table by v says k, and the "
+    "difference is the one person."
+)
+"""Why crowds do not compose, in one sentence; Gehrke, Hay, Lui & Pass 2012, §4."""
+DERIVE = (
+    "a coarser table of what was released is free and safe: incrowd coarsen makes it from the release, not from rows"
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +40,11 @@ class Footprint:
     def unbounded(self) -> bool:
         """Whether some part has no ε by its nature."""
         return self.crowds + self.syntactic > 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether the rows themselves are its secret sample, so that nothing else can be released from them."""
+        return THE_ROWS in self.samples
 
 
 def footprint(loss: Loss) -> Footprint:
@@ -48,13 +63,19 @@ def footprint(loss: Loss) -> Footprint:
     if crowds > 1 or (crowds and syntactic):
         raise DoesNotCompose(
             "this promise joins a crowd-blending release with another release that is not differentially private; "
-            "together they can show one person. Release them from separate secret samples, or release one of them."
+            f"together they can show one person. {COUNTEREXAMPLE} Release them from separate secret samples, or "
+            f"release the joint cells: {DERIVE}."
         )
     samples = samples_named(loss)
     if len(set(samples)) < len(samples):
         raise SampleReused(
             "two parts of this promise use one secret sample; together they can betray who is in it. Draw a fresh "
             "sample for each, or release the joint cells once and derive both from the release."
+        )
+    if THE_ROWS in samples and not isinstance(loss, RobustlySampled):
+        raise SampleReused(
+            "this promise joins a release whose secret sample is the dataset itself with another from the same rows; "
+            f"such rows have one release, ever. {COUNTEREXAMPLE} Release the joint cells: {DERIVE}."
         )
     return Footprint(crowds, syntactic, samples)
 
@@ -69,9 +90,41 @@ def refuse_company(new: Footprint, crowds: int, unbounded: int) -> None:
     if (new.crowds and unbounded) or (new.unbounded and crowds):
         raise DoesNotCompose(
             "crowd-blending does not compose: beside an earlier release of this dataset that is not differentially "
-            "private, this one could show one person, whatever its columns. Release it from a fresh secret sample, or "
-            "derive it from what was already released."
+            f"private, this one could show one person, whatever its columns. {COUNTEREXAMPLE} Release it from a fresh "
+            f"secret sample; or derive it from what was already released: {DERIVE}."
         )
+
+
+def refuse_second_use(new: Footprint, root: str, charges: int) -> None:
+    """Refuse a release whose secret sample is the dataset itself, if anything was released from these rows before.
+
+    Source: Gehrke, Hay, Lui & Pass 2012, Theorem 2, holds for one release: its chance is the drawing of the rows, and
+    whatever else was computed from the same rows shares it.  So losses do not add up, not even beside differential
+    privacy: a private table of two bins v and w, at ε′ each, and the suppressed count of both together tell a person at
+    w from one at v by a factor of e^(2ε′), however small the ε of the biased sample.
+
+    >>> refuse_second_use(Footprint(0, 0, (THE_ROWS,)), "survey", charges=0)
+    """
+    if new.whole and charges:
+        raise SampleReused(
+            f"this promise takes the rows of dataset {root} themselves for its secret sample, and something was "
+            f"released from them already: both would share one drawing. {COUNTEREXAMPLE} Such rows have one release, "
+            f"ever; {DERIVE}."
+        )
+
+
+def refuse_used_rows(root: str) -> None:
+    """Refuse anything more from rows that are themselves the secret sample of an earlier release.
+
+    >>> refuse_used_rows("survey")
+    Traceback (most recent call last):
+    ...
+    incrowd.errors.SampleReused: the rows of dataset survey are themselves the secret sample of an earlier release...
+    """
+    raise SampleReused(
+        f"the rows of dataset {root} are themselves the secret sample of an earlier release, and that was the only one "
+        f"they have: a second would share its drawing. {COUNTEREXAMPLE} Instead, {DERIVE}."
+    )
 
 
 def _count(loss: Loss) -> tuple[int, int]:

@@ -15,14 +15,16 @@ from incrowd.core.loss import Crowd, Syntactic
 from incrowd.core.schema import Schema
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity import safe_claims
+from incrowd.methods.anonymity import robust_claims, safe_claims
+from incrowd.methods.anonymity.drawing import drawn, with_chances
 from incrowd.methods.anonymity.parameters import Parameters, Target, loss_of, solve
+from incrowd.methods.anonymity.robust import Robust, sample_step, solve_robust
 from incrowd.methods.outcomes.microdata import WEIGHT, Microdata
 
 if TYPE_CHECKING:
     from incrowd.core.certificate import Claim
     from incrowd.core.mechanism import Coins
-    from incrowd.core.table import Table
+    from incrowd.core.table import Kept, Table
 
 _TIGHT = "Li, Qardaji & Su 2010, Theorem 1, by its tight curve"
 _BLENDING = "Gehrke, Hay, Lui & Pass 2012, Example 1"
@@ -35,7 +37,8 @@ class Safe:
 
     Promise: (ε, δ)-differential privacy by the tight curve of sampled suppression; (k, 0)-crowd-blending; zero-
     knowledge with respect to the sample; k-anonymity of the output, over all released columns, the sensitive ones too.
-    At rate 1 there is no sample: crowd-blending and k-anonymity remain, and no ε.
+    At rate 1 there is no sample: crowd-blending and k-anonymity remain, and no ε.  With `robust` the rows are a biased
+    sample that others drew: every row is read, and the promise is that of Theorem 2 of the second paper.
 
     Assumes: the coins stay secret; levels, recoding and parameters were chosen without looking at the rows; one row
     is one person, or the person column says whose it is; all releases about these people go through one ledger.
@@ -54,6 +57,7 @@ class Safe:
     rate: Fraction | None = None
     k: int | None = None
     weights: bool = False
+    robust: Robust | None = None
 
     def __post_init__(self) -> None:
         if self.k is not None and self.k < 1:
@@ -65,9 +69,12 @@ class Safe:
                 "method safe needs target: {delta: …}, with epsilon or with both k and rate. "
                 "Only at rate 1, which promises no differential privacy, is k enough."
             )
-
         if self.weights and self.unsampled:
             raise InvalidParameter("at rate 1 every weight is 1: leave weights out.")
+        if self.robust is not None and (self.rate is not None or self.weights or self.target is None):
+            raise InvalidParameter(
+                "robust says that the rows are a sample already: leave rate and weights out, and give target: {delta}."
+            )
 
     @property
     def unsampled(self) -> bool:
@@ -76,6 +83,8 @@ class Safe:
 
     def parameters(self, unit: Unit) -> Parameters:
         """Return k, rate, ε and δ for a unit, the missing one solved."""
+        if self.target is not None and self.robust is not None:
+            return solve_robust(self.k, self.robust, self.target, unit)
         if self.target is None or self.unsampled:
             raise InvalidParameter("without a secret sample there is no epsilon: give a rate below 1.")
         return _solved(self.k, self.rate, self.target, unit)
@@ -95,6 +104,8 @@ class Safe:
         cells = Cells.of(schema, self.levels)
         if self.weights and WEIGHT in cells.names:
             raise InvalidParameter(f"a column {WEIGHT!r} is released already: leave weights out.")
+        if self.robust is not None and self.robust.probability is not None:
+            with_chances(cells, schema, self.robust.probability)
         for recoding in cells.recodings:
             if recoding.level == 0 and recoding.column.pseudonymous:
                 raise InvalidParameter(
@@ -121,6 +132,9 @@ class Safe:
         if self.unsampled:
             return Guarantee(Crowd(k), schema.unit, _BLENDING, safe_claims.assumptions(schema.unit, sampled=False))
         found = self.parameters(schema.unit)
+        if self.robust is not None:
+            assumed = robust_claims.assumptions(self.robust, schema.unit)
+            return Guarantee(self.robust.loss(found.k), schema.unit, robust_claims.THEOREM, assumed, found.delta)
         because = _TIGHT if schema.unit.max_rows == 1 else f"{_TIGHT}; {_PEOPLE}"
         return Guarantee(
             loss_of(found.k, found.rate, schema.unit),
@@ -136,21 +150,18 @@ class Safe:
             anonymous = safe_claims.k_anonymity(self.smallest_class(schema), self.cells(schema).names, schema.unit)
             return (anonymous, *safe_claims.pseudonyms(schema))
         found = None if self.unsampled else self.parameters(schema.unit)
+        if found is not None and self.robust is not None:
+            biased = robust_claims.claims(found, self.robust, self.cells(schema).names, schema.unit)
+            return (*biased, *safe_claims.pseudonyms(schema))
         made = safe_claims.claims(self.smallest_class(schema), found, self.cells(schema).names, schema.unit)
         return (*made, *safe_claims.pseudonyms(schema))
 
     def chain(self, schema: Schema) -> tuple[Mapping[str, Any], ...]:
         """Return the steps: whose rows, which sample, which recoding, which suppression, which order."""
-        found = None if self.unsampled else self.parameters(schema.unit)
-        sample: dict[str, Any] = {"step": "sample", "rate": "1", "design": "none: every row is read"}
-        if found is not None:
-            sample = {
-                "step": "sample",
-                "rate": str(found.rate),
-                "design": "Poisson, one secret coin per row",
-                "coins": "AES-256 in counter mode under a key from the operating system, forgotten afterwards",
-            }
-        steps: list[Mapping[str, Any]] = [sample, {"step": "recode", "columns": _recodings(self.cells(schema))}]
+        steps: list[Mapping[str, Any]] = [
+            self._sample(schema),
+            {"step": "recode", "columns": _recodings(self.cells(schema))},
+        ]
         if schema.unit.kind is Kind.PERSON:
             rule = {
                 "column": schema.unit.column,
@@ -161,14 +172,32 @@ class Safe:
         steps.append({"step": "suppress", "k": self.smallest_class(schema), "over": "all released columns"})
         return (*steps, {"step": "order", "by": "released values", "weights": self.weights})
 
+    def _sample(self, schema: Schema) -> Mapping[str, Any]:
+        if self.unsampled:
+            return {"step": "sample", "rate": "1", "design": "none: every row is read"}
+        if self.robust is not None:
+            return sample_step(self.robust)
+        return {
+            "step": "sample",
+            "rate": str(self.parameters(schema.unit).rate),
+            "design": "Poisson, one secret coin per row",
+            "coins": "AES-256 in counter mode under a key from the operating system, forgotten afterwards",
+        }
+
     def release(self, table: Table, coins: Coins) -> Microdata:
         """Count the sampled rows of each tuple in one pass and keep the tuples seen at least k times."""
-        unit, k = table.schema.unit, self.smallest_class(table.schema)
-        kept = [] if self.unsampled else [coins.sample(self.parameters(unit).rate)]
-        limits = []
+        schema, unit, k = table.schema, table.schema.unit, self.smallest_class(table.schema)
+        kept: list[Kept] = []
         if unit.column is not None:
-            limits.append(table.engine.limit(table.rows, table.schema[unit.column], unit.max_rows, coins))
-        counts = table.engine.count(table.rows, self.cells(table.schema), *limits, *kept, at_least=k).at_least(k)
+            kept.append(table.engine.limit(table.rows, schema[unit.column], unit.max_rows, coins))
+        if not self.unsampled and self.robust is None:
+            kept.append(coins.sample(self.parameters(unit).rate))
+        cells, robust = self.cells(schema), self.robust
+        if robust is not None and robust.probability is not None:
+            split = table.engine.count(table.rows, with_chances(cells, schema, robust.probability), *kept)
+            counts = drawn(split, robust.low, robust.high, coins).at_least(k)
+        else:
+            counts = table.engine.count(table.rows, cells, *kept, at_least=k).at_least(k)
         return Microdata(counts, 1 / self.parameters(unit).rate if self.weights else None)
 
 

@@ -19,7 +19,7 @@ LEDGER = "all releases about these people are charged to this ledger"
 ROW_IS_PERSON = "each person has at most one row"
 PERSON_COLUMN = "the person column tells people apart, and no person stands under two ids"
 
-_GROUPS = "what holds for a whole group: people like you can be described, with or without you"
+GROUPS = "what holds for a whole group: people like you can be described, with or without you"
 _MEMBERS = "attackers who learn who is in the sample see those people's recoded rows in the crowd"
 
 
@@ -37,7 +37,7 @@ def claims(k: int, found: Parameters | None, columns: tuple[str, ...], unit: Uni
         if unit.max_rows == 1 and unit.adjacency is Adjacency.ADD_REMOVE:
             made.extend([_zero_knowledge(found, unit), *_theorem1(found, unit)])
     if unit.max_rows == 1:
-        made.append(_blending(k, unit))
+        made.append(blending(k, unit))
     return (*made, k_anonymity(k, columns, unit))
 
 
@@ -91,7 +91,7 @@ def _private(found: Parameters, unit: Unit) -> Claim:
         str(unit),
         theorem,
         _conditions(unit, sampled=True),
-        (_GROUPS,),
+        (GROUPS,),
     )
 
 
@@ -102,7 +102,7 @@ def _zero_knowledge(found: Parameters, unit: Unit) -> Claim:
         str(unit),
         "Gehrke, Hay, Lui & Pass 2012, Theorem 1, by the exact worst case",
         _conditions(unit, sampled=True),
-        (_GROUPS,),
+        (GROUPS,),
     )
 
 
@@ -119,7 +119,7 @@ def _theorem1(found: Parameters, unit: Unit) -> list[Claim]:
             str(unit),
             "Li, Qardaji & Su 2010, Theorem 1",
             _conditions(unit, sampled=True),
-            (_GROUPS,),
+            (GROUPS,),
         ),
         Claim(
             "f-smooth differential privacy",
@@ -127,19 +127,20 @@ def _theorem1(found: Parameters, unit: Unit) -> list[Claim]:
             str(unit),
             "Li, Qardaji & Su 2010, Theorem 6",
             _conditions(unit, sampled=True),
-            (_GROUPS, "the failure probability does not vanish as epsilon grows: it stays above rate to the k"),
+            (GROUPS, "the failure probability does not vanish as epsilon grows: it stays above rate to the k"),
         ),
     ]
 
 
-def _blending(k: int, unit: Unit) -> Claim:
+def blending(k: int, unit: Unit) -> Claim:
+    """Return the claim that everyone blends with k people or is ignored; it needs no secret coins."""
     return Claim(
         "crowd-blending",
         {"k": k, "epsilon": "0"},
         str(unit),
         "Gehrke, Hay, Lui & Pass 2012, Example 1",
         _conditions(unit, sampled=False),
-        (_GROUPS, _MEMBERS, "a second release from the same rows or the same sample: crowds do not compose"),
+        (GROUPS, _MEMBERS, "a second release from the same rows or the same sample: crowds do not compose"),
     )
 
 

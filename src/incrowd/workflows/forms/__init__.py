@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from incrowd.core.certificate import Certificate
 from incrowd.methods.outcomes.outcome import Outcome
+from incrowd.workflows.forms.anonymized.form import ANONYMIZED
+from incrowd.workflows.forms.anonymized.partitioned import PARTITIONED
+from incrowd.workflows.forms.chosen.form import CHOSEN
+from incrowd.workflows.forms.coarsened.form import COARSENED
 from incrowd.workflows.forms.form import Form
+from incrowd.workflows.forms.histogram.form import HISTOGRAM
 from incrowd.workflows.forms.microdata.form import MICRODATA
+from incrowd.workflows.forms.points.form import POINTS
+from incrowd.workflows.forms.selection.form import SELECTION
 
-FORMS: tuple[Form, ...] = (MICRODATA,)
+FORMS: tuple[Form, ...] = (MICRODATA, CHOSEN, HISTOGRAM, SELECTION, POINTS, ANONYMIZED, PARTITIONED, COARSENED)
 
 
 def form_of(released: Certificate | Outcome) -> Form:

@@ -10,6 +10,7 @@ from typing import Any
 
 from incrowd.core.certificate import Certificate
 from incrowd.core.rounding import exact
+from incrowd.workflows.report.count_steps import words_of
 from incrowd.workflows.report.glyphs import START, Scene, picture
 from incrowd.workflows.report.markup import Html, joined, section, table, tag
 from incrowd.workflows.words import counted, share
@@ -75,12 +76,8 @@ def _step(plain: Mapping[str, Any], scene: Scene) -> Step:
                 f"Of each person, known by the column “{plain.get('column')}”, {kept} takes part, {plain.get('rule')}."
             )
             return Step("Few rows a person", text, scene.without((6,)))
-        case "sample" if str(plain.get("rate")) == "1":
-            return Step("No sample", "Every row is read. Without a secret sample there is no epsilon.", scene)
         case "sample":
-            drawn = share(str(plain.get("rate")))
-            text = f"A secret coin for each row draws {drawn} on average. Nobody knows which; the coins are forgotten."
-            return Step("Secret sample", text, scene.without((5, 9)))
+            return _sample(plain, scene)
         case "recode":
             columns = plain.get("columns", ())
             coarser = [column for column in columns if str(column.get("level")) != "0"]
@@ -89,12 +86,65 @@ def _step(plain: Mapping[str, Any], scene: Scene) -> Step:
         case "suppress":
             text = f"Combinations that occur fewer than {plain.get('k')} times are dropped, over {plain.get('over')}."
             return Step("Drop what is rare", text, scene.without((3,), crossed=True))
+        case "grid":
+            columns = ", ".join(f"{column.get('column')}" for column in plain.get("columns", ()))
+            text = f"The declared bounds of {columns} make a box, cut into {int(plain.get('cells', 1)):,} cells."
+            return Step("Into cells", f"{text} Each row falls into one of them.", replace(scene, coarse=True))
+        case "place points":
+            text = f"Every cell gets as many new points as its count says: {plain.get('rule')}. No row is published."
+            return Step("Make points", text, replace(scene, ordered=True))
+        case "cut":
+            columns = plain.get("columns", ())
+            until = ", ".join(f"{name} = {value}" for name, value in dict(plain.get("until", {})).items())
+            text = (
+                f"The table is cut along {counted(len(columns), 'quasi-identifier')}, at {plain.get('at')}, as long as "
+                f"every class keeps {until}. Classes are shown as {plain.get('shown as')}; other columns stay as they "
+                "are. The cuts look at all rows."
+            )
+            return Step("Cut into classes", text, replace(scene, coarse=True))
+        case "arrange" | "arrange by chosen cuts":
+            text = f"Rows are sorted by {plain.get('by')}, so that their order says nothing."
+            return Step("Publish, sorted", text, replace(scene, ordered=True))
+        case "choose cuts":
+            text = (
+                f"The table is cut into at most {2 ** int(plain.get('depth', 0)):,} boxes. A private selection with an "
+                f"ε of {plain.get('epsilon')} places the cuts; it reads all rows."
+            )
+            return Step("Choose cuts privately", text, replace(scene, coarse=True))
+        case "coarsen":
+            names = ", ".join(str(column.get("column")) for column in plain.get("columns", ()))
+            text = f"The released table was made coarser, down to {names}. No row was read again, and nothing spent."
+            return Step("Make coarser", text, scene)
         case "order":
             weighted = " Every row carries the same weight." if plain.get("weights") is True else ""
             text = f"Rows are sorted by {plain.get('by')}, so that their order says nothing.{weighted}"
             return Step("Publish, sorted", text, replace(scene, ordered=True))
+    if (counted_words := words_of(plain)) is not None:
+        return Step(*counted_words, None)
     told = "; ".join(f"{name}: {value}" for name, value in plain.items() if name != "step")
     return Step(str(plain.get("step")), told, None)
+
+
+def _sample(plain: Mapping[str, Any], scene: Scene) -> Step:
+    if plain.get("drawn") == "here":
+        text = (
+            f"A secret coin for each row draws it with the row's own chance, from {plain.get('low')} to "
+            f"{plain.get('high')}. Nobody knows which were drawn; the coins are forgotten."
+        )
+        return Step("Secret sample", text, scene.without((5, 9)))
+    if "low" in plain:
+        some = f", and up to {plain.get('max_rate')} for {plain.get('irregular')} of the people"
+        text = (
+            f"The rows are a sample that others drew, with chances from {plain.get('low')} to {plain.get('high')}"
+            f"{some if plain.get('irregular') else ''}. Every row is read; what protects is that nobody knows who was "
+            "drawn."
+        )
+        return Step("A sample drawn before", text, scene)
+    if str(plain.get("rate")) == "1":
+        return Step("No sample", "Every row is read. Without a secret sample there is no epsilon.", scene)
+    drawn = share(str(plain.get("rate")))
+    text = f"A secret coin for each row draws {drawn} on average. Nobody knows which; the coins are forgotten."
+    return Step("Secret sample", text, scene.without((5, 9)))
 
 
 def _recodings(columns: list[Mapping[str, Any]]) -> Html:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.counts import Counts
 from incrowd.core.guarantee import Guarantee
+from incrowd.core.loss import Sequence
 from incrowd.errors import IncrowdError
 from incrowd.workflows.report.axes import LEFT, TALL, TOP, WIDE, Area, picture, rounded_up, ticks, titles
 from incrowd.workflows.report.markup import Html, figure, table, tag
@@ -18,6 +19,7 @@ from incrowd.workflows.report.odds import Odds
 from incrowd.workflows.words import counted, short_up, times_up
 
 _STEPS = 48
+_COMPOSED_STEPS = 16  # each point of a composed loss is composed anew
 _ROWS = 16
 _BARS = 10
 
@@ -74,8 +76,9 @@ def curve(guarantee: Guarantee, odds: Odds) -> list[Point]:
     from incrowd.accounting import accountant
 
     width, points = rounded_up(max(2.0 * float(odds.epsilon), 0.2)), []
-    for step in range(_STEPS + 1):
-        epsilon = width * step / _STEPS
+    steps = _COMPOSED_STEPS if isinstance(guarantee.loss, Sequence) else _STEPS
+    for step in range(steps + 1):
+        epsilon = width * step / steps
         try:
             delta = accountant.delta(guarantee.loss, repr(epsilon), guarantee.unit.adjacency).value
         except IncrowdError:
@@ -87,7 +90,11 @@ def curve(guarantee: Guarantee, odds: Odds) -> list[Point]:
 
 def class_sizes(counts: Counts, what: str = "published rows") -> Html | None:
     """Return the histogram of rows by the size of their class, read off the counts alone; None without rows."""
-    sizes = counts.counts
+    return sizes_chart(counts.counts, what)
+
+
+def sizes_chart(sizes: NDArray[np.int64], what: str = "published rows", over: str = "in all columns") -> Html | None:
+    """Return the histogram of rows by the size of their class, for classes that agree in some columns."""
     if not len(sizes):
         return None
     ranges, total = ranges_of(sizes), int(sizes.sum())
@@ -103,7 +110,7 @@ def class_sizes(counts: Counts, what: str = "published rows") -> Html | None:
         *titles("rows in the same class", f"share of {what}"),
     ]
     told = f"The smallest class has {counted(int(sizes.min()), 'row')}, the largest {counted(int(sizes.max()), 'row')}."
-    caption = f"Share of {what} by how many rows have the same values in all columns. {told}"
+    caption = f"Share of {what} by how many rows have the same values {over}. {told}"
     rows = [
         [name, counted(len(found), "class"), f"{100 * share:.1f} %"]
         for name, found, share in zip(names, inside, shares, strict=True)

@@ -18,12 +18,22 @@ _MEANT = {
     Status.ASSUMED: "only people can know; whoever signs takes it on",
 }
 _WORDS = {
+    "pure differential privacy": (
+        "Change the data of any one person, and every outcome stays nearly as likely: within the factor e^ε, always."
+    ),
     "approximate differential privacy": (
         "Change the data of any one person, and every outcome stays nearly as likely: within the factor e^ε, apart "
         "from a chance of δ."
     ),
     "zero-knowledge with respect to random sampling": (
         "What the release shows about a person could be had nearly as well from a random sample of everyone else."
+    ),
+    "zero-knowledge with respect to robust sampling": (
+        "What the release shows about a person could be had nearly as well from a biased random sample of everyone "
+        "else, part of which is known."
+    ),
+    "zero-knowledge with respect to robust sampling, as published": (
+        "The claim before by the formula as it was published, with its constants written out."
     ),
     "approximate differential privacy, as published": (
         "The first claim by the formula as it was published: the δ is larger, and can be checked against the paper."
@@ -32,7 +42,14 @@ _WORDS = {
     "crowd-blending": (
         "Everyone blends with k people whose data could stand in for theirs without any difference, or is left out."
     ),
-    "k-anonymity": "Each published combination of values occurs at least k times.",
+    "Lipschitz error": (
+        "For every function that changes slowly from place to place, its mean over the published points is near its "
+        "mean over the rows behind them."
+    ),
+    "k-anonymity": "Each published combination of values in the named columns occurs at least k times.",
+    "distinct l-diversity": "Each class of rows that look alike shows at least l values of the sensitive column.",
+    "entropy l-diversity": "The sensitive values of each class are at least as mixed as l equally common ones.",
+    "t-closeness": "The sensitive column of each class differs from that of the whole table by at most t.",
 }
 _GREEK = {"epsilon": "ε", "delta": "δ"}
 _CROWD = {"epsilon": "ε inside the crowd"}

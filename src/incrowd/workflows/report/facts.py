@@ -21,7 +21,16 @@ _TESTS = {
     "inference": "Can a person's value be deduced?",
 }
 _NO_BOUND = "not bounded: this release has no epsilon"
-_SIZES = {"rows": "Rows published", "classes": "Different combinations", "smallest class": "Rows of the rarest one"}
+_SIZES = {
+    "rows": "Rows published",
+    "classes": "Different combinations",
+    "smallest class": "Rows of the rarest one",
+    "bins": "Bins published",
+    "bins above zero": "Bins with a count above zero",
+    "smallest count above zero": "Smallest count above zero",
+    "exact counts": "Counts marked as exact",
+    "ranks": "Bins chosen",
+}
 
 
 def evidence_section(certificate: Certificate, histogram: Html | None) -> Html:

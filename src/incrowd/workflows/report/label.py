@@ -121,6 +121,7 @@ def _bounded(certificate: Certificate, odds: Odds) -> tuple[Answer, ...]:
 def _unbounded(certificate: Certificate) -> tuple[Answer, ...]:
     size = crowd_size(certificate)
     equal = "rows equal to the one they look for" if size is None else f"at least {size} equal rows"
+    equal = "the count of that person's bin" if "bins" in certificate.evidence else equal
     return (
         _protected(certificate, bounded=False),
         Answer(
@@ -163,6 +164,11 @@ def _crowds(certificate: Certificate) -> Answer:
     size, rows = crowd_size(certificate), certificate.evidence.get("rows")
     if rows == 0:
         return Answer("What was published?", "No row", "Every row was suppressed: the published table is empty.")
+    if "cells with points" in certificate.evidence:
+        told = f"The published table has {counted(int(rows or 0), 'point')}, made anew from the counts of cells."
+        return Answer("What was published?", "Synthetic points", f"{told} None of them is anyone's row.")
+    if "bins" in certificate.evidence or "ranks" in certificate.evidence:
+        return _bins(certificate)
     if size is None:
         return Answer("What was published?", "See the claims", "No claim is made about the size of crowds.")
     several = certificate.guarantee.unit.max_rows > 1
@@ -171,8 +177,30 @@ def _crowds(certificate: Certificate) -> Answer:
     return Answer(
         "What was published?",
         f"Crowds of {size} or more",
-        f"Each combination of values that was published occurs at least {size} times.{told}",
+        f"Each combination of values{_quasi(certificate)} that was published occurs at least {size} times.{told}",
     )
+
+
+def _bins(certificate: Certificate) -> Answer:
+    """Return what a table of counts, or of the most common bins, holds."""
+    ranks, bins = certificate.evidence.get("ranks"), certificate.evidence.get("bins", 0)
+    if ranks is not None:
+        return Answer("What was published?", f"The {counted(ranks, 'most common bin')}", "No row is published.")
+    steps = {str(step.get("step")): step for step in certificate.chain}
+    told = "Every one of them carries noise."
+    if "suppress counts" in steps:
+        told = f"Counts of {steps['suppress counts'].get('k')} or more are exact, smaller ones are 0 or left out."
+    elif "noise when small" in steps:
+        told = f"Counts of {steps['noise when small'].get('k')} or more are exact, smaller ones carry noise."
+    full = f"How many rows there are in each of {counted(int(bins), 'bin')}. {told} No row is published."
+    return Answer("What was published?", "Counts", full)
+
+
+def _quasi(certificate: Certificate) -> str:
+    """Return the words for crowds that agree in some of the columns only."""
+    counted_over = [claim.parameters.get("columns") for claim in certificate.claims if claim.kind == "k-anonymity"]
+    over_all = not counted_over or list(counted_over[0] or ()) == list(certificate.schema.get("released", ()))
+    return "" if over_all else " in the quasi-identifiers"
 
 
 def _history(certificate: Certificate, total: Odds) -> Answer:

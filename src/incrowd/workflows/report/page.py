@@ -10,6 +10,7 @@ from incrowd.core.counts import Counts
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.methods.outcomes.outcome import Outcome
+from incrowd.methods.outcomes.points import Points
 from incrowd.workflows.report.budget import budget_section
 from incrowd.workflows.report.chain import chain_section, sampling_rate
 from incrowd.workflows.report.charts import loss_curve
@@ -44,15 +45,25 @@ def public_report(certificate: Certificate, released: Outcome | None = None) -> 
     return _page(certificate, released, Html(""), banner="")
 
 
-def internal_report(certificate: Certificate, released: Microdata, original: Counts | None = None) -> str:
-    """Return the report that stays with the data holder: marked on every page, with before and after per column.
+def internal_report(certificate: Certificate, released: Outcome, original: Counts | None = None) -> str:
+    """Return the report that stays with the data holder: marked on every page, with before and after.
 
-    `original` are the counts of all original rows, recoded to the released levels.
+    `original` are the counts of all original rows, recoded to the released levels or put into the same cells.
     """
-    from incrowd.workflows.report.comparison import comparison_section
-
-    inside = Html("") if original is None else comparison_section(released.counts, original, sampling_rate(certificate))
+    inside = Html("") if original is None else _comparison(certificate, released, original)
     return _page(certificate, released, inside, banner=_INTERNAL)
+
+
+def _comparison(certificate: Certificate, released: Outcome, original: Counts) -> Html:
+    from incrowd.workflows.report.comparison import comparison_section
+    from incrowd.workflows.report.points_map import maps_section
+
+    match released:
+        case Microdata():
+            return comparison_section(released.counts, original, sampling_rate(certificate))
+        case Points():
+            return maps_section(released, original)
+    raise InvalidParameter("there is no internal report about releases of this form: use assess, or the public one.")
 
 
 def _page(certificate: Certificate, released: Outcome | None, inside: Html, *, banner: str) -> str:

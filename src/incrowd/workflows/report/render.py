@@ -8,14 +8,16 @@ from pathlib import Path
 from incrowd.core.cells import Cells
 from incrowd.core.certificate import Certificate
 from incrowd.core.domain import Type
+from incrowd.engines.choose import engine_of
 from incrowd.engines.columns import require
-from incrowd.engines.local import LocalEngine
 from incrowd.engines.staging import beside
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
+from incrowd.methods.outcomes.outcome import Outcome
+from incrowd.methods.synthesis.points import SyntheticPoints
 from incrowd.workflows.forms import form_of
 from incrowd.workflows.forms.microdata.form import published_rows
 from incrowd.workflows.looking import record_look
-from incrowd.workflows.opening import open_rows
+from incrowd.workflows.opening import open_rows, settings_of
 from incrowd.workflows.policy import Policy
 from incrowd.workflows.report.chain import recoded_columns
 from incrowd.workflows.report.page import internal_report, public_report
@@ -46,17 +48,26 @@ def render_internal(release: Path, policy: Policy, against: str | None = None, o
     target = kept / _id(certificate) / NAME if out is None else _free(out)
     if target.resolve().is_relative_to(folder.resolve()):
         raise Refused("the internal report shows the original rows and may not lie in the folder of the release.")
-    levels = {str(column["column"]): int(column["level"]) for column in recoded_columns(certificate)}
-    cells = Cells.of(policy.schema, levels)
     file = _file(certificate, folder)
     if file is None:
         raise InvalidParameter("the published file is not beside the certificate: put it there.")
-    released = published_rows(certificate, file, _types(cells))
-    source = open_rows(against, policy)
-    require(source.names, cells.names)
-    record_look(policy, "report")
-    _write(internal_report(certificate, released, LocalEngine().count(source, cells)), target, _PRIVATE)
+    cells, released = _counted_alike(certificate, policy, file)
+    with engine_of(settings_of(policy, against, None, None, None)) as engine:
+        source = open_rows(against, policy, engine=engine)
+        require(source.names, cells.names)
+        record_look(policy, "report")
+        original = engine.count(source, cells)
+    _write(internal_report(certificate, released, original), target, _PRIVATE)
     return target
+
+
+def _counted_alike(certificate: Certificate, policy: Policy, file: Path) -> tuple[Cells, Outcome]:
+    """Return what was published, and the cells in which the original rows are counted beside it."""
+    if isinstance(policy.method, SyntheticPoints):
+        return policy.method.grid(policy.schema).cells, form_of(certificate).reopen(certificate, file)
+    levels = {str(column["column"]): int(column["level"]) for column in recoded_columns(certificate)}
+    cells = Cells.of(policy.schema, levels)
+    return cells, published_rows(certificate, file, _types(cells))
 
 
 def _folder(release: Path) -> Path:

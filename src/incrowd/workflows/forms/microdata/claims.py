@@ -7,15 +7,17 @@ from fractions import Fraction
 from typing import Any
 
 from incrowd.core.certificate import Certificate, Claim, Status
-from incrowd.core.loss import Crowd, Grouped, Loss, Sampled, Syntactic
+from incrowd.core.loss import Crowd, Grouped, Loss, RobustlySampled, Sampled, Syntactic
 from incrowd.core.unit import Adjacency
 from incrowd.workflows import rederive
+from incrowd.workflows.forms import robust
 from incrowd.workflows.forms.checks import TOLERANCE, steps_of, uncharged, whole
 from incrowd.workflows.forms.form import Problem
 
 _TOO_MANY = "the crowds are too many to try one by one; the claim was not derived again"
 _PRIVATE = "approximate differential privacy"
 _ZERO_KNOWLEDGE = "zero-knowledge with respect to random sampling"
+_ROBUST = "zero-knowledge with respect to robust sampling"
 _BLENDING = "crowd-blending"
 _ANONYMITY = "k-anonymity"
 
@@ -38,7 +40,8 @@ def check_complete(certificate: Certificate) -> Problem | None:
     assumed, loss = certificate.guarantee.assumes, certificate.guarantee.loss
     if not isinstance(loss, Syntactic) and not assumed:
         return Problem("the guarantee assumes nothing, and no promise about crowds holds without assumptions")
-    spared = {_PRIVATE: 0, _ZERO_KNOWLEDGE: 0, _BLENDING: int(isinstance(loss, Sampled))}  # crowds need no secret coins
+    # crowds need no secret coins
+    spared = {_PRIVATE: 0, _ZERO_KNOWLEDGE: 0, _ROBUST: 0, _BLENDING: int(isinstance(loss, Sampled | RobustlySampled))}
     for kind in _required(certificate):
         stated = [claim for claim in certificate.claims if claim.kind == kind]
         if not stated:
@@ -57,12 +60,16 @@ def _required(certificate: Certificate) -> tuple[str, ...]:
     anonymous = (_ANONYMITY,) if unit.max_rows == 1 else ()  # crowds of rows are not crowds of people
     if isinstance(loss, Sampled) and unit.max_rows == 1 and unit.adjacency is Adjacency.ADD_REMOVE:
         return (_PRIVATE, _ZERO_KNOWLEDGE, _BLENDING, *anonymous)
-    if isinstance(loss, Sampled):
+    if isinstance(loss, RobustlySampled) and unit.adjacency is Adjacency.ADD_REMOVE:
+        return (_PRIVATE, _ROBUST, _BLENDING, *anonymous)
+    if isinstance(loss, Sampled | RobustlySampled):
         return (_PRIVATE, *anonymous)
     return (_BLENDING, *anonymous) if isinstance(loss, Crowd) else anonymous
 
 
 def _private(given: Mapping[str, Any], certificate: Certificate) -> Problem | None:
+    if isinstance(certificate.guarantee.loss, RobustlySampled):
+        return contradiction(certificate, whole(given["k"])) or robust.check_private(given, certificate)
     k, rate, rows = whole(given["k"]), Fraction(given["rate"]), whole(given["max_rows"])
     if rows != certificate.guarantee.unit.max_rows:
         return Problem("its rows of a person are not those of the guarantee's unit")
@@ -156,7 +163,7 @@ def contradiction(
     if loss is not None and promised != loss:
         return Problem("it is not what the guarantee describes")
     crowd = promised.inner if isinstance(promised, Grouped) else promised
-    crowd = crowd.inner if isinstance(crowd, Sampled) else crowd
+    crowd = crowd.inner if isinstance(crowd, Sampled | RobustlySampled) else crowd
     if isinstance(crowd, Crowd) and crowd.k != k:
         return Problem("its k is not the k of the guarantee")
     if isinstance(crowd, Syntactic) and dict(crowd.parameters).get("k") != str(k):
@@ -181,4 +188,6 @@ _CHECKS: dict[str, Callable[[Mapping[str, Any], Certificate], Problem | None]] =
     _BLENDING: _blending,
     _ANONYMITY: _anonymity,
     "pseudonymization": _pseudonymous,
+    _ROBUST: robust.check_zero_knowledge,
+    f"{_ROBUST}, as published": robust.check_published,
 }

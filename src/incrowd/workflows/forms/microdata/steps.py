@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from incrowd.core.certificate import Certificate
-from incrowd.core.loss import Crowd, Grouped, Sampled, Syntactic
+from incrowd.core.loss import Crowd, Grouped, RobustlySampled, Sampled, Syntactic
 from incrowd.methods.outcomes.microdata import WEIGHT
 from incrowd.workflows.forms.form import Problem
 from incrowd.workflows.forms.microdata.claims import contradiction
@@ -59,7 +59,8 @@ def _suppresses(certificate: Certificate) -> bool:
     """Whether the guarantee is one of those that a sample, a recoding and a suppression can have."""
     loss = certificate.guarantee.loss
     loss = loss.inner if isinstance(loss, Grouped) else loss
-    return isinstance(loss.inner if isinstance(loss, Sampled) else loss, Crowd) or isinstance(loss, Syntactic)
+    inner = loss.inner if isinstance(loss, Sampled | RobustlySampled) else loss
+    return isinstance(inner, Crowd | Syntactic)
 
 
 def _columns(file: Path) -> list[str]:

@@ -1,0 +1,155 @@
+"""Robust: a biased sample, drawn by others with chances that are known only in part, or drawn here by a column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from incrowd.accounting import accountant
+from incrowd.accounting.robust import Bias
+from incrowd.accounting.suppression.inverses import least_k
+from incrowd.core.loss import THE_ROWS, Crowd, RobustlySampled
+from incrowd.core.unit import Unit
+from incrowd.errors import Infeasible, InvalidParameter
+from incrowd.methods.anonymity.parameters import Parameters, Target
+
+_EPSILONS = "at the stated delta no epsilon holds"
+
+
+@dataclass(frozen=True)
+class Robust:
+    """How the rows were drawn from their population, by a survey for example, before they came here.
+
+    All but `irregular` people were drawn with a chance between `low` and `high`, each by a coin of their own that
+    nobody knows; the irregular ones with any chance up to `max_rate`, and it may be known that they are in.  People who
+    chose to take part were not drawn: for them no such chance exists.  With `probability` the rows are a population,
+    and the sample is drawn here, everyone with the chance that this column says.
+
+    >>> Robust(Fraction(1, 20), Fraction(1, 10)).bias
+    Bias(low=Fraction(1, 20), high=Fraction(1, 10), irregular=0, max_rate=Fraction(1, 10))
+    """
+
+    low: Fraction
+    high: Fraction
+    irregular: int = 0
+    max_rate: Fraction | None = None
+    probability: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.probability is not None and self.irregular:
+            raise InvalidParameter("where chances stand in a column, nobody is irregular: leave irregular out.")
+        if self.max_rate is not None and not self.irregular:
+            raise InvalidParameter("max_rate is that of irregular people, and there are none: leave it out.")
+        _ = self.bias  # which refuses rates that mean nothing
+
+    @property
+    def bias(self) -> Bias:
+        """The rates in full: without irregular people none is above `high`, else by default they may all be in."""
+        largest = self.high if not self.irregular else Fraction(1) if self.max_rate is None else self.max_rate
+        return Bias(self.low, self.high, self.irregular, largest)
+
+    def loss(self, k: int) -> RobustlySampled:
+        """Return the loss of suppression below k; the sample is the rows themselves, unless it is drawn here."""
+        bias = self.bias
+        sample = THE_ROWS if self.probability is None else None
+        return RobustlySampled(bias.low, bias.high, bias.irregular, bias.max_rate, Crowd(k), sample)
+
+    def told(self) -> dict[str, Any]:
+        """Return the rates as a certificate tells them."""
+        bias = self.bias
+        rates = {"low": str(bias.low), "high": str(bias.high)}
+        drawn = "before" if self.probability is None else "here"
+        return {**rates, "irregular": bias.irregular, "max_rate": str(bias.max_rate), "drawn": drawn}
+
+
+@lru_cache(maxsize=256)
+def solve_robust(k: int | None, robust: Robust, target: Target, unit: Unit) -> Parameters:
+    """Return k, ε and δ on a biased sample, given δ and one of the others; `rate` is the highest regular one.
+
+    Source: Gehrke, Hay, Lui & Pass 2012, Theorem 2, by the exact worst case, whose δ does not rise with k.
+
+    >>> asked = Robust(Fraction(1, 10), Fraction(3, 25), 2, Fraction(1, 2))
+    >>> solve_robust(None, asked, Target(Fraction(1, 10**6), Fraction(1)), Unit()).k
+    18
+    """
+    if unit.max_rows > 1:
+        raise InvalidParameter("on a biased sample each person has one row: keep max_rows at 1.")
+    if (k is None) == (target.epsilon is None):
+        raise InvalidParameter(
+            "a biased sample needs target: {delta} and either k, or target: {epsilon, delta}; the other one is solved."
+        )
+    solved = "k" if k is None else "epsilon"
+    if k is None:
+        k = least_k(lambda each: _meets(robust.loss(each), target, unit), robust.irregular + 2)
+    epsilon = _epsilon(robust.loss(k), target.delta, unit)
+    if epsilon is None:
+        raise Infeasible(
+            f"{_EPSILONS} at k = {k} with {robust.irregular} irregular people: raise k, or allow a larger delta."
+        )
+    return Parameters(k, robust.high, epsilon, target.delta, solved)
+
+
+@dataclass(frozen=True)
+class Degraded:
+    """The same release if the rows were more biased: ε at the stated δ, None where no ε holds."""
+
+    ratio: Fraction
+    irregular: int
+    epsilon: Decimal | None
+
+
+def degradation(robust: Robust, k: int, delta: Fraction, unit: Unit) -> tuple[Degraded, ...]:
+    """Return how ε grows with the bias: with rates up to 1, 1½ and 2 times `low`, and 0, 1, … irregular people.
+
+    >>> rows = degradation(Robust(Fraction(1, 10), Fraction(1, 10)), 30, Fraction(1, 10**6), Unit())
+    >>> [(str(row.ratio), row.irregular, float(round(row.epsilon, 3))) for row in rows[:2]]
+    [('1', 0, 0.122), ('1', 1, 0.98)]
+    """
+    ratios = sorted({Fraction(1), Fraction(3, 2), Fraction(2), robust.high / robust.low})
+    people = sorted({0, 1, k // 10, robust.irregular})
+    rows = []
+    for ratio in ratios:
+        for irregular in people:
+            high = robust.low * ratio
+            if high < 1 and irregular < k - 1:
+                worse = Robust(robust.low, high, irregular, _largest(robust, high, irregular))
+                rows.append(Degraded(ratio, irregular, _epsilon(worse.loss(k), delta, unit)))
+    return tuple(rows)
+
+
+def _largest(robust: Robust, high: Fraction, irregular: int) -> Fraction | None:
+    if not irregular:
+        return None
+    return None if robust.max_rate is None else max(robust.max_rate, high)
+
+
+def _meets(loss: RobustlySampled, target: Target, unit: Unit) -> bool:
+    bound = accountant.delta(loss, target.epsilon or 0, unit.adjacency)
+    return Fraction(bound.value) <= target.delta
+
+
+def _epsilon(loss: RobustlySampled, delta: Fraction, unit: Unit) -> Decimal | None:
+    spend = accountant.charge_of(loss, delta, unit.adjacency)
+    return spend.epsilon if spend.epsilon.is_finite() else None
+
+
+def sample_step(robust: Robust) -> Mapping[str, Any]:
+    """Return the step that says how the sample was drawn: before, so that every row is read, or here."""
+    if robust.probability is not None:
+        return {
+            "step": "sample",
+            "rate": str(robust.high),
+            "design": f"Poisson, one secret coin per row with the chance in the column {robust.probability!r}",
+            "coins": "exact, under keys from the operating system, forgotten afterwards",
+            **robust.told(),
+        }
+    return {
+        "step": "sample",
+        "rate": "1",
+        "design": "drawn by others before the rows came here: Poisson, one coin per person; every row is read",
+        **robust.told(),
+    }

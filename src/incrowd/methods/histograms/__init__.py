@@ -1,0 +1,1 @@
+"""Histograms: how many rows lie in each bin of a public partition."""

@@ -1,0 +1,173 @@
+"""The bins of a histogram: a cross of columns at levels, fixed by the declaration before a row is read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from incrowd.core.cells import Cells
+from incrowd.core.counts import Counts
+from incrowd.core.domain import Text
+from incrowd.core.recoding import Classes
+from incrowd.core.schema import Schema
+from incrowd.errors import InvalidParameter
+from incrowd.mechanisms.partition import Occupied
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from incrowd.core.mechanism import Coins
+    from incrowd.core.table import Table
+
+LISTED = 10**7
+"""Up to so many bins a histogram lists all of them; beyond, those that are not zero."""
+
+COUNT, EXACT = "count", "exact"
+_LABELS = 1000  # a longer list of labels is told by its hash
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The bins over some columns at their levels.
+
+    >>> from incrowd.core.domain import Categories
+    >>> from incrowd.core.hierarchies.flat import Flat
+    >>> from incrowd.core.schema import Column
+    >>> schema = Schema((Column("sex", hierarchy=Flat(Categories(("F", "M")))), Column("zip")))
+    >>> Partition.of(schema, ("sex",), {}).size      # F, M, other and missing
+    4
+    >>> Partition.of(schema, ("sex", "zip"), {"zip": 1}).told()[1]["labels"]
+    ['*']
+    """
+
+    cells: Cells
+
+    @classmethod
+    def of(cls, schema: Schema, columns: tuple[str, ...], levels: Mapping[str, int]) -> Partition:
+        """Return the bins of these columns, of all released ones if none is named; refuse what was drafted from rows.
+
+        Bins that were found by looking at rows show rows by their very existence, whatever is done to their counts.
+        """
+        extra = [name for name in levels if columns and name not in columns]
+        if extra:
+            raise InvalidParameter(f"a level is given for {extra[0]!r}, which the histogram does not count by.")
+        cells = Cells.of(schema, levels, columns or None)
+        for name in cells.names:
+            if name in (COUNT, EXACT):
+                raise InvalidParameter(f"a histogram has a column {name!r} of its own: leave that column out.")
+            if name in schema.drafted:
+                raise InvalidParameter(
+                    f"the values of {name!r} were drafted from rows, so its bins would show rows. Where the same is "
+                    'public, write public: "source" there; or leave the column out.'
+                )
+        _refuse_names(cells)
+        return cls(cells)
+
+    @property
+    def size(self) -> int | None:
+        """How many bins there are, or None if some column is at an open level."""
+        return self.cells.size
+
+    @property
+    def listed(self) -> bool:
+        """Whether all bins are listed in what is released."""
+        return self.size is not None and self.size <= LISTED
+
+    def closed_size(self, instead: str) -> int:
+        """Return how many bins there are, or refuse an open level with the way out."""
+        for recoding in self.cells.recodings:
+            if recoding.classes is None:
+                raise InvalidParameter(
+                    f"the bins of {recoding.column.name!r} at level {recoding.level} are not known before rows are "
+                    "read, so empty ones cannot get noise, and a bin that is listed only when someone is in it shows "
+                    f"that person. Declare its categories or bounds, choose a higher level, or {instead}."
+                )
+        size = self.cells.size
+        if size is None:
+            raise AssertionError("every column is at a closed level")
+        return size
+
+    def told(self) -> list[dict[str, Any]]:
+        """Return the bins as the certificate tells them: the labels of each column in order, null for missing values.
+
+        Long lists are told by their number and the SHA-256 of their JSON text.
+        """
+        return [_told(recoding.column.name, recoding.classes) for recoding in self.cells.recodings]
+
+    def count(self, table: Table, coins: Coins, rate: Fraction | None, at_least: int = 1) -> Counts:
+        """Count the rows of each bin in one pass: of each person as many as the unit allows, of these a sample."""
+        unit, kept = table.schema.unit, []
+        if unit.column is not None:
+            kept.append(table.engine.limit(table.rows, table.schema[unit.column], unit.max_rows, coins))
+        if rate is not None:
+            kept.append(coins.sample(rate))
+        return table.engine.count(table.rows, self.cells, *kept, at_least=at_least).at_least(at_least)
+
+    def occupied(self, counts: Counts) -> Occupied:
+        """Return the bins of a closed partition that hold something."""
+        return Occupied(counts.keys.astype(np.int64), counts.counts, self.cells.layout.size)
+
+    def labeled(self, places: NDArray[np.int64], counts: NDArray[np.int64]) -> pa.Table:
+        """Return bins of a closed partition as a table: labels, then the count."""
+        classes = [recoding.classes for recoding in self.cells.recodings]
+        known = tuple(column for column in classes if column is not None)
+        return Counts(known, places, counts).to_table(COUNT)
+
+
+def rounded(counts: NDArray[np.int64], base: int) -> NDArray[np.int64]:
+    """Return each count as the nearest multiple of `base`, halves upward.
+
+    >>> rounded(np.array([0, 2, 3, 7, 8]), 5).tolist()
+    [0, 0, 5, 5, 10]
+    """
+    return counts if base == 1 else (counts + base // 2) // base * base
+
+
+def text_of(labels: pa.Array) -> pa.Array:
+    """Return labels as the text by which certificates and files are compared.
+
+    >>> text_of(pa.array([1, None])).to_pylist()
+    ['1', None]
+    """
+    if pa.types.is_dictionary(labels.type):
+        return text_of(labels.dictionary).take(labels.indices)
+    return pc.cast(labels, pa.string())
+
+
+def digest_of(labels: list[str | None]) -> str:
+    """Return the SHA-256 of a list of labels as JSON text.
+
+    >>> digest_of(["F", "M", None])[:8]
+    'a0f1a88e'
+    """
+    return hashlib.sha256(json.dumps(labels, ensure_ascii=True).encode()).hexdigest()
+
+
+def _told(name: str, classes: Classes | None) -> dict[str, Any]:
+    if classes is None:
+        return {"column": name, "labels": "those that occur"}
+    labels = text_of(classes.values()).to_pylist()
+    if len(labels) <= _LABELS:
+        return {"column": name, "labels": labels}
+    return {"column": name, "number": len(labels), "sha256": digest_of(labels)}
+
+
+def _refuse_names(cells: Cells) -> None:
+    for recoding in cells.recodings:
+        if recoding.level == 0 and recoding.column.pseudonymous:
+            raise InvalidParameter(
+                f"the column {recoding.column.name!r} has a pseudonym: level 0 would release the name behind it."
+            )
+        if recoding.level == 0 and isinstance(recoding.column.domain, Text):
+            raise InvalidParameter(
+                f"the bins of {recoding.column.name!r} would be labeled with free text. List its categories, give it a "
+                "hierarchy and a level above 0, or leave it out of columns."
+            )

@@ -1,0 +1,1 @@
+"""Synthesis: rows that are nobody's, made from what a mechanism let out."""

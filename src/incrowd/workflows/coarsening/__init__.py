@@ -1,0 +1,1 @@
+"""Coarsening: a released table made coarser, from what was released and from nothing else."""

@@ -1,0 +1,1 @@
+"""Coarsened tables: made from a release, and checked against it."""

@@ -1,0 +1,1 @@
+"""Selections as a form: candidates counted, noise on every count, winners in order."""

@@ -1,0 +1,189 @@
+"""Explain: what a suppression rule promises today, what it does not, and what a secret sample in front would add."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from incrowd.accounting import sampled
+from incrowd.accounting.budget import shown_up
+from incrowd.accounting.suppression.inverses import smallest_epsilon
+from incrowd.core.rounding import Number, exact, round_up
+from incrowd.errors import Infeasible, InvalidParameter
+from incrowd.workflows.rules.grammar import Reading, read_rule
+from incrowd.workflows.rules.policy import policy_text
+from incrowd.workflows.rules.rule import Rule, Zeros
+
+_RATES = (Fraction(1, 100), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction(1, 2))
+DELTA = Fraction(1, 10**6)
+
+
+@dataclass(frozen=True)
+class SampledPromise:
+    """What the rule promises behind a secret sample: ε at the asked δ (None if there is none), and δ at ε = 1."""
+
+    rate: Fraction
+    epsilon: float | None
+    delta: Fraction
+    delta_at_one: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form printed by `--json`."""
+        return {
+            "rate": str(self.rate),
+            "epsilon": self.epsilon,
+            "delta": float(self.delta),
+            "delta_at_epsilon_1": self.delta_at_one,
+        }
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A rule in other words: what it guarantees, what not, and the policy that says it."""
+
+    rule: Rule
+    reading: str
+    guarantees: tuple[str, ...]
+    not_guaranteed: tuple[str, ...]
+    overlap: str
+    sampled: tuple[SampledPromise, ...]
+    notes: tuple[str, ...]
+    policy: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form printed by `--json`."""
+        rule = self.rule
+        return {
+            "k": rule.minimum,
+            "round": rule.base,
+            "rate": None if rule.rate is None else str(rule.rate),
+            "zeros": str(rule.zeros),
+            "crowd_blending": rule.zeros is not Zeros.SHOWN,
+            "reading": self.reading,
+            "guarantees": list(self.guarantees),
+            "not_guaranteed": list(self.not_guaranteed),
+            "overlap": self.overlap,
+            "sampled": [promise.to_json() for promise in self.sampled],
+            "notes": list(self.notes),
+            "policy": self.policy,
+        }
+
+
+def explain(rule: str | Rule, delta: Number = DELTA) -> Explanation:
+    """Return what a rule promises, given in words or in numbers; no data is needed or looked at.
+
+    Source: Gehrke, Hay, Lui & Pass 2012, Example 1: counts of at least k published exactly and all others as 0 are
+    (k, 0)-crowd-blending.  Whoever is in a cell of at least k can be exchanged for any other in it, and whoever is in
+    a smaller one is ignored.  What is done to the published counts afterwards, such as rounding, is post-processing.
+    Behind a secret sample it is Li, Qardaji & Su 2010, Theorem 1, by its tight curve.
+
+    >>> explain("counts of 7 or fewer become 0, then round to 5").rule.minimum
+    8
+    >>> [promise.epsilon for promise in explain("minimum cell size 20").sampled if promise.rate == Fraction(1, 10)]
+    [0.1829...]
+    """
+    reading = read_rule(rule) if isinstance(rule, str) else Reading(rule)
+    found, wanted = reading.rule, exact(delta, "delta")
+    if not 0 < wanted < 1:
+        raise InvalidParameter("delta must lie strictly between 0 and 1, such as 1e-6.")
+    rates = sorted({*_RATES, *([found.rate] if found.rate is not None else [])})
+    blended = found.zeros is not Zeros.SHOWN
+    return Explanation(
+        rule=found,
+        reading=_reading(found),
+        guarantees=_guarantees(found, wanted),
+        not_guaranteed=_limits(found),
+        overlap=_overlap(found.minimum),
+        sampled=tuple(_sampled(found.minimum, rate, wanted) for rate in rates) if blended else (),
+        notes=(*reading.notes, *_notes(found)),
+        policy=policy_text(found, wanted),
+    )
+
+
+def _sampled(k: int, rate: Fraction, delta: Fraction) -> SampledPromise:
+    try:
+        epsilon: float | None = smallest_epsilon(delta, k, rate)
+    except Infeasible:
+        epsilon = None
+    return SampledPromise(rate, epsilon, delta, sampled.delta(k, rate, 1))
+
+
+def _reading(rule: Rule) -> str:
+    parts = [f"counts of {rule.minimum} or more are published; smaller ones are not"]
+    if rule.zeros is Zeros.HIDDEN:
+        parts[0] += ", and look like empty cells"
+    elif rule.zeros is Zeros.SHOWN:
+        parts[0] += ", and empty cells are told apart from them"
+    if rule.base is not None:
+        parts.append(f"what is published is rounded to multiples of {rule.base}")
+    if rule.rate is not None:
+        parts.insert(0, f"rows enter by a secret sample at rate {rule.rate}")
+    return "; ".join(parts) + "."
+
+
+def _guarantees(rule: Rule, delta: Fraction) -> tuple[str, ...]:
+    k = rule.minimum
+    if rule.zeros is Zeros.SHOWN:
+        nothing = (
+            f"Nothing about single people: a cell shows whether it holds nobody or 1 to {k - 1}, so whoever is alone "
+            "in a cell shows. Publish empty cells and suppressed ones alike."
+        )
+        return (nothing,)
+    blended = (
+        f"One such table is ({k}, 0)-crowd-blending: each person either looks exactly like at least {k - 1} others in "
+        "the table, or leaves it as it would be without that person (Gehrke, Hay, Lui & Pass 2012, Example 1). That "
+        "needs cells that were chosen without looking at the rows, and each person in one cell, once."
+    )
+    found = [blended]
+    if rule.base is not None:
+        found.append(
+            "Rounding comes after and needs only published counts: it is post-processing, and changes nothing."
+        )
+    if rule.rate is not None:
+        found.append(_behind_sample(k, rule.rate, delta))
+    return tuple(found)
+
+
+def _behind_sample(k: int, rate: Fraction, delta: Fraction) -> str:
+    promise = _sampled(k, rate, delta)
+    if promise.epsilon is None:
+        return (
+            f"Behind the secret sample at rate {rate} there is no epsilon at delta {float(delta):g}: delta is never "
+            f"below rate to the k, {float(rate) ** k:.3g}."
+        )
+    return (
+        f"Behind the secret sample at rate {rate} it is ({shown_up(round_up(promise.epsilon))}, {float(delta):g})-"
+        "differentially private, if each row has a coin of its own and nobody knows who was drawn (Li, Qardaji & Su "
+        "2010, Theorem 1, by its tight curve)."
+    )
+
+
+def _limits(rule: Rule) -> tuple[str, ...]:
+    limits = [
+        "A second table of the same people, whatever its columns: crowds do not add up (see the example).",
+        "What holds for a whole cell: if all its people share a property, the table tells it about each of them.",
+        "Sums and means: one person can be most of a sum. Dominance and p % rules are about those, and not covered.",
+        "Margins and totals that were computed from rows rather than from the published cells: they are other tables.",
+    ]
+    if rule.rate is None:
+        limits.insert(0, "An epsilon: who knows all others in a cell learns the last one by counting.")
+    return tuple(limits)
+
+
+def _overlap(k: int) -> str:
+    return (
+        f"Suppose {k} people live in v and one in w. A table by {{v, w}} together says {k + 1}; a table by v says {k}. "
+        f"Both follow the rule, and their difference is the one person. So release one table, of the joint cells, and "
+        f"derive every coarser table from what was released (incrowd coarsen); or draw a fresh secret sample for each."
+    )
+
+
+def _notes(rule: Rule) -> tuple[str, ...]:
+    if rule.zeros is not Zeros.UNSAID:
+        return ()
+    unsaid = (
+        "the rule does not say how empty cells look. It is read so that they look like suppressed ones; if a true 0 is "
+        f"shown while 1 to {rule.minimum - 1} is marked, whoever is alone in a cell shows."
+    )
+    return (unsaid,)

@@ -1,0 +1,50 @@
+"""Anonymized tables unfold to the rows they count, in an order that tells nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from incrowd.core.unit import Unit
+from incrowd.errors import InvalidParameter
+from incrowd.methods.outcomes.anonymized import Anonymized
+
+TABLE = Anonymized.of(
+    {"age": pa.array(["[20, 29]", "[30, 39]"]), "paid": pa.array([5, 7], pa.int64())},
+    [np.array([1, 0, 1, 1]), np.array([0, 2, 1, 0])],
+    np.array([2, 3, 1, 4]),
+    ["age"],
+)
+
+
+def test_rows_unfold_in_the_order_of_the_values_and_missing_comes_last() -> None:
+    assert TABLE.to_arrow().to_pylist() == [
+        *[{"age": "[20, 29]", "paid": None}] * 3,
+        *[{"age": "[30, 39]", "paid": 5}] * 6,
+        {"age": "[30, 39]", "paid": 7},
+    ]
+    assert len(TABLE) == 10
+
+
+def test_classes_are_told_apart_by_the_quasi_identifiers() -> None:
+    assert TABLE.sizes.tolist() == [3, 7]
+    assert TABLE.evidence(Unit(), private=False)["smallest class"] == 3
+
+
+def test_text_is_a_dictionary_of_what_occurs_and_numbers_stay_numbers() -> None:
+    assert TABLE.schema.field("age").type == pa.dictionary(pa.int32(), pa.string())
+    assert TABLE.schema.field("paid").type == pa.int64()
+
+
+def test_long_tables_unfold_in_several_batches() -> None:
+    long = Anonymized.of({"a": pa.array(["x", "y"])}, [np.array([0, 1])], np.array([200_000, 100_000]))
+    sizes = [len(batch) for batch in long.batches()]
+    assert len(sizes) > 1
+    assert sum(sizes) == 300_000
+    assert sum(value == "y" for value in long.to_arrow().column("a").to_pylist()) == 100_000
+
+
+def test_every_column_needs_its_codes() -> None:
+    with pytest.raises(InvalidParameter, match="codes for each"):
+        Anonymized.of({"a": pa.array(["x"])}, [], np.array([1]))

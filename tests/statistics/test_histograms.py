@@ -1,0 +1,58 @@
+"""Do histograms that are drawn only where they show have the law of those that are drawn bin by bin?"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from incrowd.mechanisms.add_noise import AddLaplace
+from incrowd.mechanisms.noisy_when_small import ClampedWhenSmall
+from incrowd.mechanisms.partition import Occupied, blended, noisy_from
+from incrowd.noise.system import SystemCoins
+from tests.statistics.alarm import FALSE_ALARM, p_value
+
+SIZE = 200_000
+EVERY_TENTH = Occupied(np.arange(0, SIZE, 10), np.full(SIZE // 10, 2), SIZE)
+
+
+def clamped(count: int, k: int, epsilon: float) -> dict[int, float]:
+    a = math.exp(-epsilon)
+    inner = {z: (1 - a) / (1 + a) * a ** abs(z - count) for z in range(1, k - 1)}
+    return {0: a**count / (1 + a), **inner, k - 1: a ** (k - 1 - count) / (1 + a)}
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(1), Fraction(3)])
+def test_sparse_counts_fit_the_law_of_dense_ones_in_empty_and_in_occupied_bins(epsilon: Fraction) -> None:
+    drawn = blended(ClampedWhenSmall(5, epsilon), EVERY_TENTH, SystemCoins()).dense()
+    occupied = np.arange(SIZE) % 10 == 0
+    assert p_value(drawn[~occupied], clamped(0, 5, float(epsilon))) > FALSE_ALARM
+    assert p_value(drawn[occupied], clamped(2, 5, float(epsilon))) > FALSE_ALARM
+    assert p_value(drawn[occupied], clamped(0, 5, float(epsilon))) < FALSE_ALARM
+
+
+def test_sparse_and_dense_draws_cannot_be_told_apart() -> None:
+    from scipy.stats import chi2_contingency
+
+    mechanism = ClampedWhenSmall(6, Fraction(1, 2))
+    sparse = np.bincount(blended(mechanism, EVERY_TENTH, SystemCoins()).dense(), minlength=6)
+    dense = np.bincount(mechanism.release(EVERY_TENTH.dense(), SystemCoins()), minlength=6)
+    assert chi2_contingency(np.stack([sparse, dense])).pvalue > FALSE_ALARM
+
+
+def test_neighboring_sparse_counts_are_independent() -> None:
+    from scipy.stats import chi2_contingency
+
+    drawn = blended(ClampedWhenSmall(3, Fraction(1)), Occupied(np.empty(0, int), np.empty(0, int), SIZE), SystemCoins())
+    counts = drawn.dense()
+    pairs = np.histogram2d(counts[:-1:2], counts[1::2], bins=3)[0]
+    assert chi2_contingency(pairs).pvalue > FALSE_ALARM
+
+
+def test_noisy_counts_from_a_threshold_on_fit_the_tail() -> None:
+    a = math.exp(-1 / 2)
+    drawn = noisy_from(AddLaplace(Fraction(2)), 3, Occupied(np.empty(0, int), np.empty(0, int), SIZE), SystemCoins())
+    tail = {z: (1 - a) / (1 + a) * a**z for z in range(3, 60)}
+    assert p_value(drawn.dense(), {0: 1 - sum(tail.values()), **tail}) > FALSE_ALARM
