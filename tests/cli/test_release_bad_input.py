@@ -188,7 +188,7 @@ def ledger_damaged(folder: Path) -> None:
         (no_source, 2, "does not exist"),
         (damaged_parquet, 2, "people.csv"),
         (reversed_bounds, 2, "bounds run from low to high, not from 99 to 0: swap them"),
-        (unknown_method, 2, "there is no method 'sfae'; there are safe. Did you mean 'safe'?"),
+        (unknown_method, 2, "there is no method 'sfae'; there are safe, scheme, "),
         (no_yaml, 2, "this is not YAML: line 3"),
         (duplicate_key, 2, "line 2: the key 'incrowd' stands here twice"),
         (other_version, 2, "must start with 'incrowd: 1'"),

@@ -87,7 +87,8 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
     },
     "points": {
         "noisy": changed(PEOPLE, release=_POINTS, release__epsilon=1),
-        "suppressed": changed(PEOPLE, **_PERSON, release=_POINTS, release__place="uniform"),
+        "suppressed": changed(PEOPLE, release=_POINTS, release__place="uniform"),
+        "people": changed(PEOPLE, **_PERSON, release=_POINTS),
         "no sample": changed(PEOPLE, release={"method": "points", "columns": ["age"], "s": 5, "k": 5}, **_ANYHOW),
     },
     "full-domain": {
