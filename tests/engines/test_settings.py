@@ -53,6 +53,23 @@ def test_a_secret_does_not_belong_into_a_policy(name: str) -> None:
     assert "hush" not in str(caught.value)
 
 
+def test_a_token_does_not_belong_into_an_address() -> None:
+    with pytest.raises(InvalidParameter, match="SPARK_CONNECT_AUTHENTICATE_TOKEN") as caught:
+        Spark(remote="sc://gate:15002/;use_ssl=true;token=hush")
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize("master", ["foo://bar", "driver:7077", "spark://", "", "local-"])
+def test_what_is_no_master_is_refused_before_java_starts(master: str) -> None:
+    with pytest.raises(InvalidParameter, match=r"spark://HOST:PORT, yarn, k8s://ADDRESS, or local\[4\]"):
+        Spark(master=master)
+
+
+@pytest.mark.parametrize("master", ["spark://a:7077,b:7077", "yarn", "k8s://https://a:6443", "local", "local[*,3]"])
+def test_masters_of_every_kind_are_taken(master: str) -> None:
+    assert Spark(master=master).master == master
+
+
 def test_a_cluster_is_not_named_twice() -> None:
     with pytest.raises(InvalidParameter, match=r"spark\.master is said by master"):
         Spark(config={"spark.master": "yarn"})

@@ -164,3 +164,23 @@ def test_addresses_that_name_no_table_are_refused() -> None:
         check_table("postgresql://me:s3cret@host/db::t")
     with pytest.raises(OutputUnavailable, match="cannot be reached"):
         check_table("postgresql://me@127.0.0.1:1/db::t")
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(
+    ("name", "columns", "gist"),
+    [
+        ("released", ["zip", "ctid"], "Give the column another name"),
+        ("released", ["x" * 70], "would cut the name of column x+ short"),
+        ("released", ["zip", "zip"], "Give the column another name"),
+        ("taken", ["zip"], "has a type of that name"),
+    ],
+)
+def test_columns_that_a_server_cannot_hold_are_found_before_the_charge(
+    postgres: str, ask: Ask, name: str, columns: list[str], gist: str
+) -> None:
+    ask("CREATE DOMAIN taken AS integer")
+    with pytest.raises(OutputUnavailable, match=gist):
+        check_table(f"{postgres}::{name}", columns)
+    check_table(f"{postgres}::released", ["zip", "count", 'odd "name'])
+    assert tables(ask) == set()

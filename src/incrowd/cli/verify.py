@@ -56,5 +56,7 @@ def _title(found: Verification) -> str:
     if not found.passed:
         return "NOT verified"
     return (
-        "verified" if found.complete else "verified, but some claim could not be derived again: see the question marks"
+        "verified"
+        if found.complete
+        else "verified, but some claim or step could not be derived again: see the question marks"
     )

@@ -17,6 +17,9 @@ _APPLY = {
     "duckdb": {"table", "query"},
     "postgresql": {"table", "query"},
     "frame": set[str](),
+    "spark table": {"table"},
+    "spark orc": set[str](),
+    "spark json": set[str](),
 }
 _CALLED = {
     "csv": "a text file",
@@ -28,6 +31,9 @@ _CALLED = {
     "duckdb": "a DuckDB file",
     "postgresql": "a PostgreSQL database",
     "frame": "a frame in memory",
+    "spark table": "a table of Spark",
+    "spark orc": "ORC",
+    "spark json": "JSON",
 }
 
 

@@ -169,6 +169,8 @@ _MEANINGS = {
     "25006": "was asked to change something, and rows are only read here. Ask a query that reads.",
     "3F": "has no such schema. Make it first, or name another.",
     "42P07": "has a table of that name by now, and nothing is overwritten. Choose a new name.",
+    "42701": "takes a column's name for one of its own, or two for the same. Give the column another name.",
+    "42710": "has a type of that name. Choose a new name.",
     "42": "does not understand the query, which must be one SELECT. Try it in psql, which shows the place.",
     "0A": "does not do this in a query that reads: it must be one SELECT that changes nothing. Try it in psql.",
     "22": "stumbles over a value. Try it in psql, which shows the value.",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from incrowd.errors import InvalidParameter
 
 _SECRET = re.compile("secret|password|token|credential|access[.]?key", re.IGNORECASE)
+_MASTER = re.compile(r"(spark|k8s)://.+|yarn|local(-cluster)?(\[.*\])?")
 _OWN = {"spark.master": "master", "spark.remote": "remote"}
 
 
@@ -38,8 +39,18 @@ class Spark:
     def __post_init__(self) -> None:
         if self.master is not None and self.remote is not None:
             raise InvalidParameter("a cluster is named by its master or by its remote, not by both: leave one out.")
+        if self.master is not None and _MASTER.fullmatch(self.master) is None:
+            raise InvalidParameter(
+                f"{self.master!r} is no master of a cluster: it is spark://HOST:PORT, yarn, k8s://ADDRESS, or local[4] "
+                "for this machine."
+            )
         if self.remote is not None and not self.remote.startswith("sc://"):
             raise InvalidParameter("a remote is the address of a Spark Connect server, such as sc://host:15002.")
+        if self.remote is not None and re.search("token=", self.remote, re.IGNORECASE):
+            raise InvalidParameter(
+                "a remote must not hold a token: policies and internal files are passed around. Put it into the "
+                "environment as SPARK_CONNECT_AUTHENTICATE_TOKEN."
+            )
         for name in self.config:
             if name in _OWN:
                 raise InvalidParameter(f"{name} is said by {_OWN[name]}: leave it out of config.")

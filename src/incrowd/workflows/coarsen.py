@@ -79,7 +79,8 @@ def levels_of(certificate: Certificate) -> dict[str, int]:
     """Return the level at which each column was released, as the steps tell."""
     step = step_of(certificate)
     told = step["columns"] if step is not None else steps_of(certificate)["recode"]["columns"]
-    return {str(column["column"]): int(column["level"]) for column in told}
+    chosen = certificate.evidence.get("levels", {})
+    return {str(column["column"]): int(chosen.get(column["column"], column["level"])) for column in told}
 
 
 def _checked(certificate: Certificate, folder: Path, policy: Policy) -> Path:

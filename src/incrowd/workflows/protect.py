@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -48,13 +48,13 @@ class Destination:
         if self.form not in ("parquet", "csv", "tsv"):
             raise InvalidParameter(f"releases are written as parquet, csv or tsv, not {self.form!r}.")
 
-    def check(self, folders: Folders) -> None:
-        """Raise, before anything is charged, if the release could not go there."""
+    def check(self, folders: Folders, columns: Sequence[str]) -> None:
+        """Raise, before anything is charged, if a release with these columns could not go there."""
         check_free(folders)
         if self.key is not None:
             private_key(self.key)
         if self.table is not None:
-            check_table(self.table)
+            check_table(self.table, columns)
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def release_to(
     loaded = _loaded(policy, data)
     id_ = _fresh_id(loaded)
     folders = Folders(destination.folder, loaded.folder / ".incrowd" / "internal" / id_)
-    destination.check(folders)
+    destination.check(folders, [column.name for column in loaded.schema.released])
     with engine_of(loaded.engine, data) as engine:
         ready = prepare(data, loaded, id_, engine, progress)
         performed = perform(loaded.method, ready.table, ready.ledger, loaded.name, id_)

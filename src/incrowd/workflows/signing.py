@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,8 +47,8 @@ def check_signature(certificate: Certificate, trusted: Path | None = None) -> st
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-    signature = certificate.signature or {}
-    if signature.get("algorithm") != _ALGORITHM:
+    signature = certificate.signature
+    if not isinstance(signature, Mapping) or signature.get("algorithm") != _ALGORITHM:
         return "it is of a kind that is not known here"
     if trusted is not None and public_key(trusted) != signature.get("public_key"):
         return "it was made with another key than the one given"

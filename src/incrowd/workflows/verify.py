@@ -26,6 +26,7 @@ from incrowd.workflows.forms import form_of
 from incrowd.workflows.forms.coarsened.again import check_again
 from incrowd.workflows.forms.coarsened.parent import charged, parent_of, step_of
 from incrowd.workflows.forms.form import Problem
+from incrowd.workflows.shown import shown
 from incrowd.workflows.signing import check_signature
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 
 _CLAIM = "claim: "
+_STEPS = "steps"
 
 
 class Outcome(StrEnum):
@@ -66,9 +68,9 @@ class Verification:
 
     @property
     def complete(self) -> bool:
-        """Whether every claim was decided: none is left that could not be derived again here."""
-        claims = [finding for finding in self.findings if finding.about.startswith(_CLAIM)]
-        return all(finding.outcome is not Outcome.UNKNOWN for finding in claims)
+        """Whether every claim was decided, and the steps it rests on: none is left that could not be derived again."""
+        decided = [each for each in self.findings if each.about.startswith(_CLAIM) or each.about == _STEPS]
+        return all(finding.outcome is not Outcome.UNKNOWN for finding in decided)
 
 
 def read_certificate(path: Path) -> Certificate:
@@ -95,13 +97,17 @@ def verify(
     """
     certificate = read_certificate(path)
     folder = path if path.is_dir() else path.parent
-    findings = [
+    told = [
         *_files(certificate, folder, data),
         *_beside(certificate, path, (data, trusted)),
         *_claims(certificate),
         *_contents(certificate, folder, data),
         *_story(certificate),
         *_descent(certificate, data if data is not None else folder, parent),
+    ]
+    findings = [
+        *told,
+        *(_shown(certificate, folder, data) if Verification(certificate, tuple(told)).passed else ()),
         *_ledger(charged(certificate), ledger),
         *_signature(certificate, trusted),
         *_assumed(certificate),
@@ -168,6 +174,18 @@ def _contents(certificate: Certificate, folder: Path, data: Path | None) -> Iter
         yield Finding("contents of the file", Outcome.FAILED, f"the file cannot be counted ({type(error).__name__})")
 
 
+def _shown(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[Finding]:
+    """Where all else holds, look at what the file shows beside its counts."""
+    if not certificate.outputs:
+        return
+    file = data if data is not None else folder / str(certificate.outputs[0]["name"])
+    try:
+        for look in shown(certificate, form_of(certificate).reopen(certificate, file), file):
+            yield _found(look.about, look.problem, look.otherwise)
+    except Exception as error:  # noqa: BLE001 - whatever a reader makes of a damaged file, the check has failed
+        yield Finding("evidence", Outcome.FAILED, f"the file cannot be counted ({type(error).__name__})")
+
+
 def _found(about: str, problem: Problem | None, otherwise: str) -> Finding:
     """Return what a check found: its problem, or what holds otherwise."""
     if problem is None:
@@ -185,7 +203,7 @@ def _story(certificate: Certificate) -> Iterator[Finding]:
         if certificate.names_itself()
         else Finding("id", Outcome.FAILED, "claims, steps, guarantee or policy are not those that this id was made for")
     )
-    yield _found("steps", form_of(certificate).check_steps(certificate), "they are those of the guarantee")
+    yield _found(_STEPS, form_of(certificate).check_steps(certificate), "they are those of the guarantee")
     priced = "the charge is what the claim costs; the total covers it"
     yield _found("accounting", check_accounting(certificate), priced)
 

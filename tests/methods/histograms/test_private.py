@@ -10,15 +10,17 @@ import pyarrow as pa
 import pytest
 
 from incrowd.accounting import accountant
-from incrowd.core.domain import Text
+from incrowd.core.domain import Numbers, Text, Type
+from incrowd.core.hierarchies.flat import Flat
 from incrowd.core.hierarchies.prefix import Prefix
 from incrowd.core.loss import Approximate, Gaussian, Grouped, Laplace, Pure, Sampled, ZeroConcentrated
-from incrowd.core.schema import Column, Role, Schema
+from incrowd.core.schema import Column, Outside, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.engines.local import LocalEngine
 from incrowd.errors import InvalidParameter
 from incrowd.methods.histograms import partition
+from incrowd.methods.histograms.blending import BlendedHistogram
 from incrowd.methods.histograms.private import PrivateHistogram
 from incrowd.methods.histograms.selection import MostCommon
 from tests.coins import ScriptedCoins
@@ -187,3 +189,22 @@ def test_candidates_must_be_known_and_not_too_many(monkeypatch: pytest.MonkeyPat
         MostCommon(epsilon=ONE).guarantee(SCHEMA)
     with pytest.raises(InvalidParameter, match="'rank'"):
         MostCommon(epsilon=ONE).guarantee(Schema((Column("rank", hierarchy=SIX.hierarchy),)))
+
+
+def test_more_bins_than_noise_can_be_drawn_over_are_refused_before_anything_is_charged() -> None:
+    ages = tuple(
+        Column(f"age {n}", Role.QUASI, Type.INTEGER, Flat(Numbers(0, 999)), outside=Outside.ENDS) for n in range(5)
+    )
+    with pytest.raises(InvalidParameter, match=r"2\^46 are the most"):
+        PrivateHistogram(epsilon=ONE).guarantee(Schema(ages))
+    with pytest.raises(InvalidParameter, match=r"2\^46 are the most"):
+        BlendedHistogram(epsilon=Fraction(40), k=5).guarantee(Schema(ages))
+
+
+def test_a_claim_about_unknown_bins_does_not_say_that_empty_ones_get_noise() -> None:
+    asked, unknown = PrivateHistogram(levels={"town": 1}, epsilon=ONE, delta=SMALL), Schema((TOWN,))
+    (claim,) = asked.claims(unknown)
+    told = " ".join(each.text for each in claim.preconditions)
+    assert "empty" not in told
+    assert "declaration" not in told
+    assert "threshold" in told

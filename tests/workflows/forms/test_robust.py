@@ -108,6 +108,8 @@ def test_a_second_release_of_a_biased_sample_is_refused(made: Folder) -> None:
             "claim: zero-knowledge with respect to robust sampling, as published",
         ),
         (("chain", 0, "irregular"), 0, "claim: approximate differential privacy"),
+        (("chain", 0, "drawn"), "here", "claim: approximate differential privacy"),
+        (("chain", 0, "rate"), "1/20", "claim: approximate differential privacy"),
         (("guarantee", "loss", "irregular"), 0, "claim: approximate differential privacy"),
     ],
 )

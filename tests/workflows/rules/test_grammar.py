@@ -3,7 +3,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.errors import InvalidParameter
@@ -33,6 +33,13 @@ TENTH = Fraction(1, 10)
         ("From a 10% sample, cells below 5 are suppressed.", 5, None, TENTH),
         ("sampling rate 0.1; minimum frequency of 3; round to nearest 10", 3, 10, TENTH),
         ("1,000 or more people", 1000, None, None),
+        ("primary suppression n<6", 6, None, None),
+        ("n≤4 suppressed", 5, None, None),
+        ("publish only if n>=10", 10, None, None),
+        ("n > 5", 6, None, None),
+        ("suppress if fewer than 5", 5, None, None),
+        ("counts less than or equal to 5 are suppressed", 6, None, None),
+        ("k=10,5 % sample", 10, None, Fraction(1, 20)),
         ("1 in 20 sample, min 3", 3, None, Fraction(1, 20)),
     ],
 )
@@ -70,6 +77,15 @@ def test_whether_empty_cells_show_is_read_too(sentence: str, zeros: Zeros) -> No
     [
         ("minimal sell size 11", "'minimum cell size 11'"),
         ("cells under 10 are supressed", "'cells below 10 are suppressed'"),
+        ("fewer than 10", "'suppress counts below 5'"),
+        ("10 or less", "'suppress counts of 7 or fewer'"),
+        ("k = 2,5", "'k = 2,5' is not understood"),
+        ("suppress counts below 1,5", "is not understood"),
+        ("cells under 1.000 are suppressed", "is not understood"),
+        ("k = 5,2,5 % sample", "'k = 5,2' is not understood"),
+        ("suppress if fewer than 5 or more than 100", "is not understood"),
+        ("suppress if n >= 5", "is not understood"),
+        ("publish n < 6", "is not understood"),
         ("round to 5", "0 minima"),
         ("k = 5 and k = 6", "2 minima"),
         ("p% rule", "magnitudes"),
@@ -87,6 +103,7 @@ def test_what_is_not_understood_is_refused_with_the_way_out(sentence: str, said:
     assert said in str(refused.value)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_no_sentence_is_guessed_at_or_breaks_the_reader(sentence: str) -> None:
     try:

@@ -17,6 +17,7 @@ from incrowd.core.table import Kept, Learned, Progress, Rows
 from incrowd.engines.columns import require
 from incrowd.engines.spark.count import count
 from incrowd.engines.spark.digest import content_digest
+from incrowd.engines.spark.failures import explained
 from incrowd.engines.spark.learn import learn
 from incrowd.engines.spark.limit import Chosen, limit
 from incrowd.engines.spark.opening import open_rows
@@ -60,13 +61,15 @@ class SparkEngine:
     def validate(self, rows: Rows, schema: Schema, progress: Progress | None = None) -> None:
         """Raise if rows cannot be told apart, or if values that a release reads cannot be read as declared."""
         opened = on_cluster(rows)
-        check(opened, schema)
-        if progress is not None and opened.rows is not None:
-            progress(opened.rows, opened.rows)
+        with explained():
+            check(opened, schema)
+            if progress is not None and opened.rows is not None:
+                progress(opened.rows, opened.rows)
 
     def digest(self, rows: Rows) -> bytes:
         """Return 32 bytes that tell this content from any other, whatever the order of the rows."""
-        return content_digest(on_cluster(rows))
+        with explained():
+            return content_digest(on_cluster(rows))
 
     def count(self, rows: Rows, cells: Cells, *kept: Kept, at_least: int = 1) -> Counts:
         """Count in one job, in each cell, the rows that every one of `kept` keeps.
@@ -74,7 +77,8 @@ class SparkEngine:
         Each task counts its own rows in some tens of megabytes and sends keys with counts; cells with fewer than
         `at_least` rows are left out on the workers.  What comes back takes some 60 bytes for each cell.
         """
-        return count(on_cluster(rows), cells, kept, at_least)
+        with explained():
+            return count(on_cluster(rows), cells, kept, at_least)
 
     def limit(self, rows: Rows, column: Column, at_most: int, coins: Coins) -> Chosen:
         """Keep at most that many rows of each person, a random choice among the person's own."""
@@ -83,7 +87,8 @@ class SparkEngine:
 
     def learn(self, rows: Rows, columns: Sequence[str], empty: Callable[[], Learned]) -> Learned:
         """Read these columns once and return what a summary, started by `empty` in every task, learned of them."""
-        return learn(on_cluster(rows), columns, empty)
+        with explained():
+            return learn(on_cluster(rows), columns, empty)
 
     def watched(self, rows: Rows, progress: Progress) -> Rows:
         """Return the rows as they are: tasks do not tell how far they are."""

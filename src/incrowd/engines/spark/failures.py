@@ -12,9 +12,13 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from logging import Logger
 
 from incrowd import errors
 from incrowd.errors import ClusterUnavailable, IncrowdError, JobFailed, SourceChanged, SourceUnreadable
+
+_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+"""To these PySpark tells every error with its text, values included; they write to standard error."""
 
 _SAID = re.compile(r"incrowd-task<(\w+):([A-Za-z0-9+/=]*)>")
 _DISK = (
@@ -36,6 +40,10 @@ _LACKING = (
 )
 _GONE = (SourceChanged, "a file disappeared while it was in use. Start again when nobody writes to the source.")
 _UNREADABLE = (SourceUnreadable, "a file cannot be read as what it was said to be. Write it again, or say its format.")
+_FOREIGN = (
+    SourceUnreadable,
+    "files hold a type that Spark does not read, like moments in nanoseconds. Use microseconds or the local engine.",
+)
 _ABSENT = (
     SourceUnreadable,
     "there is nothing at this address that Spark can read. Check the path and who may read it.",
@@ -44,19 +52,27 @@ _VERSIONS = (
     ClusterUnavailable,
     "the workers run another Python than the driver. Set PYSPARK_PYTHON to the same version on all machines.",
 )
+_MASTER = (
+    ClusterUnavailable,
+    "Spark does not know such a master. It is spark://HOST:PORT, yarn, k8s://ADDRESS, or local[4] for this machine.",
+)
+_UNSTARTED = (ClusterUnavailable, "Java did not start Spark. What it wrote says why: check JAVA_HOME and config.")
 _UNANSWERED = (ClusterUnavailable, "the cluster does not answer any more. Start it, or check its address.")
 
 _MARKS: tuple[tuple[str, tuple[type[IncrowdError], str]], ...] = (
     (r"No space left on device|DiskSpace|ENOSPC", _DISK),
     (r"OutOfMemoryError|MemoryError|exit code 137|exit code 52|killed by YARN|OOMKilled|UNABLE_TO_ACQUIRE", _MEMORY),
     (r"maxResultSize", _TOO_MANY),
+    (r"JAVA_GATEWAY_EXITED", _UNSTARTED),
+    (r"Could not parse Master URL|INVALID_MASTER|master URL", _MASTER),
+    (r"Illegal Parquet type|PARQUET_TYPE_(ILLEGAL|NOT_SUPPORTED|NOT_RECOGNIZED)|UNSUPPORTED_TIME_TYPE", _FOREIGN),
     (r"PYTHON_VERSION_MISMATCH", _VERSIONS),
     (r"No module named|ModuleNotFoundError|Cannot run program", _LACKING),
     (r"FILE_NOT_EXIST|FileNotFoundException", _GONE),
     (r"PATH_NOT_FOUND|TABLE_OR_VIEW_NOT_FOUND|UNABLE_TO_INFER_SCHEMA|No FileSystem for scheme|ClassNotFound", _ABSENT),
     (r"AccessDenied|Permission denied|AccessControlException|Forbidden", _ABSENT),
     (
-        r"FAILED_READ_FILE|is not a Parquet file|PARQUET_|Illegal Parquet type|MALFORMED|BINARY_FILE_TOO_LARGE",
+        r"FAILED_READ_FILE|is not a Parquet file|PARQUET_|MALFORMED|BINARY_FILE_TOO_LARGE",
         _UNREADABLE,
     ),
     (r"SparkContext was shut down|stopped SparkContext|StatusCode.UNAVAILABLE|Connection refused", _UNANSWERED),
@@ -76,7 +92,7 @@ def explained() -> Iterator[None]:
     """
     failure: IncrowdError | None = None
     try:
-        with warnings.catch_warnings():  # PySpark warns of versions of pandas, which takes no part here
+        with _unlogged(), warnings.catch_warnings():  # PySpark warns of versions of pandas, which takes no part here
             warnings.simplefilter("ignore", FutureWarning)
             yield
     except IncrowdError:
@@ -85,6 +101,20 @@ def explained() -> Iterator[None]:
         failure = explanation(f"{type(error).__name__} {error}")
     if failure is not None:
         raise failure
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """Keep PySpark meanwhile from writing the texts of errors to its own loggers."""
+    loggers = _loggers()
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, disabled in zip(loggers, before, strict=True):
+            logger.disabled = disabled
 
 
 def explanation(text: str) -> IncrowdError:
@@ -130,6 +160,14 @@ def _unknown() -> JobFailed:
 def _repeated(name: str, message: str) -> IncrowdError:
     kind = getattr(errors, name, JobFailed)
     return kind(message) if isinstance(kind, type) and issubclass(kind, IncrowdError) else _unknown()
+
+
+def _loggers() -> list[Logger]:
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:
+        return []
+    return [PySparkLogger.getLogger(name) for name in _LOGGERS]
 
 
 def _kinds() -> tuple[type[Exception], ...]:

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from incrowd.core.source import IN_ENGINE
 from incrowd.engines.options import check_applies
+from incrowd.engines.postgres import is_postgres
 from incrowd.engines.spark.failures import explained
 from incrowd.engines.spark.parquet import ParquetFiles
 from incrowd.engines.spark.rows import SparkRows
@@ -19,7 +20,7 @@ from incrowd.engines.spark.texts import open_texts
 from incrowd.errors import InvalidParameter, SourceUnreadable
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
     from incrowd.core.source import SourceOptions
 
@@ -31,6 +32,7 @@ _ENDINGS = {
 }
 _FORMATS = ("parquet", "csv", "orc", "json", "table")
 _TABLE = re.compile(r"[\w`]+(\.[\w`]+){0,2}")
+_WILD = re.compile(r"[]\[{}*?\\]")
 _PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy")
 
 
@@ -38,15 +40,22 @@ def open_rows(session: SparkSession, source: object, options: SourceOptions, id_
     """Open a path or URI, the name of a table, or a frame of Spark; no row is read but the first lines of text."""
     if not isinstance(source, str | Path):
         return _open_frame(source, options, id_column)
+    if is_postgres(source):
+        raise InvalidParameter("a PostgreSQL database is read by the local engine, not by Spark. Use --engine local.")
     address = str(source).removeprefix(IN_ENGINE)
+    if "::" in address:
+        raise InvalidParameter(
+            "a table or sheet in a file is read by the local engine, not by Spark. Use --engine local."
+        )
     kind = "table" if address != str(source) else kind_of(address, options.format)
+    check_applies(options, f"spark {kind}" if kind in {"table", "orc", "json"} else kind)
     if kind == "table":
         with explained():
             frame = session.table(options.table or address)
             return SparkRows(
                 open_table(frame, id_column), options.table or address, {"format": "table"}, _told(id_column)
             )
-    return _open_files(session, _absolute(address), kind, options, id_column)
+    return _open_files(session, _place(address), kind, options, id_column)
 
 
 def kind_of(address: str, told: str | None) -> str:
@@ -61,7 +70,7 @@ def kind_of(address: str, told: str | None) -> str:
         if told not in _FORMATS:
             raise InvalidParameter(f"the Spark engine reads {', '.join(_FORMATS)}, not {told!r}. Use the local engine.")
         return told
-    name = urlsplit(address).path.lower().rstrip("/")
+    name = address.lower().rstrip("/")
     packed = next((ending for ending in _PACKED if name.endswith(ending)), "")
     ending = Path(name.removesuffix(packed)).suffix
     if ending in _ENDINGS:
@@ -77,23 +86,26 @@ def kind_of(address: str, told: str | None) -> str:
 
 
 def _open_files(
-    session: SparkSession, address: str, kind: str, options: SourceOptions, id_column: str | None
+    session: SparkSession, place: str, kind: str, options: SourceOptions, id_column: str | None
 ) -> SparkRows:
-    if kind in {"csv", "parquet"}:
-        check_applies(options, kind)
-        if id_column is not None:
-            raise InvalidParameter("files have an order by which rows are told apart: leave the id column out.")
-    reader = session.read.option("ignoreCorruptFiles", "false").option("ignoreMissingFiles", "false")
+    if kind in {"csv", "parquet"} and id_column is not None:
+        raise InvalidParameter("files have an order by which rows are told apart: leave the id column out.")
     with explained():
+        load = partial(_reader(session, kind).load, _spelled(place))
         if kind == "csv":
-            texts = open_texts(partial(reader.format("binaryFile").load, address), options)
-            return SparkRows(texts, _mark(address), {"format": "csv", **texts.first.settings}, texts.first.notes)
+            texts = open_texts(load, options)
+            return SparkRows(texts, place, {"format": "csv", **texts.first.settings}, texts.first.notes)
         if kind == "parquet":
-            files = _parquet(partial(reader.format("parquet").load, address))
-            return SparkRows(files, _mark(address), {"format": "parquet"}, counted=True)
-        typed = reader.option("primitivesAsString", "true") if kind == "json" else reader
-        frame = typed.format(kind).load(address)
-        return SparkRows(open_table(frame, id_column), _mark(address), {"format": kind}, _told(id_column))
+            return SparkRows(_parquet(load), place, {"format": "parquet"}, counted=True)
+        return SparkRows(open_table(load(), id_column), place, {"format": kind}, _told(id_column))
+
+
+def _reader(session: SparkSession, kind: str) -> DataFrameReader:
+    """Return a reader that passes over nothing: a broken file, line or value is an error."""
+    reader = session.read.option("ignoreCorruptFiles", "false").option("ignoreMissingFiles", "false")
+    if kind == "json":
+        reader = reader.option("primitivesAsString", "true").option("mode", "FAILFAST")
+    return reader.format("binaryFile" if kind == "csv" else kind)
 
 
 def _parquet(load: Callable[[], DataFrame]) -> ParquetFiles:
@@ -119,28 +131,45 @@ def _open_frame(frame: object, options: SourceOptions, id_column: str | None) ->
                 f"column {moments[0]} holds moments, whose day depends on the session's time zone. Set "
                 "spark.sql.session.timeZone to UTC."
             )
+        _require_distinct(frame)
         return SparkRows(open_table(frame, id_column), None, {"format": "frame"}, _told(id_column))
+
+
+def _require_distinct(frame: DataFrame) -> None:
+    """Raise if the frame's own session could not tell two of its columns apart."""
+    alike = len({name.lower() for name in frame.columns}) < len(frame.columns)
+    if alike and frame.sparkSession.conf.get("spark.sql.caseSensitive") != "true":
+        raise InvalidParameter(
+            "two columns of this frame have the same name but for upper and lower case, which its session takes for "
+            "one. Give one of them another name, or set spark.sql.caseSensitive to true."
+        )
 
 
 def _told(id_column: str | None) -> tuple[str, ...]:
     return (f"rows are told apart by the column {id_column}",) if id_column is not None else ()
 
 
-def _mark(address: str) -> str:
-    """Return by what the ledger knows the source again: a path as the local engine writes it, else the address.
+def _place(address: str) -> str:
+    """Return where a source is, as the local engine writes it: an absolute path of this machine, else the address.
 
-    >>> _mark("file:///data/my%20visits"), _mark("s3a://bucket/visits")
+    >>> _place("file:///data/my%20visits"), _place("s3a://bucket/visits")
     ('/data/my visits', 's3a://bucket/visits')
     """
     parts = urlsplit(address)
-    return Path(unquote(parts.path)).as_posix() if parts.scheme == "file" else address
-
-
-def _absolute(address: str) -> str:
-    """Return the address as workers see it: a path of this machine is absolute."""
-    if "://" in address or address.startswith("file:"):
+    if parts.scheme == "file":
+        return Path(unquote(parts.path)).as_posix()
+    if "://" in address:
         return address
     path = Path(address).expanduser()
     if not path.exists():
         raise SourceUnreadable(f"{path} does not exist. Check the path; it is taken from {Path.cwd()}.")
-    return path.resolve().as_uri()
+    return path.resolve().as_posix()
+
+
+def _spelled(place: str) -> str:
+    r"""Return how Spark wants a place to be written: it decodes nothing, and takes some characters for wildcards.
+
+    >>> print(_spelled("/data/my visits [1]"), _spelled("s3a://bucket/visits/*.parquet"))
+    file:///data/my visits \[1\] s3a://bucket/visits/*.parquet
+    """
+    return place if "://" in place else "file://" + _WILD.sub(r"\\\g<0>", place)

@@ -67,7 +67,7 @@ class ParquetFiles:
     @property
     def content(self) -> DataFrame:
         """All columns."""
-        return self.frame
+        return self.load()
 
     def selected(self, columns: Sequence[str]) -> tuple[DataFrame, Stored]:
         """Return the columns, and behind them the stamp of each row's file and the row's place in it."""

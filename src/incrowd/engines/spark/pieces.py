@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,4 +102,4 @@ def name_of(path: str) -> str:
 
 
 def _parts(path: str) -> tuple[str, ...]:
-    return PurePosixPath(unquote(urlsplit(path).path)).parts or ("",)
+    return PurePosixPath(unquote(path.partition("://")[2] or path.removeprefix("file:"))).parts or ("",)

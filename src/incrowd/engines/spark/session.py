@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from incrowd.engines.readers.hidden import show_pandas
 from incrowd.engines.spark.failures import explained
 from incrowd.engines.spark.workers import prepared, ready
-from incrowd.errors import ClusterUnavailable, PackageMissing
+from incrowd.errors import ClusterUnavailable, IncrowdError, InvalidParameter, PackageMissing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -102,10 +102,14 @@ def java_version(text: str) -> int | None:
 
 def _knock(address: str) -> None:
     """Raise soon if nobody listens at the address of a master: Spark itself would try for minutes."""
-    parts = urlsplit(address.partition(",")[0])
+    try:
+        parts = urlsplit(address.partition(",")[0])
+        told = parts.port
+    except ValueError:
+        raise InvalidParameter(f"{address!r} is no address of a cluster: write HOST:PORT, with a number.") from None
     if parts.scheme not in {"spark", "sc"} or parts.hostname is None:
         return
-    port = parts.port or (15002 if parts.scheme == "sc" else 7077)
+    port = told or (15002 if parts.scheme == "sc" else 7077)
     try:
         socket.create_connection((parts.hostname, port), _KNOCK).close()
     except OSError as error:
@@ -142,8 +146,7 @@ def _connected(remote: str, config: Mapping[str, str]) -> Iterator[SparkSession]
     try:
         yield session
     finally:
-        with explained():
-            session.stop()
+        _stop(session)
 
 
 @contextmanager
@@ -159,7 +162,13 @@ def _started(master: str, config: Mapping[str, str]) -> Iterator[SparkSession]:
         try:
             yield session
         finally:
-            session.stop()
+            _stop(session)
+
+
+def _stop(session: SparkSession) -> None:
+    """Stop a session; one whose Java has died has stopped, and what it died of is told by the work it was at."""
+    with suppress(IncrowdError), explained():
+        session.stop()
 
 
 def _defaults(master: str, folder: Path) -> dict[str, str]:
@@ -174,6 +183,8 @@ def _defaults(master: str, folder: Path) -> dict[str, str]:
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
         "spark.broadcast.UDFCompressionThreshold": str(2**30),
     }
+    if master.startswith("local"):
+        chosen["spark.driver.memory"] = "2g"  # tasks run in the driver, each with a text file as a whole
     if _here(master):
         chosen |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     return chosen

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from incrowd.engines.columns import require
 from incrowd.engines.readers.reader import distinct
-from incrowd.engines.spark.functions import column, functions_of
+from incrowd.engines.spark.functions import column, functions_of, is_remote
 from incrowd.engines.spark.reading import Identified
 from incrowd.engines.spark.rows import ID, stood_in, stored_types
 from incrowd.engines.spark.task import collected
@@ -85,4 +85,15 @@ def open_table(frame: DataFrame, id_column: str | None) -> Tabled:
         kind = frame.schema[id_column].dataType
         if not isinstance(kind, IntegralType | StringType):
             raise InvalidParameter(f"the id column {id_column} must hold whole numbers or text.")
+        _require_steady(frame)
     return Tabled(frame, id_column)
+
+
+def _require_steady(frame: DataFrame) -> None:
+    """Raise if rows or ids are drawn or numbered anew whenever they are read; over Spark Connect none of it shows."""
+    if not is_remote(frame) and not frame._jdf.queryExecution().analyzed().deterministic():  # noqa: SLF001  no public way
+        raise InvalidParameter(
+            "rows or ids of this frame come out differently whenever it is read (rand, uuid, "
+            "monotonically_increasing_id, a function of your own): coins could not hold to them. Write it to Parquet "
+            "first."
+        )

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from incrowd.core.source import SourceOptions
 
-LARGEST_BYTES = 1 << 28
-"""A larger text file is refused: one task holds it whole."""
+LARGEST_BYTES = 1 << 26
+"""A larger text file is refused: one task holds it whole, and Java several copies of it, in a gigabyte by default."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +65,9 @@ class TextFiles:
 
     @property
     def content(self) -> DataFrame:
-        """The bytes of each file, whatever its name."""
-        return self.load().select("content")
+        """The hash of the bytes of each file, whatever its name: the bytes themselves would be copied several times."""
+        frame = self.load()
+        return frame.select(functions_of(frame).sha2("content", 256).alias("content"))
 
     def stamps(self) -> frozenset[int]:
         """Look at the files once more, not into them, and return their stamps."""

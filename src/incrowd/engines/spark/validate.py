@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from incrowd.engines.readers.delimited import Delimited
 from incrowd.engines.readers.reader import Problem
-from incrowd.engines.spark.pieces import name_of
+from incrowd.engines.spark.pieces import name_of, unchanged
 from incrowd.engines.spark.places import Positions
 from incrowd.engines.spark.reading import Reading, Texts
 from incrowd.engines.spark.tables import Tabled
@@ -41,9 +41,11 @@ def check(rows: SparkRows, schema: Schema) -> None:
         )
     if isinstance(rows.origin, Tabled):
         rows.origin.check_ids()
+    before = rows.origin.stamps()
     checks = unsure(schema, rows.origin.types)
     if checks:
         _findings(rows, checks).raise_if_any()
+    unchanged(rows.origin.pieces, before)  # the files are listed for good: whatever reads them later holds to this
 
 
 def _findings(rows: SparkRows, checks: Mapping[str, Check]) -> Findings:

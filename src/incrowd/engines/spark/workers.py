@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -40,8 +41,12 @@ _PATIENCE = 90
 
 
 def ready(session: SparkSession, patience: float = _PATIENCE) -> SparkSession:
-    """Return a session of our own beside the given one, with the code on its workers and its versions checked."""
+    """Return a session of our own beside the given one, with the code on its workers and its versions checked.
+
+    Code is sent for each session anew, and a frame is worked on in its own: so the given one gets it too.
+    """
     with explained():
+        _ship_if_far(session)
         own: SparkSession = session.newSession()
     return prepared(own, patience)
 
@@ -51,8 +56,7 @@ def prepared(session: SparkSession, patience: float = _PATIENCE) -> SparkSession
     with explained():
         for name, value in SETTINGS.items():
             session.conf.set(name, value)
-        if is_remote(session) or not str(session.conf.get("spark.master")).startswith("local"):
-            _ship(session)
+        _ship_if_far(session)
     check_versions(_asked(session, patience))
     return session
 
@@ -138,6 +142,12 @@ def _probe() -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
             yield pa.record_batch({"python": [f"{sys.version_info.major}.{sys.version_info.minor}"], **found})
 
     return probe
+
+
+def _ship_if_far(session: SparkSession) -> None:
+    """Give the workers the code, unless they are threads of this process."""
+    if is_remote(session) or re.match(r"local($|\[)", str(session.conf.get("spark.master"))) is None:
+        _ship(session)
 
 
 def _ship(session: SparkSession) -> None:

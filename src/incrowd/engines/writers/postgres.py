@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
@@ -23,8 +23,10 @@ Rows = Callable[[], pa.RecordBatchReader]
 """Starts the rows of a release from the first, however often it is called."""
 
 
-def check_table(table: str) -> None:
+def check_table(table: str, columns: Sequence[str] = ()) -> None:
     """Raise, before anything is charged, if a table cannot be made there: nothing is ever overwritten.
+
+    With `columns` a table of these names is made on trial, in a transaction that is undone.
 
     >>> check_table("clinic.sqlite::visits")
     Traceback (most recent call last):
@@ -35,7 +37,9 @@ def check_table(table: str) -> None:
 
     def work() -> None:
         with connected(address) as connection:
-            _free(connection, address, name)
+            place = _free(connection, address, name)
+            if columns:
+                _try(connection, address, place, columns)
 
     explained(work, partial(_unavailable, address))
 
@@ -54,6 +58,16 @@ def load_table(rows: Rows, table: str, note: str) -> Iterator[None]:
         explained(lambda: _fill(connection, _free(connection, address, name), rows, note), trouble)
         yield
         explained(connection.commit, partial(_uncommitted, address))
+
+
+def _try(connection: Any, address: Address, place: tuple[str, str], columns: Sequence[str]) -> None:
+    full = ".".join(quoted(part) for part in place)
+    run(connection, f"CREATE TABLE {full} ({', '.join(f'{quoted(name)} text' for name in columns)})")
+    with connection.cursor() as cursor:
+        made = cursor.adbc_execute_schema(f"SELECT * FROM {full}").names  # noqa: S608 - quoted
+    for name, cut in zip(columns, made, strict=True):
+        if name != cut:
+            raise OutputUnavailable(f"{address.shown} would cut the name of column {name} short. Choose a shorter one.")
 
 
 def _fill(connection: Any, place: tuple[str, str], rows: Rows, note: str) -> None:

@@ -169,7 +169,7 @@ class BlendedHistogram(CrowdHistogram):
 
     def partition(self, schema: Schema) -> Partition:
         """Return the bins; each must be known, since the empty ones get noise too."""
-        partition = Partition.of(schema, self.columns, self.levels)
+        partition = Partition.of(schema, self.columns, self.levels).drawn_over()
         size = partition.closed_size("use method suppressed-histogram, which needs no noise")
         if partition.listed:
             return partition

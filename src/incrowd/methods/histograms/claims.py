@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from incrowd.core.certificate import Claim, Precondition, Status
@@ -18,6 +18,15 @@ _OVERLAP = (
     "difference of two overlapping tables can be one person"
 )
 _REPLACED = {True: "by the better of the composed and the shifted curve", False: "as one removed and one added"}
+_EVERY_BIN = "every bin of the partition gets noise of its own, the empty ones too"
+_DECLARED = "the bins in the written output are those of the declaration"
+_UNKNOWN = {
+    _EVERY_BIN: (
+        "every bin that occurs gets noise of its own, and is listed only if its noisy count reaches a threshold that "
+        "one person alone reaches with a chance of delta at most"
+    ),
+    _DECLARED: "no count in the written output is below the threshold",
+}
 _SUMS = "margins computed from rows: add up the published counts instead"
 
 
@@ -66,13 +75,24 @@ def noise_claim(kind: str, numbers: Mapping[str, object], theorem: str, unit: Un
         str(unit),
         theorem,
         (
-            Precondition("every bin of the partition gets noise of its own, the empty ones too", Status.PROVED),
+            Precondition(_EVERY_BIN, Status.PROVED),
             Precondition("rows are recoded one by one, by declared rules", Status.PROVED),
-            Precondition("the bins in the written output are those of the declaration", Status.CHECKED),
+            Precondition(_DECLARED, Status.CHECKED),
             *(Precondition(text, Status.ASSUMED) for text in sorted(assumed)),
         ),
         (_GROUPS,),
     )
+
+
+def of_unknown_bins(claim: Claim) -> Claim:
+    """Return the claim for bins that were found while reading: the empty ones are not known, and a threshold hides.
+
+    >>> claim = Claim("", {}, "", "", (Precondition(_DECLARED, Status.CHECKED),))
+    >>> of_unknown_bins(claim).preconditions[0].text
+    'no count in the written output is below the threshold'
+    """
+    needs = tuple(replace(each, text=_UNKNOWN.get(each.text, each.text)) for each in claim.preconditions)
+    return replace(claim, preconditions=needs)
 
 
 def _private(small: Small, found: Parameters, unit: Unit) -> Claim:

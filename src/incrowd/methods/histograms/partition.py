@@ -19,7 +19,7 @@ from incrowd.core.domain import Text
 from incrowd.core.recoding import Classes
 from incrowd.core.schema import Schema
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.partition import Occupied
+from incrowd.mechanisms.partition import MOST_BINS, Occupied
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -94,6 +94,15 @@ class Partition:
         if size is None:
             raise AssertionError("every column is at a closed level")
         return size
+
+    def drawn_over(self) -> Partition:
+        """Return the bins, or refuse more than noise can be drawn over: before a row is read or anything charged."""
+        if self.size is not None and self.size > MOST_BINS:
+            raise InvalidParameter(
+                f"{self.size:.3g} bins are too many for noise on every one of them, and 2^46 are the most: choose "
+                "higher levels or fewer columns, or use method suppressed-histogram."
+            )
+        return self
 
     def told(self) -> list[dict[str, Any]]:
         """Return the bins as the certificate tells them: the labels of each column in order, null for missing values.

@@ -16,7 +16,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.add_noise import AddLaplace
 from incrowd.mechanisms.partition import noisy_from
 from incrowd.methods.anonymity.safe_claims import assumptions
-from incrowd.methods.histograms.claims import noise_claim
+from incrowd.methods.histograms.claims import noise_claim, of_unknown_bins
 from incrowd.methods.histograms.noise import Asked, Noise, settled
 from incrowd.methods.histograms.partition import Partition, rounded
 from incrowd.methods.histograms.steps import counted, published
@@ -81,7 +81,7 @@ class PrivateHistogram:
 
     def partition(self, schema: Schema) -> Partition:
         """Return the bins; beyond ten million, and at open levels, those from a public threshold on are listed."""
-        partition = Partition.of(schema, self.columns, self.levels)
+        partition = Partition.of(schema, self.columns, self.levels).drawn_over()
         if partition.size is not None and not partition.listed and self.noise == "gaussian":
             raise InvalidParameter(
                 f"{partition.size:,} bins are too many to list them all, and only Laplace noise can be drawn where it "
@@ -115,7 +115,8 @@ class PrivateHistogram:
         numbers = {"noise": self.noise, "scale": str(found.scale), "epsilon": str(found.epsilon)}
         numbers |= {"delta": str(found.delta)} if found.delta else {}
         numbers |= {"rate": str(self.rate)} if self.rate is not None else {}
-        return (noise_claim(kind, numbers, promise.because, schema.unit, promise.assumes),)
+        claim = noise_claim(kind, numbers, promise.because, schema.unit, promise.assumes)
+        return (claim if found.threshold is None else of_unknown_bins(claim),)
 
     def chain(self, schema: Schema) -> tuple[Mapping[str, Any], ...]:
         """Return the steps: whose rows, which sample, which bins, which noise, which threshold, which order."""

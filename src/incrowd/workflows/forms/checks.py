@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -22,6 +22,17 @@ def whole(value: Any) -> int:
 def steps_of(certificate: Certificate) -> dict[str, Mapping[str, Any]]:
     """Return the steps of a chain by their names."""
     return {str(step.get("step")): step for step in certificate.chain}
+
+
+def drafted_of(columns: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the columns whose recoding was drafted from rows with nobody vouching for it; strange words count as that.
+
+    >>> drafted_of([{"column": "zip", "provenance": "drafted from rows"}, {"column": "age", "provenance": "declared"}])
+    ['zip']
+    """
+    vouched = "drafted from rows, vouched for by "
+    told = [(str(each["column"]), str(each["provenance"])) for each in columns]
+    return [name for name, origin in told if origin != "declared" and not origin.startswith(vouched)]
 
 
 def uncharged(given: Mapping[str, Any], certificate: Certificate, *, at_delta: bool = True) -> Problem | None:

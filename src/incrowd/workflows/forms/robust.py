@@ -135,10 +135,12 @@ def _unlike(loss: RobustlySampled, certificate: Certificate) -> Problem | None:
     if 0 < loss.irregular >= loss.inner.k - 1:
         return Problem("its irregular people leave nobody of the crowd to hide among")
     sample = steps_of(certificate)["sample"]
-    told = (*(Fraction(str(sample[name])) for name in ("low", "high", "max_rate")), sample["irregular"])
-    return (
-        None if told == (loss.low, loss.high, loss.max_rate, loss.irregular) else Problem("the steps say other rates")
-    )
+    told = (*(Fraction(str(sample[name])) for name in ("low", "high", "max_rate", "rate")), sample["irregular"])
+    drawn, rate = ("here", loss.high) if loss.sample is None else ("before", Fraction(1))
+    if sample["drawn"] != drawn:
+        return Problem("the steps say that the sample was drawn elsewhere")
+    said = told == (loss.low, loss.high, loss.max_rate, rate, loss.irregular)
+    return None if said else Problem("the steps say other rates")
 
 
 def _single(certificate: Certificate) -> Problem | None:

@@ -13,6 +13,7 @@ from incrowd.workflows.rules import phrases
 from incrowd.workflows.rules.rule import Rule, Zeros, minimum_after_rounding
 
 _LONGEST = 500
+_ALIKE = 0.7
 _SIGNS = {"≤": "<=", "≥": ">=", "–": "-", "−": "-", "per cent": "%", "percent": "%", "=<": "<="}
 _CLAUSES = re.compile(r"\s*(?:;|,(?!\d)|(?<!\d),|\.(?=\s|$))\s*|\s+(?:and|then)\s+")
 _MAGNITUDES = re.compile(
@@ -126,9 +127,17 @@ def _clause(words: str) -> _Clause:
                 given = found.groupdict()
                 number = given.get("n") or given.get("m")
                 return _Clause(form, 0 if number is None else _whole(number))
-    near = difflib.get_close_matches(_shape(clause), [_shape(each) for each in phrases.EXAMPLES], 1, 0.0)
-    example = next(each for each in phrases.EXAMPLES if _shape(each) == near[0])
-    raise InvalidParameter(f"{clause[:80]!r} is not understood. The nearest phrase that is: {example!r}.")
+    raise InvalidParameter(f"{clause[:80]!r} is not understood. The nearest phrase that is: {_nearest(clause)!r}.")
+
+
+def _nearest(clause: str) -> str:
+    """Return the phrase that looks most like a clause, or where none does, one that means a number the same way."""
+    shapes = [_shape(each) for each in phrases.EXAMPLES]
+    meant = [said for words, said in phrases.MEANT if words.search(clause)]
+    if meant and not difflib.get_close_matches(_shape(clause), shapes, 1, _ALIKE):
+        return meant[0]
+    near = difflib.get_close_matches(_shape(clause), shapes, 1, 0.0)
+    return next(each for each in phrases.EXAMPLES if _shape(each) == near[0])
 
 
 def _shape(text: str) -> str:
@@ -141,7 +150,7 @@ def _normal(sentence: str) -> str:
     text = sentence.casefold()
     for sign, plain in _SIGNS.items():
         text = text.replace(sign, plain)
-    return re.sub(r"\s+", " ", text).strip()
+    return re.sub(r"\s+", " ", re.sub(r"[<>]=?", r" \g<0> ", text)).strip()
 
 
 def _whole(text: str) -> int:

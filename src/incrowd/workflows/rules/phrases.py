@@ -25,10 +25,10 @@ NUMBERS = {
 }
 """Numbers as words; all others are written in digits."""
 
-N = rf"(?P<n>\d[\d,]*|{'|'.join(sorted(NUMBERS, key=len, reverse=True))})"
+N = rf"(?P<n>\d{{1,3}}(?:,\d{{3}})+|\d+|{'|'.join(sorted(NUMBERS, key=len, reverse=True))})"
 _THINGS = (
     r"(?:(?:all|any|small|the|table|cell|published)\s+)*"
-    r"(?:cells?|counts?|values?|frequenc(?:y|ies)|groups?|bins?|numbers?|sizes?|categories|entries)"
+    r"(?:cells?|counts?|values?|frequenc(?:y|ies)|groups?|bins?|numbers?|sizes?|categories|entries|n)"
 )
 _WHO = (
     r"(?:people|persons?|contributors?|respondents?|records?|individuals?|patients?|rows?|units?|observations?|cases?"
@@ -43,11 +43,14 @@ _ZERO = (
     rf"{_BE}(?:becomes?|set\s+to|replaced\s+(?:by|with)|shown\s+as|published\s+as|reported\s+as|turned\s+into)"
     r"\s+(?:0|zero)"
 )
-_HIDE = r"(?:suppress|hide|withhold|drop|remove|mask|delete|do\s+not\s+(?:publish|show|release|report))"
-_SHOW = r"(?:(?:publish|release|show|report|keep)\s+)?(?:only\s+)?"
+_HIDE = (
+    r"(?:suppress|hide|withhold|drop|remove|mask|delete|do\s+not\s+(?:publish|show|release|report)"
+    r"|(?:primary\s+)?suppression)(?:\s+(?:if|when|where|of))?"
+)
+_SHOW = r"(?:(?:publish|release|show|report|keep)\s+)?(?:only\s+)?(?:(?:if|when|where)\s+)?"
 _SHOWN = r"(?:\s+(?:are|is)\s+(?:published|shown|released|reported|kept))?"
 _BELOW = r"(?:below|under|less\s+than|fewer\s+than|smaller\s+than|lower\s+than|<)"
-_UP_TO = r"(?:up\s+to|at\s+most|no\s+more\s+than|not\s+more\s+than|<=)"
+_UP_TO = r"(?:(?:less|fewer|smaller)\s+than\s+or\s+equal\s+to|up\s+to|at\s+most|no\s+more\s+than|not\s+more\s+than|<=)"
 _FROM = r"(?:at\s+least|no\s+fewer\s+than|not\s+fewer\s+than|no\s+less\s+than|>=)"
 _ABOVE = r"(?:more\s+than|above|over|greater\s+than|>)"
 _OF = r"(?:(?:of|with)\s+)?"
@@ -135,3 +138,9 @@ EXAMPLES = (
     "empty cells are hidden",
 )
 """Sentences that are understood, one for each form."""
+
+MEANT = (
+    (re.compile(rf"{_UP_TO}|\bor\s+(?:fewer|less|smaller)\b"), "suppress counts of 7 or fewer"),
+    (re.compile(_BELOW), "suppress counts below 5"),
+)
+"""Words that show which way a number is meant, and the sentence that says it in full."""

@@ -15,7 +15,7 @@ from incrowd.methods.outcomes.anonymized import Anonymized
 from incrowd.methods.outcomes.outcome import Outcome
 from incrowd.workflows.forms.anonymized import claims
 from incrowd.workflows.forms.anonymized.classes import classes_of
-from incrowd.workflows.forms.checks import steps_of, whole
+from incrowd.workflows.forms.checks import drafted_of, steps_of, whole
 from incrowd.workflows.forms.form import Form, Look, Problem
 from incrowd.workflows.forms.microdata.steps import check_columns
 
@@ -108,7 +108,7 @@ def reopened(certificate: Certificate, file: Path, quasi: list[str]) -> Anonymiz
 def _loss(certificate: Certificate) -> Syntactic:
     """Return the loss of a table that meets what the cutting step demands."""
     steps = steps_of(certificate)
-    drafted = [c["column"] for c in steps["recode"]["columns"] if c["provenance"] == "drafted from rows"]
+    drafted = drafted_of(steps["recode"]["columns"])
     until = steps["cut"]["until"]
     if not set(until) <= set(claims.DEMANDS):
         raise TypeError("a demand that is not known here")

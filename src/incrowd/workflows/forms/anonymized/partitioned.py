@@ -12,7 +12,7 @@ from incrowd.core.loss import Crowd, Loss, Pure, Sampled, Sequence, Syntactic
 from incrowd.methods.outcomes.anonymized import Anonymized, Partitioned
 from incrowd.methods.outcomes.outcome import Outcome
 from incrowd.workflows.forms.anonymized.form import reopened
-from incrowd.workflows.forms.checks import TOLERANCE, steps_of, uncharged, whole
+from incrowd.workflows.forms.checks import TOLERANCE, drafted_of, steps_of, uncharged, whole
 from incrowd.workflows.forms.chosen.form import CHOSEN, delta_with_choice
 from incrowd.workflows.forms.form import Form, Look, Problem
 from incrowd.workflows.forms.microdata.form import MICRODATA
@@ -54,10 +54,10 @@ class _Partitioned:
                 return Problem("the rows kept of each person are not those of the guarantee's unit")
             if [each["column"] for each in steps["recode"]["columns"]] != list(schema["released"]):
                 return Problem("the recoded columns are not the released ones")
-            if whole(steps["choose cuts"]["depth"]) < 1 or not set(steps["choose cuts"]["columns"]) <= set(
-                schema["released"]
-            ):
-                return Problem("the columns that are cut are not among the released ones")
+            roles = {column["name"]: column["role"] for column in schema["columns"]}
+            quasi = [name for name in schema["released"] if roles[name] == "quasi"]
+            if whole(steps["choose cuts"]["depth"]) < 1 or list(steps["choose cuts"]["columns"]) != quasi:
+                return Problem("the columns that are cut are not the quasi-identifiers")
             if certificate.guarantee.loss != _loss(steps):
                 return Problem("these steps do not give such a guarantee")
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
@@ -82,7 +82,7 @@ class _Partitioned:
 def _loss(steps: Mapping[str, Mapping[str, Any]]) -> Loss:
     """Return the loss that the steps have; where rules were drafted from rows, nothing but the form is left."""
     k = whole(steps["suppress"]["k"])
-    drafted = [c["column"] for c in steps["recode"]["columns"] if c["provenance"] == "drafted from rows"]
+    drafted = drafted_of(steps["recode"]["columns"])
     if drafted:
         return Syntactic("k-anonymity", (("k", str(k)), ("drafted from rows", ", ".join(drafted))))
     choosing, rate = (Fraction(str(value)) for value in (steps["choose cuts"]["epsilon"], steps["sample"]["rate"]))

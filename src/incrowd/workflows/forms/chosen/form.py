@@ -8,12 +8,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from incrowd.core.certificate import Certificate, Claim
+from incrowd.core.certificate import Certificate, Claim, Status
 from incrowd.core.loss import Crowd, Grouped, Loss, Pure, Sampled, Sequence, Syntactic
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.methods.outcomes.outcome import Outcome
 from incrowd.workflows import rederive
-from incrowd.workflows.forms.checks import TOLERANCE, steps_of, uncharged, whole
+from incrowd.workflows.forms.checks import TOLERANCE, drafted_of, steps_of, uncharged, whole
 from incrowd.workflows.forms.form import Form, Look, Problem
 from incrowd.workflows.forms.microdata.form import MICRODATA
 
@@ -46,8 +46,8 @@ class _Chosen:
             stated = [claim for claim in certificate.claims if claim.kind == kind]
             if not stated or not all(claim.preconditions for claim in stated):
                 return Problem(f"the claim {kind!r} belongs to this guarantee and is missing, or has no preconditions")
-            told = {each.text for claim in stated for each in claim.preconditions}
-            if kind == _PRIVATE and not certificate.guarantee.assumes <= told:
+            told = [{each.text for each in claim.preconditions if each.status is Status.ASSUMED} for claim in stated]
+            if kind == _PRIVATE and not all(certificate.guarantee.assumes <= each for each in told):
                 return Problem(f"the preconditions of {kind!r} leave out what the guarantee assumes")
         if not drafted and not certificate.guarantee.assumes:
             return Problem("the guarantee assumes nothing, and no promise about crowds holds without assumptions")
@@ -65,9 +65,11 @@ class _Chosen:
                 return Problem("the rows kept of each person are not those of the guarantee's unit")
             if [each["column"] for each in steps["recode"]["columns"]] != list(schema["released"]):
                 return Problem("the recoded columns are not the released ones")
-            if certificate.guarantee.loss == _loss(steps, unit.max_rows):
-                return None
-            return None if _drafted(certificate, steps) else Problem("these steps do not give such a guarantee")
+            if drafted_of(steps["recode"]["columns"]):
+                held = _drafted(certificate, steps)
+            else:
+                held = certificate.guarantee.loss == _loss(steps, unit.max_rows)
+            return _insensitive(steps, unit.max_rows) if held else Problem("these steps do not give such a guarantee")
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             return Problem("the steps cannot be read")
 
@@ -89,9 +91,31 @@ def _loss(steps: Mapping[str, Mapping[str, Any]], rows: int) -> Loss:
     return Sequence((Pure(Fraction(str(steps["choose levels"]["epsilon"]))), Grouped(rows, row) if rows > 1 else row))
 
 
+def _insensitive(steps: Mapping[str, Mapping[str, Any]], rows: int) -> Problem | None:
+    """Return that one person can move the worth of a recoding by more than the step of the choice says.
+
+    The n-th row of a cell adds rate·(P[B ≥ k] + k·P[B = k − 1]) expected rows, B of the n − 1 others being sampled;
+    worths count them in 2^16 steps each, times 2^12 for the details.  Near n = k/rate this is largest.
+    """
+    k, rate = whole(steps["suppress"]["k"]), float(Fraction(str(steps["sample"]["rate"])))
+    near = range(max(0, math.floor((k - 1) / rate) - 2), math.ceil(k / rate) + 3)
+    added = max(rate * (_at_least(k, n, rate) + k * (_at_least(k - 1, n, rate) - _at_least(k, n, rate))) for n in near)
+    least = 2**12 * math.floor(2**16 * added * (1.0 - 1e-9)) * rows
+    if whole(steps["choose levels"]["sensitivity"]) < least:
+        return Problem("one person can move the worth of a recoding by more than the steps say")
+    return None
+
+
+def _at_least(k: int, n: int, rate: float) -> float:
+    """Return the chance that at least k of n are sampled."""
+    from scipy.stats import binom
+
+    return float(binom.sf(k - 1, n, rate))
+
+
 def _drafted(certificate: Certificate, steps: Mapping[str, Mapping[str, Any]]) -> bool:
     """Whether the guarantee is the one that is left where rules were drafted from rows, and names them."""
-    drafted = [c["column"] for c in steps["recode"]["columns"] if c["provenance"] == "drafted from rows"]
+    drafted = drafted_of(steps["recode"]["columns"])
     told = Syntactic("k-anonymity", (("k", str(steps["suppress"]["k"])), ("drafted from rows", ", ".join(drafted))))
     return bool(drafted) and certificate.guarantee.loss == told
 

@@ -75,6 +75,8 @@ def check_counts(certificate: Certificate, table: pa.Table) -> Problem | None:
     steps, counts = steps_of(certificate), table[COUNT].to_numpy()
     base = whole(steps["publish counts"]["round"])
     exact = table[EXACT].to_numpy() if EXACT in table.column_names else None
+    if base < 1:
+        return Problem("counts are rounded to multiples of a whole number of at least 1")
     if np.any(counts % base):
         return Problem(f"some count is not a multiple of {base}")
     if not _possible(steps, counts, exact, base):

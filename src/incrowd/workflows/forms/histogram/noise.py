@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -26,16 +26,22 @@ def check_noise(certificate: Certificate) -> Problem | None:
     noise, hidden = steps["noise"], _hidden(certificate)
     if noise["noise"] not in _KINDS.values():
         return Problem("its noise is not known here", undecided=True)
-    if _tail(noise, whole(noise["within"]) + 1) * 2.0 > _MISSED * TOLERANCE:
+    if strays(noise, whole(noise["within"])):
         return Problem("more than 5 % of counts lie further from the truth than the steps say")
     loss = certificate.guarantee.loss
+    if not hidden and not known_bins(steps["count"]["columns"]):
+        return Problem("bins that nobody listed are found in the rows: their threshold must have a delta")
     if not hidden:
         return None if loss == _loss(certificate) else Problem("these steps do not give such a guarantee")
     rows, moves = certificate.guarantee.unit.max_rows, _moves(certificate)
     passed = rows * moves * _tail(noise, whole(steps["threshold"]["least"]) - rows)
     if passed > float(hidden) * TOLERANCE:
         return Problem("the threshold is too low for its delta: it could show a bin that one person is alone in")
-    return None if isinstance(loss, Approximate) else Problem("these steps do not give such a guarantee")
+    if hidden > certificate.guarantee.delta:
+        return Problem("the delta of the threshold is larger than that of the guarantee")
+    spent = Fraction(str(certificate.accounting["spent"]["epsilon"]))
+    promised = Approximate(spent, certificate.guarantee.delta)
+    return None if loss == promised else Problem("these steps do not give such a guarantee")
 
 
 def check_claim(claim: Claim, certificate: Certificate) -> Problem | None:
@@ -49,8 +55,13 @@ def check_claim(claim: Claim, certificate: Certificate) -> Problem | None:
     stated = (_KINDS[str(given["noise"])], Fraction(str(given["scale"])), Fraction(str(given.get("rate", 1))))
     if stated != (steps["noise"]["noise"], Fraction(str(steps["noise"]["scale"])), _rate(steps)):
         return Problem("its noise, scale or rate are not those of the steps")
-    unlike = uncharged(given, certificate, at_delta="delta" in given)
+    unlike = uncharged(given, certificate, at_delta="delta" in given or certificate.guarantee.delta > 0)
     return unlike or check_noise(certificate) or _beyond(given, certificate)
+
+
+def known_bins(columns: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether the labels of all these columns are declared: listed, or told by their number and hash."""
+    return all(isinstance(each.get("labels"), list) or isinstance(each.get("number"), int) for each in columns)
 
 
 def kind_of(certificate: Certificate) -> str:
@@ -113,6 +124,11 @@ def concentrated_delta(rho: float, epsilon: float) -> float:
         best = int(np.argmin(logs))
         low, high = float(above[max(0, best - 1)]), float(above[min(len(above) - 1, best + 1)])
     return math.exp(min(0.0, float(logs[best])))
+
+
+def strays(noise: Mapping[str, Any], within: int) -> bool:
+    """Whether more than 5 % of noisy counts lie further from the truth than `within`."""
+    return _tail(noise, within + 1) * 2.0 > _MISSED * TOLERANCE
 
 
 def _tail(noise: Mapping[str, Any], least: int) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 
 from incrowd.core.certificate import Certificate
 from incrowd.core.loss import THE_ROWS, Crowd, Grouped, Loss, NoisyWhenSmall, RobustlySampled, Sampled
-from incrowd.workflows.forms.checks import steps_of, whole
+from incrowd.workflows.forms.checks import drafted_of, steps_of, whole
 from incrowd.workflows.forms.form import Problem
 from incrowd.workflows.forms.histogram import noise
 
@@ -17,7 +17,14 @@ _PERSON = "keep rows of each person"
 _FIRST = ["sample", "recode", "count"]
 _MIDDLES = ("suppress counts", "noise when small", "noise", "threshold")
 _KNOWN = (["suppress counts"], ["noise when small"], ["noise"], ["noise", "threshold"])
-_LISTED = ("all", "those above zero", "those of at least k", "those from the threshold on", "those chosen")
+_LISTED = {
+    "suppress counts": ("all", "those of at least k"),
+    "noise when small": ("all", "those above zero"),
+    "threshold": ("those from the threshold on",),
+    "noise": ("all",),
+    "select": ("those chosen",),
+}
+"""For the step that protects counts, which bins can be listed without telling more; a threshold comes before noise."""
 
 
 def check_steps(certificate: Certificate) -> Problem | None:
@@ -46,7 +53,7 @@ def check_start(certificate: Certificate, rest: list[str]) -> Problem | None:
     for step in ("recode", "count"):
         if [each["column"] for each in steps[step]["columns"]] != list(certificate.schema["released"]):
             return Problem(f"the columns of the step {step!r} are not the released ones")
-    if any(each["provenance"] == "drafted from rows" for each in steps["recode"]["columns"]):
+    if drafted_of(steps["recode"]["columns"]):
         return Problem("bins were drafted from rows, and no promise holds for those")
     return None
 
@@ -75,8 +82,11 @@ def check_bins(steps: Mapping[str, Mapping[str, Any]]) -> Problem | None:
     """Hold the number of bins against their labels, and what is listed against what must be."""
     told, listed = steps["count"]["columns"], steps["count"]["listed"]
     sizes = [len(each["labels"]) if isinstance(each.get("labels"), list) else each.get("number") for each in told]
-    closed = all(isinstance(size, int) for size in sizes)
-    if listed not in _LISTED or (listed == "all" and not closed):
+    closed = noise.known_bins(told)
+    protected = next(allowed for step, allowed in _LISTED.items() if step in steps)
+    if listed not in protected:
+        return Problem("bins that these steps do not list are missing, or others are there")
+    if listed == "all" and not closed:
         return Problem("not all bins are known, so not all can be listed")
     if closed and math.prod(sizes) != whole(steps["count"]["bins"]):
         return Problem("there are not as many bins as labels make")
@@ -88,7 +98,11 @@ def check_bins(steps: Mapping[str, Mapping[str, Any]]) -> Problem | None:
 def _promise(certificate: Certificate, steps: Mapping[str, Mapping[str, Any]]) -> Problem | None:
     if "noise" in steps:
         return noise.check_noise(certificate)
+    if steps.get("suppress counts", {"below": 0})["below"] != 0:
+        return Problem("counts below k do not become zero")
     small = steps.get("noise when small")
+    if small is not None and small["noise"] != "integer Laplace":
+        return Problem("its noise is not known here", undecided=True)
     if small is not None and Fraction(str(small["scale"])) * Fraction(str(small["epsilon"])) != 1:
         return Problem("the scale of the noise is not 1/epsilon")
     return (

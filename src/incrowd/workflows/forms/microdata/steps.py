@@ -10,6 +10,7 @@ from pathlib import Path
 from incrowd.core.certificate import Certificate
 from incrowd.core.loss import Crowd, Grouped, RobustlySampled, Sampled, Syntactic
 from incrowd.methods.outcomes.microdata import WEIGHT
+from incrowd.workflows.forms.checks import drafted_of
 from incrowd.workflows.forms.form import Problem
 from incrowd.workflows.forms.microdata.claims import contradiction
 
@@ -26,7 +27,7 @@ def check_steps(certificate: Certificate) -> Problem | None:
             return Problem("these steps are not known here", undecided=True)
         steps = {str(step["step"]): step for step in certificate.chain}
         recoded = list(steps["recode"]["columns"])
-        drafted = [each["column"] for each in recoded if each["provenance"] == "drafted from rows"]
+        drafted = drafted_of(recoded)
         if unit.column is not None and (steps[_PERSON]["column"], steps[_PERSON]["rows"]) != (
             unit.column,
             unit.max_rows,
@@ -45,7 +46,7 @@ def check_steps(certificate: Certificate) -> Problem | None:
 def check_columns(certificate: Certificate, file: Path) -> Problem | None:
     """Return that a file has other columns than the released ones, or weights that are not 1/rate, or None."""
     steps = {str(step.get("step")): step for step in certificate.chain}
-    weighted = steps.get("order", {}).get("weights") is True
+    weighted = certificate.chain[-1].get("weights") is True
     if _columns(file) != [*certificate.schema.get("released", ()), *([WEIGHT] if weighted else [])]:
         return Problem("the file's columns are not those that the certificate says are released")
     if weighted:

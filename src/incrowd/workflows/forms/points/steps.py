@@ -48,6 +48,10 @@ def _grid(certificate: Certificate) -> Problem | None:
 
 def _promise(certificate: Certificate) -> Problem | None:
     small = steps_of(certificate).get("noise when small")
+    if small is None and steps_of(certificate)["suppress counts"]["below"] != 0:
+        return Problem("cells below k do not become empty")
+    if small is not None and small["noise"] != "integer Laplace":
+        return Problem("its noise is not known here", undecided=True)
     if small is not None and (
         small["clamp"] is not True or Fraction(str(small["scale"])) * Fraction(str(small["epsilon"])) != 1
     ):

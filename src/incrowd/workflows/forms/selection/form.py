@@ -19,6 +19,7 @@ from incrowd.methods.outcomes.selection import RANK, Selection
 from incrowd.workflows.forms.checks import steps_of, uncharged, whole
 from incrowd.workflows.forms.form import Form, Look, Problem
 from incrowd.workflows.forms.histogram import contents
+from incrowd.workflows.forms.histogram.noise import strays
 from incrowd.workflows.forms.histogram.steps import check_bins, check_start
 
 _KIND = "pure differential privacy"
@@ -49,7 +50,7 @@ class _Selection:
     def check_steps(self, certificate: Certificate) -> Problem | None:
         try:
             steps = steps_of(certificate)
-            problem = check_start(certificate, ["select", "publish ranking"]) or check_bins(steps)
+            problem = check_start(certificate, ["select", "publish ranking"]) or check_bins(steps) or _noise(steps)
             if problem is not None or certificate.guarantee.loss == _loss(certificate):
                 return problem
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
@@ -82,6 +83,16 @@ def _check_claim(claim: Claim, certificate: Certificate) -> Problem | None:
     if unlike is None and Fraction(str(given["epsilon"])) < _epsilon(certificate) * (1 - Fraction(1, 10**12)):
         return Problem(f"its epsilon is {float(_epsilon(certificate)):.6g} at least")
     return unlike
+
+
+def _noise(steps: Mapping[str, Mapping[str, Any]]) -> Problem | None:
+    """Return that winners come from a sample, or that counts are further off than the steps say."""
+    select = steps["select"]
+    if Fraction(str(steps["sample"]["rate"])) != 1:
+        return Problem("winners are chosen among all rows, and the steps say otherwise")
+    if select["noise"] == "integer Laplace" and strays(select, whole(select["within"])):
+        return Problem("more than 5 % of counts lie further from the truth than the steps say")
+    return None
 
 
 def _epsilon(certificate: Certificate) -> Fraction:
