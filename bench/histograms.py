@@ -30,7 +30,7 @@ from incrowd.core.mechanism import Sample
 from incrowd.core.schema import Schema
 from incrowd.core.table import Table
 from incrowd.engines.local import LocalEngine
-from incrowd.methods.anonymity.parameters import Target
+from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.histograms.blending import BlendedHistogram, SuppressedHistogram
 from incrowd.methods.histograms.partition import Partition
 from incrowd.methods.histograms.private import PrivateHistogram

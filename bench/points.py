@@ -31,7 +31,7 @@ from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local import LocalEngine
 from incrowd.mechanisms.add_noise import AddLaplace
-from incrowd.methods.anonymity.parameters import Target
+from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.synthesis.points import SyntheticPoints
 from incrowd.noise.system import SystemCoins
 

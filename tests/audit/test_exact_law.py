@@ -17,8 +17,8 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Adjacency
 from incrowd.engines.local import LocalEngine
-from incrowd.methods.anonymity.parameters import Target
 from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.crowds.parameters import Target
 from incrowd.workflows import rederive
 from tests.audit.auditing import Claim, Law, distance, worst_crowd
 from tests.coins import ScriptedCoins

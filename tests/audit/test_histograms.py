@@ -19,7 +19,7 @@ from incrowd.core.hierarchies.flat import Flat
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local import LocalEngine
-from incrowd.methods.anonymity.parameters import Target
+from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.histograms.blending import BlendedHistogram, SuppressedHistogram
 from incrowd.methods.histograms.private import PrivateHistogram
 from incrowd.methods.outcomes.histogram import Histogram

@@ -21,9 +21,9 @@ from incrowd.core.table import Table
 from incrowd.core.unit import Unit
 from incrowd.engines.local import LocalEngine
 from incrowd.methods.anonymity.mondrian.partitioning import Grid
-from incrowd.methods.anonymity.parameters import Target
 from incrowd.methods.anonymity.partition.boxes import Box
 from incrowd.methods.anonymity.partition.method import Partition, filled
+from incrowd.methods.crowds.parameters import Target
 from incrowd.noise.system import SystemCoins
 from tests.audit.auditing import Law, Trials, distance, proved_epsilon
 from tests.coins import ScriptedSample, law_of

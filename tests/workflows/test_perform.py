@@ -18,8 +18,8 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local import LocalEngine
 from incrowd.errors import BudgetExceeded
-from incrowd.methods.anonymity.parameters import Target
 from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.perform import perform

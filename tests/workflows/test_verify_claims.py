@@ -15,8 +15,8 @@ from incrowd.core.hierarchies.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import Infeasible
-from incrowd.methods.anonymity.parameters import Target
 from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.crowds.parameters import Target
 from incrowd.workflows.consistency import check_accounting
 from incrowd.workflows.forms.microdata.claims import check_claim
 from incrowd.workflows.forms.microdata.steps import check_steps

@@ -14,7 +14,7 @@ from incrowd.accounting.budget import Budget
 from incrowd.accounting.ledger import Ledger
 from incrowd.core.guarantee import Guarantee
 from incrowd.errors import Refused
-from incrowd.methods.anonymity.robust import Degraded, degradation
+from incrowd.methods.crowds.robust import Degraded, degradation
 from incrowd.store.transaction import Reader
 from incrowd.workflows.book import find_book
 from incrowd.workflows.nearest import Nearest, nearest_safe

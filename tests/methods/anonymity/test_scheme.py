@@ -25,10 +25,10 @@ from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.engines.local import LocalEngine
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
-from incrowd.methods.anonymity.parameters import Target
 from incrowd.methods.anonymity.scheme.kept import FINENESS, kept_of
 from incrowd.methods.anonymity.scheme.scheme import Scheme
 from incrowd.methods.anonymity.scheme.worth import DETAIL, worths
+from incrowd.methods.crowds.parameters import Target
 from incrowd.noise.system import SystemCoins
 from tests.tables import Batches
 

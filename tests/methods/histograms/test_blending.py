@@ -14,7 +14,7 @@ from incrowd.core.loss import Crowd, Grouped, NoisyWhenSmall, Sampled
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.methods.anonymity.parameters import Target
+from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.histograms import blending, partition
 from incrowd.methods.histograms.blending import BlendedHistogram, SuppressedHistogram
 from tests.coins import ScriptedCoins

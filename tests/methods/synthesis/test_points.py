@@ -19,7 +19,7 @@ from incrowd.core.table import Table
 from incrowd.core.unit import Kind, Unit
 from incrowd.engines.local import LocalEngine
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.methods.anonymity.parameters import Target
+from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.synthesis.points import SyntheticPoints
 from incrowd.noise.system import SystemCoins
 from tests.coins import ScriptedCoins, SeededCoins

@@ -19,12 +19,13 @@ from incrowd.core.quality.quality import Quality
 from incrowd.core.quality.sizes import AverageSize, Discernibility
 from incrowd.core.schema import Schema
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity import safe_claims, syntactic
+from incrowd.methods.anonymity import syntactic
 from incrowd.methods.anonymity.mondrian.labels import kept_values
 from incrowd.methods.anonymity.safe import Safe
 from incrowd.methods.anonymity.search.lattice import Lattice, Limits
 from incrowd.methods.anonymity.search.optimal import Found, Patience, optimal
 from incrowd.methods.anonymity.search.task import Task
+from incrowd.methods.crowds import safe_claims
 from incrowd.methods.outcomes.anonymized import Anonymized, Generalized
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from incrowd.core.loss import Crowd, Syntactic
 from incrowd.core.schema import Schema
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity import robust_claims, safe_claims
-from incrowd.methods.anonymity.drawing import drawn, with_chances
-from incrowd.methods.anonymity.parameters import Parameters, Target, loss_of, solve
-from incrowd.methods.anonymity.robust import Robust, sample_step, solve_robust
+from incrowd.methods.crowds import robust_claims, safe_claims
+from incrowd.methods.crowds.drawing import drawn, with_chances
+from incrowd.methods.crowds.parameters import Parameters, Target, loss_of, solve
+from incrowd.methods.crowds.robust import Robust, sample_step, solve_robust
 from incrowd.methods.outcomes.microdata import WEIGHT, Microdata
 
 if TYPE_CHECKING:

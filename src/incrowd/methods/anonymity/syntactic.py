@@ -18,7 +18,7 @@ from incrowd.core.loss import Syntactic
 from incrowd.core.schema import Role, Schema
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.safe_claims import PERSON_COLUMN, ROW_IS_PERSON
+from incrowd.methods.crowds.safe_claims import PERSON_COLUMN, ROW_IS_PERSON
 
 QUASI = "people can be looked up by the quasi-identifiers and by no other column"
 BECAUSE = "counted in the output: a property of its form, which bounds nothing for those who know more"

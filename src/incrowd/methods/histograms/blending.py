@@ -16,10 +16,10 @@ from incrowd.core.schema import Schema
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.noisy_when_small import ClampedWhenSmall, NoisyWhenSmall
 from incrowd.mechanisms.partition import blended
-from incrowd.methods.anonymity import robust_claims
-from incrowd.methods.anonymity.drawing import drawn, with_chances
-from incrowd.methods.anonymity.robust import Robust, sample_step, solve_robust
-from incrowd.methods.histograms.claims import crowd_claims
+from incrowd.methods.crowds import robust_claims
+from incrowd.methods.crowds.count_claims import crowd_claims
+from incrowd.methods.crowds.drawing import drawn, with_chances
+from incrowd.methods.crowds.robust import Robust, sample_step, solve_robust
 from incrowd.methods.histograms.crowd import CrowdHistogram
 from incrowd.methods.histograms.partition import LISTED, Partition, rounded
 from incrowd.methods.histograms.steps import counted, published
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from incrowd.core.mechanism import Coins
     from incrowd.core.table import Table
     from incrowd.core.unit import Unit
-    from incrowd.methods.anonymity.parameters import Parameters
+    from incrowd.methods.crowds.parameters import Parameters
 
 _ALL, _ABOVE_ZERO, _FROM_K = "all", "those above zero", "those of at least k"
 
@@ -48,7 +48,7 @@ class SuppressedHistogram(CrowdHistogram):
     Source: Gehrke, Hay, Lui & Pass 2012, Example 1; Li, Qardaji & Su 2010, Theorem 1.
 
     >>> from incrowd.core.unit import Unit
-    >>> from incrowd.methods.anonymity.parameters import Target
+    >>> from incrowd.methods.crowds.parameters import Target
     >>> asked = SuppressedHistogram(target=Target(Fraction(1, 10**6), Fraction(1)), rate=Fraction(1, 10))
     >>> asked.parameters(Unit()).k
     8
@@ -141,7 +141,7 @@ class BlendedHistogram(CrowdHistogram):
     Source: Gehrke, Hay, Lui & Pass 2012, Example 2 and Theorem 1.
 
     >>> from incrowd.core.unit import Unit
-    >>> from incrowd.methods.anonymity.parameters import Target
+    >>> from incrowd.methods.crowds.parameters import Target
     >>> asked = BlendedHistogram(
     ...     epsilon=Fraction(1), target=Target(Fraction(1, 10**6), Fraction(1)), rate=Fraction(1, 10)
     ... )

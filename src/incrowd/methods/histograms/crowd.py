@@ -12,11 +12,11 @@ from incrowd.core.guarantee import Guarantee
 from incrowd.core.schema import Schema
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.parameters import Parameters, Target
-from incrowd.methods.anonymity.safe_claims import assumptions
-from incrowd.methods.histograms import claims
-from incrowd.methods.histograms.claims import Small
-from incrowd.methods.histograms.parameters import crowd_of, loss_of, solve
+from incrowd.methods.crowds import count_claims as claims
+from incrowd.methods.crowds.count_claims import Small
+from incrowd.methods.crowds.parameters import Parameters, Target
+from incrowd.methods.crowds.safe_claims import assumptions
+from incrowd.methods.crowds.small_counts import crowd_of, loss_of, solve
 from incrowd.methods.histograms.partition import Partition
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from incrowd.core.schema import Schema
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.add_noise import AddLaplace
 from incrowd.mechanisms.partition import noisy_from
-from incrowd.methods.anonymity.safe_claims import assumptions
-from incrowd.methods.histograms.claims import noise_claim, of_unknown_bins
+from incrowd.methods.crowds.count_claims import noise_claim, of_unknown_bins
+from incrowd.methods.crowds.safe_claims import assumptions
 from incrowd.methods.histograms.noise import Asked, Noise, settled
 from incrowd.methods.histograms.partition import Partition, rounded
 from incrowd.methods.histograms.steps import counted, published

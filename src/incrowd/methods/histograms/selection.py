@@ -16,8 +16,8 @@ from incrowd.core.schema import Schema
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
-from incrowd.methods.anonymity.safe_claims import assumptions
-from incrowd.methods.histograms.claims import noise_claim
+from incrowd.methods.crowds.count_claims import noise_claim
+from incrowd.methods.crowds.safe_claims import assumptions
 from incrowd.methods.histograms.noise import Asked, Noise, settled
 from incrowd.methods.histograms.partition import COUNT, LISTED, Partition
 from incrowd.methods.histograms.private import SOURCES

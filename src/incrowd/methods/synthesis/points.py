@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.methods.anonymity.parameters import Parameters, Target
-from incrowd.methods.anonymity.safe_claims import assumptions
-from incrowd.methods.histograms.claims import Small, crowd_claims
-from incrowd.methods.histograms.parameters import crowd_of, loss_of, solve
+from incrowd.methods.crowds.count_claims import Small, crowd_claims
+from incrowd.methods.crowds.parameters import Parameters, Target
+from incrowd.methods.crowds.safe_claims import assumptions
+from incrowd.methods.crowds.small_counts import crowd_of, loss_of, solve
 from incrowd.methods.outcomes.points import Points
 from incrowd.methods.synthesis.accuracy import Accuracy, accuracy, least_pieces, refusal
 from incrowd.methods.synthesis.grid import FINE, Grid, Place

@@ -15,9 +15,9 @@ from incrowd.core.loss import Crowd, Pure, Sampled, Sequence, Syntactic
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.parameters import Target
 from incrowd.methods.anonymity.partition.method import Partition
 from incrowd.methods.anonymity.partition.nearest import nearest_safe
+from incrowd.methods.crowds.parameters import Target
 
 AGE = Column("age", Role.QUASI, Type.INTEGER, Flat(Numbers(0, 99)))
 SCHEMA = Schema((AGE, Column("ill", Role.SENSITIVE, hierarchy=Flat(Categories(("flu", "gout"))))))

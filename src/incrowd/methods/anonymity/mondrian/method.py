@@ -13,13 +13,14 @@ import pyarrow as pa
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.schema import Role, Schema
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity import safe_claims, syntactic
+from incrowd.methods.anonymity import syntactic
 from incrowd.methods.anonymity.mondrian.axes import Axis
 from incrowd.methods.anonymity.mondrian.conditions import condition, criteria
 from incrowd.methods.anonymity.mondrian.labels import Show, kept_values, labels
 from incrowd.methods.anonymity.mondrian.partitioning import Grid, partitioned
 from incrowd.methods.anonymity.mondrian.pieces import NONE, Pieces
 from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.crowds import safe_claims
 from incrowd.methods.outcomes.anonymized import Anonymized
 
 if TYPE_CHECKING:

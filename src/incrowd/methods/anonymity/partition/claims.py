@@ -7,7 +7,7 @@ from typing import Any
 
 from incrowd.core.certificate import Claim, Precondition, Status
 from incrowd.core.guarantee import Guarantee
-from incrowd.methods.anonymity.parameters import Parameters
+from incrowd.methods.crowds.parameters import Parameters
 
 BLIND = "the finest levels, the depth and all parameters were chosen without looking at the rows"
 ENDING = "arrange by chosen cuts"

@@ -20,15 +20,16 @@ from incrowd.core.loss import Pure, Sequence, Syntactic
 from incrowd.core.schema import Schema
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity import safe_claims, syntactic
+from incrowd.methods.anonymity import syntactic
 from incrowd.methods.anonymity.mondrian.axes import Axis
 from incrowd.methods.anonymity.mondrian.labels import box_names, kept_values
 from incrowd.methods.anonymity.mondrian.partitioning import Grid
-from incrowd.methods.anonymity.parameters import Parameters, Target, loss_of
 from incrowd.methods.anonymity.partition import claims
 from incrowd.methods.anonymity.partition.boxes import Box
 from incrowd.methods.anonymity.partition.growing import Growth, leaf_of
 from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.crowds import safe_claims
+from incrowd.methods.crowds.parameters import Parameters, Target, loss_of
 from incrowd.methods.outcomes.anonymized import Partitioned
 
 if TYPE_CHECKING:

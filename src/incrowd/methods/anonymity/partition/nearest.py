@@ -8,8 +8,8 @@ from fractions import Fraction
 from incrowd.core.schema import Schema
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.parameters import Target
 from incrowd.methods.anonymity.partition.method import Partition
+from incrowd.methods.crowds.parameters import Target
 
 _DELTA = Fraction(1, 10**6)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from incrowd.core.certificate import Claim, Precondition, Status
 from incrowd.core.guarantee import Guarantee
-from incrowd.methods.anonymity.parameters import Parameters
+from incrowd.methods.crowds.parameters import Parameters
 
 BLIND = "the candidate levels, the recoding rules and the parameters were chosen without looking at the rows"
 ENDING = "order by chosen levels"

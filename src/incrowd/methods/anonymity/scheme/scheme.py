@@ -18,12 +18,12 @@ from incrowd.core.schema import Schema
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
-from incrowd.methods.anonymity import safe_claims
-from incrowd.methods.anonymity.parameters import Parameters, Target, loss_of
 from incrowd.methods.anonymity.safe import Safe
 from incrowd.methods.anonymity.scheme import claims
 from incrowd.methods.anonymity.scheme.kept import kept_of
 from incrowd.methods.anonymity.scheme.worth import DETAIL, worths
+from incrowd.methods.crowds import safe_claims
+from incrowd.methods.crowds.parameters import Parameters, Target, loss_of
 from incrowd.methods.outcomes.microdata import ChosenMicrodata
 
 if TYPE_CHECKING:

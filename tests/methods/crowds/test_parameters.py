@@ -8,7 +8,7 @@ import pytest
 from incrowd.accounting import accountant
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.methods.anonymity.parameters import Parameters, Target, loss_of, solve
+from incrowd.methods.crowds.parameters import Parameters, Target, loss_of, solve
 
 ROW = Unit()
 REPLACED = Unit(adjacency=Adjacency.REPLACE)

@@ -10,7 +10,7 @@ from incrowd.accounting.suppression.theorem1 import theorem1_delta
 from incrowd.core.certificate import Claim, Precondition, Status
 from incrowd.core.schema import Schema
 from incrowd.core.unit import Adjacency, Kind, Unit
-from incrowd.methods.anonymity.parameters import Parameters
+from incrowd.methods.crowds.parameters import Parameters
 
 COINS = "the coins of the sample are known to nobody and forgotten"
 BLIND = "recoding, levels and parameters were chosen without looking at the rows"

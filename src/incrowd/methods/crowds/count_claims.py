@@ -8,8 +8,8 @@ from fractions import Fraction
 
 from incrowd.core.certificate import Claim, Precondition, Status
 from incrowd.core.unit import Adjacency, Unit
-from incrowd.methods.anonymity.parameters import Parameters
-from incrowd.methods.anonymity.safe_claims import assumptions
+from incrowd.methods.crowds.parameters import Parameters
+from incrowd.methods.crowds.safe_claims import assumptions
 
 _GROUPS = "what holds for a whole group: people like you can be described, with or without you"
 _MEMBERS = "attackers who learn who is in the sample see the exact counts of their crowds"

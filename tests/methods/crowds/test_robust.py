@@ -11,9 +11,9 @@ from incrowd.core.table import Table
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.engines.local import LocalEngine
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.methods.anonymity.parameters import Target
-from incrowd.methods.anonymity.robust import Robust, degradation, solve_robust
 from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.crowds.parameters import Target
+from incrowd.methods.crowds.robust import Robust, degradation, solve_robust
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy import load_policy
 from tests.policies import PEOPLE, changed, people

@@ -16,7 +16,7 @@ from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.engines.local import LocalEngine
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.drawing import drawn, with_chances
+from incrowd.methods.crowds.drawing import drawn, with_chances
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy import load_policy
 from incrowd.workflows.protect import Destination, release_to

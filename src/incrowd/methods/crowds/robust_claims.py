@@ -5,9 +5,9 @@ from __future__ import annotations
 from incrowd.accounting.robust import theorem2_delta, zero_knowledge_epsilon
 from incrowd.core.certificate import Claim, Precondition, Status
 from incrowd.core.unit import Adjacency, Unit
-from incrowd.methods.anonymity import safe_claims
-from incrowd.methods.anonymity.parameters import Parameters
-from incrowd.methods.anonymity.robust import Robust
+from incrowd.methods.crowds import safe_claims
+from incrowd.methods.crowds.parameters import Parameters
+from incrowd.methods.crowds.robust import Robust
 
 THEOREM = "Gehrke, Hay, Lui & Pass 2012, Theorem 2, by the exact worst case"
 

@@ -12,8 +12,8 @@ from incrowd.accounting.suppression.inverses import feasible_k, largest_decimal,
 from incrowd.core.loss import Crowd, Grouped, Loss, NoisyWhenSmall, Sampled
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.methods.anonymity import parameters as suppression
-from incrowd.methods.anonymity.parameters import Parameters, Target
+from incrowd.methods.crowds import parameters as suppression
+from incrowd.methods.crowds.parameters import Parameters, Target
 
 
 def crowd_of(k: int, noise: Fraction | None) -> Crowd:

@@ -15,7 +15,7 @@ from incrowd.accounting.suppression.inverses import least_k
 from incrowd.core.loss import THE_ROWS, Crowd, RobustlySampled
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.methods.anonymity.parameters import Parameters, Target
+from incrowd.methods.crowds.parameters import Parameters, Target
 
 _EPSILONS = "at the stated delta no epsilon holds"
 

@@ -1,0 +1,1 @@
+"""Crowds: what methods of several families share: samples and their parameters, drawing, and claims."""
