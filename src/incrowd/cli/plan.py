@@ -130,5 +130,6 @@ def _defaults(found: Plan) -> dict[str, str]:
             rows = found.policy.method.smallest_class(found.policy.schema) is not None
             filled[f"{name}.missing"] = "a class of its own" if rows or levels is not None else "its row is left out"
     if levels is not None and not isinstance(found.promise.loss, Syntactic):
-        filled |= {f"{column.name}.level": "0" for column in found.policy.schema.released if column.name not in levels}
+        names = getattr(found.policy.method, "columns", ()) or [column.name for column in found.policy.schema.released]
+        filled |= {f"{name}.level": "0" for name in names if name not in levels}
     return filled

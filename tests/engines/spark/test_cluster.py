@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
@@ -20,6 +21,8 @@ import pytest
 
 from incrowd.engines.local import LocalEngine
 from incrowd.engines.settings import Spark
+from incrowd.engines.spark.engine import SparkEngine
+from incrowd.engines.spark.failures import explained
 from incrowd.errors import SourceInvalid
 from incrowd.noise.positioned import PositionedSample
 from tests import spark
@@ -142,3 +145,23 @@ def test_a_count_over_spark_connect_is_the_same_and_shows_no_key(
     assert any(b"SparkListenerConnectOperationStarted" in text for text in texts)
     for key in KEYS:
         assert not any(spelling in text for spelling in spellings(key) for text in texts)
+
+
+def test_a_frame_of_someone_elses_session_finds_the_code_there(spark_connect: str) -> None:
+    def paths(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import sys
+
+        for _ in batches:
+            yield pa.record_batch({"sent": [any("/incrowd-" in path for path in sys.path)]})
+
+    with explained():
+        from pyspark.sql.connect.session import SparkSession
+
+        session = SparkSession.builder.remote(spark_connect).create()
+    try:
+        SparkEngine.on(session)
+        with explained():
+            found = session.range(0, 1, 1, 1).mapInArrow(paths, "sent boolean").toArrow()
+        assert found.column("sent").to_pylist() == [True]
+    finally:
+        session.stop()
