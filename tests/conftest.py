@@ -6,12 +6,17 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from incrowd.core.table import Engine
 from tests import spark
 from tests.postgres import binaries, server
 
 _NUMBERS = count()
+
+# Speed is measured in bench/, beside a peer: a test that fails because a machine is busy tells nothing.
+settings.register_profile("incrowd", deadline=None)
+settings.load_profile("incrowd")
 
 
 @pytest.fixture(scope="session")
