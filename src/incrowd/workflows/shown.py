@@ -18,7 +18,7 @@ from incrowd.workflows.forms.form import Look, Problem
 if TYPE_CHECKING:
     from incrowd.methods.outcomes.outcome import Outcome
 
-_LEVELS = "levels"
+_TOLD_ELSEWHERE = {"levels", "thresholds"}  # the labels show the levels; thresholds are customs, not seen in a file
 
 
 def shown(certificate: Certificate, published: Outcome, file: Path) -> Iterator[Look]:
@@ -36,7 +36,7 @@ def check_evidence(certificate: Certificate, published: Outcome) -> Problem | No
         return Problem("the amounts cannot be read")
     seen: dict[str, Any] = json.loads(json.dumps(published.evidence(certificate.guarantee.unit, private=private)))
     told = certificate.evidence
-    wrong = sorted(name for name in {*seen, *told} - {_LEVELS} if seen.get(name) != told.get(name))
+    wrong = sorted(name for name in {*seen, *told} - _TOLD_ELSEWHERE if seen.get(name) != told.get(name))
     return Problem(f"the evidence {wrong[0]!r} is not what the file shows") if wrong else None
 
 
