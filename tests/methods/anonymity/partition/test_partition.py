@@ -16,7 +16,6 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.partition.method import Partition
-from incrowd.methods.anonymity.partition.nearest import nearest_safe
 from incrowd.methods.crowds.parameters import Target
 
 AGE = Column("age", Role.QUASI, Type.INTEGER, Flat(Numbers(0, 99)))
@@ -47,7 +46,6 @@ def test_units_without_a_proof_are_refused(unit: Unit) -> None:
     schema = Schema((Column("id", Role.IDENTIFIER), *SCHEMA.columns), unit)
     with pytest.raises(InvalidParameter, match="one row that is added or removed"):
         METHOD.guarantee(schema)
-    assert nearest_safe(schema, {}) is None
 
 
 @pytest.mark.parametrize(
@@ -68,10 +66,3 @@ def test_quasi_identifiers_that_cannot_be_listed_are_refused() -> None:
     schema = Schema((Column("zip", Role.QUASI, hierarchy=Prefix(Text(), (2,))),))
     with pytest.raises(InvalidParameter, match="too many to cut between"):
         replace(METHOD, levels={"zip": 1}).guarantee(schema)
-    assert nearest_safe(schema, {"zip": 1}) is None
-
-
-def test_the_nearest_safe_method_can_be_promised_as_proposed() -> None:
-    proposed = nearest_safe(SCHEMA, {})
-    assert proposed is not None
-    assert proposed.guarantee(SCHEMA).delta == Fraction(1, 10**6)

@@ -16,19 +16,17 @@ import pyarrow as pa
 from incrowd.accounting import accountant
 from incrowd.core.cells import Cells
 from incrowd.core.guarantee import Guarantee
-from incrowd.core.loss import Pure, Sequence, Syntactic
+from incrowd.core.loss import Pure, Sequence
 from incrowd.core.schema import Schema
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity import syntactic
+from incrowd.methods.anonymity import chosen, syntactic
 from incrowd.methods.anonymity.mondrian.axes import Axis
 from incrowd.methods.anonymity.mondrian.labels import box_names, kept_values
 from incrowd.methods.anonymity.mondrian.partitioning import Grid
-from incrowd.methods.anonymity.partition import claims
 from incrowd.methods.anonymity.partition.boxes import Box
 from incrowd.methods.anonymity.partition.growing import Growth, leaf_of
 from incrowd.methods.anonymity.safe import Safe
-from incrowd.methods.crowds import safe_claims
 from incrowd.methods.crowds.parameters import Parameters, Target, loss_of
 from incrowd.methods.outcomes.anonymized import Partitioned
 
@@ -40,6 +38,7 @@ if TYPE_CHECKING:
 
 _DEEPEST = 14
 _WIDEST = 20_000
+_ENDING = "arrange by chosen cuts"
 _BECAUSE = (
     "boxes cut by epsilon-private choices, then sampled suppression with fresh coins in them: adaptive composition"
 )
@@ -141,20 +140,12 @@ class Partition:
         """Promise from the schema alone; what was drafted from rows leaves nothing but k-anonymity."""
         self._safe.cells(schema)
         self.axes(schema)
-        found = self.parameters(schema.unit)
-        if schema.drafted:
-            loss = Syntactic("k-anonymity", (("k", str(found.k)), ("drafted from rows", ", ".join(schema.drafted))))
-            return Guarantee(loss, schema.unit, "counted in the output; what was drafted from rows voids the rest")
-        assumed = safe_claims.assumptions(schema.unit, sampled=True) - {safe_claims.BLIND} | {claims.BLIND}
-        return Guarantee(self.loss(schema.unit), schema.unit, _BECAUSE, assumed, found.delta)
+        return chosen.promise(schema, self.loss(schema.unit), self.parameters(schema.unit), self._choice)
 
     def claims(self, schema: Schema) -> tuple[Claim, ...]:
         """Return the claims: differential privacy of both stages together, and the form of the output."""
-        found, names = self.parameters(schema.unit), tuple(column.name for column in schema.released)
-        anonymous = (safe_claims.k_anonymity(found.k, names, schema.unit), *safe_claims.pseudonyms(schema))
-        if schema.drafted:
-            return anonymous
-        return (claims.private(self.guarantee(schema), found, self.choosing, self.epsilon(schema.unit)), *anonymous)
+        unit, promised = schema.unit, self.guarantee(schema)
+        return chosen.claims(promised, schema, self.parameters(unit), self._choice, self.epsilon(unit))
 
     def chain(self, schema: Schema) -> tuple[Mapping[str, Any], ...]:
         """Return the steps: whose rows, which cuts, then those of a safe release in the boxes."""
@@ -169,7 +160,7 @@ class Partition:
             "least": growth.least,
             "by": "permute-and-flip over the rows of the smaller part, and noisy counts, at the same cost each",
         }
-        return (*steps[:at], choose, *steps[at:-1], {"step": claims.ENDING, "by": "released values"})
+        return (*steps[:at], choose, *steps[at:-1], {"step": _ENDING, "by": "released values"})
 
     def release(self, table: Table, coins: Coins) -> Partitioned:
         """Count all rows, cut boxes, and release a fresh sample in them."""
@@ -182,6 +173,17 @@ class Partition:
         found = self.parameters(schema.unit)
         sample = table.engine.count(table.rows, self._safe.cells(schema), *limits, coins.sample(found.rate))
         return filled(sample, axes, leaves, found.k)
+
+    @property
+    def _choice(self) -> chosen.Choice:
+        return chosen.Choice(
+            self.choosing,
+            _BECAUSE,
+            "the finest levels, the depth and all parameters were chosen without looking at the rows",
+            "one row moves the score of every cut by at most one, and all in one direction",
+            "the sample that is released has coins of its own, not those of the cuts",
+            "crowd-blending is not claimed: who stands in which crowd hangs on cuts that read the rows",
+        )
 
     @property
     def _safe(self) -> Safe:

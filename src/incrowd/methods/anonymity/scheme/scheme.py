@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,16 +14,15 @@ from incrowd.accounting import accountant
 from incrowd.core.cells import Cells
 from incrowd.core.domain import Text
 from incrowd.core.guarantee import Guarantee
-from incrowd.core.loss import Loss, Pure, Sequence, Syntactic
+from incrowd.core.loss import Pure, Sequence
 from incrowd.core.schema import Schema
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
+from incrowd.methods.anonymity import chosen
 from incrowd.methods.anonymity.safe import Safe
-from incrowd.methods.anonymity.scheme import claims
 from incrowd.methods.anonymity.scheme.kept import kept_of
 from incrowd.methods.anonymity.scheme.worth import DETAIL, worths
-from incrowd.methods.crowds import safe_claims
 from incrowd.methods.crowds.parameters import Parameters, Target, loss_of
 from incrowd.methods.outcomes.microdata import ChosenMicrodata
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from incrowd.core.table import Table
 
 _MOST = 20_000
+_ENDING = "order by chosen levels"
 _BECAUSE = (
     "levels chosen by an epsilon-private selection, then sampled suppression with fresh coins at those levels: "
     "adaptive composition"
@@ -88,11 +89,11 @@ class Scheme:
         told = {"choosing": self.choosing, "candidates": math.prod(map(len, self.choices(schema).values()))}
         return {**told, "k": found.k, "rate": found.rate, "epsilon": self.epsilon(schema.unit), "delta": found.delta}
 
-    def epsilon(self, unit: Unit) -> Any:
+    def epsilon(self, unit: Unit) -> Decimal:
         """Return what both stages cost together."""
         return accountant.charge_of(self.loss(unit), self.parameters(unit).delta, unit.adjacency).epsilon
 
-    def loss(self, unit: Unit) -> Loss:
+    def loss(self, unit: Unit) -> Sequence:
         """Return the loss of both stages."""
         found = self.parameters(unit)
         return Sequence((Pure(self.choosing), loss_of(found.k, found.rate, unit)))
@@ -128,20 +129,12 @@ class Scheme:
     def guarantee(self, schema: Schema) -> Guarantee:
         """Promise from the schema alone; what was drafted from rows leaves nothing but k-anonymity."""
         self.choices(schema)
-        found = self.parameters(schema.unit)
-        if schema.drafted:
-            loss = Syntactic("k-anonymity", (("k", str(found.k)), ("drafted from rows", ", ".join(schema.drafted))))
-            return Guarantee(loss, schema.unit, "counted in the output; what was drafted from rows voids the rest")
-        assumed = safe_claims.assumptions(schema.unit, sampled=True) - {safe_claims.BLIND} | {claims.BLIND}
-        return Guarantee(self.loss(schema.unit), schema.unit, _BECAUSE, assumed, found.delta)
+        return chosen.promise(schema, self.loss(schema.unit), self.parameters(schema.unit), self._choice)
 
     def claims(self, schema: Schema) -> tuple[Claim, ...]:
         """Return the claims: differential privacy of both stages together, and the form of the output."""
-        found, names = self.parameters(schema.unit), tuple(column.name for column in schema.released)
-        anonymous = (safe_claims.k_anonymity(found.k, names, schema.unit), *safe_claims.pseudonyms(schema))
-        if schema.drafted:
-            return anonymous
-        return (claims.private(self.guarantee(schema), found, self.choosing, self.epsilon(schema.unit)), *anonymous)
+        unit, promised = schema.unit, self.guarantee(schema)
+        return chosen.claims(promised, schema, self.parameters(unit), self._choice, self.epsilon(unit))
 
     def chain(self, schema: Schema) -> tuple[Mapping[str, Any], ...]:
         """Return the steps: the choice, then those of a safe release, whose levels are told by the labels."""
@@ -159,7 +152,7 @@ class Scheme:
             "by": "permute-and-flip over what each recoding would keep of all rows",
             "sensitivity": self._selection(schema.unit).sensitivity,
         }
-        last = {"step": claims.ENDING, "by": "released values", "weights": self.weights}
+        last = {"step": _ENDING, "by": "released values", "weights": self.weights}
         return (choose, *steps[:recode], {**steps[recode], "columns": columns}, *steps[recode + 1 : -1], last)
 
     def release(self, table: Table, coins: Coins) -> ChosenMicrodata:
@@ -175,6 +168,17 @@ class Scheme:
         levels = dict(zip(choices, list(product(*choices.values()))[place], strict=True))
         released = self._safe(levels).release(table, coins)
         return ChosenMicrodata(released.counts, released.weight)
+
+    @property
+    def _choice(self) -> chosen.Choice:
+        return chosen.Choice(
+            self.choosing,
+            _BECAUSE,
+            "the candidate levels, the recoding rules and the parameters were chosen without looking at the rows",
+            "one row moves the worth of every recoding by at most the stated sensitivity",
+            "the sample that is released has coins of its own, not those of the choice",
+            "crowd-blending is not claimed: who stands in which crowd hangs on a choice that read the rows",
+        )
 
     def _selection(self, unit: Unit) -> NoisyMax:
         found = self.parameters(unit)
