@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.methods.outcomes.outcome import Outcome
+from incrowd.methods.outcomes.tabular import Tabular
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
 
 COUNT = "count"
 EXACT = "exact"
-_ROWS = 2**17
 
 
 @dataclass(frozen=True, eq=False)
-class Histogram(Outcome):
+class Histogram(Tabular):
     """Bins in the order of the declared classes: a column for each label, then `count`, then perhaps `exact`."""
 
     form: ClassVar[str] = "histogram"
-
-    table: pa.Table
-
-    def __len__(self) -> int:
-        rows: int = self.table.num_rows
-        return rows
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The names and types of the columns, known before a row is read."""
-        return self.table.schema
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -55,10 +41,6 @@ class Histogram(Outcome):
             return None
         exact: NDArray[np.bool_] = self.table[EXACT].to_numpy()
         return exact
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Return the bins, so many at a time."""
-        yield from self.table.to_batches(max_chunksize=_ROWS)
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - rows of people are not counted here
         """Return what the published counts show of themselves, and the three tests of the EU's Opinion 05/2014."""

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import pyarrow as pa
-
-from incrowd.methods.outcomes.outcome import Outcome
+from incrowd.methods.outcomes.tabular import Tabular
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
@@ -17,25 +14,10 @@ RANK = "rank"
 
 
 @dataclass(frozen=True, eq=False)
-class Selection(Outcome):
+class Selection(Tabular):
     """The most common bins: `rank`, a column for each label, then perhaps a noisy `count`."""
 
     form: ClassVar[str] = "selection"
-
-    table: pa.Table
-
-    def __len__(self) -> int:
-        rows: int = self.table.num_rows
-        return rows
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The names and types of the columns, known before a row is read."""
-        return self.table.schema
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Return the ranks in order."""
-        yield from self.table.to_batches()
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - a promise always bounds it
         """Return what a list of winners shows of itself."""
