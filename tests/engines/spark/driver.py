@@ -78,7 +78,7 @@ def killing(engine: SparkEngine, master: str, data: Path, work: Path) -> dict[st
     notes = work / "killed"
 
     def kill() -> None:
-        while not any(note.name.endswith(THIRD) for note in notes.glob("*-0-*")):
+        while not any(notes.glob(f"*-{THIRD}")):
             time.sleep(0.05)
         os.killpg(worker.pid, signal.SIGKILL)
         (work / "shot").touch()
@@ -86,7 +86,7 @@ def killing(engine: SparkEngine, master: str, data: Path, work: Path) -> dict[st
     try:
         _wait_for_executors(engine, 3)
         threading.Thread(target=kill, daemon=True).start()
-        found = troubled(engine, data, work, "killed", sleeps=3.0)
+        found = troubled(engine, data, work, "killed", held=THIRD)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(worker.pid, signal.SIGKILL)
@@ -97,12 +97,13 @@ def killing(engine: SparkEngine, master: str, data: Path, work: Path) -> dict[st
 
 def _wait_for_executors(engine: SparkEngine, wanted: int) -> None:
     page = _page(engine)
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
         listed = json.loads(_fetched(f"{page}/executors"))
         if sum(each["id"] != "driver" and each["isActive"] for each in listed) >= wanted:
             return
         time.sleep(0.3)
+    raise TimeoutError(f"the cluster never had {wanted} executors")
 
 
 def _page(engine: SparkEngine) -> str:

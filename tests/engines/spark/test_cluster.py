@@ -50,7 +50,7 @@ def work(tmp_path_factory: pytest.TempPathFactory, spark_cluster: str, data: Pat
     command = [sys.executable, driver.__file__, spark_cluster, str(data), str(folder)]
     try:
         done = subprocess.run(
-            command, env=spark.environment(), capture_output=True, text=True, check=False, timeout=540
+            command, env=spark.environment(), capture_output=True, text=True, check=False, timeout=900
         )
     finally:
         with suppress(FileNotFoundError, ProcessLookupError):
