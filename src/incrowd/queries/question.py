@@ -1,0 +1,120 @@
+"""Question: SQL bound to a catalog, as rows to aggregate, aggregates to make noisy, and what is made of the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from incrowd.core.domain import Type
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+PERSON = "_person"
+"""The column of the rows that tells people apart, where the unit is a person."""
+
+
+class Kind(StrEnum):
+    """What is asked of the rows of a group."""
+
+    ROWS = "rows"  # COUNT(*)
+    COUNT = "count"  # COUNT(x)
+    PEOPLE = "people"  # COUNT(DISTINCT person)
+    SUM = "sum"
+    MEAN = "mean"
+    VARIANCE = "variance"  # of a sample, n − 1 below
+    DEVIATION = "deviation"
+    QUANTILE = "quantile"  # MIN is 0, MEDIAN 1/2, MAX 1
+    MODE = "mode"
+
+
+@dataclass(frozen=True)
+class Value:
+    """A column of the rows that is aggregated: its name there, and the public set that its values lie in.
+
+    Numbers and dates lie in [low, high] (dates count days since 1970-01-01); texts and truth values are among
+    `choices`.  `optional` says whether it can be missing.  Whatever the engine returns is held in this set once more.
+    """
+
+    name: str
+    type: Type
+    low: Fraction | None = None
+    high: Fraction | None = None
+    choices: tuple[str, ...] | None = None
+    optional: bool = True
+
+
+@dataclass(frozen=True)
+class Key:
+    """A column of the rows by which they are grouped; `values` are all it can be, None if only rows can tell.
+
+    Values are written as Python values of the type: int, float, str, bool, date, and None where it can be missing.
+    """
+
+    name: str
+    type: Type
+    values: tuple[object, ...] | None
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One number (or choice) per group: of a value, unless it counts rows or people; `at` is the quantile."""
+
+    name: str
+    kind: Kind
+    value: Value | None = None
+    at: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class Output:
+    """One column of the answer: an expression over the names of keys and aggregates, under the name the asker gave.
+
+    `aggregate` names the aggregate that it is, bare: then it has an interval of its own.
+    """
+
+    name: str
+    expression: exp.Expression
+    aggregate: str | None = None
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """How far one unit of privacy reaches: into how many rows, and into how many groups, at most.
+
+    Already counts both sides of a replacement where units are replaced: twice as many.
+    """
+
+    rows: int
+    groups: int
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, after it was understood.
+
+    `text` is the normalized SQL: questions with the same text are the same question.  `rows` is a query over the
+    catalog's tables that gives one row for each row that takes part, with the columns of all keys and values and, where
+    the unit is a person, `PERSON`; it cannot fail whatever the rows hold, and one unit changes it by `contribution` rows
+    at most.  `having`, `order` and `limit` work on the noisy answer.
+    """
+
+    text: str
+    rows: exp.Query
+    keys: tuple[Key, ...]
+    aggregates: tuple[Aggregate, ...]
+    outputs: tuple[Output, ...]
+    contribution: Contribution
+    datasets: tuple[str, ...]
+    tables: tuple[str, ...]
+    having: exp.Expression | None = None
+    order: tuple[exp.Ordered, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+
+    @property
+    def public_keys(self) -> bool:
+        """Whether all groups are known before a row is read; without keys there is one group."""
+        return all(key.values is not None for key in self.keys)
