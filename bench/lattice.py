@@ -6,23 +6,26 @@
 ARX needs Java and is not run here.  It was measured once, beside an exhaustive NumPy evaluation of all 4,320 nodes that
 took 2.4 s of CPU.  An evaluation of our own of the same nodes runs here first; it is not the same program, so ARX's CPU
 times are shown both as measured and scaled by it, and only what holds for both should be claimed.  Warm is the search
-alone, counts in memory, as ARX's warm runs were; cold is a whole process: read, count, search, write the classes of at
-least k rows.  Larger tables are Adult drawn with replacement, each cell redrawn from its column with probability 0.2.
+alone, counts in memory, as ARX's warm runs were.  Cold is a whole process: read, count, search, write the classes of at
+least k rows; by default Numba is loaded only where there is much to group.  `incrowd release` does more in its process:
+the ledger, a certificate, the file counted again, and a report.  Before the first one is measured each program runs
+once, so that Python's bytecode and the compiled kernels are there, as they are in an installation.  Larger tables are
+Adult drawn with replacement, each cell redrawn from its column with probability 0.2.  Growth: bench/lattice_growth.py.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
+import os
 import resource
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from unittest.mock import patch
+from tempfile import TemporaryDirectory, gettempdir
 
 import numpy as np
 import pyarrow as pa
@@ -53,6 +56,8 @@ DIVERSE = K & DistinctDiversity("occupation", 3)
 CLOSE = K & EqualCloseness("occupation", "0.2")
 FLOOR = 2.4
 """CPU seconds of the exhaustive evaluation on the machine where ARX was measured."""
+TELL = """import atexit; atexit.register(lambda: print(next(l for l in open("/proc/self/status") if "VmHWM" in l)))"""
+"""Python code that prints the most memory that a process had, in kB, as its last words; Linux tells it."""
 
 WARM: tuple[tuple[str, tuple[str, ...], Criterion, str, float], ...] = (
     ("k, 0 %", EIGHT, K, "0", 0.025),
@@ -100,16 +105,23 @@ def warm(
     """Return what is found, and the least CPU seconds of five searches, the lattice built anew in each."""
     _, quasi, criterion, limit, _ = row
     spent = []
-    with patch.object(rollup, "grouper", lambda: group):
-        for _ in range(5):
-            start = time.process_time()
-            found = optimal(Lattice.of(counts, quasi, criterion.sensitive), Task(criterion, limit=limit))
-            spent.append(time.process_time() - start)
+    use(group)
+    for _ in range(5):
+        start = time.process_time()
+        found = optimal(Lattice.of(counts, quasi, criterion.sensitive), Task(criterion, limit=limit))
+        spent.append(time.process_time() - start)
     return found, min(spent)
 
 
-def cold(folder: Path, source: Path, closeness: str) -> None:
+def use(group: kernels.Grouper) -> None:
+    """Let every search from here on group by this kernel."""
+    setattr(rollup, "grouper", lambda _: group)  # noqa: B010 (a module, not a class)
+
+
+def cold(folder: Path, source: Path, closeness: str, kernel: str) -> None:
     """Read, count, search and write, in this process alone."""
+    if kernel != "chosen":
+        use(getattr(kernels, f"grouped_by_{kernel}"))
     counts = count(folder, source)
     criterion: Criterion = CLOSE if closeness == "t" else K
     found = optimal(Lattice.of(counts, EIGHT, criterion.sensitive), Task(criterion, limit="0.05"))
@@ -133,12 +145,68 @@ def larger(folder: Path, rows: int, target: Path) -> None:
     pq.write_table(pa.table(columns), target)
 
 
-def process(what: str, folder: Path, source: Path, closeness: str) -> None:
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run([sys.executable, __file__, str(folder), "--cold", str(source), closeness], check=True)
-    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    print(f"{what:<34}{wall:>8.2f} s wall {cpu:>8.2f} s CPU   {after.ru_maxrss / 1024:>6.0f} MB most so far")
+def measured(what: str, command: Sequence[str], runs: int = 3) -> None:
+    """Run a program once unmeasured, then several times; print the least of each number."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment["PYTHONPYCACHEPREFIX"] = str(Path(gettempdir()) / "incrowd-bench-bytecode")
+    found = []
+    for number in range(runs + 1):
+        with TemporaryDirectory() as out:
+            given = [each.replace("OUT", f"{out}/out") for each in command]
+            start = time.perf_counter()
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            told = subprocess.run(given, env=environment, stdout=subprocess.PIPE, check=True, text=True).stdout
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        if number:
+            spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            found.append((time.perf_counter() - start, spent, int(told.split()[-2]) / 1024))
+    wall, cpu, memory = (min(column) for column in zip(*found, strict=True))
+    print(f"{what:<38}{wall:>8.2f} s wall {cpu:>8.2f} s CPU {memory:>8.0f} MB", flush=True)
+
+
+def release_command(folder: Path, work: Path) -> list[str]:
+    """Return the command that releases Adult with everything that belongs to it, its policy written to a folder."""
+    files = {name: str(folder.resolve() / "hierarchies" / f"adult_hierarchy_{name}.csv") for name in NINE}
+    columns = {name: {"hierarchy": {"file": file}} for name, file in files.items()}
+    policy = {
+        "incrowd": 1,
+        "dataset": {"name": "adult"},
+        "source": {"path": str(folder.resolve() / "adult.csv"), "delimiter": ";"},
+        "columns": {**columns, "occupation": {**columns["occupation"], "role": "sensitive"}},
+        "release": {"method": "full-domain", "k": 5, "suppression": "0.05"},
+        "budget": {"unbounded": "a public table"},
+    }
+    (work / "policy.yaml").write_text(json.dumps(policy))
+    return [
+        sys.executable,
+        "-c",
+        f"{TELL}; from incrowd.cli.entry import start; start()",
+        "release",
+        "--policy",
+        str(work / "policy.yaml"),
+        "--out",
+        "OUT",
+    ]
+
+
+def processes(folder: Path, sizes: Sequence[int]) -> None:
+    """Measure whole processes, on Adult and on larger tables."""
+    print("whole processes; ARX: Adult k 1.7 to 2.5 s wall, 2.9 to 3.6 s CPU, 320 to 380 MB; t 3.2 to 4.3 s wall;")
+    print("1M rows k 4.5 s wall, 0.94 GB; t 22.8 s wall, 3.4 GB; 5M rows k 12.1 s wall, 2.6 GB")
+    run = f"{TELL}; import runpy; runpy.run_path({__file__!r}, run_name='__main__')"
+    me, adult = [sys.executable, "-c", run, str(folder), "--cold"], str(folder / "adult.csv")
+    with TemporaryDirectory() as work:
+        for kernel in ("chosen", "numpy", "numba"):
+            measured(f"Adult, k at 5 %, {kernel}", [*me, adult, "k", kernel])
+        measured("Adult, k and t at 5 %", [*me, adult, "t", "chosen"])
+        measured("Adult, incrowd release, k at 5 %", release_command(folder, Path(work)))
+        for rows in sizes:
+            target = Path(work) / f"{rows}.parquet"
+            larger(folder, rows, target)
+            for kernel in ("numba", "numpy"):
+                measured(f"{rows:,} rows, k at 5 %, {kernel}", [*me, str(target), "k", kernel], runs=1)
+            if rows <= 1_000_000:
+                measured(f"{rows:,} rows, k and t at 5 %", [*me, str(target), "t", "chosen"], runs=1)
 
 
 def main(folder: Path, sizes: Sequence[int]) -> None:
@@ -149,36 +217,25 @@ def main(folder: Path, sizes: Sequence[int]) -> None:
         f"{'warm, CPU ms':<24}{'ARX':>8}{'scaled':>8}{'Numba':>8}{'NumPy':>8}{'judged':>8}  levels, suppressed, score"
     )
     for row in WARM:
-        found, compiled = warm(counts, kernels.grouper(), row)
+        found, compiled = warm(counts, kernels.grouped_by_numba, row)
         _, plain = warm(counts, kernels.grouped_by_numpy, row)
         if found.best is None:
             sys.exit("nothing was found")
         times = "".join(f"{1000 * each:>8.0f}" for each in (row[-1], row[-1] * floor / FLOOR, compiled, plain))
         best = found.best
         print(f"{row[0]:<24}{times}{found.judged:>8}  {best.levels} {best.suppressed} {best.score:.11f}", flush=True)
-    print("whole processes; ARX: Adult k 1.7 to 2.5 s wall, 2.9 to 3.6 s CPU, 320 to 380 MB; t 3.2 to 4.3 s wall;")
-    print("1M rows k 4.5 s, 0.94 GB; t 22.8 s, 3.4 GB; 5M rows k 12.1 s, 2.6 GB")
-    step = partial(process, folder=folder)
-    step("Adult, k at 5 %", source=folder / "adult.csv", closeness="k")
-    step("Adult, k and t at 5 %", source=folder / "adult.csv", closeness="t")
-    with TemporaryDirectory() as out:
-        for rows in sizes:
-            target = Path(out) / f"{rows}.parquet"
-            larger(folder, rows, target)
-            step(f"{rows:,} rows, k at 5 %", source=target, closeness="k")
-            if rows <= 1_000_000:
-                step(f"{rows:,} rows, k and t at 5 %", source=target, closeness="t")
+    processes(folder, sizes)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path, nargs="?", default=Path(__file__).parents[2] / "shared" / "data" / "adult")
     parser.add_argument("--rows", type=int, nargs="*", default=[1_000_000, 5_000_000])
-    parser.add_argument("--cold", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--cold", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if not given.folder.is_dir():
         sys.exit(f"{given.folder} is not there: name the folder of Adult.")
     if given.cold:
-        cold(given.folder, Path(given.cold[0]), given.cold[1])
+        cold(given.folder, Path(given.cold[0]), *given.cold[1:])
     else:
         main(given.folder, given.rows)

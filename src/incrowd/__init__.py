@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from incrowd.accounting.ledger import Ledger
     from incrowd.core.certificate import Certificate
     from incrowd.errors import IncrowdError
+    from incrowd.workflows.explore import explore
     from incrowd.workflows.plan import plan
     from incrowd.workflows.policy import Policy, load_policy
     from incrowd.workflows.protect import Destination, release, release_to
@@ -25,6 +26,7 @@ __all__ = [
     "IncrowdError",
     "Ledger",
     "Policy",
+    "explore",
     "load_policy",
     "plan",
     "release",
@@ -38,6 +40,7 @@ _HOMES = {
     "IncrowdError": "errors",
     "Ledger": "accounting.ledger",
     "Policy": "workflows.policy",
+    "explore": "workflows.explore",
     "load_policy": "workflows.policy",
     "plan": "workflows.plan",
     "release": "workflows.protect",

@@ -41,12 +41,24 @@ class BudgetExceeded(Refused):
     """The charge would exceed what the owner of the data granted."""
 
 
+class QuestionRefused(Refused):
+    """A question was understood, and no noise could make its answer safe; the message names what can be asked."""
+
+
 class DoesNotCompose(Refused):
     """Crowd-blending and syntactic promises do not add up; a second one would break the first."""
 
 
 class SampleReused(DoesNotCompose):
     """Two releases from one secret sample can betray who is in it."""
+
+
+class AccessDenied(Refused):
+    """Whoever asks is not known here, or may not do this."""
+
+
+class ServerUnavailable(IncrowdError):
+    """A server does not answer, is busy, or had a fault; whether something was charged can be seen in its budget."""
 
 
 class LedgerUnavailable(IncrowdError):
@@ -83,6 +95,10 @@ class ClusterUnavailable(IncrowdError):
 
 class JobFailed(IncrowdError):
     """A job on the cluster failed, for want of memory, disk or workers; nothing of it is published."""
+
+
+class QuestionFailed(IncrowdError):
+    """A question could not be answered to its end; what it cost stays spent."""
 
 
 class OutputUnavailable(IncrowdError):

@@ -28,6 +28,20 @@ def table(tmp_path: Path) -> Path:
         ("--entropy-l 1.5 --sensitive ill", 1),
         ("--t 0.25 --sensitive ill", 0),
         ("--t 0.2 --sensitive ill", 1),
+        ("--recursive 2,2 --sensitive ill", 1),
+        ("--recursive 2,2 --sensitive ill --harmless flu", 0),
+        ("--beta 1 --sensitive ill", 0),
+        ("--beta 0.9 --sensitive ill", 1),
+        ("--enhanced-beta 1 --sensitive ill", 1),
+        ("--disclosure 2 --sensitive ill", 1),
+        ("--disclosure 1.1 --sensitive ill --harmless gout", 0),
+        ("--average-risk 0.5", 0),
+        ("--average-risk 0.4", 1),
+        ("--unique 0,100", 0),
+        ("--population t.csv --k-map 2", 0),
+        ("--population t.csv --k-map 3", 1),
+        ("--population t.csv --presence 0,1", 0),
+        ("--population t.csv --presence 0,0.9", 1),
     ],
 )
 @pytest.mark.usefixtures("table")
@@ -87,6 +101,14 @@ def test_looks_are_counted_once_there_is_a_ledger(run: Runner, tmp_path: Path) -
         ("--quasi age --k two", "--k"),
         ("--quasi age --l 2", "--sensitive"),
         ("--quasi age --k 2 --recoded", "only a policy"),
+        ("--quasi age --k-map 2", "--population"),
+        ("--quasi age --population t.csv", "give k or presence"),
+        ("--quasi age --population none.csv --k-map 2", "none.csv"),
+        ("--quasi age --sensitive ill --recursive 2", "two numbers"),
+        ("--quasi age --sensitive ill --recursive 2,2.5", "whole number"),
+        ("--quasi age --sensitive ill --beta high", "--beta"),
+        ("--quasi age --beta 1", "--sensitive"),
+        ("--quasi age --unique 0.1,2", "does not fit"),
     ],
 )
 def test_bad_input_is_explained(run: Runner, options: str, message: str) -> None:
@@ -94,3 +116,34 @@ def test_bad_input_is_explained(run: Runner, options: str, message: str) -> None
     assert outcome.code == 2
     assert message in outcome.err
     assert outcome.out == ""
+
+
+def test_a_release_is_compared_with_its_population_at_its_levels(run: Runner, tmp_path: Path) -> None:
+    table = "".join(f"{20 + n % 40},{'FM'[n % 2]},{('flu', 'gout', 'none')[n % 3]}\n" for n in range(240))
+    (tmp_path / "t.csv").write_text("age,sex,ill\n" + table, encoding="utf-8")
+    (tmp_path / "people.csv").write_text("age,sex,ill\n" + table * 3, encoding="utf-8")
+    (tmp_path / "policy.yaml").write_text(GENERALIZED, encoding="utf-8")
+    outcome = run("release t.csv --policy policy.yaml --out out")
+    assert outcome.code == 0, outcome.err
+    found = run("check out --policy policy.yaml --json").json
+    assert found["passed"]
+    told = {each["criterion"]: each["found"] for each in found["findings"]}
+    assert told["k-map"] == 3 * told["k-anonymity"]
+    assert run("check t.csv --policy policy.yaml").code == 1
+
+
+GENERALIZED = """\
+incrowd: 1
+dataset: {name: patients}
+columns:
+  age: {type: integer, bounds: [0, 99], hierarchy: {intervals: [10, 50]}}
+  sex: {categories: [F, M]}
+  ill: {role: sensitive, categories: [flu, gout, none]}
+release:
+  method: full-domain
+  k: 12
+  sensitive:
+    ill: {l: 2, t: 0.2, beta: 1, harmless: [none]}
+  population: {file: people.csv, k: 30}
+budget: {unbounded: an invented table}
+"""

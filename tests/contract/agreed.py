@@ -35,6 +35,9 @@ class AgreedCoins:
     def gaussian(self, scale: Fraction, size: int) -> NDArray[np.int64]:
         return self._of("gaussian").gaussian(scale, size)
 
+    def cube(self, widths: tuple[int, ...], fine: int, scale: Fraction, size: int) -> NDArray[np.int64]:
+        return self._of("cube").cube(widths, fine, scale, size)
+
     def decay(self, scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.bool_]:
         return self._of("decay").decay(scale, steps)
 

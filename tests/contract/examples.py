@@ -9,12 +9,15 @@ import pyarrow as pa
 from tests.policies import PEOPLE, changed, people
 
 ROWS = 400
+_ITEMS = ("tea", "milk", "bread", "wine", "beer", "flowers")
 
 
 def rows() -> pa.Table:
-    """Return people with ids, of whom some have several rows and some none."""
+    """Return people with ids, of whom some have several rows and some none, and with what they bought."""
     ids = [None if n % 40 == 0 else f"p{n * 3 // 4}" for n in range(ROWS)]
-    return people(ROWS, seed=21).append_column("id", pa.array(ids, pa.string()))
+    bought = ["+".join(item for place, item in enumerate(_ITEMS) if n % (place + 2) == 0) for n in range(ROWS)]
+    table = people(ROWS, seed=21).append_column("id", pa.array(ids, pa.string()))
+    return table.append_column("bought", pa.array([each or None for each in bought], pa.string()))
 
 
 _PERSON = {"columns__id": {"role": "identifier"}, "dataset__unit": {"column": "id"}}
@@ -27,7 +30,15 @@ _COMMON = {"method": "most-common", **_BINS, "epsilon": 1}
 _FORM = {"unbounded": "compared with other tools"}
 _POINTS: dict[str, Any] = {"method": "points", "columns": ["age"], "s": 5, **_SAMPLE}
 _GENERALIZED = {"method": "full-domain", "k": 5, "lowest": {"zip": 1}}
+_LOCAL = {"method": "local-recoding", "k": 5, "lowest": {"zip": 1}}
+_CELLS: dict[str, Any] = {"method": "cell-suppression", "k": 5, "levels": {"zip": 1}}
 _MONDRIAN = {"method": "mondrian", "k": 5, "levels": {"zip": 1}}
+_BOUGHT: dict[str, Any] = {
+    "separator": "+",
+    "hierarchy": {"tree": {"drinks": ["tea", "milk", "wine", "beer"], "other goods": ["bread", "flowers"]}},
+}
+_ITEMSETS = {"columns__zip": None, "columns__bought": _BOUGHT, "budget": _FORM}
+_EACH = {"l": 2, "recursive": {"c": 9, "l": 2}, "t": "2/5", "beta": 1, "disclosure": 3, "harmless": ["M"]}
 _PARTITION = {
     "method": "partition",
     "choosing": 1,
@@ -36,6 +47,14 @@ _PARTITION = {
     "levels": {"age": 1, "zip": 2},
     "least": 100,
 }
+_SLICING: dict[str, Any] = {
+    "method": "slicing",
+    "groups": [["sex", "age"], ["zip"]],
+    "levels": {"age": 2, "zip": 1},
+    "rate": "1/2",
+    "target": {"epsilon": 2, "delta": "1e-4"},
+}
+_CHOSEN_GROUPS: dict[str, Any] = {"groups": "auto", "choosing": "0.5", "size": 2}
 POLICIES: dict[str, dict[str, dict[str, Any]]] = {
     "safe": {
         "k solved": PEOPLE,
@@ -100,6 +119,37 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
             PEOPLE, **_PERSON, columns__sex__role="sensitive", release=_GENERALIZED, release__l=2, budget=_FORM
         ),
         "close": changed(PEOPLE, columns__sex__role="sensitive", release=_GENERALIZED, release__t="1/5", budget=_FORM),
+        "each column, all together": changed(
+            PEOPLE,
+            columns__sex__role="sensitive",
+            release=_GENERALIZED,
+            release__suppression="1/10",
+            release__sensitive={"sex": _EACH},
+            release__average_risk="1/5",
+            release__unique={"share": "1/100", "people": 10000},
+            budget=_FORM,
+        ),
+    },
+    "local-recoding": {
+        "rounds": changed(PEOPLE, release=_LOCAL, budget=_FORM),
+        "some left out, of people": changed(
+            PEOPLE,
+            **_PERSON,
+            columns__sex__role="sensitive",
+            release=_LOCAL | {"l": 2, "suppression": "1/10", "left": "1/2", "rounds": 3},
+            budget=_FORM,
+        ),
+        "close": changed(PEOPLE, columns__sex__role="sensitive", release=_LOCAL, release__t="1/5", budget=_FORM),
+    },
+    "cell-suppression": {
+        "missing is a value": changed(PEOPLE, release=_CELLS, budget=_FORM),
+        "missing matches": changed(
+            PEOPLE, release=_CELLS, release__missing="matches", release__importance={"age": 2}, budget=_FORM
+        ),
+        "subsets": changed(PEOPLE, release=_CELLS, release__k=1, release__subsets={"1": 9, "2": 4}, budget=_FORM),
+        "people with two rows": changed(
+            PEOPLE, **_PERSON, columns__sex__role="sensitive", dataset__unit__max_rows=2, release=_CELLS, budget=_FORM
+        ),
     },
     "mondrian": {
         "ranges": changed(PEOPLE, release=_MONDRIAN, budget=_FORM),
@@ -107,10 +157,33 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
             PEOPLE, release=_MONDRIAN, release__relaxed=True, release__show="nodes", budget=_FORM
         ),
         "people with two rows": changed(PEOPLE, **_PERSON, dataset__unit__max_rows=2, release=_MONDRIAN, budget=_FORM),
+        "each column": changed(
+            PEOPLE, columns__sex__role="sensitive", release=_MONDRIAN, release__sensitive={"sex": _EACH}, budget=_FORM
+        ),
+    },
+    "itemsets": {
+        "beside others": changed(
+            PEOPLE, **_ITEMSETS, release={"method": "itemsets", "k": 5, "m": 2, "levels": {"age": 2}}
+        ),
+        "alone, some left out": changed(
+            PEOPLE,
+            **_ITEMSETS,
+            columns__age__role="sensitive",
+            columns__sex=None,
+            release={"method": "itemsets", "k": 4, "m": 3, "suppression": "1/10", "levels": {"age": 2}},
+        ),
     },
     "partition": {
         "k solved": changed(PEOPLE, release=_PARTITION),
         "people": changed(PEOPLE, **_PERSON, release=_PARTITION),
+    },
+    "slicing": {
+        "k solved": changed(PEOPLE, release=_SLICING),
+        "groups chosen": changed(PEOPLE, release=_SLICING | _CHOSEN_GROUPS),
+        "one release, split": changed(PEOPLE, release=_SLICING, release__sample="joint"),
+        "people with two rows": changed(
+            PEOPLE, **_PERSON, dataset__unit__max_rows=2, release=_SLICING, release__target__epsilon=4
+        ),
     },
 }
 EXAMPLES = [(method, name) for method, ways in POLICIES.items() for name in ways]

@@ -172,7 +172,7 @@ def test_values_that_cannot_be_read_are_refused_alike(kind: str, request: pytest
 
 @pytest.mark.parametrize("kind", SOURCES)
 def test_a_column_that_is_not_there_is_refused_alike(kind: str, request: pytest.FixtureRequest) -> None:
-    table = rows().rename_columns(["sex", "ages", "zip", "id"])
+    table = rows().rename_columns(["sex", "ages", "zip", "id", "bought"])
     assert refusal(kind, table, load_policy(PEOPLE), request) == (
         UnknownColumn,
         "there is no column age. Did you mean ages?",

@@ -32,6 +32,7 @@ from incrowd.methods.method import Method
 from incrowd.methods.outcomes.anonymized import Anonymized
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.methods.outcomes.outcome import Outcome
+from incrowd.methods.outcomes.sliced import Sliced
 from incrowd.workflows.plan import plan
 from incrowd.workflows.policy import Policy, json_schema, load_policy
 from incrowd.workflows.protect import release
@@ -190,7 +191,7 @@ def test_rows_come_out_in_the_order_of_their_values(policy: Policy) -> None:
         assert [label for label in labels if label != "other"] == [label for label in expected if label != "other"]
 
 
-@of_methods("safe", "scheme", "full-domain", "mondrian", "partition")
+@of_methods("safe", "scheme", "full-domain", "local-recoding", "cell-suppression", "mondrian", "partition")
 def test_no_class_is_smaller_than_promised(policy: Policy) -> None:
     outcome = outcome_of(policy, Batches(rows()))
     assert isinstance(outcome, Microdata | Anonymized)
@@ -200,8 +201,16 @@ def test_no_class_is_smaller_than_promised(policy: Policy) -> None:
     assert sizes.min() >= least
 
 
+@of_methods("slicing")
+def test_no_class_of_any_table_is_smaller_than_promised(policy: Policy) -> None:
+    outcome, least = outcome_of(policy, Batches(rows())), policy.method.smallest_class(policy.schema)
+    assert isinstance(outcome, Sliced)
+    assert least is not None
+    assert all(table.counts.counts.min() >= least for table in outcome.tables)
+
+
 def test_methods_that_release_rows_name_a_smallest_class_and_others_do_not(policy: Policy) -> None:
-    rows_released = isinstance(outcome_of(policy, Batches(rows())), Microdata | Anonymized)
+    rows_released = isinstance(outcome_of(policy, Batches(rows())), Microdata | Anonymized | Sliced)
     assert rows_released == (policy.method.smallest_class(policy.schema) is not None)
 
 

@@ -29,6 +29,7 @@ from tests.core.slow_criteria import BRANCH, CRITERIA, SENSITIVE, VALUES, Histog
 
 histograms = st.dictionaries(st.sampled_from(VALUES), st.integers(1, 6), min_size=1).map(Counter)
 classes = st.lists(histograms, min_size=1, max_size=6)
+small = st.dictionaries(st.sampled_from(VALUES), st.integers(1, 3), min_size=1).map(Counter)
 sizes = st.lists(st.integers(1, 9), min_size=1, max_size=12)
 
 
@@ -41,6 +42,11 @@ def partition(table: list[Histogram]) -> Partition:
     starts = np.searchsorted(owners, np.arange(len(table)))
     groups = Groups(starts, values.astype(np.int32), counts, pa.array(met), (lift,))
     return Partition(groups.sizes, {SENSITIVE: groups})
+
+
+def _parts_of(values: Histogram) -> list[tuple[int, ...]]:
+    """Every choice of some of a class's rows, as counts in the order of its values; not the empty one."""
+    return [part for part in itertools.product(*(range(times + 1) for times in values.values())) if any(part)]
 
 
 @pytest.mark.parametrize("name", sorted(CRITERIA))
@@ -70,6 +76,23 @@ def test_a_class_that_contains_one_that_meets_it_meets_it(name: str, table: list
     criterion = CRITERIA[name].criterion
     if criterion.met(partition(table)).any():
         assert criterion.met(partition([sum(table, Counter())])).all()
+
+
+@pytest.mark.parametrize("name", [n for n, slow in CRITERIA.items() if slow.criterion.bounding])
+@settings(deadline=None, max_examples=25)
+@given(table=st.lists(small, min_size=1, max_size=4))
+def test_no_part_of_a_class_that_meets_it_is_larger_than_what_is_releasable(name: str, table: list[Histogram]) -> None:
+    slow, cut = CRITERIA[name], partition(table)
+    for values, most in zip(table, slow.criterion.releasable(cut, cut.sizes), strict=True):
+        parts = (Counter(dict(zip(values, part, strict=True))) for part in _parts_of(values))
+        assert max((part.total() for part in parts if slow.holds(+part, sum(table, Counter()))), default=0) <= most
+
+
+@pytest.mark.parametrize("name", ["close", "close, hierarchical", "close, ordered"])
+def test_a_class_far_from_the_table_can_release_few_rows(name: str) -> None:
+    table = [Counter({"flu": 40, "attack": 2}), Counter({"attack": 40, "flu": 2})]
+    cut = partition(table)
+    assert (CRITERIA[name].criterion.releasable(cut, cut.sizes) < 42).all()
 
 
 def test_what_is_called_never_monotone_can_fail_for_a_union() -> None:

@@ -118,7 +118,6 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     ("name", "value", "said"),
     [
         ("purpose", "research", "nothing is ignored"),
-        ("tables", {"visits": {}}, "nothing is ignored"),
         ("release", [PEOPLE["release"], PEOPLE["release"]], "several steps in one policy are not performed"),
     ],
 )
@@ -146,3 +145,16 @@ def test_a_hierarchy_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     policy = changed(PEOPLE, columns__sex={"hierarchy": {"file": "sexes.csv"}})
     with pytest.raises(InvalidParameter, match=r"line \d+: the hierarchy file sexes.csv is not UTF-8"):
         load_policy(written(policy, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"source": "v.csv", "columns": {"id": {}}}, "either public: true, or has a unit"),
+        ({"source": "v.csv", "columns": {"id": {"role": "identifier"}}, "unit": "id"}, "protects single rows"),
+        ({"columns": {"id": {}}, "public": True}, "tables.visits.source is missing"),
+    ],
+)
+def test_a_further_table_says_whose_it_is(table: dict[str, object], said: str) -> None:
+    with pytest.raises(InvalidParameter, match=said):
+        load_policy(changed(PEOPLE, tables={"visits": table}))

@@ -1,4 +1,4 @@
-"""`incrowd check`: whether a table is already k-anonymous, l-diverse, t-close."""
+"""`incrowd check`: whether a table already meets k-anonymity, l-diversity, t-closeness and the other criteria."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ import typer
 
 from incrowd.cli.options import EngineName, Json, Master, Remote, takes
 from incrowd.cli.output import print_json, print_table
+from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from incrowd.workflows.check import Verdict
-    from incrowd.workflows.criteria import Finding
+    from incrowd.workflows.criteria import Finding, Wanted
 
 _FAILED = 1
 _SIGNS = {True: "✓", False: "✗", None: " "}
@@ -43,6 +46,43 @@ class CheckOptions:
     t: Annotated[
         float | None, typer.Option(metavar="NUMBER", help="At most so far from the sensitive column as a whole.")
     ] = None
+    recursive: Annotated[
+        str | None,
+        typer.Option(
+            metavar="C,L", help="The most frequent sensitive value is rarer than C times all but the L − 1 most."
+        ),
+    ] = None
+    beta: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER", help="No sensitive value gains more than this in a class (β-likeness)."),
+    ] = None
+    enhanced_beta: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="The same, with less for values that are frequent everywhere.")
+    ] = None
+    disclosure: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER", help="The logarithm of a ratio of shares stays below it (δ-disclosure)."),
+    ] = None
+    harmless: Annotated[
+        list[str], typer.Option(metavar="VALUE", help="A sensitive value that gives nothing away, such as healthy.")
+    ] = field(default_factory=list)
+    average_risk: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="At most so likely is a row found, on average.")
+    ] = None
+    unique: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE,PEOPLE", help="At most such a share of rows is unique among so many people."),
+    ] = None
+    population: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="One row for each person from whom the table could come.")
+    ] = None
+    k_map: Annotated[
+        int | None, typer.Option(metavar="COUNT", help="At least so many people of the population look like each row.")
+    ] = None
+    presence: Annotated[
+        str | None,
+        typer.Option(metavar="LEAST,MOST", help="Between such shares of the people of a class are in the table."),
+    ] = None
     recoded: Annotated[
         bool, typer.Option("--recoded", help="Recode by the policy first, instead of taking the table as it is.")
     ] = False
@@ -56,21 +96,21 @@ class CheckOptions:
 def check(options: CheckOptions) -> None:
     """Say whether a table already meets what is asked: exit code 0 if it does, 1 if not.
 
-    The table is taken as it is, value by value. With a policy its k must hold over all released columns, and no other
-    column may be there. Nothing is written but the numbers; rows that only --recoded would hide are not hidden.
+    The table is taken as it is, value by value. With a policy, what its method demands must hold, or else its k over
+    all released columns; and no other column may be there. Nothing is written but the numbers; rows that only
+    --recoded would hide are not hidden.
     """
     from incrowd.engines.choose import engine_of
     from incrowd.workflows.check import Asked
     from incrowd.workflows.check import check as checked
-    from incrowd.workflows.criteria import Wanted
     from incrowd.workflows.looking import record_look
-    from incrowd.workflows.opening import open_rows, settings_of
+    from incrowd.workflows.opening import open_rows, released_levels, settings_of
     from incrowd.workflows.policy import load_policy
 
-    wanted = Wanted(options.k, options.l, options.entropy_l, options.t)
+    wanted = _wanted(options)
     quasi = tuple(name.strip() for name in (options.quasi or "").split(",") if name.strip())
     policy = None if options.policy is None else load_policy(options.policy)
-    asked = Asked(quasi, tuple(options.sensitive), options.recoded)
+    asked = Asked(quasi, tuple(options.sensitive), options.recoded, released_levels(options.data))
     with engine_of(settings_of(policy, options.data, options.engine, options.master, options.remote)) as engine:
         rows = open_rows(options.data, policy, engine=engine)
         record_look(policy, "check")
@@ -81,6 +121,58 @@ def check(options: CheckOptions) -> None:
         _show(verdict)
     if not verdict.passed:
         raise typer.Exit(_FAILED)
+
+
+def _wanted(options: CheckOptions) -> Wanted:
+    """Return what is expected, from the words of the command line."""
+    from incrowd.methods.anonymity.population import Population, Presence, Unique
+    from incrowd.methods.anonymity.sensitive import Recursive, Sensitive
+    from incrowd.workflows.criteria import Wanted
+
+    recursive, unique, presence = (
+        _numbers(getattr(options, name), name, 2) for name in ("recursive", "unique", "presence")
+    )
+    beta, enhanced, disclosure, risk = (
+        _numbers(getattr(options, name), name, 1) for name in ("beta", "enhanced_beta", "disclosure", "average_risk")
+    )
+    there = None if presence is None else Presence(presence[1], presence[0])
+    if options.population is None and (there is not None or options.k_map is not None):
+        raise InvalidParameter("k-map and presence compare with a population: name its file with --population.")
+    sensitive = Sensitive(
+        recursive=None if recursive is None else Recursive(recursive[0], _whole(recursive[1], "L of --recursive")),
+        beta=None if beta is None else beta[0],
+        enhanced_beta=None if enhanced is None else enhanced[0],
+        disclosure=None if disclosure is None else disclosure[0],
+        harmless=tuple(options.harmless),
+    )
+    return Wanted(
+        options.k,
+        options.l,
+        options.entropy_l,
+        options.t,
+        sensitive,
+        average_risk=None if risk is None else risk[0],
+        unique=None if unique is None else Unique(unique[0], _whole(unique[1], "PEOPLE of --unique")),
+        population=None if options.population is None else Population(str(options.population), options.k_map, there),
+    )
+
+
+def _numbers(text: str | None, name: str, count: int) -> list[Fraction] | None:
+    """Return the numbers that an option was given, with commas between them; None if it was not."""
+    from incrowd.core.rounding import exact
+
+    if text is None:
+        return None
+    option, parts = f"--{name.replace('_', '-')}", text.split(",")
+    if len(parts) != count:
+        raise InvalidParameter(f"{option} takes {'one number' if count == 1 else 'two numbers, such as 2,3'}.")
+    return [exact(part.strip(), option) for part in parts]
+
+
+def _whole(number: Fraction, name: str) -> int:
+    if number.denominator != 1:
+        raise InvalidParameter(f"{name} is a whole number.")
+    return int(number)
 
 
 def _show(verdict: Verdict) -> None:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from incrowd.cli.exploring import explored_levels, show_explored
 from incrowd.cli.options import EngineName, Json, Master, Remote, takes
 from incrowd.cli.output import print_json, print_table, shown
 from incrowd.core.loss import Syntactic
+from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from incrowd.workflows.nearest import Nearest
@@ -22,7 +24,18 @@ class PlanOptions:
     """What `incrowd plan` takes."""
 
     policy: Annotated[Path, typer.Option("--policy", help="The policy file.")]
-    data: Annotated[str | None, typer.Argument(help="The table; only its columns' names are looked at.")] = None
+    data: Annotated[
+        str | None, typer.Argument(help="The table; by itself a plan looks at its columns' names only.")
+    ] = None
+    minimal: Annotated[
+        bool, typer.Option("--minimal", help="Read the rows and list all minimal levels; the ledger records the look.")
+    ] = False
+    frontier: Annotated[
+        bool,
+        typer.Option(
+            "--frontier", help="Read the rows and say what other k and suppression limits cost; recorded too."
+        ),
+    ] = False
     engine: EngineName = None
     master: Master = None
     remote: Remote = None
@@ -33,7 +46,8 @@ class PlanOptions:
 def plan(options: PlanOptions) -> None:
     """Say what a release would promise, cost and leave; nothing is spent and no row is read.
 
-    Exit code 1 if the ledger would refuse it.
+    With --minimal or --frontier the rows are read, and what is shown is internal: it was made from them.  Exit code 1
+    if the ledger would refuse the release.
     """
     from incrowd.engines.choose import engine_of
     from incrowd.engines.settings import overridden
@@ -41,15 +55,23 @@ def plan(options: PlanOptions) -> None:
     from incrowd.workflows.policy import load_policy
     from incrowd.workflows.protect import open_data
 
-    policy = load_policy(options.policy)
+    policy, explored = load_policy(options.policy), None
     if options.data is not None or policy.source is not None:
         with engine_of(overridden(policy.engine, options.engine, options.master, options.remote)) as engine:
-            open_data(options.data, policy, engine)
+            rows = open_data(options.data, policy, engine)
+            if options.minimal or options.frontier:
+                explored = explored_levels(policy, rows, engine, minimal=options.minimal, frontier=options.frontier)
+    elif options.minimal or options.frontier:
+        raise InvalidParameter(
+            "minimal levels and a frontier are made from rows: name a table, or a source in the policy."
+        )
     found = planned(policy)
     if options.json:
-        print_json(_as_json(found))
+        print_json(_as_json(found) | ({} if explored is None else {"explored": explored.to_json()}))
     else:
         _show(found)
+        if explored is not None:
+            show_explored(explored)
     if not found.allowed:
         raise typer.Exit(1)
 
@@ -128,7 +150,8 @@ def _defaults(found: Plan) -> dict[str, str]:
     for name, column in section.columns.items():
         if "missing" not in column.model_fields_set and column.role != "identifier":
             rows = found.policy.method.smallest_class(found.policy.schema) is not None
-            filled[f"{name}.missing"] = "a class of its own" if rows or levels is not None else "its row is left out"
+            own = "a class of its own" if column.separator is None else "the empty set"
+            filled[f"{name}.missing"] = own if rows or levels is not None else "its row is left out"
     if levels is not None and not isinstance(found.promise.loss, Syntactic):
         names = getattr(found.policy.method, "columns", ()) or [column.name for column in found.policy.schema.released]
         filled |= {f"{name}.level": "0" for name in names if name not in levels}

@@ -67,13 +67,9 @@ def _show(published: Published, table: str | None) -> None:
 
     certificate = published.release.certificate
     spent, left = certificate.accounting["spent"], certificate.accounting["left"]
-    rows = len(published.release.result)
+    empty = "" if len(published.release.result) else "  (no row: all suppressed)"
     lines = [
-        (
-            "data",
-            str(published.folder / str(certificate.outputs[0]["name"]))
-            + ("" if rows else "  (no row: all suppressed)"),
-        ),
+        *(("data", str(published.folder / str(output["name"])) + empty) for output in certificate.outputs),
         *([] if table is None else [("table", table)]),
         ("certificate", str(published.folder / "certificate.json")),
         ("report", str(published.folder / "report.html")),

@@ -22,7 +22,9 @@ class VerifyOptions:
     """What `incrowd verify` takes."""
 
     certificate: Annotated[Path, typer.Argument(help="certificate.json, or the folder of a release.")]
-    data: Annotated[Path | None, typer.Argument(help="The released file; by default the one beside it.")] = None
+    data: Annotated[
+        Path | None, typer.Argument(help="The released file, or the folder of several; by default beside it.")
+    ] = None
     ledger: Annotated[str | None, typer.Option("--ledger", help="Look the charge up in this ledger.")] = None
     public_key: Annotated[Path | None, typer.Option("--public-key", help="The signer's key (PEM).")] = None
     parent: Annotated[

@@ -97,7 +97,7 @@ def grouped(keys: Keys, counts: NDArray[np.int64] | None = None) -> tuple[Keys, 
         return keys, np.zeros(0, np.int64)
     if counts is None:
         keys = np.sort(keys)
-    else:
+    elif not np.all(keys[1:] >= keys[:-1]):  # the first columns of what is in order are in order already
         order = np.argsort(keys)
         keys, counts = keys[order], counts[order]
     starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))

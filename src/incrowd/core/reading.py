@@ -135,7 +135,10 @@ def _plain(array: pa.Array) -> pa.Array:
     if pa.types.is_run_end_encoded(kind):
         return _plain(pc.run_end_decode(array))
     if pa.types.is_nested(kind):
-        raise InvalidParameter(f"a column of type {kind} holds several values in one row: give each a column.")
+        raise InvalidParameter(
+            f"a column of type {kind} holds several values in one row: give each a column, or declare a separator in a "
+            "policy of method itemsets."
+        )
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return pc.cast(array, pa.string())
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):

@@ -58,6 +58,11 @@ class Recoding:
                 f"{self.column.name!r} has the levels 0 (the value itself) to {self.column.hierarchy.height} (all are "
                 f"'*'), not {self.level}."
             )
+        if self.column.separator is not None and (not self.top or self.column.may_drop):
+            raise InvalidParameter(
+                f"each row of {self.column.name!r} holds a set of items, which this cannot count: use the method "
+                "itemsets, make the column an identifier, or leave it out of the policy."
+            )
 
     @property
     def top(self) -> bool:

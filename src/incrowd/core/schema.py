@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import pyarrow as pa
@@ -58,6 +58,9 @@ class Column:
     declared type is outside too; where there is no class `other` to put it in, it counts as missing.
     Every rule is applied row by row.
 
+    With a `separator` each row holds a set of items: a list, or text parted by the separator.  Type, hierarchy and the
+    rule for what is outside then speak of the items, all of which are declared; a row without items has the empty set.
+
     >>> Column("age", Role.QUASI, Type.INTEGER).rule_outside
     <Outside.ENDS: 'ends'>
     """
@@ -68,6 +71,7 @@ class Column:
     hierarchy: Hierarchy = ANYTHING
     missing: Missing | str = Missing.CLASS
     outside: Outside | None = None
+    separator: str | None = None
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -75,6 +79,8 @@ class Column:
         if self.hierarchy == ANYTHING:
             object.__setattr__(self, "hierarchy", flat(self.type))
         self._check_domain()
+        if self.separator is not None:
+            self._check_items(self.separator)
         if self.rule_outside is Outside.ENDS and not isinstance(self.domain, Numbers | Dates):
             raise InvalidParameter(f"the values of {self.name!r} have no ends: let outside be 'other' or 'drop'.")
         if self.fill is not None and self.hierarchy.generalize(self.fill, 0) is None:
@@ -95,6 +101,30 @@ class Column:
                     f"these values of {self.name!r} are not written as values of type {self.type} are: {listed(odd)}. "
                     "Write 5, not 05 or 5.0; 2020-12-31; true or false."
                 )
+
+    def _check_items(self, separator: str) -> None:
+        if self.type is not Type.TEXT or self.hierarchy.members(0) is None:
+            raise InvalidParameter(
+                f"{self.name!r} holds sets of items: they are text, and all of them are declared. List the categories, "
+                "or give a tree or a hierarchy file."
+            )
+        if self.fill is not None:
+            raise InvalidParameter(
+                f"nothing can stand in for a missing set of {self.name!r}: let missing be class, which makes it the "
+                "empty set, or drop."
+            )
+        names = {OTHER, *(n for level in range(self.hierarchy.height + 1) for n in self.hierarchy.labels(level) or ())}
+        parted = [name for name in names if not separator or separator in name or name != name.strip() or not name]
+        if parted:
+            raise InvalidParameter(
+                f"the separator {separator!r} of {self.name!r} must tell items apart: no item or label may hold it, be "
+                "empty, or start or end with a space. Choose another separator, or rename the items."
+            )
+
+    @property
+    def item(self) -> Column:
+        """One item of a set-valued column, as a column of its own."""
+        return replace(self, separator=None, missing=Missing.CLASS)
 
     @property
     def domain(self) -> Domain:

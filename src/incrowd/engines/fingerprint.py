@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import compute as pc
 
 from incrowd.engines.readers.frames import Frame
-from incrowd.engines.readers.plain import plain
+from incrowd.engines.readers.plain import is_list, plain
 from incrowd.errors import InvalidParameter, SourceUnreadable
 
 if TYPE_CHECKING:
@@ -90,9 +90,15 @@ def _add_values(digest: hashlib._Hash, array: pa.Array) -> None:
 def _dense(array: pa.Array, name: str) -> pa.Array:
     try:
         array = plain(array, name)
-    except SourceUnreadable:  # lists and the like: never released, but part of what the frame is
-        array = pa.array([None if value is None else repr(value) for value in array.to_pylist()], pa.string())
+    except SourceUnreadable:  # nested values: never released, but part of what the frame is
+        array = _written(array)
+    if is_list(array.type):
+        array = _written(array)
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def _written(array: pa.Array) -> pa.Array:
+    return pa.array([None if value is None else repr(value) for value in array.to_pylist()], pa.string())
 
 
 def _add_text(digest: hashlib._Hash, text: str) -> None:

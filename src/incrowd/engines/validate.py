@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from incrowd.core.domain import Type
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Schema
+from incrowd.engines.readers.plain import is_list, several
 from incrowd.engines.readers.reader import Lined, Problem, Typed
 from incrowd.engines.sources import Source
 from incrowd.errors import SourceChanged, SourceInvalid, SourceUnreadable
@@ -89,9 +92,18 @@ def _surely_read(kind: Type, stored: pa.DataType | None) -> bool:
 
 
 def _check(column: Column) -> Check:
+    if column.separator is not None:
+        return Check(None, "sets of items")
     if column.type is Type.TEXT:
-        return Check(None, str(column.type))
+        return Check(partial(_refuse_lists, column.name), str(column.type))
     return Check(Recoding(column, 0).unreadable, str(column.type))
+
+
+def _refuse_lists(name: str, array: pa.Array) -> NDArray[np.bool_]:
+    """Return that all text can be read; lists are for columns that declare a separator."""
+    if is_list(array.type):
+        raise several(name, array.type)
+    return np.zeros(len(array), np.bool_)
 
 
 @dataclass(frozen=True)

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from incrowd.core.cells import Cells
-from incrowd.core.domain import Type
+from incrowd.core.counts import Counts
+from incrowd.core.criteria.partition import Partition
+from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Role
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.columns import require
 from incrowd.engines.local import LOCAL
 from incrowd.errors import InvalidParameter
+from incrowd.measures.sizes import Sizes
+from incrowd.methods.anonymity.demands import Demands
+from incrowd.methods.anonymity.itemsets.method import Itemsets
 from incrowd.methods.outcomes.microdata import WEIGHT
 from incrowd.workflows.as_is import as_is
-from incrowd.workflows.criteria import COLUMNS, RELEASED, Finding, Wanted, crowds, sensitive_findings
+from incrowd.workflows.criteria import COLUMNS, RELEASED, Finding, Wanted
+from incrowd.workflows.findings import crowds, sensitive_findings, table_findings
+from incrowd.workflows.item_check import rarest_items
+from incrowd.workflows.measured import Declared
 from incrowd.workflows.policy import Policy
+from incrowd.workflows.population import people_behind
 
 
 @dataclass(frozen=True)
@@ -40,19 +49,24 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Asked:
-    """Which columns are looked at: quasi-identifiers, sensitive ones, and whether they are recoded first."""
+    """Which columns are looked at: quasi-identifiers, sensitive ones, and whether they are recoded first.
+
+    `levels` tell at which levels the quasi-identifiers of a released table are, so that a population is brought there.
+    """
 
     quasi: tuple[str, ...] = ()
     sensitive: tuple[str, ...] = ()
     recoded: bool = False
+    levels: Mapping[str, int] = field(default_factory=dict)
 
 
 def check(rows: Rows, wanted: Wanted, asked: Asked, policy: Policy | None = None, engine: Engine = LOCAL) -> Verdict:
     """Count the table once, where it lives, and hold it against what is wanted, and the policy if there is one.
 
     The table is taken as it is, value by value as written; with `recoded`, after the policy's rules and levels.  With
-    a policy its roles say which columns are quasi-identifiers and sensitive, unless they are named.  The policy's
-    method must find its k over all released columns, and as it is the table must hold no other columns.
+    a policy its roles say which columns are quasi-identifiers and sensitive, unless they are named.  As it is, the
+    table must hold no other columns.  What the policy's method demands of every class is expected, where nothing else
+    is wanted; a method that demands nothing but k must find it over all released columns.
 
     >>> import pyarrow as pa
     >>> from incrowd.engines.sources import open_source
@@ -61,23 +75,60 @@ def check(rows: Rows, wanted: Wanted, asked: Asked, policy: Policy | None = None
     >>> verdict.passed, verdict.findings[0].found, verdict.findings[0].short
     (False, 1, 1)
     """
-    asked = _completed(asked, policy)
+    if policy is not None and isinstance(policy.method, Itemsets):
+        return _of_items(rows, wanted, asked, policy, engine)
+    asked, demands = _completed(asked, policy), _demands(policy)
     released = () if policy is None else tuple(column.name for column in policy.schema.released)
-    names = tuple(dict.fromkeys((*asked.quasi, *asked.sensitive, *released)))
     _check_parameters(wanted, asked, policy)
-    require(rows.names, names)
+    require(rows.names, (*asked.quasi, *asked.sensitive, *released))
+    names = tuple(dict.fromkeys((*asked.quasi, *asked.sensitive, *(released if demands is None else ()))))
     cells = _recoded(policy, names) if policy is not None and asked.recoded else as_is(rows, names, engine)
     counts = engine.count(rows, cells)
     findings = [] if policy is None or asked.recoded else [_columns(rows, policy)]
-    k = wanted.k
-    if policy is not None:
+    if demands is not None:
+        wanted = wanted.and_of(demands, asked.sensitive)
+    elif policy is not None:
         promised = policy.method.smallest_class(policy.schema)
         findings.append(crowds(counts, released, promised, RELEASED))
-        k = promised if k is None and not wanted.any else k
-    findings.append(crowds(counts, asked.quasi, k))
+        wanted = wanted if wanted.any else replace(wanted, k=promised)
+    findings.append(crowds(counts, asked.quasi, wanted.k))
+    findings += table_findings(_partition(counts, asked, wanted, policy, engine), asked.quasi, wanted)
     for sensitive in asked.sensitive:
-        findings += sensitive_findings(counts, asked.quasi, sensitive, wanted, _kind(policy, sensitive))
+        declared = _declared(policy, sensitive)
+        findings += sensitive_findings(counts, asked.quasi, sensitive, wanted.of(sensitive), declared)
     return Verdict(counts.total, "recoded by the policy" if asked.recoded else "as it is", tuple(findings))
+
+
+def _of_items(rows: Rows, wanted: Wanted, asked: Asked, policy: Policy, engine: Engine) -> Verdict:
+    """Hold a table with a set of items in each row against the k and m of its policy, and nothing else."""
+    if wanted.any or asked.quasi or asked.sensitive:
+        raise InvalidParameter(
+            "a policy of method itemsets is checked for its own k and m: leave other criteria and columns out."
+        )
+    require(rows.names, [column.name for column in policy.schema.released])
+    counted, finding = rarest_items(rows, policy, engine, recoded=asked.recoded)
+    findings = (finding,) if asked.recoded else (_columns(rows, policy), finding)
+    return Verdict(counted, "recoded by the policy" if asked.recoded else "as it is", findings)
+
+
+def _demands(policy: Policy | None) -> Demands | None:
+    """Return what the policy's method demands of every class, if it is one that does."""
+    found = None if policy is None else getattr(policy.method, "demands", None)
+    return found if isinstance(found, Demands) else None
+
+
+def _partition(counts: Counts, asked: Asked, wanted: Wanted, policy: Policy | None, engine: Engine) -> Partition:
+    """Return the sizes of all classes, and the people behind them if a population is named."""
+    if wanted.population is None:
+        return Partition(Sizes.of(counts, asked.quasi).each)
+    classes, rows = counts.marginal(asked.quasi), engine.open(wanted.population.file)
+    require(rows.names, asked.quasi)
+    levels = {name: level for name, level in asked.levels.items() if name in asked.quasi}
+    if asked.recoded and policy is not None:
+        levels = {name: level for name, level in counts.levels.items() if name in asked.quasi}
+    cells = as_is(rows, asked.quasi, engine) if policy is None else Cells.of(policy.schema, levels, asked.quasi)
+    people, outside = people_behind(classes, engine.count(rows, cells))
+    return Partition(classes.counts, population=people, outside=outside)
 
 
 def _completed(asked: Asked, policy: Policy | None) -> Asked:
@@ -86,14 +137,14 @@ def _completed(asked: Asked, policy: Policy | None) -> Asked:
     roles = {role: tuple(c.name for c in policy.schema.columns if c.role is role) for role in Role}
     sensitive = asked.sensitive or tuple(name for name in roles[Role.SENSITIVE] if name not in asked.quasi)
     quasi = asked.quasi or tuple(name for name in roles[Role.QUASI] if name not in sensitive)
-    return Asked(quasi, sensitive, asked.recoded)
+    return replace(asked, quasi=quasi, sensitive=sensitive)
 
 
 def _check_parameters(wanted: Wanted, asked: Asked, policy: Policy | None) -> None:
     if not asked.quasi:
         raise InvalidParameter("no quasi-identifiers to check: name them with --quasi, or give a policy that has some.")
     if policy is None and not wanted.any:
-        raise InvalidParameter("nothing to check against: give --k, --l, --entropy-l or --t, or a policy.")
+        raise InvalidParameter("nothing to check against: give --k, --l, --t or another criterion, or a policy.")
     if policy is None and asked.recoded:
         raise InvalidParameter("only a policy says how to recode: give --policy, or leave --recoded out.")
     if wanted.about_sensitive and not asked.sensitive:
@@ -101,7 +152,8 @@ def _check_parameters(wanted: Wanted, asked: Asked, policy: Policy | None) -> No
 
 
 def _recoded(policy: Policy, names: Sequence[str]) -> Cells:
-    return Cells.of(policy.schema, getattr(policy.method, "levels", {}), names)
+    levels = {**getattr(policy.method, "lowest", {}), **getattr(policy.method, "levels", {})}
+    return Cells.of(policy.schema, levels, names)
 
 
 def _columns(rows: Rows, policy: Policy) -> Finding:
@@ -112,5 +164,9 @@ def _columns(rows: Rows, policy: Policy) -> Finding:
     return Finding(COLUMNS, extra, None, 0, len(extra), None)
 
 
-def _kind(policy: Policy | None, name: str) -> Type | None:
-    return None if policy is None else policy.schema[name].type
+def _declared(policy: Policy | None, name: str) -> Declared:
+    if policy is None:
+        return Declared()
+    column = policy.schema[name]
+    level = getattr(policy.method, "levels", {}).get(name, int(column.pseudonymous))
+    return Declared(column.type, Recoding(column, level))

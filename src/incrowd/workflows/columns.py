@@ -38,6 +38,7 @@ def column_of(name: str, section: ColumnSection, folder: Path) -> Column:
         _hierarchy(section, domain, folder),
         Missing(section.missing) if section.missing in tuple(Missing) else section.missing,
         None if section.outside is None else Outside(section.outside),
+        section.separator,
     )
 
 

@@ -8,24 +8,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incrowd.core.certificate import Certificate
+from incrowd.workflows.files import FORMATS, names_of, tables_of
 from incrowd.workflows.forms.form import Problem
 
 if TYPE_CHECKING:
     from incrowd.accounting.bookkeeping.standing import Standing
     from incrowd.accounting.ledger import Ledger
 
-_OUTPUTS = ("data.parquet", "data.csv", "data.tsv")
 _BESIDE = ("certificate.json", "report.html")
+_CONCENTRATED = "zero-concentrated differential privacy"
 _PRIVATE = ("pure differential privacy", "approximate differential privacy")
 
 
 def check_outputs(certificate: Certificate) -> Problem | None:
-    """Return that a certificate names more than the one table that it speaks of, or something else."""
-    names = [output.get("name") for output in certificate.outputs]
-    if len(names) > 1:
+    """Return that a certificate names more tables than those it speaks of, or something else."""
+    names, tables = tuple(output.get("name") for output in certificate.outputs), tables_of(certificate)
+    if tables == 1 and len(names) > 1:
         return Problem("the certificate names several files, and its claims speak of one table")
-    if names and names[0] not in _OUTPUTS:
-        return Problem(f"a release is one of {', '.join(_OUTPUTS)}, and the certificate names another file")
+    if tables == 0:
+        return Problem("the steps do not say how many tables there are")
+    known = [names_of(tables, form) for form in FORMATS]
+    if names and names not in known:
+        shown = " or ".join(", ".join(each) for each in known)
+        return Problem(f"such a release is {shown}, and the certificate names other files")
     return None
 
 
@@ -45,7 +50,7 @@ def check_accounting(certificate: Certificate) -> Problem | None:
         total = {name: Decimal(certificate.accounting["total"][name]) for name in ("epsilon", "delta")}
         releases = int(certificate.accounting["releases"])
         private = [claim for claim in certificate.claims if claim.kind in _PRIVATE]
-        claimed = Decimal(str(private[0].parameters["epsilon"])) if private else Decimal("Infinity")
+        claimed = Decimal(str(private[0].parameters["epsilon"])) if private else _without_epsilon(certificate)
     except (KeyError, TypeError, ValueError, InvalidOperation):
         return Problem("the amounts cannot be read")
     if spent["epsilon"] != claimed or (private and spent["delta"] < certificate.guarantee.delta):
@@ -55,6 +60,11 @@ def check_accounting(certificate: Certificate) -> Problem | None:
     if releases < 1 or (releases == 1 and total != spent):
         return Problem("the total is not that of the releases counted")
     return None
+
+
+def _without_epsilon(certificate: Certificate) -> Decimal:
+    """Return what a claim without ε costs: nothing more where an account paid that was carved out before."""
+    return Decimal(0 if any(claim.kind == _CONCENTRATED for claim in certificate.claims) else "Infinity")
 
 
 def standing_at(ledger: Ledger, dataset: str, sequence: int) -> Standing:

@@ -1,25 +1,18 @@
-"""Criteria: k-anonymity, l-diversity and t-closeness, each expected, found, and decided."""
+"""Criteria: what may be expected of a table, what was found, and whether the one is enough for the other."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from fractions import Fraction
 from types import MappingProxyType
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
-
-from incrowd.core.counts import Counts
-from incrowd.core.domain import Type
-from incrowd.core.hierarchy import TOP
-from incrowd.core.reading import read
+from incrowd.core.rounding import exact
 from incrowd.errors import InvalidParameter
-from incrowd.measures.closeness import equal, ordered
-from incrowd.measures.diversity import distinct, entropy
-from incrowd.measures.groups import Groups
-from incrowd.measures.sizes import Sizes
+from incrowd.methods.anonymity.demands import Demands
+from incrowd.methods.anonymity.population import Population, Unique
+from incrowd.methods.anonymity.sensitive import Sensitive
 
 TOLERANCE = 1e-9
 """By so much a number may miss what was expected: sums of shares are rounded."""
@@ -29,8 +22,19 @@ CROWDS = "k-anonymity"
 RELEASED = "k-anonymity, all released columns"
 DISTINCT = "distinct l-diversity"
 ENTROPY = "entropy l-diversity"
+RECURSIVE = "recursive (c,l)-diversity"
 EQUAL = "t-closeness"
 ORDERED = "t-closeness, ordered"
+HIERARCHICAL = "t-closeness, hierarchical"
+LIKENESS = "β-likeness"
+ENHANCED = "enhanced β-likeness"
+DISCLOSURE = "δ-disclosure privacy"
+MAPPED = "k-map"
+LEAST_PRESENCE = "δ-presence, at least"
+MOST_PRESENCE = "δ-presence, at most"
+AVERAGE = "average risk"
+UNIQUE = "population uniqueness"
+ITEMS = "k^m-anonymity"
 MEANS: Mapping[str, str] = MappingProxyType(
     {
         COLUMNS: "how many columns are there that must not be: identifiers, and what the policy does not declare",
@@ -38,19 +42,57 @@ MEANS: Mapping[str, str] = MappingProxyType(
         RELEASED: "the fewest rows that share everything that is released",
         DISTINCT: "the fewest different sensitive values among rows that share their quasi-identifiers",
         ENTROPY: "the same, where rare values count less: e to the least entropy",
+        RECURSIVE: "how often the most frequent sensitive value occurs among such rows, over what is left without it "
+        "and the l − 2 most frequent others, at most; c must be above it",
         EQUAL: "how far the sensitive column among rows that share their quasi-identifiers is from the whole table, at "
         "most; any two values are equally far apart",
-        ORDERED: "the same, where neighboring numbers or days are close",
+        ORDERED: "how far it is from the whole table, at most; neighboring numbers, days or categories are close",
+        HIERARCHICAL: "how far it is from the whole table, at most; values under one label are close",
+        LIKENESS: "by what factor beyond 1 a sensitive value is more frequent among such rows than in the whole table, "
+        "at most",
+        ENHANCED: "by what factor beyond 1 a sensitive value is more frequent among such rows, at most; without limit "
+        "where that is above −ln of the value's share in the whole table",
+        DISCLOSURE: "how large the binary logarithm of a value's share among such rows over its share in the whole "
+        "table is, up or down, at most; without limit where such rows lack a value that the table has; δ must be above "
+        "it",
+        MAPPED: "the fewest people of the population who share the quasi-identifiers of a row",
+        LEAST_PRESENCE: "the share of people with the same quasi-identifiers who are in the table, at least",
+        MOST_PRESENCE: "the share of people with the same quasi-identifiers who are in the table, at most",
+        AVERAGE: "the mean over rows of one over the number of rows that share their quasi-identifiers",
+        UNIQUE: "the estimated share of rows that are alone with their quasi-identifiers in the population",
+        ITEMS: "the fewest rows that share a combination of at most m items, and their other quasi-identifiers",
     }
 )
 """Every criterion, with its meaning."""
 
-_ORDERED = (Type.INTEGER, Type.DECIMAL, Type.DATE)
+
+class Bound(StrEnum):
+    """How what was found must stand to what was expected."""
+
+    AT_LEAST = "at least"
+    AT_MOST = "at most"
+    BELOW = "below"
+
+
+_AT_LEAST = (CROWDS, RELEASED, DISTINCT, ENTROPY, MAPPED, LEAST_PRESENCE, ITEMS)
+_BELOW = (RECURSIVE, DISCLOSURE)
+
+
+def bound_of(criterion: str) -> Bound:
+    """Return how a criterion bounds what it measures.
+
+    >>> str(bound_of(EQUAL))
+    'at most'
+    """
+    return Bound.AT_LEAST if criterion in _AT_LEAST else Bound.BELOW if criterion in _BELOW else Bound.AT_MOST
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is expected of a table; None is measured and told, but decides nothing.
+    """What is expected of a table; None is told where it is measured anyway, but decides nothing.
+
+    k, l, entropy_l, t and `sensitive` are wanted of every sensitive column, `columns` of single ones where nothing else
+    is wanted of all.
 
     >>> Wanted(k=5, t=0.2).any
     True
@@ -60,6 +102,11 @@ class Wanted:
     l: int | None = None  # noqa: E741 (the name that everyone knows it by)
     entropy_l: float | None = None
     t: float | None = None
+    sensitive: Sensitive = field(default_factory=Sensitive)
+    columns: Mapping[str, Sensitive] = field(default_factory=dict)
+    average_risk: Fraction | None = None
+    unique: Unique | None = None
+    population: Population | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("k", self.k), ("l", self.l), ("entropy-l", self.entropy_l)):
@@ -67,16 +114,39 @@ class Wanted:
                 raise InvalidParameter(f"{name} is at least 1: with 1, every table passes.")
         if self.t is not None and not 0 <= self.t <= 1:
             raise InvalidParameter("t lies between 0 (every group is like the whole table) and 1.")
+        if self.average_risk is not None and not 0 < self.average_risk <= 1:
+            raise InvalidParameter("an average risk lies above 0 and at most at 1.")
 
     @property
     def any(self) -> bool:
         """Whether anything is expected at all."""
-        return any(each is not None for each in (self.k, self.l, self.entropy_l, self.t))
+        others = (self.k, self.average_risk, self.unique, self.population)
+        return self.about_sensitive or any(each is not None for each in others)
 
     @property
     def about_sensitive(self) -> bool:
-        """Whether something is expected of a sensitive column."""
-        return any(each is not None for each in (self.l, self.entropy_l, self.t))
+        """Whether something is expected of every sensitive column."""
+        return self._general.any
+
+    def of(self, column: str) -> Sensitive:
+        """Return what is expected of one sensitive column."""
+        return self._general.or_else(self.columns.get(column, Sensitive()))
+
+    def and_of(self, demands: Demands, sensitive: tuple[str, ...]) -> Wanted:
+        """Return the same expectations, and those of a policy where there is none here."""
+        return replace(
+            self,
+            k=demands.k if self.k is None else self.k,
+            columns={name: demands.of(name) for name in sensitive},
+            average_risk=demands.average_risk if self.average_risk is None else self.average_risk,
+            unique=demands.unique if self.unique is None else self.unique,
+            population=demands.population if self.population is None else self.population,
+        )
+
+    @property
+    def _general(self) -> Sensitive:
+        entropy, t = (None if each is None else exact(each) for each in (self.entropy_l, self.t))
+        return Sensitive(l=self.l, entropy_l=entropy, t=t).or_else(self.sensitive)
 
 
 @dataclass(frozen=True)
@@ -99,78 +169,28 @@ class Finding:
         return MEANS[self.criterion]
 
     @property
+    def bound(self) -> Bound:
+        """How what was found must stand to what was expected."""
+        return bound_of(self.criterion)
+
+    @property
     def passed(self) -> bool | None:
         """Whether what was found is what was expected; None where nothing was."""
         if self.expected is None or self.found is None:
             return None if self.expected is None else True
-        if self.criterion in (COLUMNS, EQUAL, ORDERED):
-            return self.found <= self.expected + TOLERANCE
-        return self.found >= self.expected * (1 - TOLERANCE)
+        return bool(fits(self.criterion, self.found, self.expected))
 
 
-def crowds(counts: Counts, columns: Sequence[str], k: int | None, criterion: str = CROWDS) -> Finding:
-    """Return k-anonymity over some columns."""
-    sizes = Sizes.of(counts, columns)
-    short = None if k is None else sizes.below(k)
-    return Finding(criterion, tuple(columns), None, k, sizes.smallest, short)
+def fits(criterion: str, found: float, expected: float) -> bool:
+    """Return whether a number, or each of several, is what a criterion expects.
 
-
-def sensitive_findings(
-    counts: Counts, quasi: Sequence[str], sensitive: str, wanted: Wanted, kind: Type | None
-) -> list[Finding]:
-    """Return diversity and closeness of one sensitive column; nothing if all it says is `*`."""
-    groups = Groups.of(counts, quasi, sensitive)
-    if groups.labels.to_pylist() == [TOP]:
-        return []
-    told = counts.classes[counts.names.index(sensitive)].recoding.column.type
-    order = np.arange(len(groups.labels)) if kind in _ORDERED and told is kind else _order(groups.labels, kind)
-    distance = equal(groups) if order is None else ordered(groups, order)
-    about = (tuple(quasi), sensitive)
-    several, even = distinct(groups), entropy(groups)
-    return [
-        Finding(
-            DISTINCT,
-            *about,
-            wanted.l,
-            _least(several),
-            _short(groups, None if wanted.l is None else several < wanted.l),
-        ),
-        Finding(
-            ENTROPY,
-            *about,
-            wanted.entropy_l,
-            _least(even),
-            _short(groups, None if wanted.entropy_l is None else even < wanted.entropy_l * (1 - TOLERANCE)),
-        ),
-        Finding(
-            EQUAL if order is None else ORDERED,
-            *about,
-            wanted.t,
-            None if not len(distance) else float(distance.max()),
-            _short(groups, None if wanted.t is None else distance > wanted.t + TOLERANCE),
-        ),
-    ]
-
-
-def _order(labels: pa.Array, kind: Type | None) -> NDArray[np.intp] | None:
-    """Return the place of each value among numbers or days; None if they have no order, or are no longer numbers.
-
-    What is missing comes last.  The ordered distance is never above the other, so without a declared type the other
-    is taken.
+    >>> fits(EQUAL, 0.2, 0.2), fits(DISCLOSURE, 2.0, 2.0), fits(CROWDS, 4, 5)
+    (True, False, False)
     """
-    if kind not in _ORDERED:
-        return None
-    found = read(labels, kind)
-    if found.unreadable.any():
-        return None
-    places = np.empty(len(labels), np.intp)
-    places[pc.array_sort_indices(found.values).to_numpy()] = np.arange(len(labels))
-    return places
-
-
-def _least(each: NDArray[np.int64] | NDArray[np.float64]) -> float | None:
-    return each.min().item() if len(each) else None
-
-
-def _short(groups: Groups, failing: NDArray[np.bool_] | None) -> int | None:
-    return None if failing is None else int(groups.sizes[failing].sum())
+    match bound_of(criterion):
+        case Bound.AT_LEAST:
+            return found >= expected * (1 - TOLERANCE)
+        case Bound.AT_MOST:
+            return found <= expected + TOLERANCE
+        case Bound.BELOW:
+            return found < expected * (1 - 1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,6 +61,21 @@ def is_release(data: str) -> bool:
     False
     """
     return (Path(data) / CERTIFICATE).is_file()
+
+
+def released_levels(data: str | None) -> dict[str, int]:
+    """Return the levels at which a release says that its columns are; nothing for other data.
+
+    >>> released_levels("people.csv")
+    {}
+    """
+    if data is None or not is_release(data):
+        return {}
+    try:
+        found = json.loads((Path(data) / CERTIFICATE).read_text(encoding="utf-8"))["evidence"].get("levels", {})
+        return {str(name): int(level) for name, level in found.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise InvalidParameter(f"the certificate in {data} cannot be read: name the data file itself.") from None
 
 
 def _data_file(release: Path) -> Path:

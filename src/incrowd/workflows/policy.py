@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, ValidationError, create_model
 
 from incrowd.accounting.budget import Budget
 from incrowd.core.canonical import digest
-from incrowd.core.schema import Schema
+from incrowd.core.schema import Column, Schema
 from incrowd.core.source import IN_ENGINE, SourceOptions
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.engines.settings import Local, Settings, Spark
@@ -22,6 +22,7 @@ from incrowd.methods import METHODS
 from incrowd.methods.method import Method
 from incrowd.workflows.columns import column_of, files_of
 from incrowd.workflows.document import Document, read_document
+from incrowd.workflows.population import population_hash, with_population
 from incrowd.workflows.sections import (
     NAMED,
     SETTINGS,
@@ -31,17 +32,20 @@ from incrowd.workflows.sections import (
     DatasetSection,
     EngineSection,
     Exact,
+    QueriesSection,
     Section,
     SourceSection,
+    TableSection,
     UnitSection,
     Whole,
 )
+from incrowd.workflows.tables import OtherTable, other_table
 
 VERSION = 1
 LEDGER = "sqlite:///.incrowd/ledger.sqlite"
 _METHODS = {method.name: method for method in METHODS}
 _SAFE, _AUTO, _SCHEME = "safe", "auto", "scheme"  # safe with `levels: auto` is another way to write scheme
-_LATER = {"purpose": "consent", "tables": "queries over several tables"}
+_LATER = {"purpose": "consent"}
 
 
 class PolicySection(Section):
@@ -53,7 +57,9 @@ class PolicySection(Section):
         None, description="Where the rows are; DATA on the command line overrides."
     )
     columns: dict[str, ColumnSection]
-    release: dict[str, Any] = Field(description="The method and its parameters.")
+    release: dict[str, Any] | None = Field(
+        None, description="The method and its parameters; may be left out where only questions are answered."
+    )
     budget: BudgetSection | None = Field(
         None, description="Of the dataset, for good; by default the first release's own."
     )
@@ -61,8 +67,9 @@ class PolicySection(Section):
     engine: AnyEngine = Field(
         "local", description="Where the rows are worked on; no part of the promise, nor of the policy's hash."
     )
+    tables: dict[str, TableSection] | None = Field(None, description="More tables that questions may read.")
+    queries: QueriesSection | None = Field(None, description="What questions may be asked.")
     purpose: str | None = None
-    tables: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,7 @@ class Policy:
 
     name: str
     schema: Schema
-    method: Method
+    step: Method | None
     source: str | None
     options: SourceOptions
     budget: Budget | None
@@ -80,6 +87,14 @@ class Policy:
     hash: str
     section: PolicySection
     engine: Settings
+    tables: tuple[OtherTable, ...] = ()
+
+    @property
+    def method(self) -> Method:
+        """What is released, and how."""
+        if self.step is None:
+            raise InvalidParameter("this policy releases no table: write release: with a method into it.")
+        return self.step
 
     @property
     def ledger_address(self) -> str:
@@ -114,6 +129,7 @@ def json_schema() -> dict[str, Any]:
     for method in methods:
         schema["$defs"].update(method.pop("$defs", {}))
     schema["properties"]["release"] = {"anyOf": methods}
+    schema["anyOf"] = [{"required": ["release"]}, {"required": ["queries"]}]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "incrowd policy", **schema}
 
 
@@ -129,27 +145,56 @@ def _policy(document: Document, folder: Path, where: str) -> Policy:
             "Write a policy for each; their releases share the dataset's budget."
         )
     section = _checked(PolicySection, document, where)
+    if section.release is None and section.queries is None:
+        raise InvalidParameter(f"{where}: release is missing. Where only questions are answered, write queries:.")
     for later, what in _LATER.items():
         if getattr(section, later) is not None:
             raise Refused(f"{where}: {later!r} asks for {what}, which this version does not have; nothing is ignored.")
-    columns = []
-    for name, column in section.columns.items():
-        try:
-            columns.append(column_of(name, column, folder))
-        except IncrowdError as error:
-            raise InvalidParameter(f"{_place(document, ('columns', name), where)}: {error}") from None
+    columns = _columns(section.columns, ("columns",), document, (where, folder))
     try:
-        schema = Schema(tuple(columns), _unit(section.dataset.unit))
-        method = _method(document, where, schema)
+        schema = Schema(columns, _unit(section.dataset.unit))
+        method = None if section.release is None else with_population(_method(document, where, schema), schema, folder)
+        tables = _tables(section, schema, document, (where, folder))
         budget = None if section.budget is None else _budget(section.budget)
         engine = _engine(section.engine)
     except InvalidParameter as error:
-        raise InvalidParameter(f"{where}: {error}") from None
+        told = str(error)
+        raise InvalidParameter(told if told.startswith(where) else f"{where}: {told}") from None
     source, options = _source(section.source, folder)
     said = {name: value for name, value in content.items() if name != "engine"}  # where it runs changes no promise
-    mark = digest(f"incrowd policy {VERSION}", {"policy": said, "files": files_of(section.columns, folder)})
+    files = population_hash(section.release or {}, folder)
+    for each in (section, *(section.tables or {}).values()):
+        files |= files_of(each.columns, folder)
+    mark = digest(f"incrowd policy {VERSION}", {"policy": said, "files": files})
     name, ledger = section.dataset.name, section.ledger
-    return Policy(name, schema, method, source, options, budget, ledger, folder, mark, section, engine)
+    return Policy(name, schema, method, source, options, budget, ledger, folder, mark, section, engine, tables)
+
+
+def _columns(
+    sections: Mapping[str, ColumnSection], path: tuple[str, ...], document: Document, place: tuple[str, Path]
+) -> tuple[Column, ...]:
+    where, folder = place
+    columns = []
+    for name, column in sections.items():
+        try:
+            columns.append(column_of(name, column, folder))
+        except IncrowdError as error:
+            raise InvalidParameter(f"{_place(document, (*path, name), where)}: {error}") from None
+    return tuple(columns)
+
+
+def _tables(
+    section: PolicySection, main: Schema, document: Document, place: tuple[str, Path]
+) -> tuple[OtherTable, ...]:
+    found = []
+    for name, table in (section.tables or {}).items():
+        columns = _columns(table.columns, ("tables", name, "columns"), document, place)
+        source, options = _source(table.source, place[1])
+        try:
+            found.append(other_table(name, table, main.unit, columns, (source or "", options)))
+        except InvalidParameter as error:
+            raise InvalidParameter(f"{_place(document, ('tables', name), place[0])}: {error}") from None
+    return tuple(found)
 
 
 def _method(document: Document, where: str, schema: Schema) -> Method:
@@ -165,8 +210,12 @@ def _method(document: Document, where: str, schema: Schema) -> Method:
     inner = Document(release, {path[1:]: line for path, line in document.lines.items() if path[:1] == ("release",)})
     found = _checked(model, inner, where)
     method: Method = _instance(_METHODS[name], found)
-    for level in getattr(method, "levels", {}):
-        schema[level]
+    for key in ("levels", "sensitive"):
+        for column in getattr(method, key, {}):
+            try:
+                schema[column]
+            except InvalidParameter as error:
+                raise InvalidParameter(f"{_place(document, ('release', key, column), where)}: {error}") from None
     return method
 
 
@@ -201,7 +250,12 @@ def _instance(cls: Any, section: BaseModel) -> Any:
         if value is None and _optional(item):
             continue
         inner = next((hint for hint in (hints[item.name], *get_args(hints[item.name])) if is_dataclass(hint)), None)
-        values[item.name] = _instance(inner, value) if inner is not None and value is not None else value
+        if inner is None or value is None:
+            values[item.name] = value
+        elif isinstance(value, dict):
+            values[item.name] = {name: _instance(inner, each) for name, each in value.items()}
+        else:
+            values[item.name] = _instance(inner, value)
     return cls(**values)
 
 

@@ -24,6 +24,7 @@ from incrowd.engines.writers.postgres import check_table, load_table
 from incrowd.errors import InvalidParameter, OutputUnavailable
 from incrowd.workflows.book import open_book
 from incrowd.workflows.certify import Inputs, certificate_of
+from incrowd.workflows.files import FORMATS, names_of
 from incrowd.workflows.perform import Performed, perform
 from incrowd.workflows.plan import warnings_of
 from incrowd.workflows.policy import Policy, load_policy
@@ -31,8 +32,6 @@ from incrowd.workflows.recount import require_held, require_written
 from incrowd.workflows.report import public_report
 from incrowd.workflows.result import Released
 from incrowd.workflows.signing import private_key, sign
-
-DATA = "data"
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Destination:
     table: str | None = None
 
     def __post_init__(self) -> None:
-        if self.form not in ("parquet", "csv", "tsv"):
+        if self.form not in FORMATS:
             raise InvalidParameter(f"releases are written as parquet, csv or tsv, not {self.form!r}.")
 
     def check(self, folders: Folders, columns: Sequence[str]) -> None:
@@ -110,11 +109,12 @@ def release_to(
         ready = prepare(data, loaded, id_, engine, progress)
         performed = perform(loaded.method, ready.table, ready.ledger, loaded.name, id_)
     result = performed.outcome
-    name, written = f"{DATA}.{destination.form}", list[Certificate]()
+    names, written = names_of(len(result.parts), destination.form), list[Certificate]()
 
     def write(stage: Folders) -> None:
-        write_table(result.reader(), stage.public / name)
-        certificate = _certificate(ready, performed, (_output(stage.public / name),))
+        for part, name in zip(result.parts, names, strict=True):
+            write_table(part.reader(), stage.public / name)
+        certificate = _certificate(ready, performed, tuple(_output(stage.public / name) for name in names))
         if destination.key is not None:
             certificate = sign(certificate, destination.key)
         (stage.public / "certificate.json").write_text(certificate.to_text(), encoding="utf-8")
@@ -123,7 +123,7 @@ def release_to(
         written.append(certificate)
 
     def check(stage: Folders) -> None:
-        require_written(written[0], stage.public / name)
+        require_written(written[0], stage.public / names[0])
         if destination.table is not None:
             loading.enter_context(load_table(result.reader, destination.table, f"incrowd release {id_}"))
 

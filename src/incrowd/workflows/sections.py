@@ -75,6 +75,9 @@ class DatasetSection(Section):
     name: str = Field(description="The name under which the ledger keeps this dataset's budget.")
     unit: UnitSection = UnitSection()
     period: str | None = Field(None, description="The time the data speaks of.")
+    version: str | None = Field(
+        None, description="Which state of the data this is: asked of another version, a question is another one."
+    )
     population: Whole | None = Field(
         None, description="How many people the data could be about; a public number, used for a warning only."
     )
@@ -176,6 +179,7 @@ class ColumnSection(Section):
     bounds: tuple[Word | None, Word | None] | None = Field(None, description="Lowest and highest value, both included.")
     categories: tuple[Word, ...] | None = Field(None, description="All values, as written.")
     hierarchy: HierarchySection | None = None
+    separator: str | None = Field(None, description="A row holds a set of items: what parts them where they are text.")
     missing: Word = Field("class", description="class: its own class; drop: the row is left out; or a value instead.")
     outside: Literal["other", "ends", "drop"] | None = Field(
         None, description="Values outside the domain: one class 'other', the nearest bound, or the row is left out."
@@ -190,3 +194,29 @@ class BudgetSection(Section):
     epsilon: Exact = Fraction(0)
     delta: Exact = Fraction(0)
     unbounded: str | None = Field(None, description="The owner's reason to allow releases that have no epsilon.")
+
+
+class TableSection(Section):
+    """One more table that questions may read: of the same people, or public."""
+
+    source: str | SourceSection = Field(description="Where its rows are.")
+    public: bool = Field(False, description="Whether everybody may see it: then nobody's privacy hangs on it.")
+    unit: str | None = Field(None, description="The column that tells people apart, with the values of the main table.")
+    max_rows: Whole = Field(1, description="How many rows of one person take part, at most.")
+    columns: dict[str, ColumnSection] = Field(description="Its columns, declared as those of the main table are.")
+
+    @model_validator(mode="after")
+    def _whose(self) -> TableSection:
+        if self.public == (self.unit is not None):
+            raise ValueError("is either public: true, or has a unit: the column that tells people apart")
+        return self
+
+
+class QueriesSection(Section):
+    """What questions may be asked, by `incrowd query` and `incrowd serve`."""
+
+    table: str | None = Field(None, description="What the main table is called in SQL; by default after the dataset.")
+    most_epsilon: Exact | None = Field(None, description="The most epsilon that one question may cost.")
+    max_groups: Whole | None = Field(
+        None, description="In how many groups of an answer one person takes part, at most; by default in max_rows."
+    )

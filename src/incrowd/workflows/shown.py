@@ -12,7 +12,9 @@ import pyarrow as pa
 
 from incrowd.core.certificate import Certificate
 from incrowd.methods.outcomes.anonymized import Anonymized
+from incrowd.methods.outcomes.itemsets import ItemTable
 from incrowd.methods.outcomes.microdata import Microdata
+from incrowd.workflows.files import paths_of
 from incrowd.workflows.forms.form import Look, Problem
 
 if TYPE_CHECKING:
@@ -24,8 +26,11 @@ _TOLD_ELSEWHERE = {"levels", "thresholds"}  # the labels show the levels; thresh
 def shown(certificate: Certificate, published: Outcome, file: Path) -> Iterator[Look]:
     """Hold what a published file shows against the certificate; `published` is what the file was reopened as."""
     yield Look("evidence", check_evidence(certificate, published), "the file shows the same")
-    yield Look("order of the rows", _order(published, file), "it tells nothing: what looks alike stands together")
-    yield Look("metadata of the file", _metadata(file), "there is none")
+    tables = list(zip(published.parts, paths_of(certificate, file), strict=True))
+    scattered = (problem for part, path in tables if (problem := _order(part, path)) is not None)
+    yield Look("order of the rows", next(scattered, None), "it tells nothing: what looks alike stands together")
+    noted = (problem for _, path in tables if (problem := _metadata(path)) is not None)
+    yield Look("metadata of the file", next(noted, None), "there is none")
 
 
 def check_evidence(certificate: Certificate, published: Outcome) -> Problem | None:
@@ -42,6 +47,7 @@ def check_evidence(certificate: Certificate, published: Outcome) -> Problem | No
 
 def _order(published: Outcome, file: Path) -> Problem | None:
     """Return that rows that look alike are scattered: where they stand could tell who is who."""
+    published = published.rows if isinstance(published, ItemTable) else published
     if not isinstance(published, Microdata | Anonymized):
         return None
     tuples = len(published.counts) if isinstance(published, Microdata) else len(published.keys)

@@ -22,6 +22,7 @@ from incrowd.workflows.consistency import (
     check_outputs,
     standing_at,
 )
+from incrowd.workflows.files import placed
 from incrowd.workflows.forms import form_of
 from incrowd.workflows.forms.coarsened.again import check_again
 from incrowd.workflows.forms.coarsened.parent import charged, parent_of, step_of
@@ -120,8 +121,7 @@ def _files(certificate: Certificate, folder: Path, data: Path | None) -> Iterato
     if problem is not None:
         yield Finding("files", Outcome.FAILED, problem.text)
         return
-    for output in certificate.outputs:
-        file = data if data is not None else folder / str(output["name"])
+    for output, file in zip(certificate.outputs, placed(certificate, folder, data), strict=True):
         about = f"file {output['name']}"
         if not file.is_file():
             yield Finding(
@@ -164,11 +164,11 @@ def _contents(certificate: Certificate, folder: Path, data: Path | None) -> Iter
     """Look into the file, as its form says: which columns there are, and whether it keeps what was promised."""
     if check_outputs(certificate) is not None or not certificate.outputs:
         return
-    file = data if data is not None else folder / str(certificate.outputs[0]["name"])
-    if not file.is_file():
+    files = placed(certificate, folder, data)
+    if not all(file.is_file() for file in files):
         return
     try:
-        for look in form_of(certificate).looks(certificate, file):
+        for look in form_of(certificate).looks(certificate, files[0]):
             yield _found(look.about, look.problem, look.otherwise)
     except Exception as error:  # noqa: BLE001 - whatever a reader makes of a damaged file, the check has failed
         yield Finding("contents of the file", Outcome.FAILED, f"the file cannot be counted ({type(error).__name__})")
@@ -178,7 +178,7 @@ def _shown(certificate: Certificate, folder: Path, data: Path | None) -> Iterato
     """Where all else holds, look at what the file shows beside its counts."""
     if not certificate.outputs:
         return
-    file = data if data is not None else folder / str(certificate.outputs[0]["name"])
+    file = placed(certificate, folder, data)[0]
     try:
         for look in shown(certificate, form_of(certificate).reopen(certificate, file), file):
             yield _found(look.about, look.problem, look.otherwise)

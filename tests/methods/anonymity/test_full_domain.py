@@ -122,7 +122,6 @@ def test_open_text_is_searched_above_its_values() -> None:
     [
         ({"k": 0}, "at least 1"),
         ({"k": 2, "suppression": Fraction(2)}, "from 0 to 1"),
-        ({"k": 2, "t": Fraction(1, 5), "suppression": Fraction(1, 10)}, "with t, suppression is 0"),
         ({"k": 2, "quality": "beauty"}, "one of loss"),
         ({"k": 2, "quality": "height", "importance": {"sex": Fraction(2)}}, "loss and precision only"),
         ({"k": 2, "seconds": Fraction(0)}, "positive"),

@@ -12,8 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incrowd.core.criteria.criterion import SLACK, Criterion, Mask, Monotone
-from incrowd.core.criteria.distances import equal, hierarchical, ordered
+from incrowd.core.criteria.criterion import SLACK, Criterion, Mask, Monotone, Rows
+from incrowd.core.criteria.distances import (
+    Lacking,
+    equal,
+    hierarchical,
+    lacking,
+    lacking_in_order,
+    largest_close,
+    lifted,
+    ordered,
+)
 from incrowd.core.criteria.groups import Each, Groups
 from incrowd.core.criteria.partition import Partition, harmful
 from incrowd.core.rounding import Number, exact
@@ -48,6 +57,24 @@ class _Closeness(Criterion):
             close |= groups.total(harmful(groups, self.harmless)[groups.values].astype(np.int64)) == 0
         return np.asarray(among & close)
 
+    @property
+    def bounding(self) -> bool:
+        """As long as every value counts."""
+        return not self.harmless
+
+    def releasable(self, partition: Partition, rows: Rows) -> Rows:
+        """Return how many rows of each class can at most lie in classes within it that are close enough.
+
+        The union of such classes is close enough too, so what counts is how large a part of a class can be.
+        """
+        if self.harmless:
+            return rows
+        groups, t = partition.groups(self.column), float(exact(self.t, "t"))
+        return np.minimum(rows, largest_close(partition.sizes, self._lacking(groups), t + 2 * SLACK))
+
+    @abstractmethod
+    def _lacking(self, groups: Groups) -> Lacking: ...
+
     @abstractmethod
     def _distance(self, groups: Groups) -> Each: ...
 
@@ -66,6 +93,9 @@ class EqualCloseness(_Closeness):
     def _distance(self, groups: Groups) -> Each:
         return equal(groups)
 
+    def _lacking(self, groups: Groups) -> Lacking:
+        return lacking([groups])
+
 
 class OrderedCloseness(_Closeness):
     """t-closeness where values are as far apart as their places in order: for numbers and dates.
@@ -76,6 +106,9 @@ class OrderedCloseness(_Closeness):
     def _distance(self, groups: Groups) -> Each:
         return ordered(groups)
 
+    def _lacking(self, groups: Groups) -> Lacking:
+        return lacking_in_order(groups)
+
 
 class HierarchicalCloseness(_Closeness):
     """t-closeness where values are as far apart as the lowest label they share is high in the column's hierarchy.
@@ -85,3 +118,6 @@ class HierarchicalCloseness(_Closeness):
 
     def _distance(self, groups: Groups) -> Each:
         return hierarchical(groups)
+
+    def _lacking(self, groups: Groups) -> Lacking:
+        return lacking(lifted(groups))

@@ -14,6 +14,9 @@ from incrowd.errors import InvalidParameter
 
 Mask = NDArray[np.bool_]
 
+Rows = NDArray[np.int64]
+"""A number of rows for each class."""
+
 SLACK = 1e-12
 """By so much a computed share may miss its bound: sums of shares are rounded."""
 
@@ -59,6 +62,18 @@ class Criterion(ABC):
         """Return which of all classes may be released."""
         return self.kept(partition, np.ones(len(partition), np.bool_))
 
+    @property
+    def bounding(self) -> bool:
+        """Whether `releasable` can take rows away."""
+        return self.monotone is Monotone.UPWARD
+
+    def releasable(self, partition: Partition, rows: Rows) -> Rows:
+        """Return at most how many rows of each class any finer partition can release, given that it is at most `rows`.
+
+        An upward criterion that a class fails is failed by every class within it: none.  Otherwise nothing is known.
+        """
+        return np.where(self.met(partition), rows, 0) if self.monotone is Monotone.UPWARD else rows
+
     def __and__(self, other: Criterion) -> All:
         """Return the criterion that is met where both are."""
         return All((*_parts(self), *_parts(other)))
@@ -96,6 +111,17 @@ class All(Criterion):
     def whole(self) -> bool:
         """Whether some part is about all released classes together."""
         return any(part.whole for part in self.parts)
+
+    @property
+    def bounding(self) -> bool:
+        """Whether some part is."""
+        return any(part.bounding for part in self.parts)
+
+    def releasable(self, partition: Partition, rows: Rows) -> Rows:
+        """Return what every part can release, those last that ask how many there are."""
+        for part in sorted(self.parts, key=lambda part: part.monotone):
+            rows = part.releasable(partition, rows)
+        return rows
 
     def kept(self, partition: Partition, among: Mask) -> Mask:
         """Return which classes meet every part."""

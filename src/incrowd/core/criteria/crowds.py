@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incrowd.core.criteria.criterion import Criterion, Mask, Monotone
+from incrowd.core.criteria.criterion import Criterion, Mask, Monotone, Rows
 from incrowd.core.criteria.partition import Partition
 from incrowd.errors import InvalidParameter
 
@@ -35,6 +35,11 @@ class KAnonymity(Criterion):
     def kept(self, partition: Partition, among: Mask) -> Mask:
         """Return which classes hold at least k rows."""
         return np.asarray(among & (partition.sizes >= self.k))
+
+    def releasable(self, partition: Partition, rows: Rows) -> Rows:
+        """Return none where fewer than k are left."""
+        del partition
+        return np.where(rows >= self.k, rows, 0)
 
 
 @dataclass(frozen=True)

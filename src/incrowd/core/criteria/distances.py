@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core.criteria.groups import Each, Groups
+
+_ROUNDS = 4
+"""Of Newton's method: a bound is as good as it gets after a few."""
+
+_NONE = 2.0
+"""Above 1: one over it is less than a row."""
 
 
 def equal(groups: Groups) -> Each:
@@ -93,13 +101,94 @@ def hierarchical(groups: Groups) -> Each:
     >>> hierarchical(sick).tolist()
     [0.25, 0.25]
     """
-    found = equal(groups)
+    levels = lifted(groups)
+    return np.asarray(np.mean([equal(level) for level in levels], axis=0))
+
+
+def lifted(groups: Groups) -> list[Groups]:
+    """Return the groups with the values themselves, then with what they are at each level below `*`."""
     lengths = np.diff(groups.starts, append=len(groups.counts))
-    numbers = np.repeat(np.arange(len(lengths)), lengths)
+    numbers, found = np.repeat(np.arange(len(lengths)), lengths), [groups]
     for lift in groups.lifts:
         labels = int(lift.max(initial=0)) + 1
         keys, places = np.unique(numbers * labels + lift[groups.values], return_inverse=True)
         rows = np.bincount(places, groups.counts, len(keys)).astype(np.int64)
         starts = np.searchsorted(keys, np.arange(len(lengths)) * labels)
-        found = found + equal(Groups(starts, (keys % labels).astype(np.int32), rows, groups.labels.slice(0, labels)))
-    return found / (1 + len(groups.lifts))
+        found.append(Groups(starts, (keys % labels).astype(np.int32), rows, groups.labels.slice(0, labels)))
+    return found
+
+
+Lacking = Callable[[Each], tuple[Each, Each]]
+"""For x = 1/m of each group: a bound on the distance of any m rows of it, and how fast the bound falls there."""
+
+
+def largest_close(sizes: NDArray[np.int64], bound: Lacking, t: float) -> NDArray[np.int64]:
+    """Return how many rows of each group can at most be chosen such that their distance is at most t.
+
+    The bound on the distance of m chosen rows is convex in x = 1/m and falls as x grows.  Newton's method for the x
+    where it reaches t, begun at x = 1/n for a group of n rows, therefore never passes it: 1/x is a bound on m after
+    every round.
+
+    >>> import pyarrow as pa
+    >>> sick = Groups(np.array([0, 2]), np.array([0, 1, 0]), np.array([4, 4, 4]), pa.array(["flu", "gout"]))
+    >>> largest_close(sick.sizes, lacking([sick]), 0.1).tolist()
+    [7, 0]
+    """
+    x = 1.0 / np.maximum(1, sizes)
+    for _ in range(_ROUNDS):
+        reached, slope = bound(x)
+        x = np.where(reached > t, np.minimum(x + (reached - t) / np.maximum(slope, 1e-300), _NONE), x)
+    return np.floor((1.0 + 1e-9) / x).astype(np.int64)
+
+
+def lacking(levels: Sequence[Groups]) -> Lacking:
+    """Return the bound for a mean of `equal` distances, with values that are ever coarser: one level, or `lifted` ones.
+
+    Of m chosen rows at most c have a value that the group has c times, so their equal distance, which is the sum over
+    all values of what is lacking, is at least Σ max(0, q − c/m), with q the value's share of the whole table.
+    """
+
+    def bound(x: Each) -> tuple[Each, Each]:
+        found = [_lacking(groups, x) for groups in levels]
+        return np.mean([each for each, _ in found], axis=0), np.mean([slope for _, slope in found], axis=0)
+
+    return bound
+
+
+def _lacking(groups: Groups, x: Each) -> tuple[Each, Each]:
+    overall = (groups.totals / max(1, groups.counts.sum()))[groups.values]
+    short = overall - groups.counts * np.repeat(x, np.diff(groups.starts, append=len(groups.counts)))
+    absent = 1.0 - groups.mean(overall)
+    return absent + groups.mean(np.maximum(short, 0.0)), groups.mean(np.where(short > 0, groups.counts, 0.0))
+
+
+def lacking_in_order(groups: Groups) -> Lacking:
+    """Return the bound for `ordered` distances.
+
+    Of m chosen rows out of n at most c, and at least m − (n − c), lie up to a place where the group has c.  So there
+    the cumulated share is at most c/m and at least 1 − (n − c)/m, and what the whole table has up to that place is off
+    by as much as it lies outside.
+    """
+    totals, sizes = groups.totals, groups.sizes
+    below = np.cumsum(totals) / max(1, totals.sum())
+    sums = np.concatenate(([0.0], np.cumsum(below)))
+    here, lengths = groups.values.astype(np.intp), np.diff(groups.starts, append=len(groups.counts))
+    until = np.append(here[1:], 0)
+    until[groups.starts[1:] - 1] = len(totals)
+    until[-1:] = len(totals)
+    upto = _within(np.cumsum(groups.counts), groups.starts, lengths)
+    after = np.repeat(sizes, lengths) - upto
+    before = sums[here[groups.starts]]  # up to the first value of the group it has nothing
+
+    def bound(x: Each) -> tuple[Each, Each]:
+        each = np.repeat(x, lengths)
+        most, least = upto * each, 1.0 - after * each
+        above = np.clip(np.searchsorted(below, most, side="right"), here, until)
+        under = np.clip(np.searchsorted(below, least), here, until)
+        over = sums[until] - sums[above] - most * (until - above)
+        lack = least * (under - here) - (sums[under] - sums[here])
+        slope = groups.mean((upto * (until - above) + after * (under - here)).astype(np.float64))
+        span = max(1, len(totals) - 1)
+        return (before + groups.mean(over + lack)) / span, slope / span
+
+    return bound

@@ -13,6 +13,7 @@ from incrowd.core.counts import Counts
 from incrowd.core.criteria.groups import Groups, class_starts
 from incrowd.core.keys import Codes
 from incrowd.core.recoding import Classes
+from incrowd.core.sets import Rows, Sets
 from incrowd.errors import InvalidParameter
 
 
@@ -21,7 +22,7 @@ class Partition:
     """The rows in each class, how the sensitive columns fall into the classes, and the population behind them.
 
     `population` tells how many people of a larger table are in each class, `outside` how many of them are in classes
-    that the table has no row of.
+    that the table has no row of.  `sets` hold set-valued columns row by row, with the class of each row.
 
     >>> Partition(np.array([5, 2])).rows
     7
@@ -31,6 +32,7 @@ class Partition:
     sensitive: Mapping[str, Groups] = field(default_factory=lambda: MappingProxyType({}))
     population: NDArray[np.int64] | None = None
     outside: int = 0
+    sets: Mapping[str, tuple[Sets, Rows]] = field(default_factory=lambda: MappingProxyType({}))
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -43,6 +45,18 @@ class Partition:
         sizes = np.add.reduceat(whole.counts, starts) if len(starts) else np.zeros(0, np.int64)
         return cls(sizes, {name: _with_lifts(counts, columns, name) for name in sensitive})
 
+    def drawn_from(self, classes: Counts, people: Counts) -> Partition:
+        """Return the same classes with the population behind them; `classes` and `people` are counted alike.
+
+        Both are over the same columns with the same declared classes, so that equal tuples have equal keys.
+        """
+        if classes.layout != people.layout or classes.names != people.names:
+            raise InvalidParameter("a table and its population are compared over the same columns and classes.")
+        places = np.minimum(np.searchsorted(people.keys, classes.keys), max(0, len(people) - 1))
+        there = people.keys[places] == classes.keys if len(people) else np.zeros(len(classes), np.bool_)
+        population = np.where(there, people.counts[places], 0) if len(people) else np.zeros(len(classes), np.int64)
+        return replace(self, population=population, outside=people.total - int(population.sum()))
+
     @property
     def rows(self) -> int:
         """How many rows there are."""
@@ -53,6 +67,12 @@ class Partition:
         if column not in self.sensitive:
             raise InvalidParameter(f"{column!r} was not counted as a sensitive column: name it as one.")
         return self.sensitive[column]
+
+    def sets_of(self, column: str) -> tuple[Sets, Rows]:
+        """Return the sets of a set-valued column, and the class of each row."""
+        if column not in self.sets:
+            raise InvalidParameter(f"{column!r} was not read as a set-valued column: declare its separator.")
+        return self.sets[column]
 
     def people(self) -> NDArray[np.int64]:
         """Return the population of each class."""

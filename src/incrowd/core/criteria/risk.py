@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.core.criteria import population_pitman, population_snb
 from incrowd.core.criteria.criterion import Criterion, Mask, Monotone, smallest_first
 from incrowd.core.criteria.partition import Partition
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter
+
+Estimator = Literal["zayatz", "pitman", "snb", "dankar"]
+"""How the number of unique people is estimated: by one of three models, or by the rule that chooses among them."""
+
+_SMALL = 0.1
+"""Up to this share of the population, Dankar's rule trusts Pitman's model."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +62,9 @@ class AverageRisk(Criterion):
 class PopulationUniqueness(Criterion):
     """The estimated share of released rows that are unique in a population of given size is at most a limit.
 
-    Zayatz's estimate takes the sizes of the classes in the sample for those in the population, and asks by Bayes' rule
-    how likely a class of one row is a class of one person.  Nothing is concluded for coarser nodes.
+    `estimator` says by which model, see `unique_share`.  Nothing is concluded for coarser nodes.
 
-    Source: Zayatz 1991; Dankar, El Emam, Neisa & Roffey 2012 compare it with others.
+    Source: Zayatz 1991; Hoshino 2001; Chen & Keller-McNulty 1998; Dankar, El Emam, Neisa & Roffey 2012.
 
     >>> PopulationUniqueness("0.01", 1000).met(Partition(np.array([1, 2, 7]))).tolist()
     [False, True, True]
@@ -65,8 +72,11 @@ class PopulationUniqueness(Criterion):
 
     limit: Number
     people: int
+    estimator: Estimator = "zayatz"
 
     def __post_init__(self) -> None:
+        if self.estimator not in get_args(Estimator):
+            raise InvalidParameter(f"unique people are estimated by {', '.join(get_args(Estimator))}, nothing else.")
         if not 0 <= exact(self.limit, "the share of unique people") <= 1:
             raise InvalidParameter("the share of unique people lies between 0 and 1.")
         if self.people < 1:
@@ -84,31 +94,64 @@ class PopulationUniqueness(Criterion):
 
     def kept(self, partition: Partition, among: Mask) -> Mask:
         """Return all classes, or those of more than one row, which have no unique rows."""
-        if unique_share(partition.sizes[among], self.people) <= float(exact(self.limit, "the share of unique people")):
+        share = unique_share(partition.sizes[among], self.people, self.estimator)
+        if share <= float(exact(self.limit, "the share of unique people")):
             return among
         return np.asarray(among & (partition.sizes > 1))
 
 
-def unique_share(sizes: NDArray[np.int64], people: int) -> float:
-    """Return Zayatz's estimate of the share of the rows that are unique in a population of so many people.
+def unique_share(sizes: NDArray[np.int64], people: int, estimator: Estimator = "zayatz") -> float:
+    """Return an estimate of the share of the rows that are unique in a population of so many people.
+
+    Precondition: the rows are a simple random sample of the population.
+
+    Source: as `estimated` says.
+
+    >>> round(unique_share(np.array([1, 1, 2]), 4), 9)
+    0.5
+    """
+    return estimated(sizes, people, estimator)[0]
+
+
+def estimated(sizes: NDArray[np.int64], people: int, estimator: Estimator) -> tuple[float, Estimator]:
+    """Return the estimated share of unique people, and the model that it comes from.
+
+    Where the likelihood of Pitman's model has no maximum, or the equations of the slide negative binomial model (snb)
+    have no solution, Zayatz's estimate stands in.  Dankar's rule takes Pitman's model for samples of up to a tenth of
+    the population; for larger ones the smaller of snb and Zayatz.  If the sample is the population, or no row is alone,
+    nothing is estimated: the share is known.
+
+    Source: Dankar, El Emam, Neisa & Roffey 2012, "Estimating the re-identification risk of clinical data sets".
+
+    >>> estimated(np.array([1, 1, 1, 1]), 100, "dankar")[1]       # all alone: Pitman's model has no estimate
+    'zayatz'
+    """
+    rows, alone = int(sizes.sum()), int((sizes == 1).sum())
+    if rows > people:
+        raise InvalidParameter(f"a sample of {rows} rows does not fit in a population of {people}: give its true size.")
+    if not alone or rows == people:
+        return alone / max(1, rows), estimator
+    zayatz = _zayatz(sizes, people)
+    if estimator == "pitman" or (estimator == "dankar" and rows <= _SMALL * people):
+        pitman = population_pitman.fitted(sizes)
+        return (zayatz, "zayatz") if pitman is None else (min(1.0, pitman.uniques(people) / people), "pitman")
+    snb = None if estimator == "zayatz" else population_snb.uniques(sizes, people)
+    if snb is None or (estimator == "dankar" and zayatz < snb / people):
+        return zayatz, "zayatz"
+    return snb / people, "snb"
+
+
+def _zayatz(sizes: NDArray[np.int64], people: int) -> float:
+    """Return Zayatz's estimate, for rows of which some are alone.
 
     A class of i people leaves exactly one row in a sample of n of N with probability i·C(N−i, n−1)/C(N, n).  With s_i
     the share of classes of size i in the sample, standing for their share in the population, Bayes' rule gives the
     probability that a class of one row is a class of one person; times the share of rows that are alone.
 
-    Precondition: the rows are a simple random sample of the population.
-
     Source: Zayatz 1991.
-
-    >>> round(unique_share(np.array([1, 1, 2]), 4), 9)
-    0.5
     """
     rows = int(sizes.sum())
-    if rows > people:
-        raise InvalidParameter(f"a sample of {rows} rows does not fit in a population of {people}: give its true size.")
     each, times = np.unique(sizes, return_counts=True)
-    if not len(each) or each[0] != 1:
-        return 0.0
     logs = [_alone(int(size), rows, people) + math.log(number) for size, number in zip(each, times, strict=True)]
     highest = max(logs)
     return math.exp(logs[0] - highest) / sum(math.exp(log - highest) for log in logs) * int(times[0]) / rows

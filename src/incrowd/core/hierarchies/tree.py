@@ -61,7 +61,7 @@ class Tree(Hierarchy):
                     f"level {level + 1}: give it one place, or two names."
                 )
 
-    @property
+    @cached_property
     def depth(self) -> int:
         """How many levels are declared between the value itself and `*`."""
         width = len(self.rows[0])
@@ -77,11 +77,26 @@ class Tree(Hierarchy):
         """For each level the labels, one per row."""
         return tuple(pa.array(column, pa.string()) for column in zip(*self.rows, strict=True))
 
+    @cached_property
+    def _marks(self) -> tuple[pa.Array, ...]:
+        """For each level the marks, one per row: the first value with the same label."""
+        found = []
+        for column in self._columns:
+            labels = column.dictionary_encode().indices
+            first = np.unique(labels.to_numpy(), return_index=True)[1]
+            found.append(self._columns[0].take(pa.array(first)).take(labels))
+        return tuple(found)
+
     def _lift(self, values: pa.Array, level: int) -> pa.Array:
-        labels = self._columns[level].dictionary_encode()
-        first = np.unique(labels.indices.to_numpy(), return_index=True)[1]
-        marks = self._columns[0].take(pa.array(first)).take(labels.indices)
-        return marks.take(self._places(values))
+        return self._marks[level].take(self._places(values))
+
+    @cached_property
+    def _listings(self) -> tuple[pa.Array, ...]:
+        """For each level the marks, each once."""
+        return tuple(pc.unique(marks) for marks in self._marks)
+
+    def _members(self, level: int) -> pa.Array:
+        return self._listings[level]
 
     def _names(self, marks: pa.Array, level: int) -> pa.Array:
         return self._columns[level].take(self._places(marks))

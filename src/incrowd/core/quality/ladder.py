@@ -112,7 +112,7 @@ def occurring(ladders: Sequence[Ladder], codes: Sequence[Codes]) -> tuple[tuple[
     """
     found = []
     for ladder, column in zip(ladders, codes, strict=True):
-        met = np.unique(column)
+        met = np.flatnonzero(np.bincount(column, minlength=len(ladder.rises[0])))
         rungs = []
         for rise in ladder.rises:
             places = np.zeros(len(rise), np.int32)

@@ -57,7 +57,7 @@ class Tuples:
         """
         sizes = summed(ids, self.sizes, len(first))
         people = None if self.population is None else summed(ids, self.population, len(first))
-        return Tuples(self.codes[:, first], sizes, people)
+        return Tuples(np.take(self.codes, first, axis=1), sizes, people)
 
 
 def summed(ids: Codes, numbers: NDArray[np.int64], classes: int) -> NDArray[np.int64]:

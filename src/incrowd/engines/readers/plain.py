@@ -23,9 +23,10 @@ def plain_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def plain(array: pa.Array, name: str) -> pa.Array:
-    """Return the same values as text, a dictionary of text, a number, a truth value, a date or a time.
+    """Return the same values as text, a dictionary of text, a number, a truth value, a date, a time, or lists of text.
 
     Text is `string`; a dictionary has codes of 32 bits and text without nulls; bytes are text if they are valid UTF-8.
+    A list of text is for set-valued columns only: whoever reads another column refuses it.
     """
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
@@ -42,9 +43,25 @@ def plain(array: pa.Array, name: str) -> pa.Array:
         return array.cast(pa.float32())
     if types.is_primitive(kind) or types.is_decimal(kind):
         return array
-    raise SourceUnreadable(
+    if is_list(kind) and (_is_text(kind.value_type) or types.is_dictionary(kind.value_type)):
+        return array.cast(pa.list_(pa.string()))
+    raise several(name, kind)
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Return whether a cell holds a list of values.
+
+    >>> is_list(pa.list_(pa.string())), is_list(pa.string())
+    (True, False)
+    """
+    return any(test(kind) for test in (types.is_list, types.is_large_list, types.is_fixed_size_list))
+
+
+def several(name: str, kind: pa.DataType) -> SourceUnreadable:
+    """Return the error that a cell holds more than one value where one is needed."""
+    return SourceUnreadable(
         f"column {name} is of type {kind}: a cell would hold more than one value. Split it into columns of single "
-        "values, or leave it out."
+        "values, or leave it out; a list of text is read where the policy declares a separator."
     )
 
 

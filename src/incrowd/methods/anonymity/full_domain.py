@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from incrowd.core.cells import Cells
 from incrowd.core.criteria.criterion import All
 from incrowd.core.criteria.partition import Partition
 from incrowd.core.guarantee import Guarantee
@@ -21,19 +22,20 @@ from incrowd.core.schema import Schema
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity import syntactic
 from incrowd.methods.anonymity.mondrian.labels import kept_values
+from incrowd.methods.anonymity.population import Population, Unique
 from incrowd.methods.anonymity.safe import Safe
 from incrowd.methods.anonymity.search.lattice import Lattice, Limits
 from incrowd.methods.anonymity.search.optimal import Found, Patience, optimal
 from incrowd.methods.anonymity.search.task import Task
+from incrowd.methods.anonymity.sensitive import Sensitive
 from incrowd.methods.crowds import safe_claims
 from incrowd.methods.outcomes.anonymized import Anonymized, Generalized
 
 if TYPE_CHECKING:
-    from incrowd.core.cells import Cells
     from incrowd.core.certificate import Claim
     from incrowd.core.counts import Counts
     from incrowd.core.mechanism import Coins
-    from incrowd.core.table import Table
+    from incrowd.core.table import Engine, Table
 
 _QUALITIES: dict[str, type[Quality]] = {
     "loss": Loss,
@@ -51,16 +53,17 @@ _WEIGHTED = (Loss, Precision)
 class FullDomain:
     """The optimal generalization of whole columns under k-anonymity, and perhaps more, with a limit on suppression.
 
-    Promise: every combination of the quasi-identifiers in the output occurs at least k times; with l or t, every class
-    is also diverse, or close to the whole table, in each sensitive column; and no other combination of levels that
-    meets this loses less.  These are properties of the output's form.  Nothing else is promised and there is no ε: the
-    levels were found by looking at all rows, and sensitive columns stay as they are.
+    Promise: every combination of the quasi-identifiers in the output occurs at least k times; every class also meets
+    whatever else is demanded, of all or of single sensitive columns, against a population, or of all classes together;
+    and no other combination of levels that meets this loses less.  These are properties of the output's form.  Nothing
+    else is promised and there is no ε: the levels were found by looking at all rows, and sensitive columns stay as they
+    are.
 
     Assumes: people can be looked up by the quasi-identifiers and by no other column; one row is one person, or the
     person column says whose it is.
 
     Source: Samarati 2001 and LeFevre, DeWitt & Ramakrishnan 2005 for full-domain generalization; Iyengar 2002 for the
-    loss; Machanavajjhala et al. 2006 and Li, Li & Venkatasubramanian 2007 for what a class must meet.
+    loss; what a class must meet is said, with its source, at `Sensitive`, `Population` and `Unique`.
 
     >>> FullDomain(5, l=3, suppression=Fraction(1, 20)).demands.told()
     {'k': 5, 'l': 3}
@@ -72,6 +75,10 @@ class FullDomain:
     l: int | None = None  # noqa: E741 (the name that everyone knows it by)
     entropy_l: Fraction | None = None
     t: Fraction | None = None
+    sensitive: Mapping[str, Sensitive] = field(default_factory=dict)
+    population: Population | None = None
+    average_risk: Fraction | None = None
+    unique: Unique | None = None
     suppression: Fraction = Fraction(0)
     quality: Literal["loss", "precision", "height", "discernibility", "average-size", "entropy", "divergence"] = "loss"
     importance: Mapping[str, Fraction] = field(default_factory=dict)
@@ -84,9 +91,10 @@ class FullDomain:
         self.demands.check()
         if not 0 <= self.suppression <= 1:
             raise InvalidParameter("suppression is the share of rows that may be left out, from 0 to 1.")
-        if self.t is not None and self.suppression:
+        there = None if self.population is None else self.population.presence
+        if there is not None and there.least > 0 and self.suppression:
             raise InvalidParameter(
-                "closeness is to the whole table, and rows that are left out belong to it: with t, suppression is 0."
+                "a class that is left out shows its people as absent: with a least presence above 0, suppression is 0."
             )
         if self.quality not in _QUALITIES:
             raise InvalidParameter(f"quality is one of {', '.join(_QUALITIES)}, not {self.quality!r}.")
@@ -98,8 +106,17 @@ class FullDomain:
     @property
     def demands(self) -> syntactic.Demands:
         """What every class must meet."""
-        coarse = tuple(name for name, level in self.levels.items() if level)
-        return syntactic.Demands(self.k, self.l, self.entropy_l, self.t, coarse)
+        return syntactic.Demands(
+            self.k,
+            self.l,
+            self.entropy_l,
+            self.t,
+            levels=self.levels,
+            sensitive=self.sensitive,
+            average_risk=self.average_risk,
+            unique=self.unique,
+            population=self.population,
+        )
 
     def smallest_class(self, schema: Schema) -> int:  # noqa: ARG002 (the same for every schema)
         """Return k."""
@@ -108,7 +125,7 @@ class FullDomain:
     def settings(self, schema: Schema) -> Mapping[str, Any]:
         """Return what every class meets, what may be left out, and how many combinations there are."""
         self.demands.about(schema)
-        return {**self.demands.told(), "suppression": self.suppression, "combinations": self.combinations(schema)}
+        return {**self.demands.spelled(), "suppression": self.suppression, "combinations": self.combinations(schema)}
 
     def combinations(self, schema: Schema) -> int:
         """Return how many combinations of levels there are to search."""
@@ -141,11 +158,15 @@ class FullDomain:
         """Promise a form, from the schema alone."""
         self.cells(schema)
         self.demands.about(schema)
+        if self.population is not None:
+            self.population.check(self._people(schema))
         return Guarantee(self.demands.loss(schema), schema.unit, syntactic.BECAUSE, syntactic.assumptions(schema.unit))
 
     def claims(self, schema: Schema) -> tuple[Claim, ...]:
         """Return a claim for each demand."""
-        form = syntactic.Form(syntactic.quasi_identifiers(schema), (syntactic.MINIMALITY,))
+        form = syntactic.Form(
+            syntactic.quasi_identifiers(schema), (syntactic.MINIMALITY,), all_rows=not self.suppression
+        )
         return (*syntactic.claims(self.demands, form, schema), *safe_claims.pseudonyms(schema))
 
     def chain(self, schema: Schema) -> tuple[Mapping[str, Any], ...]:
@@ -157,6 +178,7 @@ class FullDomain:
             "columns": list(syntactic.quasi_identifiers(schema)),
             "sensitive": list(self.demands.about(schema)),
             "until": self.demands.told(),
+            **({"places": places} if (places := self.demands.places(schema)) else {}),
             "at": f"the levels with the least {self.quality} among {self.combinations(schema):,} combinations",
             "shown as": "hierarchy labels",
             "rows left out": f"at most a share of {self.suppression}",
@@ -168,24 +190,40 @@ class FullDomain:
         schema, limits = table.schema, []
         if schema.unit.column is not None:
             limits.append(table.engine.limit(table.rows, schema[schema.unit.column], schema.unit.max_rows, coins))
-        return self.generalized(table.engine.count(table.rows, self.cells(schema), *limits), schema)
+        counts = table.engine.count(table.rows, self.cells(schema), *limits)
+        return self.generalized(counts, schema, self.people(table.engine, schema))
 
-    def search(self, counts: Counts, schema: Schema) -> Found:
-        """Return the best levels of counts at their finest, and every point that was judged on the way."""
-        lattice = Lattice.of(counts, syntactic.quasi_identifiers(schema), self.demands.about(schema), self._limits)
+    def search(self, counts: Counts, schema: Schema, people: Counts | None = None) -> Found:
+        """Return the best levels of counts at their finest, and every point that was judged on the way.
+
+        `people` are the counts of the population at the same levels, where something is demanded against it.
+        """
         patience = Patience(math.inf if self.seconds is None else float(self.seconds))
-        return optimal(
-            lattice, Task(All(tuple(self.demands.criteria(schema))), self._quality, self.suppression), patience
-        )
+        return optimal(self.lattice(counts, schema, people), self.task(schema), patience)
 
-    def generalized(self, counts: Counts, schema: Schema) -> Generalized:
+    def lattice(self, counts: Counts, schema: Schema, people: Counts | None = None) -> Lattice:
+        """Return what is searched through: every combination of levels, over counts at the finest ones."""
+        found = Lattice.of(counts, syntactic.quasi_identifiers(schema), self.demands.about(schema), self._limits)
+        return found if people is None else found.with_population(people)
+
+    def task(self, schema: Schema) -> Task:
+        """Return what a combination of levels must meet, and what it is measured by."""
+        return Task(All(tuple(self.demands.criteria(schema))), self._quality, self.suppression)
+
+    def people(self, engine: Engine, schema: Schema) -> Counts | None:
+        """Return the counts of the population at the finest levels, where something is demanded against it."""
+        return None if self.population is None else self.population.counted(engine, self._people(schema))
+
+    def generalized(self, counts: Counts, schema: Schema, people: Counts | None = None) -> Generalized:
         """Return the table at the best levels; without rows if no combination of levels meets the demands."""
-        quasi, found = syntactic.quasi_identifiers(schema), self.search(counts, schema)
+        quasi, found = syntactic.quasi_identifiers(schema), self.search(counts, schema, people)
         levels = found.levels or {name: schema[name].hierarchy.height for name in quasi}
         rolled = counts.rollup(levels)
         partition = Partition.of(rolled, quasi, self.demands.about(schema))
-        met = All(tuple(self.demands.criteria(schema))).met(partition)
         classes = rolled.marginal(quasi)
+        if people is not None:
+            partition = partition.drawn_from(classes, people.rollup(levels))
+        met = All(tuple(self.demands.criteria(schema))).met(partition)
         places = rolled.marginal([*quasi, *(name for name in rolled.names if name not in quasi)])
         owners = np.repeat(np.arange(len(classes)), _tuples_in(places, classes, len(quasi)))
         shown = np.flatnonzero(met[owners] if found.best is not None else np.zeros(len(places), np.bool_))
@@ -205,6 +243,10 @@ class FullDomain:
     @property
     def _limits(self) -> Limits:
         return Limits(self.lowest, self.highest)
+
+    def _people(self, schema: Schema) -> Cells:
+        """Return the cells in which a population is counted: the quasi-identifiers at their lowest levels."""
+        return Cells.of(schema, self.lowest, syntactic.quasi_identifiers(schema))
 
     @property
     def _quality(self) -> Quality:

@@ -43,6 +43,11 @@ class Outcome(ABC):
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
         """Return what the output itself shows, for the certificate; `private` tells whether some ε bounds it."""
 
+    @property
+    def parts(self) -> tuple[Outcome, ...]:
+        """The tables that are written to a file each: this one, unless the outcome is several."""
+        return (self,)
+
     def reader(self) -> pa.RecordBatchReader:
         """Return the rows as a stream."""
         return pa.RecordBatchReader.from_batches(self.schema, self.batches())

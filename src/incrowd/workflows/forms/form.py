@@ -33,7 +33,7 @@ class Form(Protocol):
     """What is known about one kind of release, without the data and without the accountants.
 
     The looks into a file are taken twice: before a release appears, where a problem stops it, and whenever somebody
-    verifies it.
+    verifies it.  Where a release consists of several tables, `file` is the first, and the others lie beside it.
     """
 
     name: str

@@ -13,6 +13,7 @@ from incrowd.core.domain import Categories, Dates, Numbers, Text
 from incrowd.core.hierarchies.tree import Tree
 from incrowd.core.reading import as_dictionary, canonical, read
 from incrowd.core.schema import Column
+from incrowd.core.sets import items_of
 from incrowd.core.table import Rows
 from incrowd.workflows.hierarchies.problem import Problem
 
@@ -47,7 +48,8 @@ def outside(rows: Rows, columns: Sequence[Column]) -> tuple[Problem, ...]:
 
 
 def _strangers(array: pa.Array, column: Column) -> list[tuple[str, int]]:
-    """Return the values of a batch that are there and outside, with their rows."""
+    """Return the values of a batch that are there and outside, with their rows; of sets the items."""
+    array = array if column.separator is None else items_of(array, column)
     values, indices = as_dictionary(array)
     stored = read(values, column.type)
     written = stored.values if isinstance(column.domain, Numbers | Dates) else canonical(stored.values)

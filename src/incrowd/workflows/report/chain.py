@@ -10,9 +10,12 @@ from typing import Any
 
 from incrowd.core.certificate import Certificate
 from incrowd.core.rounding import exact
+from incrowd.workflows.report.answer_steps import answer_words
+from incrowd.workflows.report.blanks import blank_words
 from incrowd.workflows.report.count_steps import words_of
 from incrowd.workflows.report.glyphs import START, Scene, picture
 from incrowd.workflows.report.markup import Html, joined, section, table, tag
+from incrowd.workflows.report.slices import slice_words
 from incrowd.workflows.words import counted, share
 
 
@@ -93,16 +96,9 @@ def _step(plain: Mapping[str, Any], scene: Scene) -> Step:
         case "place points":
             text = f"Every cell gets as many new points as its count says: {plain.get('rule')}. No row is published."
             return Step("Make points", text, replace(scene, ordered=True))
-        case "cut":
-            columns = plain.get("columns", ())
-            until = ", ".join(f"{name} = {value}" for name, value in dict(plain.get("until", {})).items())
-            text = (
-                f"The table is cut along {counted(len(columns), 'quasi-identifier')}, at {plain.get('at')}, as long as "
-                f"every class keeps {until}. Classes are shown as {plain.get('shown as')}; other columns stay as they "
-                "are. The cuts look at all rows."
-            )
-            return Step("Cut into classes", text, replace(scene, coarse=True))
-        case "arrange" | "arrange by chosen cuts":
+        case "cut" | "cut items":
+            return _cut(plain, scene)
+        case "arrange" | "arrange by chosen cuts" | "arrange sets" | "arrange with missing cells":
             text = f"Rows are sorted by {plain.get('by')}, so that their order says nothing."
             return Step("Publish, sorted", text, replace(scene, ordered=True))
         case "choose cuts":
@@ -119,10 +115,31 @@ def _step(plain: Mapping[str, Any], scene: Scene) -> Step:
             weighted = " Every row carries the same weight." if plain.get("weights") is True else ""
             text = f"Rows are sorted by {plain.get('by')}, so that their order says nothing.{weighted}"
             return Step("Publish, sorted", text, replace(scene, ordered=True))
-    if (counted_words := words_of(plain)) is not None:
+    if (
+        counted_words := answer_words(plain) or words_of(plain) or slice_words(plain) or blank_words(plain)
+    ) is not None:
         return Step(*counted_words, None)
     told = "; ".join(f"{name}: {value}" for name, value in plain.items() if name != "step")
     return Step(str(plain.get("step")), told, None)
+
+
+def _cut(plain: Mapping[str, Any], scene: Scene) -> Step:
+    columns = plain.get("columns", ())
+    if plain.get("step") == "cut items":
+        classes = " among rows that agree in the other quasi-identifiers" if columns else ""
+        text = (
+            f"The items in “{plain.get('items')}” are replaced by coarser ones until every combination of up to "
+            f"{plain.get('m')} of them that occurs, occurs in {plain.get('k')} rows{classes}. Items left out: "
+            f"{plain.get('items left out')}. This looks at all rows."
+        )
+        return Step("Make items coarser", text, replace(scene, coarse=True))
+    until = ", ".join(f"{name} = {_listed(value)}" for name, value in dict(plain.get("until", {})).items())
+    text = (
+        f"The table is cut along {counted(len(columns), 'quasi-identifier')}, at {plain.get('at')}, as long as "
+        f"every class keeps {until}. Classes are shown as {plain.get('shown as')}; other columns stay as they "
+        "are. The cuts look at all rows."
+    )
+    return Step("Cut into classes", text, replace(scene, coarse=True))
 
 
 def _sample(plain: Mapping[str, Any], scene: Scene) -> Step:
@@ -163,6 +180,10 @@ def _recodings(columns: list[Mapping[str, Any]]) -> Html:
     return joined(
         [tag("h3", "Recoding, column by column"), table("Recoding of each column", head, rows, class_="untitled")]
     )
+
+
+def _listed(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _level(column: Mapping[str, Any]) -> str:

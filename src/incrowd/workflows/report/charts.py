@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from incrowd.core.counts import Counts
 from incrowd.core.guarantee import Guarantee
-from incrowd.core.loss import Sequence
+from incrowd.core.loss import Crowd, Grouped, Sequence, walk
+from incrowd.core.unit import Adjacency
 from incrowd.errors import IncrowdError
 from incrowd.workflows.report.axes import LEFT, TALL, TOP, WIDE, Area, picture, rounded_up, ticks, titles
 from incrowd.workflows.report.markup import Html, figure, table, tag
@@ -76,7 +77,11 @@ def curve(guarantee: Guarantee, odds: Odds) -> list[Point]:
     from incrowd.accounting import accountant
 
     width, points = rounded_up(max(2.0 * float(odds.epsilon), 0.2)), []
-    steps = _COMPOSED_STEPS if isinstance(guarantee.loss, Sequence) else _STEPS
+    replaced = guarantee.unit.adjacency is Adjacency.REPLACE
+    composed = isinstance(guarantee.loss, Sequence)
+    if composed and any(isinstance(part, Crowd if replaced else Grouped) for part in walk(guarantee.loss)):
+        return []  # each point would take seconds
+    steps = _COMPOSED_STEPS if composed else _STEPS
     for step in range(steps + 1):
         epsilon = width * step / steps
         try:

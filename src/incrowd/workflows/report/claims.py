@@ -42,14 +42,42 @@ _WORDS = {
     "crowd-blending": (
         "Everyone blends with k people whose data could stand in for theirs without any difference, or is left out."
     ),
+    "crowd-blending, each table alone": (
+        "In each table everyone blends with k people or is left out. Of several tables side by side this is not said."
+    ),
     "Lipschitz error": (
         "For every function that changes slowly from place to place, its mean over the published points is near its "
         "mean over the rows behind them."
     ),
     "k-anonymity": "Each published combination of values in the named columns occurs at least k times.",
+    "k-anonymity of subsets": "Each combination of values in any so many of the named columns occurs at least k times.",
+    "k-anonymity with wildcards": (
+        "At least k rows match each row, if an empty cell matches anything. Whoever knows what an empty cell was sees "
+        "fewer."
+    ),
+    "k-anonymity of subsets with wildcards": (
+        "At least k rows match each row in any so many of the named columns, if an empty cell matches anything."
+    ),
+    "k^m-anonymity": (
+        "Among rows that agree in the named columns, each combination of at most m items that occurs, occurs in k rows "
+        "or more."
+    ),
     "distinct l-diversity": "Each class of rows that look alike shows at least l values of the sensitive column.",
     "entropy l-diversity": "The sensitive values of each class are at least as mixed as l equally common ones.",
     "t-closeness": "The sensitive column of each class differs from that of the whole table by at most t.",
+    "recursive (c,l)-diversity": (
+        "In each class the most frequent sensitive value is rarer than c times all but the l − 1 most frequent ones."
+    ),
+    "β-likeness": "No sensitive value is more than 1 + β times as frequent in a class as among all rows.",
+    "enhanced β-likeness": (
+        "No sensitive value is more than 1 + β times as frequent in a class as among all rows, and values that are "
+        "frequent everywhere are held to less."
+    ),
+    "δ-disclosure privacy": "Each sensitive value is about as frequent in every class as among all rows.",
+    "k-map": "At least k people of the population look like each published row.",
+    "δ-presence": "Of the people who look like a published row, the share who are in the table is bounded.",
+    "average risk": "Whoever is looked up is found with at most this chance, on average over the published rows.",
+    "population uniqueness": "At most this share of the published rows is unique in the population, by an estimate.",
 }
 _GREEK = {"epsilon": "ε", "delta": "δ"}
 _CROWD = {"epsilon": "ε inside the crowd"}
@@ -129,7 +157,8 @@ def _parameters(claim: Claim) -> Html:
         elif name == "columns" and isinstance(value, list):
             parts.append(f"over {counted(len(value), 'column')}")
         elif name not in _IN_UNIT:
-            parts.append(f"{name.replace('_', ' ')} = {value}")
+            told = ", ".join(map(str, value)) if isinstance(value, list) else value
+            parts.append(f"{name.replace('_', ' ')} = {told}")
     return joined((tag("span", part, class_="nowrap") for part in parts), "; ")
 
 

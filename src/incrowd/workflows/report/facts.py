@@ -25,6 +25,11 @@ _SIZES = {
     "rows": "Rows published",
     "classes": "Different combinations",
     "smallest class": "Rows of the rarest one",
+    "missing cells": "Empty cells in the quasi-identifiers",
+    "items shown": "Different items shown",
+    "largest set": "Items of the largest set",
+    "smallest support": "Rows of the rarest combination of few items",
+    "unique rows": "Rows that are like no other",
     "bins": "Bins published",
     "bins above zero": "Bins with a count above zero",
     "smallest count above zero": "Smallest count above zero",
@@ -102,7 +107,7 @@ def content_section(certificate: Certificate) -> Html:
 
 def verify_section(certificate: Certificate) -> Html:
     """Return how anyone can check the certificate, and what no check can know."""
-    name = str(certificate.outputs[0].get("name")) if certificate.outputs else ""
+    name = str(certificate.outputs[0].get("name")) if len(certificate.outputs) == 1 else ""
     unsigned = (
         "Who made it: the certificate is not signed."
         if certificate.signature is None

@@ -167,18 +167,36 @@ def _crowds(certificate: Certificate) -> Answer:
     if "cells with points" in certificate.evidence:
         told = f"The published table has {counted(int(rows or 0), 'point')}, made anew from the counts of cells."
         return Answer("What was published?", "Synthetic points", f"{told} None of them is anyone's row.")
+    if "groups" in certificate.evidence:
+        groups = counted(int(certificate.evidence["groups"]), "group")
+        return Answer("What was published?", "Noisy numbers", f"Aggregates of {groups}, each with noise; nobody's row.")
     if "bins" in certificate.evidence or "ranks" in certificate.evidence:
         return _bins(certificate)
     if size is None:
-        return Answer("What was published?", "See the claims", "No claim is made about the size of crowds.")
+        return _items(certificate)
     several = certificate.guarantee.unit.max_rows > 1
     told = " Rows of one person may be among them." if several else ""
-    told += "" if rows is None else f" The published table has {counted(int(rows), 'row')}."
+    where = "table has" if "tables" not in certificate.evidence else "tables have together"
+    told += "" if rows is None else f" The published {where} {counted(int(rows), 'row')}."
     return Answer(
         "What was published?",
         f"Crowds of {size} or more",
         f"Each combination of values{_quasi(certificate)} that was published occurs at least {size} times.{told}",
     )
+
+
+def _items(certificate: Certificate) -> Answer:
+    """Return what a table with a set of items in each row holds; else that nothing is said about crowds."""
+    told = [claim.parameters for claim in certificate.claims if claim.kind == "k^m-anonymity"]
+    if not told:
+        return Answer("What was published?", "See the claims", "No claim is made about the size of crowds.")
+    rows, alone = certificate.evidence.get("rows", 0), certificate.evidence.get("unique rows", 0)
+    full = (
+        f"The published table has {counted(int(rows), 'row')} with a set of items each. Every combination of up to "
+        f"{told[0].get('m')} items that occurs, occurs in {told[0].get('k')} rows or more. Rows like no other: "
+        f"{int(alone):,}."
+    )
+    return Answer("What was published?", "Rows with sets of items", full)
 
 
 def _bins(certificate: Certificate) -> Answer:

@@ -51,6 +51,8 @@ def render_internal(release: Path, policy: Policy, against: str | None = None, o
     file = _file(certificate, folder)
     if file is None:
         raise InvalidParameter("the published file is not beside the certificate: put it there.")
+    if len(certificate.outputs) > 1:
+        raise InvalidParameter("there is no internal report about several tables: use the public one.")
     cells, released = _counted_alike(certificate, policy, file)
     with engine_of(settings_of(policy, against, None, None, None)) as engine:
         source = open_rows(against, policy, engine=engine)
@@ -94,9 +96,9 @@ def _types(cells: Cells) -> dict[str, Type]:
 
 
 def _file(certificate: Certificate, folder: Path) -> Path | None:
-    """Return where the published file lies, if it is there."""
-    path = folder / Path(str(certificate.outputs[0].get("name"))).name if certificate.outputs else None
-    return path if path is not None and path.is_file() else None
+    """Return where the published file lies, or the first of several, if all are there."""
+    paths = [folder / Path(str(output.get("name"))).name for output in certificate.outputs]
+    return paths[0] if paths and all(path.is_file() for path in paths) else None
 
 
 def _write(page: str, target: Path, mode: int = _READABLE) -> None:

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import importlib.util
+import sys
+from unittest.mock import patch
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,6 +11,7 @@ from hypothesis import strategies as st
 from incrowd.core.criteria.crowds import KAnonymity
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search import kernels
+from incrowd.methods.anonymity.search import optimal as search
 from incrowd.methods.anonymity.search.lattice import Lattice, Limits
 from incrowd.methods.anonymity.search.minimal import minimal
 from incrowd.methods.anonymity.search.optimal import Patience, Progress, optimal
@@ -47,6 +52,30 @@ def test_the_optimum_is_that_of_judging_every_node(quality: str, table: list[Row
     assert found.bound == pytest.approx(found.best.score)
 
 
+@pytest.mark.parametrize("quality", ["loss", "precision, suppression favored", "discernibility"])
+@settings(deadline=None, max_examples=25)
+@given(table=universe.rows, limit=limits, name=st.sampled_from(sorted(CRITERIA)))
+def test_a_queue_that_grows_finds_what_a_board_with_all_nodes_finds(
+    quality: str, table: list[Row], limit: str, name: str
+) -> None:
+    task = Task(CRITERIA[name].criterion, QUALITIES[quality][0], limit)
+    board = optimal(lattice(table), task)
+    with patch.object(search, "_SMALL", 0):
+        queue = optimal(lattice(table), task)
+    assert (queue.best, queue.complete) == (board.best, board.complete)
+
+
+@pytest.mark.parametrize("limit", ["0.1", "0.3"])
+@settings(deadline=None, max_examples=40)
+@given(table=universe.rows, name=st.sampled_from(["close", "close, hierarchical", "close, ordered", "k and close"]))
+def test_what_closeness_rules_out_is_no_optimum(limit: str, table: list[Row], name: str) -> None:
+    model, score = QUALITIES["loss"]
+    found = optimal(lattice(table), Task(CRITERIA[name].criterion, model, limit)).best
+    meeting = feasible(table, CRITERIA[name].holds, limit)
+    expected = universe.best_node({node: score(each) for node, each in meeting.items()}) if meeting else None
+    assert (None if found is None else found.levels) == expected
+
+
 @pytest.mark.parametrize("name", sorted(CRITERIA))
 @settings(deadline=None, max_examples=12)
 @given(table=universe.rows, limit=limits)
@@ -83,6 +112,14 @@ def test_compiled_kernels_group_as_numpy_does(table: list[Row], node: tuple[int,
         assert ids[first].tolist() == list(range(len(first)))
         groupings.append({tuple(ids == number) for number in range(len(first))})
     assert groupings[0] == groupings[1]
+
+
+def test_numba_is_loaded_only_when_much_was_grouped_already() -> None:
+    with patch.dict(sys.modules):
+        sys.modules.pop("numba", None)
+        assert kernels.grouper(10**6) is kernels.grouped_by_numpy
+        if importlib.util.find_spec("numba") is not None:
+            assert kernels.grouper(10**8) is kernels.grouped_by_numba
 
 
 def test_levels_stay_within_their_limits() -> None:

@@ -20,6 +20,7 @@ from incrowd.methods.anonymity.mondrian.labels import Show, kept_values, labels
 from incrowd.methods.anonymity.mondrian.partitioning import Grid, partitioned
 from incrowd.methods.anonymity.mondrian.pieces import NONE, Pieces
 from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.anonymity.sensitive import Sensitive
 from incrowd.methods.crowds import safe_claims
 from incrowd.methods.outcomes.anonymized import Anonymized
 
@@ -35,15 +36,15 @@ if TYPE_CHECKING:
 class Mondrian:
     """Multidimensional k-anonymity by cutting the table along its quasi-identifiers, again and again.
 
-    Promise: every combination of the quasi-identifiers in the output occurs at least k times; with l or t, every class
-    is also diverse, or close to the whole table, in each sensitive column.  These are properties of the output's form.
+    Promise: every combination of the quasi-identifiers in the output occurs at least k times; every class also meets
+    whatever else is demanded of all or of single sensitive columns.  These are properties of the output's form.
     Nothing else is promised and there is no ε: the cuts look at all rows, sensitive columns stay as they are.
 
     Assumes: people can be looked up by the quasi-identifiers and by no other column; one row is one person, or the
     person column says whose it is.
 
-    Source: LeFevre, DeWitt & Ramakrishnan 2006 (strict and relaxed partitioning, median cuts); Machanavajjhala et al.
-    2006 and Li, Li & Venkatasubramanian 2007 for what a class must meet.
+    Source: LeFevre, DeWitt & Ramakrishnan 2006 (strict and relaxed partitioning, median cuts); what a class must meet
+    is said, with its source, at `Sensitive`.
 
     >>> Mondrian(5, l=3).demands.told()
     {'k': 5, 'l': 3}
@@ -55,28 +56,21 @@ class Mondrian:
     l: int | None = None  # noqa: E741 (the name that everyone knows it by)
     entropy_l: Fraction | None = None
     t: Fraction | None = None
+    sensitive: Mapping[str, Sensitive] = field(default_factory=dict)
     relaxed: bool = False
     show: Literal["ranges", "means", "nodes"] = "ranges"
     ordered: tuple[str, ...] = ()
     levels: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise InvalidParameter("a class needs k of at least 1.")
-        if self.l is not None and self.l < 1:
-            raise InvalidParameter("l is at least 1: with 1, every class passes.")
-        if self.entropy_l is not None and self.entropy_l < 1:
-            raise InvalidParameter("entropy_l is at least 1: with 1, every class passes.")
-        if self.t is not None and not 0 <= self.t <= 1:
-            raise InvalidParameter("t lies between 0 (every class is like the whole table) and 1.")
+        self.demands.check()
         if self.show not in tuple(Show):
             raise InvalidParameter(f"classes are shown as {', '.join(Show)}, not as {self.show!r}.")
 
     @property
     def demands(self) -> syntactic.Demands:
         """What every class must meet."""
-        coarse = tuple(name for name, level in self.levels.items() if level)
-        return syntactic.Demands(self.k, self.l, self.entropy_l, self.t, coarse)
+        return syntactic.Demands(self.k, self.l, self.entropy_l, self.t, levels=self.levels, sensitive=self.sensitive)
 
     def smallest_class(self, schema: Schema) -> int:  # noqa: ARG002 (the same for every schema)
         """Return k."""
@@ -85,7 +79,7 @@ class Mondrian:
     def settings(self, schema: Schema) -> Mapping[str, Any]:
         """Return what every class meets."""
         self.demands.about(schema)
-        return self.demands.told()
+        return self.demands.spelled()
 
     def cells(self, schema: Schema) -> Cells:
         """Return the tuples that are counted, at their finest; free text that nothing makes coarser is refused."""
@@ -116,6 +110,7 @@ class Mondrian:
             "columns": list(syntactic.quasi_identifiers(schema)),
             "sensitive": list(self.demands.about(schema)),
             "until": self.demands.told(),
+            **({"places": places} if (places := self.demands.places(schema)) else {}),
             "at": "the middle, equal rows on either side" if self.relaxed else "the median, equal rows on one side",
             "shown as": str(self.show),
         }

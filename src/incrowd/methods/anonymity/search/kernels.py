@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -18,6 +19,7 @@ Grouper = Callable[[NDArray[np.int32], Sequence[Codes], Sequence[int]], tuple[Co
 
 _DENSE = 8
 _LIMIT = 2**62
+_MANY = 2**24
 
 
 def grouped_by_numpy(codes: NDArray[np.int32], tables: Sequence[Codes], sizes: Sequence[int]) -> tuple[Codes, Codes]:
@@ -52,26 +54,32 @@ def grouped_by_numpy(codes: NDArray[np.int32], tables: Sequence[Codes], sizes: S
 def grouped_by_numba(codes: NDArray[np.int32], tables: Sequence[Codes], sizes: Sequence[int]) -> tuple[Codes, Codes]:
     """Return the same as `grouped_by_numpy`, classes numbered as they are met; needs Numba."""
     active = [place for place, size in enumerate(sizes) if size > 1]
-    room = 1
+    strides, starts, room, length = [], [], 1, 0
     for place in active:
+        strides.append(room)
+        starts.append(length)
         room *= sizes[place]
+        length += len(tables[place])
     if room >= _LIMIT or not active:
         return grouped_by_numpy(codes, tables, sizes)
-    strides = np.ones(len(active), np.int64)
-    for place in range(len(active) - 1, 0, -1):
-        strides[place - 1] = strides[place] * sizes[active[place]]
-    lengths = [len(tables[place]) for place in active]
-    starts = np.concatenate(([0], np.cumsum(lengths)[:-1])).astype(np.int64)
     flat = np.concatenate([tables[place] for place in active])
-    keys = _compiled(_keys)(codes, np.array(active, np.int64), flat, starts, strides)
-    ids, first = _compiled(_hashed)(keys, room)
+    ids, first = _compiled(_hashed)(codes, flat, np.array((active, starts, strides), np.int64), room)
     return ids, first
 
 
+def grouper(done: int) -> Grouper:
+    """Return the kernel to go on with after so many tuples were grouped.
+
+    Loading Numba takes longer than most searches.  It is loaded when NumPy has worked for about as long as that takes,
+    so at worst twice the time of the better choice is spent; where it is loaded already, it is used.
+    """
+    compiled = "numba" in sys.modules or (done >= _MANY and _installed())
+    return grouped_by_numba if compiled else grouped_by_numpy
+
+
 @cache
-def grouper() -> Grouper:
-    """Return the fastest kernel that can run here."""
-    return grouped_by_numpy if importlib.util.find_spec("numba") is None else grouped_by_numba
+def _installed() -> bool:
+    return importlib.util.find_spec("numba") is not None
 
 
 @cache
@@ -80,31 +88,24 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return compiled
 
 
-def _keys(
-    codes: NDArray[np.int32],
-    active: NDArray[np.int64],
-    flat: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    strides: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    keys = np.zeros(codes.shape[1], np.int64)
-    for place in range(len(active)):
-        column, start, stride = active[place], starts[place], strides[place]
-        for at in range(codes.shape[1]):
+def _hashed(
+    codes: NDArray[np.int32], flat: NDArray[np.int32], columns: NDArray[np.int64], room: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    length = codes.shape[1]
+    keys = np.zeros(length, np.int64)
+    for place in range(columns.shape[1]):
+        column, start, stride = columns[0, place], columns[1, place], columns[2, place]
+        for at in range(length):
             keys[at] += flat[start + codes[column, at]] * stride
-    return keys
-
-
-def _hashed(keys: NDArray[np.int64], room: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     slots = 16
-    while slots < 2 * len(keys):
+    while slots < 2 * length:
         slots *= 2
     dense = room <= slots
     numbers = np.full(room if dense else slots, -1, np.int32)
     holders = np.empty(1 if dense else slots, np.int64)
-    ids, first = np.empty(len(keys), np.int32), np.empty(len(keys), np.int32)
+    ids, first = np.empty(length, np.int32), np.empty(length, np.int32)
     met = 0
-    for at in range(len(keys)):
+    for at in range(length):
         key = keys[at]
         slot = key
         if not dense:

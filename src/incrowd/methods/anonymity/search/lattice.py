@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -107,16 +108,18 @@ class Lattice:
     @classmethod
     def _over(cls, ladders: tuple[Ladder, ...], base: Tuples, sensitive: Mapping[str, Sensitive]) -> Lattice:
         tables = occurring(ladders, list(base.codes))
-        sizes = tuple(
-            tuple(int(table[codes].max(initial=0)) + 1 for table in column)
-            for column, codes in zip(tables, base.codes, strict=True)
-        )
+        sizes = tuple(tuple(int(table.max(initial=0)) + 1 for table in column) for column in tables)
         return cls(ladders, base, tables, sizes, sensitive)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(ladder.name for ladder in self.ladders)
+
+    @cached_property
+    def rows(self) -> int:
+        """How many rows were counted."""
+        return self.base.rows
 
     @property
     def nodes(self) -> int:

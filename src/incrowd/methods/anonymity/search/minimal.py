@@ -8,7 +8,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search.burdens import Burdens
 from incrowd.methods.anonymity.search.lattice import Lattice, Node
 from incrowd.methods.anonymity.search.rollup import Roller
-from incrowd.methods.anonymity.search.task import Point, Task, judge
+from incrowd.methods.anonymity.search.task import Judged, Point, Task, judge
 
 _MOST = 2**22
 
@@ -29,13 +29,14 @@ def minimal(lattice: Lattice, task: Task) -> tuple[Point, ...]:
             f"{_MOST}: limit the levels of some columns, or search for the best one only."
         )
     measure = task.quality.over(lattice.ladders, lattice.base)
-    roller, failing, found = Roller(lattice, task.criterion.sensitive), Burdens.over(lattice), list[Point]()
-    above = _Above(lattice)
+    roller, failing, found = Roller(lattice), Burdens.over(lattice), list[Point]()
+    above, known = _Above(lattice), dict[Node, Judged]()
     for node in sorted(itertools.product(*(range(len(ladder)) for ladder in lattice.ladders)), key=_order):
         if above.covers(node) or failing.covers(node):
             continue
         for probe in _probes(node, lattice.top) if task.prunes else [node]:
-            judged = judge(task, measure, roller(probe), probe)
+            judged = known[probe] if probe in known else judge(task, measure, roller(probe), probe)
+            known[probe] = judged
             if judged.burden == float("inf"):
                 failing.add(probe, judged.burden)
                 break

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-import heapq
+import itertools
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from incrowd.core.quality.quality import Measure
-from incrowd.methods.anonymity.search.burdens import Burdens
+from incrowd.methods.anonymity.search.board import Board, Visit
 from incrowd.methods.anonymity.search.lattice import Lattice, Node
 from incrowd.methods.anonymity.search.rollup import Roller
 from incrowd.methods.anonymity.search.task import Judged, Point, Task, judge
+from incrowd.methods.anonymity.search.waiting import Waiting
 
 TIE = 1e-12
 """Scores that differ by less, relatively, are equal; of equal ones the lowest node wins, then the first in order."""
 
 
-_SMALL = 2**16
+_SMALL = 2**18
+"""A lattice of so many nodes can be written down."""
+
+_OFTEN = 64
+_SOON = 0.25
+"""After so many nodes, or seconds, a search tells how far it is."""
 
 
 @dataclass(frozen=True)
@@ -75,18 +82,33 @@ class Found:
 def optimal(lattice: Lattice, task: Task, patience: Patience = ENDLESS) -> Found:
     """Return the generalization that meets the task and loses least; ties go to the lowest height, then to the order.
 
-    Nodes wait in a queue, ordered by a lower bound on their score.  Each node but the finest has one parent: its last
-    column that is not on the lowest rung goes one rung down.  So every node can be reached once, and a bound of a
-    parent is one for its children.  A node that is taken from the queue is skipped if a coarser node is known to prune
-    it; otherwise it is judged, perhaps after coarser nodes that could prune it together with many others.
+    Every node has a lower bound on its score, and the one with the least is visited next: it is judged, perhaps after
+    coarser nodes that could rule it out together with many others.  What a node teaches about finer and coarser ones
+    raises their bounds.  A lattice that can be written down has a board with the bounds of all nodes; of a larger one
+    only those wait in a queue that follow a node which was visited.
 
-    Optimal: a node is never judged for one of three reasons.  It is still in the queue, or below one that is, when the
-    least bound there exceeds the best score: then so does its own.  Or it was skipped because a coarser node's burden
-    shows that it cannot meet the task, or that its score exceeds the best.  Every other node was judged.  If the search
-    stops early, the least bound in the queue still holds for all that is left, and the smaller of it and the best score
-    is a bound for all nodes.
+    Optimal: a node is never judged for one of two reasons.  A coarser node's burden shows that it cannot meet the task,
+    or that its score exceeds the best.  Or the least bound that is left exceeds the best score: then so does its own.
+    Every other node was judged.  If the search stops early, the least bound that is left still holds for all nodes that
+    were not judged, and the smaller of it and the best score is a bound for all.
     """
     return _Search(lattice, task, task.quality.over(lattice.ladders, lattice.base), patience).run()
+
+
+class Front(Protocol):
+    """What is known of the nodes that are left: on a board with all of them, or in a queue that grows."""
+
+    def __len__(self) -> int:
+        """Return how many nodes pile up."""
+
+    def least(self) -> float:
+        """Return what no node that is left is below; infinity if none is left."""
+
+    def step(self, beaten: float, visit: Visit) -> None:
+        """Go on with the node that has the least bound."""
+
+    def learn(self, node: Node, judged: Judged) -> None:
+        """Take in what a node says about finer and coarser ones."""
 
 
 @dataclass
@@ -96,38 +118,31 @@ class _Search:
     measure: Measure
     patience: Patience
     roller: Roller = field(init=False)
-    burdens: Burdens = field(init=False)
+    front: Front = field(init=False)
     steps: list[list[float]] = field(init=False)
+    climb: list[tuple[int, int]] = field(init=False)
     judged: dict[Node, Judged] = field(default_factory=dict)
     best: Point | None = None
 
     def __post_init__(self) -> None:
-        self.roller = Roller(self.lattice, self.task.criterion.sensitive)
-        self.burdens = Burdens.over(self.lattice)
+        self.roller = Roller(self.lattice)
         self.steps = [[float(step) for step in column] for column in self.measure.steps]
+        self.front = Board.over(self.steps) if self.lattice.nodes <= _SMALL else Waiting.over(self.steps)
+        self.climb = _climb(self.steps, evenly=self.task.share == 0)
 
     def run(self) -> Found:
-        start, top = time.monotonic(), self.lattice.top
+        start = asked = time.monotonic()
         if self.lattice.nodes > _SMALL:
             self._open(start)
-        queue: list[tuple[float, int, Node, int]] = [(self._steps(self.lattice.bottom), 0, self.lattice.bottom, 0)]
         taken = 0
-        while queue and queue[0][0] <= self._beaten():
+        while (bound := self.front.least()) <= self._beaten() and bound < math.inf:
+            now = time.monotonic()
+            if taken % _OFTEN == 0 or now - asked > _SOON:
+                asked = now
+                if self._enough(start, bound):
+                    return self._found(bound)
             taken += 1
-            if self._enough(start, taken, queue):
-                return self._found(queue[0][0])
-            bound, height, node, last = heapq.heappop(queue)
-            self.burdens.lower(self._beaten() - bound)
-            if not self.burdens.covers(node):
-                self._visit(node, bound)
-            elif self.burdens.covers((*node[:last], *top[last:])):
-                continue  # all that can be reached from here is pruned with it
-            known = self.judged.get(node)
-            bound = bound if known is None else max(bound, known.least)
-            for column in range(last, len(node)):
-                if node[column] < top[column]:
-                    child = (*node[:column], node[column] + 1, *node[column + 1 :])
-                    heapq.heappush(queue, (max(bound, self._steps(child)), height + 1, child, column))
+            self.front.step(self._beaten(), self._visit)
         return self._found(math.inf)
 
     def _open(self, start: float) -> None:
@@ -142,47 +157,42 @@ class _Search:
                     self._judge((*node[:column], node[column] - 1, *node[column + 1 :]))
             improved = self.best != here
 
-    def _visit(self, node: Node, bound: float) -> None:
+    def _visit(self, node: Node) -> None:
         """Judge a node, or find a coarser one that prunes it: by halving a chain of nodes above it."""
-        chain = self._chain(node) if self.task.prunes else [node]
+        bound = self._steps(node)
+        chain = self._chain(node, bound) if self.task.prunes else [node]
         low, high = 0, len(chain) - 1
         while low <= high:
             middle = (low + high + 1) // 2
-            self._judge(chain[middle])
-            self.burdens.lower(self._beaten() - bound)
-            if self.burdens.covers(chain[middle]):
+            burden = self._judge(chain[middle]).burden
+            if burden == math.inf or bound + burden > self._beaten():
                 low = middle + 1
             else:
                 high = middle - 1
 
-    def _chain(self, node: Node) -> list[Node]:
+    def _chain(self, node: Node, bound: float) -> list[Node]:
         """Return nodes from this one upward, each time the cheapest column first, while they could be the best."""
         chain, rungs, beaten = [node], list(node), self._beaten()
-        bound, top = self._steps(node), self.lattice.top
-        while True:
-            rises = [
-                (steps[rungs[column] + 1] - steps[rungs[column]], rungs[column] / top[column], column)
-                for column, steps in enumerate(self.steps)
-                if rungs[column] < top[column]
-            ]
-            if not rises:
-                return chain
-            rise, _, column = min(rises)
-            bound += rise
+        for column, rung in self.climb:
+            if rung < rungs[column]:
+                continue
+            bound += self.steps[column][rung + 1] - self.steps[column][rung]
             if bound > beaten:
-                return chain
-            rungs[column] += 1
+                break
+            rungs[column] = rung + 1
             chain.append(tuple(rungs))
+        return chain
 
-    def _judge(self, node: Node) -> None:
+    def _judge(self, node: Node) -> Judged:
         if node in self.judged:
-            return
+            return self.judged[node]
         found = judge(self.task, self.measure, self.roller(node), node)
         self.judged[node] = found
-        self.burdens.add(node, found.burden)
+        self.front.learn(node, found)
         point = found.point
         if point is not None and (self.best is None or _better(point, self.best)):
             self.best = point
+        return found
 
     def _steps(self, node: Node) -> float:
         return sum([column[rung] for column, rung in zip(self.steps, node, strict=True)])
@@ -191,13 +201,11 @@ class _Search:
         """Return the bound from which on a node cannot be the best, ties included."""
         return math.inf if self.best is None else self.best.score + TIE * abs(self.best.score)
 
-    def _enough(self, start: float, taken: int, queue: list[tuple[float, int, Node, int]]) -> bool:
-        if taken % 64 != 1:
-            return False
-        if time.monotonic() - start > self.patience.seconds or len(queue) > self.patience.waiting:
+    def _enough(self, start: float, bound: float) -> bool:
+        if time.monotonic() - start > self.patience.seconds or len(self.front) > self.patience.waiting:
             return True
         told = self.patience.told
-        return told is not None and told(Progress(len(self.judged), self.best, queue[0][0]))
+        return told is not None and told(Progress(len(self.judged), self.best, bound))
 
     def _found(self, bound: float) -> Found:
         best = self.best
@@ -212,3 +220,18 @@ def _better(point: Point, best: Point) -> bool:
     if abs(point.score - best.score) > near:
         return point.score < best.score
     return (sum(point.node), point.node) < (sum(best.node), best.node)
+
+
+def _climb(steps: Sequence[Sequence[float]], evenly: bool) -> list[tuple[int, int]]:
+    """Return columns and the rungs they leave, in the order in which a chain rises.
+
+    Cheap rises come first, and dear ones hold back those above them.  Where nothing may be suppressed, one small class
+    rules a node out; columns rise evenly then, which leaves the fewest classes of all.
+    """
+    rises = []
+    for column, each in enumerate(steps):
+        dearest = 0.0
+        for rung, (low, high) in enumerate(itertools.pairwise(each)):
+            dearest, share = max(dearest, high - low), rung / (len(each) - 1)
+            rises.append(((share, high - low) if evenly else (dearest, share), column, rung))
+    return [(column, rung) for _, column, rung in sorted(rises)]

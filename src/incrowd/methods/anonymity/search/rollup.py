@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from incrowd.core.criteria.groups import Groups
 from incrowd.core.criteria.partition import Partition
 from incrowd.core.keys import Codes
 from incrowd.core.quality.tuples import Spread, Tuples, merged_spread
-from incrowd.methods.anonymity.search.kernels import Grouper, grouper
+from incrowd.methods.anonymity.search.kernels import grouper
 from incrowd.methods.anonymity.search.lattice import Lattice, Node
 
 _WORTH = 2
 """A node's classes are kept for coarser nodes if there are so many times fewer than where they came from."""
+
+_FEW = 512
+"""From a source of no more classes everything is rolled up at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +37,9 @@ class Rolled:
         """Return the classes as criteria see them; sensitive columns are added up only where one is asked for."""
         return Partition(self.tuples.sizes, _Sensitive(self), self.tuples.population, self._outside())
 
-    def complete(self, sensitive: Sequence[str]) -> Tuples:
-        """Return the classes with the cells of sensitive columns added up, so that coarser nodes can start here."""
-        return replace(self.tuples, spreads={name: self.spread(name) for name in sensitive})
+    def complete(self) -> Tuples:
+        """Return the classes with the cells of sensitive columns, so that coarser nodes can start here."""
+        return replace(self.tuples, spreads=_Spreads(self))
 
     def spread(self, name: str) -> Spread:
         """Return how a sensitive column falls into the classes; it is added up once."""
@@ -60,6 +65,22 @@ class Rolled:
 
 
 @dataclass(frozen=True, eq=False)
+class _Spreads(Mapping[str, Spread]):
+    """The sensitive columns of a node, each added up when it is first asked for."""
+
+    rolled: Rolled
+
+    def __getitem__(self, name: str) -> Spread:
+        return self.rolled.spread(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rolled.lattice.sensitive)
+
+    def __len__(self) -> int:
+        return len(self.rolled.lattice.sensitive)
+
+
+@dataclass(frozen=True, eq=False)
 class _Sensitive(Mapping[str, Groups]):
     rolled: Rolled
 
@@ -81,25 +102,31 @@ class Roller:
     """Rolls up node after node, from the smallest of the nodes it kept; the only thing here that remembers."""
 
     lattice: Lattice
-    sensitive: tuple[str, ...] = ()
     keeps: int = 48
-    group: Grouper | None = None
-    kept: list[tuple[int, Node, Tuples]] = field(default_factory=list)
+    done: int = 0
+    kept: list[Tuples] = field(default_factory=list)
+    nodes: NDArray[np.int64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.nodes = np.zeros((0, len(self.lattice.ladders)), np.int64)
 
     def __call__(self, node: Node) -> Rolled:
         """Return the classes of a node."""
         source = self._source(node)
         tables = [column[rung] for column, rung in zip(self.lattice.tables, node, strict=True)]
         sizes = [column[rung] for column, rung in zip(self.lattice.sizes, node, strict=True)]
-        ids, first = (self.group or grouper())(source.codes, tables, sizes)
+        ids, first = grouper(self.done)(source.codes, tables, sizes)
+        self.done += len(source)
         rolled = Rolled(self.lattice, source, source.merged(ids, first), ids)
-        if _WORTH * len(first) <= len(source) and len(self.kept) < self.keeps and len(source) > 512:
-            self.kept.append((len(first), node, rolled.complete(self.sensitive)))
-            self.kept.sort(key=lambda item: item[:2])
+        if _WORTH * len(first) <= len(source) and len(self.kept) < self.keeps and len(source) > _FEW:
+            self._keep(node, rolled.complete())
         return rolled.released()
 
+    def _keep(self, node: Node, tuples: Tuples) -> None:
+        place = bisect([len(each) for each in self.kept], len(tuples))
+        self.kept.insert(place, tuples)
+        self.nodes = np.insert(self.nodes, place, node, axis=0)
+
     def _source(self, node: Node) -> Tuples:
-        for _, finer, tuples in self.kept:
-            if all(low <= high for low, high in zip(finer, node, strict=True)):
-                return tuples
-        return self.lattice.base
+        finer = np.flatnonzero((self.nodes <= node).all(axis=1))
+        return self.kept[finer[0]] if len(finer) else self.lattice.base

@@ -9,7 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from incrowd.core.criteria.criterion import All, Criterion, Monotone
+from incrowd.core.criteria.criterion import All, Criterion, Monotone, Rows
+from incrowd.core.criteria.partition import Partition
 from incrowd.core.quality.additive import Loss
 from incrowd.core.quality.quality import Kept, Measure, Quality
 from incrowd.core.rounding import Number, exact
@@ -59,7 +60,7 @@ class Task:
     @cached_property
     def prunes(self) -> bool:
         """Whether a failing node can rule out finer ones."""
-        return self.inherited or any(part.monotone is Monotone.UPWARD for part in self.parts)
+        return self.inherited or self.criterion.bounding
 
 
 @dataclass(frozen=True)
@@ -96,35 +97,43 @@ def judge(task: Task, measure: Measure, rolled: Rolled, node: Node) -> Judged:
 
     Soundness of `burden`: an upward criterion that fails here for some rows fails for them at every finer node.  So
     those rows are suppressed there too: more than allowed, or at the price of `Measure.surcharge` at least.  Where the
-    whole task is inherited (see `Monotone`), failing at all is enough.
+    whole task is inherited (see `Monotone`), failing at all is enough; else what each class can release at finer nodes
+    (see `Criterion.releasable`) may leave too many rows.
     """
     lattice, tuples, partition = rolled.lattice, rolled.tuples, rolled.partition()
     least = measure.least(node, tuples)
-    allowed = task.allowed(lattice.base.rows)
-    kept, suppressed, burden = np.ones(len(tuples), np.bool_), 0, 0.0
-    upward = kept
+    allowed = task.allowed(lattice.rows)
+    kept = upward = np.ones(len(tuples), np.bool_)
+    suppressed = 0
     for part in task.parts:
         kept = part.kept(partition, kept)
-        suppressed = _gone(rolled, kept)
-        if part.monotone is Monotone.UPWARD:
-            upward = kept
-            burden = math.inf if suppressed > allowed else burden
+        suppressed = _gone(tuples.sizes, kept)
         if suppressed > allowed:
-            return Judged(None, least, math.inf if task.inherited else burden)
-    kept = task.criterion.kept(partition, kept) if task.criterion.whole and len(task.parts) > 1 else kept
-    suppressed = _gone(rolled, kept)
-    if suppressed > allowed:
-        return Judged(None, least, math.inf if task.inherited else burden)
+            return Judged(None, least, _out_of_reach(task, partition, part, allowed))
+        upward = kept if part.monotone is Monotone.UPWARD else upward
+    if task.criterion.whole and len(task.parts) > 1:
+        kept = task.criterion.kept(partition, kept)
+        suppressed = _gone(tuples.sizes, kept)
+        if suppressed > allowed:
+            return Judged(None, least, math.inf if task.inherited else 0.0)
     score = measure.score(node, tuples, kept)
-    burden = max(burden, measure.surcharge(node, tuples, upward))
+    burden = measure.surcharge(node, tuples, upward)
     return Judged(_point(lattice, node, score, (tuples.sizes, kept), suppressed), least, burden)
 
 
-def _gone(rolled: Rolled, kept: Kept) -> int:
-    return int(rolled.tuples.sizes[~kept].sum())
+def _out_of_reach(task: Task, partition: Partition, failed: Criterion, allowed: int) -> float:
+    """Return infinity if every finer node suppresses too many rows, else 0; `failed` is the first part to do so."""
+    if task.inherited or (failed.monotone is Monotone.UPWARD and not failed.whole):
+        return math.inf
+    rows = task.criterion.releasable(partition, partition.sizes)
+    return math.inf if partition.rows - int(rows.sum()) > allowed else 0.0
 
 
-def _point(lattice: Lattice, node: Node, score: float, classes: tuple[np.ndarray, Kept], suppressed: int) -> Point:
+def _gone(sizes: Rows, kept: Kept) -> int:
+    return int(sizes[~kept].sum())
+
+
+def _point(lattice: Lattice, node: Node, score: float, classes: tuple[Rows, Kept], suppressed: int) -> Point:
     sizes = classes[0][classes[1]]
     levels = tuple(ladder.levels[rung] for ladder, rung in zip(lattice.ladders, node, strict=True))
     return Point(node, levels, score, suppressed, len(sizes), int(sizes.min()) if len(sizes) else None)

@@ -4,36 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from incrowd.core.certificate import Certificate, Claim, Status
 from incrowd.core.domain import Type
 from incrowd.core.loss import Syntactic
-from incrowd.engines.smallest import smallest_class
-from incrowd.workflows.forms.anonymized import classes
+from incrowd.workflows.forms.anonymized.demanded import (
+    KINDS,
+    OF_COLUMN,
+    OF_PEOPLE,
+    OF_TABLE,
+    expected,
+    key_of,
+    left_out,
+    shown,
+    type_of,
+)
 from incrowd.workflows.forms.checks import steps_of, whole
 from incrowd.workflows.forms.form import Problem
 from incrowd.workflows.forms.microdata.form import MICRODATA
 
-_SLACK = 1e-9
-_UNTIL = {"k-anonymity": "k", "distinct l-diversity": "l", "entropy l-diversity": "entropy l", "t-closeness": "t"}
-KINDS = tuple(_UNTIL)
-"""The claims about the form of a table."""
-DEMANDS = tuple(_UNTIL.values())
-"""What a cutting step can demand of every class, in the order in which the guarantee names it."""
+_COUNTED = "the written output was counted again"
+_BESIDE = frozenset({"columns", "sensitive", "harmless", "distance", "people"})
 
 
 def check_claim(claim: Claim, certificate: Certificate) -> Problem | None:
     """Return what in a claim contradicts the steps or the guarantee, or None."""
     if claim.kind == "pseudonymization":
         return MICRODATA.check_claim(claim, certificate)
-    if claim.kind not in _UNTIL:
+    if claim.kind not in KINDS:
         return Problem(f"claims of kind {claim.kind!r} are not known here", undecided=True)
     if claim.unit != str(certificate.guarantee.unit):
         return Problem("it speaks of another unit than the guarantee")
     try:
-        return _contradiction(claim, certificate)
+        return _contradiction(claim, certificate) or _hidden(claim, certificate)
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         return Problem("its parameters cannot be read")
 
@@ -41,10 +45,7 @@ def check_claim(claim: Claim, certificate: Certificate) -> Problem | None:
 def check_complete(certificate: Certificate) -> Problem | None:
     """Return which demand of the steps no claim speaks of, or which claim says less than the guarantee assumes."""
     try:
-        cut = steps_of(certificate)["cut"]
-        demanded = [
-            (kind, column) for kind, name in _UNTIL.items() if name in cut["until"] for column in _about(kind, cut)
-        ]
+        demanded = list(expected(steps_of(certificate)["cut"]))
     except (KeyError, TypeError):
         return Problem("the steps cannot be read")
     for kind, column in demanded:
@@ -62,78 +63,86 @@ def check_complete(certificate: Certificate) -> Problem | None:
     return None
 
 
-def recounted(claim: Claim, certificate: Certificate, file: Path) -> tuple[Problem | None, str]:
-    """Count a claim again in the written file: what is wrong with it, and what was found."""
-    given = claim.parameters
-    quasi = tuple(map(str, given["columns"]))
-    if claim.kind == "k-anonymity":
-        found: float | None = smallest_class(file, quasi)
-        return _short(found, whole(given["k"]), "the smallest class has {} rows, k is {}")
-    sensitive = str(given["sensitive"])
-    counted = classes.read_classes(file, quasi, sensitive)
-    return measured(claim, counted, type_of(certificate, sensitive))
-
-
-def measured(claim: Claim, counted: classes.Classes, kind: Type | None) -> tuple[Problem | None, str]:
-    """Hold what was counted against a claim about a sensitive column."""
-    given = claim.parameters
-    if claim.kind == "distinct l-diversity":
-        found: float | None = classes.distinct(counted)
-        return _short(found, whole(given["l"]), "the least diverse class shows {} values, l is {}")
-    if claim.kind == "entropy l-diversity":
-        found = classes.least_entropy(counted)
-        return _short(found, Fraction(given["l"]), "e to the least entropy is {}, l is {}")
-    farthest = classes.farthest(counted, kind if given["distance"] == "ordered" else None)
-    text = f"the farthest class is {float(farthest or 0):.6g} from the whole table, t is {given['t']}"
-    beyond = farthest is not None and float(farthest) > float(Fraction(given["t"])) + _SLACK
-    return (Problem(text) if beyond else None), text
-
-
-def _short(found: float | None, least: int | Fraction, words: str) -> tuple[Problem | None, str]:
-    text = "there are no rows" if found is None else words.format(found, least)
-    short = found is not None and found < float(least) * (1 - _SLACK)
-    return (Problem(text) if short else None), text
-
-
 def _contradiction(claim: Claim, certificate: Certificate) -> Problem | None:
     cut, given, loss = steps_of(certificate)["cut"], claim.parameters, certificate.guarantee.loss
-    name = _UNTIL[claim.kind]
-    stated = given["l"] if name == "entropy l" else given[name]
-    if list(given["columns"]) != list(cut["columns"]):
-        return Problem("it does not speak of all quasi-identifiers")
-    if cut["until"][name] != stated:
-        return Problem("it is not what the steps demand")
-    if not isinstance(loss, Syntactic) or dict(loss.parameters).get(name) != str(stated):
-        return Problem("it is not what the guarantee says")
-    rows = certificate.guarantee.unit.max_rows
-    if claim.kind == "k-anonymity" and given.get("people") != (-(-whole(stated) // rows) if rows > 1 else None):
-        return Problem("k counts rows, and its number of people does not follow from it")
-    if claim.kind != "k-anonymity" and given["sensitive"] not in cut["sensitive"]:
+    until, column = cut["until"], given.get("sensitive")
+    names = OF_TABLE.get(claim.kind) or OF_COLUMN[claim.kind]
+    if list(given["columns"]) != list(cut["columns"]) or not set(given) <= {*names, *_BESIDE}:
+        return Problem("it does not speak of all quasi-identifiers, or of more than them")
+    if (column is None) != (claim.kind in OF_TABLE) or (column is not None and column not in cut["sensitive"]):
         return Problem("it speaks of a column that the steps do not call sensitive")
-    if claim.kind == "t-closeness":
-        ordered = type_of(certificate, str(given["sensitive"])) in (Type.INTEGER, Type.DECIMAL, Type.DATE)
-        if given["distance"] not in ("equal", "ordered") or (given["distance"] == "ordered" and not ordered):
-            return Problem("values of that type have no such distance")
-    return _VALUES[claim.kind](given)
+    for parameter, name in names.items():
+        key = key_of(until, name, column)
+        if until[key] != given[parameter]:
+            return Problem("it is not what the steps demand")
+        if not isinstance(loss, Syntactic) or dict(loss.parameters).get(key) != str(given[parameter]):
+            return Problem("it is not what the guarantee says")
+    if list(given.get("harmless", [])) != list(until.get(f"harmless of {column}", [])):
+        return Problem("it calls other values harmless than the steps do")
+    rows = certificate.guarantee.unit.max_rows
+    people = -(-whole(given["k"]) // rows) if claim.kind == "k-anonymity" and rows > 1 else None
+    if given.get("people") != people:
+        return Problem("k counts rows, and its number of people does not follow from it")
+    return _distance(claim, certificate) or _VALUES[claim.kind](given)
 
 
-def _about(kind: str, cut: Mapping[str, Any]) -> list[str | None]:
-    return [None] if kind == "k-anonymity" else list(cut["sensitive"])
+def _distance(claim: Claim, certificate: Certificate) -> Problem | None:
+    given = claim.parameters
+    if claim.kind != "t-closeness":
+        return Problem("it has a distance, and nothing to measure by it") if "distance" in given else None
+    column, until = str(given["sensitive"]), steps_of(certificate)["cut"]["until"]
+    named = until.get(f"distance of {column}")
+    if named is not None:
+        return None if given["distance"] == named else Problem("its distance is not the one that the steps name")
+    ordered = type_of(certificate, column) in (Type.INTEGER, Type.DECIMAL, Type.DATE)
+    if given["distance"] not in ("equal", "ordered") or (given["distance"] == "ordered" and not ordered):
+        return Problem("values of that type have no such distance")
+    return None
 
 
-def type_of(certificate: Certificate, name: str) -> Type | None:
-    """Return the declared type of a column, or None."""
-    types = {str(column["name"]): str(column["type"]) for column in certificate.schema.get("columns", ())}
-    return Type(types[name]) if name in types else None
+def _hidden(claim: Claim, certificate: Certificate) -> Problem | None:
+    """Return that a claim cannot be counted again from the file, or that it says the opposite and is wrong."""
+    counted = any(each.text == _COUNTED and each.status is Status.CHECKED for each in claim.preconditions)
+    can = shown(claim, certificate)
+    if counted != can:
+        return Problem("what it says of counting the output again is not what the steps allow")
+    if can:
+        return None
+    if claim.kind in OF_PEOPLE:
+        return Problem("it agrees with the steps; the population is not here to count it again", undecided=True)
+    if left_out(steps_of(certificate)["cut"]):
+        return Problem("it agrees with the steps; rows that were left out count too and are not here", undecided=True)
+    return Problem("it agrees with the steps; how far its values are apart is not told here", undecided=True)
 
 
 def _at_least_one(name: str) -> Callable[[Mapping[str, Any]], Problem | None]:
     return lambda given: None if Fraction(given[name]) >= 1 else Problem(f"{name} below 1 says nothing")
 
 
+def _positive(name: str) -> Callable[[Mapping[str, Any]], Problem | None]:
+    return lambda given: None if Fraction(given[name]) > 0 else Problem(f"{name} is above 0")
+
+
+def _share(name: str) -> Callable[[Mapping[str, Any]], Problem | None]:
+    return lambda given: None if 0 <= Fraction(given[name]) <= 1 else Problem(f"{name} lies between 0 and 1")
+
+
+def _presence(given: Mapping[str, Any]) -> Problem | None:
+    inside = 0 <= Fraction(given["least"]) <= Fraction(given["most"]) <= 1
+    return None if inside else Problem("presence lies between 0 and 1, the least not above the most")
+
+
 _VALUES: dict[str, Callable[[Mapping[str, Any]], Problem | None]] = {
     "k-anonymity": _at_least_one("k"),
+    "k-map": _at_least_one("k"),
+    "δ-presence": _presence,
+    "average risk": _share("limit"),
+    "population uniqueness": _share("limit"),
     "distinct l-diversity": _at_least_one("l"),
     "entropy l-diversity": _at_least_one("l"),
-    "t-closeness": lambda given: None if 0 <= Fraction(given["t"]) <= 1 else Problem("t lies between 0 and 1"),
+    "recursive (c,l)-diversity": lambda given: _positive("c")(given) or _at_least_one("l")(given),
+    "t-closeness": _share("t"),
+    "β-likeness": _positive("beta"),
+    "enhanced β-likeness": _positive("beta"),
+    "δ-disclosure privacy": _positive("disclosure"),
 }

@@ -1,4 +1,4 @@
-"""Classes: k, l and t of a written table, counted again: slowly, obviously, and without the criteria that made it."""
+"""Classes: k, l and risk of a written table, counted again: slowly, obviously, without the criteria that made it."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from pathlib import Path
 
 import pyarrow as pa
 
-from incrowd.core.domain import Type
-from incrowd.core.reading import parse
-from incrowd.engines.sources import open_source
+from incrowd.core.reading import number_text
 
-Classes = Mapping[tuple[object, ...], Counter[object]]
+Label = str | None
+"""A sensitive value as it is written; None where it is missing."""
+Classes = Mapping[tuple[object, ...], Counter[Label]]
 """For each class how often each sensitive value occurs in it."""
-_ORDERED = (Type.INTEGER, Type.DECIMAL, Type.DATE)
+NONE: frozenset[str] = frozenset()
 
 
 def classes_of(batches: Iterable[pa.RecordBatch], quasi: Sequence[str], sensitive: str) -> Classes:
@@ -26,7 +25,7 @@ def classes_of(batches: Iterable[pa.RecordBatch], quasi: Sequence[str], sensitiv
     >>> {group[0]: dict(values) for group, values in classes_of(table.to_batches(), ["age"], "ill").items()}
     {'30s': {'flu': 1, 'gout': 1}, '40s': {'flu': 1}}
     """
-    found: defaultdict[tuple[object, ...], Counter[object]] = defaultdict(Counter)
+    found: defaultdict[tuple[object, ...], Counter[Label]] = defaultdict(Counter)
     names = [*quasi, sensitive]
     for batch in batches:
         plain = pa.Table.from_batches([batch]).select(names)
@@ -34,22 +33,39 @@ def classes_of(batches: Iterable[pa.RecordBatch], quasi: Sequence[str], sensitiv
         for *group, value, times in zip(
             *(counted.column(name).to_pylist() for name in [*names, "count_all"]), strict=True
         ):
-            found[tuple(group)][value] += times
+            found[tuple(group)][label_of(value)] += times
     return found
 
 
-def read_classes(file: Path, quasi: Sequence[str], sensitive: str) -> Classes:
-    """Count the values of a sensitive column in each class of a file."""
-    return classes_of(open_source(str(file)).batches([*quasi, sensitive]), quasi, sensitive)
+def label_of(value: object) -> Label:
+    """Return how a value is written.
+
+    >>> label_of(5), label_of(2.50), label_of(True), label_of(None)
+    ('5', '2.5', 'true', None)
+    """
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return number_text(value) if isinstance(value, float) else str(value)
 
 
-def distinct(classes: Classes) -> int | None:
-    """Return how many different values the least diverse class shows; None without rows."""
-    return min(map(len, classes.values()), default=None)
+def spared(values: Counter[Label], harmless: frozenset[str]) -> bool:
+    """Return whether a class shows nothing that hurts.
+
+    >>> spared(Counter(healthy=3), frozenset({"healthy"}))
+    True
+    """
+    return all(value in harmless for value in values)
 
 
-def least_entropy(classes: Classes) -> float | None:
-    """Return e to the least entropy of a class; None without rows.
+def distinct(classes: Classes, harmless: frozenset[str] = NONE) -> int | None:
+    """Return how many different values the least diverse class shows; None without rows, or if nothing can hurt."""
+    return min((len(values) for values in classes.values() if not spared(values, harmless)), default=None)
+
+
+def least_entropy(classes: Classes, harmless: frozenset[str] = NONE) -> float | None:
+    """Return e to the least entropy of a class; None without rows, or if nothing can hurt.
 
     >>> least_entropy({("30s",): Counter(flu=2, gout=2)})
     2.0
@@ -57,40 +73,55 @@ def least_entropy(classes: Classes) -> float | None:
     entropies = [
         -math.fsum(n / values.total() * math.log(n / values.total()) for n in values.values())
         for values in classes.values()
+        if not spared(values, harmless)
     ]
     return round(math.exp(min(entropies)), 12) if entropies else None
 
 
-def farthest(classes: Classes, kind: Type | None) -> Fraction | None:
-    """Return the greatest distance of a class from the whole table, exactly; None without rows.
+def greatest_ratio(classes: Classes, l: int, harmless: frozenset[str] = NONE) -> float | None:  # noqa: E741
+    """Return the most frequent harmful value over what is left without it and the l − 2 most frequent others, at most.
 
-    With a type that has an order, the earth mover's distance of values |i − j|/(m − 1) apart, what is missing being
-    last; else any two values are equally far apart.
+    A table is recursively (c,l)-diverse for every c above it.  None without rows, or if nothing can hurt.
 
-    >>> farthest({("30s",): Counter(flu=4), ("40s",): Counter(gout=4)}, None)
-    Fraction(1, 2)
+    >>> greatest_ratio({("30s",): Counter(flu=3, gout=2, cold=1)}, 3)
+    3.0
     """
-    whole: Counter[object] = Counter()
+    ratios = []
     for values in classes.values():
-        whole.update(values)
-    order = sorted(whole, key=lambda value: _place(value, kind)) if kind in _ORDERED else list(whole)
-    distances = []
-    for values in classes.values():
-        gaps = [Fraction(values[each], values.total()) - Fraction(whole[each], whole.total()) for each in order]
-        if kind not in _ORDERED:
-            distances.append(sum(map(abs, gaps), Fraction(0)) / 2)
+        if spared(values, harmless):
             continue
-        upto, moved = Fraction(0), Fraction(0)
-        for gap in gaps:
-            upto += gap
-            moved += abs(upto)
-        distances.append(moved / max(1, len(order) - 1))
-    return max(distances, default=None)
+        worst = max((value for value in values if value not in harmless), key=lambda value: values[value])
+        others = sorted((n for value, n in values.items() if value != worst), reverse=True)
+        left = sum(others[max(0, l - 2) :])
+        ratios.append(values[worst] / left if left else math.inf)
+    return max(ratios, default=None)
 
 
-def _place(value: object, kind: Type | None) -> tuple[int, object]:
-    """Return what to sort by: values as they are, then what is outside the domain, then what is missing."""
-    if value is None:
-        return 2, 0
-    read = parse(value, kind) if isinstance(value, str) and kind is not None else value
-    return (1, 0) if read is None else (0, read)
+def average_risk(sizes: Sequence[int]) -> Fraction | None:
+    """Return the mean over rows of one over the size of their class; None without rows.
+
+    >>> average_risk([2, 8])
+    Fraction(1, 5)
+    """
+    return Fraction(len(sizes), sum(sizes)) if sizes else None
+
+
+def unique_share(sizes: Sequence[int], people: int) -> float | None:
+    """Return Zayatz's estimate of the share of rows that are unique among so many people; None if they cannot be.
+
+    A class of i people leaves one of n sampled rows i·C(N−i, n−1) times in C(N, n); from i to i + 1 the binomial falls
+    by the factor (N−i−n+1)/(N−i).
+
+    >>> round(unique_share([1, 1, 2], 4), 9)
+    0.5
+    """
+    rows, times = sum(sizes), Counter(sizes)
+    if rows > people:
+        return None
+    if not times[1]:
+        return 0.0
+    chance, weights = 1.0, {}
+    for size in range(1, max(times) + 1):
+        weights[size] = times[size] * size * chance
+        chance *= max(0, people - size - rows + 1) / max(1, people - size)
+    return weights[1] / math.fsum(weights.values()) * times[1] / rows

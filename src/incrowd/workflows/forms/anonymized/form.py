@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from incrowd.core.certificate import Certificate, Claim
-from incrowd.core.loss import Syntactic
+from incrowd.engines.smallest import smallest_class
 from incrowd.engines.sources import open_source
 from incrowd.methods.outcomes.anonymized import Anonymized
 from incrowd.methods.outcomes.outcome import Outcome
 from incrowd.workflows.forms.anonymized import claims
-from incrowd.workflows.forms.anonymized.classes import classes_of
-from incrowd.workflows.forms.checks import drafted_of, steps_of, whole
+from incrowd.workflows.forms.anonymized.demanded import loss_of
+from incrowd.workflows.forms.anonymized.recounted import Recount
+from incrowd.workflows.forms.checks import steps_of
 from incrowd.workflows.forms.form import Form, Look, Problem
 from incrowd.workflows.forms.microdata.steps import check_columns
 
@@ -50,7 +52,7 @@ class _Anonymized:
             roles = {column["name"]: column["role"] for column in schema["columns"]}
             if [name for name in schema["released"] if roles[name] == "quasi"] != list(steps["cut"]["columns"]):
                 return Problem("the columns that are cut are not the quasi-identifiers")
-            if certificate.guarantee.loss != _loss(certificate):
+            if certificate.guarantee.loss != loss_of(certificate):
                 return Problem("these steps do not give such a guarantee")
         except (KeyError, TypeError):
             return Problem("the steps cannot be read")
@@ -59,29 +61,15 @@ class _Anonymized:
     def looks(self, certificate: Certificate, file: Path) -> Iterator[Look]:
         columns = check_columns(certificate, file)
         yield Look("columns in the file", columns, "they are the released ones, and no others")
-        for claim in certificate.claims:
-            if claim.kind in claims.KINDS:
-                problem, found = claims.recounted(claim, certificate, file)
-                about = f" of {claim.parameters['sensitive']}" if "sensitive" in claim.parameters else ""
-                yield Look(f"{claim.kind}{about} in the file", problem, found)
+        source = open_source(str(file))
+        yield from Recount(certificate, source.batches, partial(smallest_class, file)).looks()
 
     def recount(self, certificate: Certificate, outcome: Outcome) -> Problem | None:
         if not isinstance(outcome, Anonymized):
             return Problem("it is not an anonymized table")
-        quasi = [str(name) for name in steps_of(certificate)["cut"]["columns"]]
-        for claim in certificate.claims:
-            if claim.kind == "k-anonymity":
-                least = whole(claim.parameters["k"])
-                counted = classes_of(outcome.batches(), quasi[:-1], quasi[-1])
-                if any(n < least for values in counted.values() for n in values.values()):
-                    return Problem("some class is too small")
-            elif claim.kind in claims.KINDS:
-                column = str(claim.parameters["sensitive"])
-                counted = classes_of(outcome.batches(), quasi, column)
-                problem, _ = claims.measured(claim, counted, claims.type_of(certificate, column))
-                if problem is not None:
-                    return problem
-        return None
+        again = Recount(certificate, lambda _: outcome.batches(), lambda quasi: min(again.sizes(quasi), default=None))
+        problems = (look.problem for look in again.looks())
+        return next((problem for problem in problems if problem is not None and not problem.undecided), None)
 
     def reopen(self, certificate: Certificate, file: Path) -> Anonymized:
         return reopened(certificate, file, [str(name) for name in steps_of(certificate)["cut"]["columns"]])
@@ -103,17 +91,6 @@ def reopened(certificate: Certificate, file: Path, quasi: list[str]) -> Anonymiz
         columns[name] = encoded.dictionary
         codes.append(encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False))
     return Anonymized.of(columns, codes, np.ones(len(table), np.int64), quasi)
-
-
-def _loss(certificate: Certificate) -> Syntactic:
-    """Return the loss of a table that meets what the cutting step demands."""
-    steps = steps_of(certificate)
-    drafted = drafted_of(steps["recode"]["columns"])
-    until = steps["cut"]["until"]
-    if not set(until) <= set(claims.DEMANDS):
-        raise TypeError("a demand that is not known here")
-    told = [(name, str(until[name])) for name in claims.DEMANDS if name in until]
-    return Syntactic("k-anonymity", (*told, *([("drafted from rows", ", ".join(drafted))] if drafted else [])))
 
 
 ANONYMIZED: Form = _Anonymized()

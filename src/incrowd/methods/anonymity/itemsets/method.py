@@ -1,0 +1,222 @@
+"""Itemsets: generalize the items of a set-valued column until no few of them tell anyone apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from incrowd.core.cells import Cells
+from incrowd.core.criteria.itemsets import check
+from incrowd.core.guarantee import Guarantee
+from incrowd.core.keys import Codes, Keys, Layout
+from incrowd.core.loss import Syntactic
+from incrowd.core.schema import Column, Missing, Role, Schema
+from incrowd.core.sets import Rows, Sets
+from incrowd.core.unit import Kind
+from incrowd.errors import InvalidParameter
+from incrowd.methods.anonymity.itemsets import claims
+from incrowd.methods.anonymity.itemsets.baskets import Baskets
+from incrowd.methods.anonymity.itemsets.cutting import Cut, Demand, best_cut, joinable
+from incrowd.methods.anonymity.itemsets.items import ItemTree
+from incrowd.methods.anonymity.mondrian.labels import kept_values
+from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.crowds import safe_claims
+from incrowd.methods.outcomes.anonymized import Anonymized
+from incrowd.methods.outcomes.itemsets import ItemTable
+
+if TYPE_CHECKING:
+    from incrowd.core.certificate import Claim
+    from incrowd.core.mechanism import Coins
+    from incrowd.core.table import Table
+
+
+@dataclass(frozen=True)
+class Itemsets:
+    """A table with a set of items in each row, such as diagnoses or purchases, under k^m-anonymity.
+
+    Promise: among rows that agree in all other quasi-identifiers, every combination of at most m items that occurs,
+    occurs in at least k rows.  This is a property of the output's form.  Nothing else is promised and there is no ε:
+    the items were made coarser by looking at all rows, and sensitive columns stay as they are.
+
+    Assumes: nobody knows more than m items of a person; one row holds all items of one person.
+
+    Source: Terrovitis, Mamoulis & Kalnis 2008; Poulis, Loukides, Gkoulalas-Divanis & Skiadopoulos 2013 for other
+    quasi-identifiers beside the items, as (k, k^m)-anonymity.
+
+    >>> Itemsets(5, 2, suppression=Fraction(1, 20)).suppression
+    Fraction(1, 20)
+    """
+
+    name: ClassVar[str] = "itemsets"
+
+    k: int
+    m: int
+    suppression: Fraction = Fraction(0)
+    levels: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check(self.k, self.m)
+        if not 0 <= self.suppression <= 1:
+            raise InvalidParameter("suppression is the share of item occurrences that may be left out, from 0 to 1.")
+
+    def smallest_class(self, schema: Schema) -> None:
+        """Return None: k^m-anonymity allows rows that are like no other."""
+
+    def settings(self, schema: Schema) -> Mapping[str, Any]:
+        """Return k and m, what may be left out, and how many items there are."""
+        items = len(ItemTree.of(self.column(schema)))
+        return {"k": self.k, "m": self.m, "suppression": self.suppression, "items": items}
+
+    def column(self, schema: Schema) -> Column:
+        """Return the set-valued column, or refuse a schema that has none, or several, or one nobody looks up."""
+        found = [column for column in schema.released if column.separator is not None]
+        if len(found) != 1:
+            raise InvalidParameter(
+                f"method itemsets releases one set-valued column, and the policy has {len(found)}: give exactly one "
+                "column a separator."
+            )
+        if found[0].role is not Role.QUASI:
+            raise InvalidParameter(
+                f"k^m-anonymity is about items that people can be looked up by: the role of {found[0].name!r} is quasi."
+            )
+        if found[0].name in self.levels:
+            raise InvalidParameter(f"the levels of the items of {found[0].name!r} are searched for: leave them out.")
+        return found[0]
+
+    def cells(self, schema: Schema) -> Cells | None:
+        """Return the tuples of the other columns, or None without others; each must be listed from the declaration."""
+        name = self.column(schema).name
+        recodings = tuple(each for each in self._safe.cells(_of_items(schema)).recodings if each.column.name != name)
+        for recoding in recodings:
+            if recoding.classes is None:
+                raise InvalidParameter(
+                    f"the values of {recoding.column.name!r} beside the items must be declared: list its categories or "
+                    "bounds, use a higher level, or make it an identifier."
+                )
+        return Cells(recodings) if recodings else None
+
+    def guarantee(self, schema: Schema) -> Guarantee:
+        """Promise a form, from the schema alone."""
+        self.cells(schema)
+        if schema.unit.kind is Kind.PERSON:
+            raise InvalidParameter(
+                "method itemsets reads all items of a person from one row: gather them there, and leave the unit's "
+                "column out."
+            )
+        drafted = (("drafted from rows", ", ".join(schema.drafted)),) if schema.drafted else ()
+        loss = Syntactic(claims.KIND, (("k", str(self.k)), ("m", str(self.m)), *drafted))
+        return Guarantee(loss, schema.unit, claims.BECAUSE, claims.ASSUMES)
+
+    def claims(self, schema: Schema) -> tuple[Claim, ...]:
+        """Return the one claim."""
+        column = self.column(schema)
+        told = {"k": self.k, "m": self.m, "items": column.name, "separator": column.separator}
+        made = claims.claim({**told, "columns": list(self._quasi(schema))}, schema.unit)
+        return (made, *safe_claims.pseudonyms(schema))
+
+    def chain(self, schema: Schema) -> tuple[Mapping[str, Any], ...]:
+        """Return the steps: which finest levels, how items are made coarser, which order."""
+        column = self.column(schema)
+        recode = next(step for step in self._safe.chain(_of_items(schema)) if step["step"] == "recode")
+        missing = {column.name: "drop" if column.missing == Missing.DROP else "the empty set"}
+        columns = [{**each, "missing": missing.get(each["column"], each["missing"])} for each in recode["columns"]]
+        cut = {
+            "step": "cut items",
+            "items": column.name,
+            "separator": column.separator,
+            "columns": list(self._quasi(schema)),
+            "k": self.k,
+            "m": self.m,
+            "items left out": f"at most a share of {self.suppression}",
+        }
+        return ({**recode, "columns": columns}, cut, {"step": "arrange sets", "by": "released values"})
+
+    def release(self, table: Table, coins: Coins) -> ItemTable:  # noqa: ARG002 (nothing here is random)
+        """Read the rows once, cut the hierarchy of the items, and show every row's items as nodes of the cut."""
+        column, tree = self.column(table.schema), ItemTree.of(self.column(table.schema))
+        baskets = self.baskets(table)
+        sets, classes = baskets.sets(), self.classes(table.schema, baskets)
+        kept = np.flatnonzero(joinable(sets, classes, self.k))
+        cut = self.cut(sets.take(kept), classes[kept], tree)
+        texts = _texts(sets.take(kept), tree, cut, str(column.separator))
+        return self._shown(table.schema, baskets.cells, baskets.keys()[kept] if baskets.cells else None, texts)
+
+    def baskets(self, table: Table) -> Baskets:
+        """Read the rows once: the items at their finest, the other columns at their levels."""
+        column, cells = self.column(table.schema), self.cells(table.schema)
+        reads = [column.name, *(cells.reads if cells else ())]
+        return table.engine.learn(table.rows, reads, partial(Baskets, column, cells))
+
+    def cut(self, sets: Sets, classes: Rows, tree: ItemTree) -> Cut:
+        """Return as what each item is shown, and what that loses."""
+        return best_cut(sets, classes, tree, Demand(self.k, self.m, int(self.suppression * len(sets.items))))
+
+    def classes(self, schema: Schema, baskets: Baskets) -> Rows:
+        """Return the class of each row: which rows agree in all other quasi-identifiers."""
+        quasi, cells = self._quasi(schema), baskets.cells
+        if cells is None or not quasi:
+            return np.zeros(len(baskets.sets()), np.intp)
+        places = [cells.names.index(name) for name in quasi]
+        codes = cells.layout.unpack(baskets.keys())
+        packed = Layout(tuple(cells.layout.sizes[place] for place in places)).pack([codes[place] for place in places])
+        return np.unique(packed, return_inverse=True)[1].astype(np.intp)
+
+    def _shown(self, schema: Schema, cells: Cells | None, keys: Keys | None, texts: pa.DictionaryArray) -> ItemTable:
+        """Return the table, its columns in the order of the schema."""
+        column = self.column(schema)
+        given: dict[str, tuple[pa.Array, NDArray[np.integer]]] = {column.name: _ranked(texts)}
+        if cells is not None and keys is not None:
+            for recoding, codes in zip(cells.recodings, cells.layout.unpack(keys), strict=True):
+                values = recoding.classes.values() if recoding.classes else pa.nulls(0)
+                given[recoding.column.name] = kept_values(values, codes)
+        columns = {each.name: given[each.name] for each in schema.released}
+        rows = Anonymized.of(
+            {name: values for name, (values, _) in columns.items()},
+            [codes for _, codes in columns.values()],
+            np.ones(len(texts), np.int64),
+            self._quasi(schema),
+        )
+        return ItemTable(rows, column.name, str(column.separator), self.m)
+
+    def _quasi(self, schema: Schema) -> tuple[str, ...]:
+        """Return the quasi-identifiers beside the set-valued column."""
+        return tuple(each.name for each in schema.released if each.role is Role.QUASI and each.separator is None)
+
+    @property
+    def _safe(self) -> Safe:
+        """Return the release without a sample whose recoding, and whose refusals, are the same."""
+        return Safe(self.levels, None, Fraction(1), self.k)
+
+
+def _of_items(schema: Schema) -> Schema:
+    """Return the schema as if each row held one item."""
+    return replace(schema, columns=tuple(c if c.separator is None else c.item for c in schema.columns))
+
+
+def _texts(sets: Sets, tree: ItemTree, cut: Cut, separator: str) -> pa.DictionaryArray:
+    """Return each row's nodes as text: every label once, in the order of the hierarchy; null for the empty set."""
+    labels = list(dict.fromkeys(tree.labels[node] for node in cut.shown.tolist() if node >= 0))
+    places = {label: place for place, label in enumerate(labels)}
+    table = np.array([places[tree.labels[node]] if node >= 0 else node for node in cut.shown.tolist()], np.int32)
+    shown = sets.mapped(table)
+    names = pa.array(labels, pa.string()).take(pa.array(shown.items))
+    text = pc.binary_join(pa.ListArray.from_arrays(pa.array(shown.starts, pa.int32()), names), separator)
+    return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text).dictionary_encode()
+
+
+def _ranked(texts: pa.DictionaryArray) -> tuple[pa.Array, Codes]:
+    """Return the texts that occur in order, and for each row the place of its own; the place after them is null."""
+    values = texts.dictionary
+    order = pc.array_sort_indices(values).to_numpy()
+    ranks = np.empty(len(values) + 1, np.int32)
+    ranks[order], ranks[-1] = np.arange(len(values)), len(values)
+    codes = texts.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
+    return values.take(pa.array(order)), ranks[codes]

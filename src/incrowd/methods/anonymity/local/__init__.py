@@ -1,0 +1,1 @@
+"""Local recoding: rounds of generalization, each on what the round before could not release."""

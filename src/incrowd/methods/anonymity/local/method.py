@@ -1,0 +1,156 @@
+"""Local recoding: levels for most rows, others for the rest, so that few rare rows do not coarsen all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from incrowd.errors import InvalidParameter
+from incrowd.methods.anonymity import syntactic
+from incrowd.methods.anonymity.full_domain import FullDomain
+from incrowd.methods.anonymity.local.course import Course, recoded
+from incrowd.methods.anonymity.local.rounds import Ground
+from incrowd.methods.anonymity.local.shown import shown
+from incrowd.methods.anonymity.search.lattice import Limits
+from incrowd.methods.anonymity.search.optimal import Patience
+from incrowd.methods.anonymity.sensitive import Sensitive
+from incrowd.methods.crowds import safe_claims
+
+if TYPE_CHECKING:
+    from incrowd.core.cells import Cells
+    from incrowd.core.certificate import Claim
+    from incrowd.core.counts import Counts
+    from incrowd.core.guarantee import Guarantee
+    from incrowd.core.mechanism import Coins
+    from incrowd.core.schema import Schema
+    from incrowd.core.table import Table
+    from incrowd.methods.outcomes.local import LocallyGeneralized
+
+ROUNDS = (
+    "rounds: a row at coarser levels than others tells that its finer class was too small, so it stands for fewer "
+    "people than its labels say"
+)
+
+
+@dataclass(frozen=True)
+class LocalRecoding:
+    """Generalization in rounds, each on the rows that the round before could not release, under k-anonymity or more.
+
+    Promise: every combination of the quasi-identifiers in the output occurs at least k times; every class also meets
+    whatever else is demanded of sensitive columns, held against the whole table; at most the share `suppression` of the
+    rows is left out; and the loss is at most that of the best generalization of whole columns.  These are properties of
+    the output's form.  Nothing else is promised and there is no ε: the levels were found by looking at all rows, and
+    sensitive columns stay as they are.
+
+    Assumes: people can be looked up by the quasi-identifiers and by no other column; one row is one person, or the
+    person column says whose it is.
+
+    Source: Samarati 2001 for generalization by levels, Iyengar 2002 for the loss; rounds on what is suppressed are
+    ARX's way of local recoding.  Rows of several rounds may show the same labels and are then one class.  Each of k,
+    l (distinct, entropy or recursive), t, δ-disclosure and β-likeness holds for a union of classes that meet it, since
+    shares in a union are means of shares, closeness is convex and entropy concave; all the same, the classes are
+    counted again as they are shown.
+
+    >>> LocalRecoding(5, l=3).demands.told()
+    {'k': 5, 'l': 3}
+    """
+
+    name: ClassVar[str] = "local-recoding"
+
+    k: int
+    l: int | None = None  # noqa: E741 (the name that everyone knows it by)
+    entropy_l: Fraction | None = None
+    t: Fraction | None = None
+    sensitive: Mapping[str, Sensitive] = field(default_factory=dict)
+    rounds: int = 100
+    left: Fraction = Fraction(4, 5)
+    suppression: Fraction = Fraction(0)
+    importance: Mapping[str, Fraction] = field(default_factory=dict)
+    lowest: Mapping[str, int] = field(default_factory=dict)
+    highest: Mapping[str, int] = field(default_factory=dict)
+    levels: Mapping[str, int] = field(default_factory=dict)
+    seconds: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        self._whole_columns.demands.check()
+        if self.rounds < 1:
+            raise InvalidParameter("local recoding takes at least one round; with one, it generalizes whole columns.")
+        if not 0 <= self.left < 1:
+            raise InvalidParameter(
+                "left is the share of its rows that a round may leave to the next, from 0 up to but not including 1."
+            )
+
+    @property
+    def demands(self) -> syntactic.Demands:
+        """What every class must meet."""
+        return self._whole_columns.demands
+
+    def smallest_class(self, schema: Schema) -> int:  # noqa: ARG002 (the same for every schema)
+        """Return k."""
+        return self.k
+
+    def settings(self, schema: Schema) -> Mapping[str, Any]:
+        """Return what every class meets, what may be left out, and how rounds go."""
+        return {**self._whole_columns.settings(schema), "rounds": self.rounds, "left": self.left}
+
+    def cells(self, schema: Schema) -> Cells:
+        """Return the tuples that are counted: quasi-identifiers at their lowest levels, the others as they stay."""
+        return self._whole_columns.cells(schema)
+
+    def guarantee(self, schema: Schema) -> Guarantee:
+        """Promise a form, from the schema alone."""
+        return self._whole_columns.guarantee(schema)
+
+    def claims(self, schema: Schema) -> tuple[Claim, ...]:
+        """Return a claim for each demand."""
+        open_ = (syntactic.MINIMALITY, ROUNDS)
+        form = syntactic.Form(syntactic.quasi_identifiers(schema), open_, all_rows=not self.suppression)
+        return (*syntactic.claims(self.demands, form, schema), *safe_claims.pseudonyms(schema))
+
+    def chain(self, schema: Schema) -> tuple[Mapping[str, Any], ...]:
+        """Return the steps: whose rows, which finest levels, which rounds, which order."""
+        at = (
+            f"in up to {self.rounds:,} rounds the levels with the least loss that leave at most a share of {self.left} "
+            "to the next"
+        )
+        other = {"at": at, "shown as": "hierarchy labels of several levels"}
+        return tuple({**step, **other} if step["step"] == "cut" else step for step in self._whole_columns.chain(schema))
+
+    def release(self, table: Table, coins: Coins) -> LocallyGeneralized:
+        """Count the rows of each tuple in one pass, and search the levels of each round on the counts."""
+        schema, limits = table.schema, []
+        if schema.unit.column is not None:
+            limits.append(table.engine.limit(table.rows, schema[schema.unit.column], schema.unit.max_rows, coins))
+        return self.recoded(table.engine.count(table.rows, self.cells(schema), *limits), schema)
+
+    def recoded(self, counts: Counts, schema: Schema) -> LocallyGeneralized:
+        """Return the table at the levels of its rounds; without rows if no combination of levels meets the demands."""
+        quasi, criteria = syntactic.quasi_identifiers(schema), tuple(self.demands.criteria(schema))
+        ground = Ground.of(counts, quasi, criteria, Limits(self.lowest, self.highest), self.importance)
+        patience = Patience(math.inf if self.seconds is None else float(self.seconds))
+        course = Course(self.rounds, self.left, self.suppression, patience)
+        rounds = recoded(ground, course)
+        made = shown(ground, rounds)
+        if len(rounds) > 1 and not ground.holds(made.classes, made.outside):
+            made = shown(ground, recoded(ground, replace(course, most=0)))
+        return made.table(ground)
+
+    @property
+    def _whole_columns(self) -> FullDomain:
+        """Return the generalization of whole columns that demands, and refuses, the same."""
+        return FullDomain(
+            self.k,
+            self.l,
+            self.entropy_l,
+            self.t,
+            sensitive=self.sensitive,
+            suppression=self.suppression,
+            importance=self.importance,
+            lowest=self.lowest,
+            highest=self.highest,
+            levels=self.levels,
+            seconds=self.seconds,
+        )

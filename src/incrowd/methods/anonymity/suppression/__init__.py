@@ -1,0 +1,1 @@
+"""Cell suppression: single values are left out so that nobody stands alone."""

@@ -1,0 +1,156 @@
+"""Cell suppression: single cells are left out, as few as can be found, until nobody stands alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from incrowd.core.criteria.groups import class_starts
+from incrowd.core.guarantee import Guarantee
+from incrowd.errors import InvalidParameter
+from incrowd.methods.anonymity import syntactic
+from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.anonymity.suppression.claims import Counted
+from incrowd.methods.anonymity.suppression.dealing import codes_of, dealt, table_of
+from incrowd.methods.anonymity.suppression.fewest import Crowded, Pieces, suppressed
+from incrowd.methods.anonymity.suppression.shown import Shown
+from incrowd.methods.crowds import safe_claims
+
+if TYPE_CHECKING:
+    from incrowd.core.cells import Cells
+    from incrowd.core.certificate import Claim
+    from incrowd.core.counts import Counts
+    from incrowd.core.mechanism import Coins
+    from incrowd.core.schema import Schema
+    from incrowd.core.table import Table
+    from incrowd.methods.outcomes.blanked import Blanked
+
+_LAST = "arrange with missing cells"
+
+
+@dataclass(frozen=True)
+class CellSuppression:
+    """k-anonymity by leaving out single cells, few of them; the other cells stay as they are.
+
+    Promise: every combination of the quasi-identifiers in the output, missing cells being values of their own, occurs
+    at least k times; with `missing: matches`, only that at least k rows match each row where a missing cell matches
+    anything; with `subsets`, the same of every so many of the quasi-identifiers.  These are properties of the output's
+    form.  Nothing else is promised and there is no ε: the cells were chosen by looking at all rows, and sensitive
+    columns stay as they are.
+
+    Assumes: people can be looked up by the quasi-identifiers and by no other column; one row is one person, or the
+    person column says whose it is.
+
+    Source: Samarati & Sweeney 1998 for the form; Meyerson & Williams 2004 for k-anonymity by cells, and why the fewest
+    are hard to find; Templ, Kowarik & Meindl 2015 (sdcMicro) for importance, subsets, and matching.
+
+    >>> CellSuppression(5, subsets={2: 10}).counted.told()
+    {'k': 5, 'k of any 2': 10}
+    """
+
+    name: ClassVar[str] = "cell-suppression"
+
+    k: int
+    missing: Literal["value", "matches"] = "value"
+    subsets: Mapping[int, int] = field(default_factory=dict)
+    importance: Mapping[str, Fraction] = field(default_factory=dict)
+    levels: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.k < 1 or any(k < 1 for k in self.subsets.values()):
+            raise InvalidParameter("a crowd needs k of at least 1, over all columns and over subsets.")
+        if any(size < 1 for size in self.subsets):
+            raise InvalidParameter("subsets name how many columns they have, 1 or more, each with its k.")
+        if self.missing not in ("value", "matches"):
+            raise InvalidParameter(f"a missing cell is a value or it matches, not {self.missing!r}.")
+        if any(weight <= 0 for weight in self.importance.values()):
+            raise InvalidParameter(
+                "the importance of a column is above 0: twice as much makes its cells twice as dear."
+            )
+
+    @property
+    def wild(self) -> bool:
+        """Whether a missing cell matches every value."""
+        return self.missing == "matches"
+
+    @property
+    def counted(self) -> Counted:
+        """What is claimed of the output."""
+        return Counted(self.k, self.subsets, self.wild)
+
+    def smallest_class(self, schema: Schema) -> int:  # noqa: ARG002 (the same for every schema)
+        """Return k, or 1 where rows that match need not look alike."""
+        return 1 if self.wild else self.k
+
+    def settings(self, schema: Schema) -> Mapping[str, Any]:
+        """Return how many rows agree, and whether missing cells match."""
+        self.cells(schema)
+        return {**self.counted.told(), "missing": self.missing}
+
+    def cells(self, schema: Schema) -> Cells:
+        """Return the tuples that are counted; free text that nothing makes coarser is refused."""
+        quasi = syntactic.quasi_identifiers(schema)
+        for name in self.importance:
+            if name not in quasi:
+                raise InvalidParameter(f"{name!r} is not a quasi-identifier: none of its cells is left out.")
+        for size in self.subsets:
+            if size > len(quasi):
+                raise InvalidParameter(f"there are {len(quasi)} quasi-identifiers, and no subsets of {size}.")
+        return self._safe.cells(schema)
+
+    def guarantee(self, schema: Schema) -> Guarantee:
+        """Promise a form, from the schema alone."""
+        self.cells(schema)
+        return Guarantee(self.counted.loss(schema), schema.unit, syntactic.BECAUSE, syntactic.assumptions(schema.unit))
+
+    def claims(self, schema: Schema) -> tuple[Claim, ...]:
+        """Return a claim for all columns and one for each size of subsets."""
+        return (*self.counted.claims(schema), *safe_claims.pseudonyms(schema))
+
+    def chain(self, schema: Schema) -> tuple[Mapping[str, Any], ...]:
+        """Return the steps: whose rows, which levels, how many must agree, which order."""
+        known = {step["step"]: step for step in self._safe.chain(schema)}
+        kept = [known[name] for name in ("keep rows of each person", "recode") if name in known]
+        leave_out = {
+            "step": "leave out cells",
+            "columns": list(syntactic.quasi_identifiers(schema)),
+            "until": self.counted.told(),
+            "missing": self.missing,
+            "importance": {name: str(weight) for name, weight in self.importance.items()},
+        }
+        return (*kept, leave_out, {"step": _LAST, "by": "released values"})
+
+    def release(self, table: Table, coins: Coins) -> Blanked:
+        """Count the rows of each tuple in one pass, and leave out cells on the counts.
+
+        Where some rows of a tuple lose cells and others do not, coins decide which, so that what is missing tells
+        nothing about the columns that stay.
+        """
+        schema, limits = table.schema, []
+        if schema.unit.column is not None:
+            limits.append(table.engine.limit(table.rows, schema[schema.unit.column], schema.unit.max_rows, coins))
+        return self.blanked(table.engine.count(table.rows, self.cells(schema), *limits), schema, coins)
+
+    def blanked(self, counts: Counts, schema: Schema, coins: Coins) -> Blanked:
+        """Return the table with missing cells; without rows if there are fewer than k."""
+        quasi = syntactic.quasi_identifiers(schema)
+        tuples = counts.marginal(quasi)
+        shown = Shown(codes_of(tuples.classes, tuples.codes()), tuples.counts)
+        weights = np.array([float(self.importance.get(name, 1)) for name in quasi])
+        pieces = suppressed(shown, Crowded(self.k, self.subsets, self.wild), weights) if len(tuples) else None
+        places = counts.marginal([*quasi, *(name for name in counts.names if name not in quasi)])
+        if pieces is None:
+            nobody = Shown(np.zeros((len(quasi), 0), np.int32), np.zeros(0, np.int64))
+            return table_of(places, Pieces(np.zeros(0, np.intp), nobody), quasi, counts.names)
+        owners = np.zeros(len(places), np.intp)
+        owners[class_starts(places, len(quasi))[1:]] = 1
+        return table_of(places, dealt(pieces, (np.cumsum(owners), places.counts), coins), quasi, counts.names)
+
+    @property
+    def _safe(self) -> Safe:
+        """Return the release without a sample whose recoding, and whose refusals, are the same."""
+        return Safe(self.levels, None, Fraction(1), self.k)

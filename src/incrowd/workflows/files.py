@@ -1,0 +1,48 @@
+"""Files: how the tables of a release are named, and where they lie."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from incrowd.core.certificate import Certificate
+
+FORMATS = ("parquet", "csv", "tsv")
+"""The formats that releases are written in; each is also how a file's name ends."""
+PUBLISH_TABLES = "publish tables"
+"""The last step of a release that consists of several tables."""
+_DATA, _MOST = "data", 10_000
+
+
+def names_of(tables: int, form: str) -> tuple[str, ...]:
+    """Return the names of the files of so many tables in one format.
+
+    >>> names_of(1, "csv"), names_of(2, "csv")
+    (('data.csv',), ('data.1.csv', 'data.2.csv'))
+    """
+    if tables == 1:
+        return (f"{_DATA}.{form}",)
+    return tuple(f"{_DATA}.{number}.{form}" for number in range(1, tables + 1))
+
+
+def tables_of(certificate: Certificate) -> int:
+    """Return how many tables the steps of a certificate lead to; 0 if they do not say, or say something odd."""
+    last = certificate.chain[-1] if certificate.chain else {}
+    if last.get("step") != PUBLISH_TABLES:
+        return 1
+    told = last.get("tables")
+    return told if isinstance(told, int) and not isinstance(told, bool) and 1 < told <= _MOST else 0
+
+
+def paths_of(certificate: Certificate, first: Path) -> tuple[Path, ...]:
+    """Return where the files of a release lie, given the first: a single one anywhere, several beside each other."""
+    if tables_of(certificate) == 1:
+        return (first,)
+    return tuple(first.with_name(name) for name in names_of(tables_of(certificate), first.suffix.removeprefix(".")))
+
+
+def placed(certificate: Certificate, folder: Path, data: Path | None) -> tuple[Path, ...]:
+    """Return where the files that a certificate names are looked for: in a folder, unless `data` says where else."""
+    names = [str(output.get("name")) for output in certificate.outputs]
+    if data is not None and len(names) == 1 and not data.is_dir():
+        return (data,)
+    return tuple((folder if data is None else data) / name for name in names)

@@ -1,0 +1,1 @@
+"""Noisy answers to questions, checked again from certificate and file."""

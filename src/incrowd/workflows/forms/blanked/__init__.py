@@ -1,0 +1,1 @@
+"""Tables with missing cells, k-anonymous in one sense of missing or the other, as a form of releases."""

@@ -1,0 +1,110 @@
+"""Do the intervals of answers hold the truth as often as they say?"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from incrowd.core.domain import Type
+from incrowd.core.mechanism import Coins
+from incrowd.mechanisms.cube import AddCube
+from incrowd.mechanisms.gaussian_vector import AddGaussianVector
+from incrowd.noise.system import SystemCoins
+from incrowd.queries.measurement import Measurement, measurement
+from incrowd.queries.question import Aggregate, Kind, Value
+from tests.queries.asked import ROW, Visit, asked, collected, terms
+from tests.statistics.alarm import FALSE_ALARM
+
+TRIALS = 4000
+COINS: Coins = SystemCoins()
+VALUE = Value("age", Type.INTEGER, Fraction(0), Fraction(100), optional=True)
+AGGREGATES = (
+    Aggregate("n", Kind.ROWS),
+    Aggregate("present", Kind.COUNT, VALUE),
+    Aggregate("total", Kind.SUM, VALUE),
+    Aggregate("mean", Kind.MEAN, VALUE),
+    Aggregate("variance", Kind.VARIANCE, VALUE),
+)
+
+
+def truth(visits: list[Visit]) -> dict[str, float]:
+    ages = np.array([visit[3] for visit in visits if visit[3] is not None])
+    return {
+        "n": len(visits),
+        "present": len(ages),
+        "total": float(ages.sum()),
+        "mean": float(ages.mean()),
+        "variance": float(ages.var(ddof=1)),
+    }
+
+
+def missed(measured: Measurement, visits: list[Visit]) -> dict[str, float]:
+    """Return how often each interval misses, over many answers to one question."""
+    tables = collected(measured, visits)
+    true, misses = truth(visits), dict.fromkeys(truth(visits), 0)
+    for _ in range(TRIALS // 200):
+        many = tables[0].take([0] * 200)  # noise is drawn for each row: as many independent answers
+        vectors = np.stack([many.column(f"_s{i}").to_numpy() for i in range(len(measured.sums.all))], axis=1)
+        assert measured.settled.noise is not None
+        noisy = measured.settled.noise.release(vectors, COINS)
+        for name, column in measured._read(noisy).items():
+            assert column.low is not None
+            assert column.high is not None
+            low, high = column.low.to_numpy(), column.high.to_numpy()
+            misses[name] += int(((low > true[name] + 1e-9) | (high < true[name] - 1e-9)).sum())
+    return {name: count / TRIALS for name, count in misses.items()}
+
+
+def most(chance: float) -> float:
+    """Return what a share with this chance exceeds as rarely as a false alarm."""
+    from scipy.stats import binom
+
+    return float(binom.isf(FALSE_ALARM, TRIALS, chance)) / TRIALS
+
+
+@pytest.mark.parametrize("rows", [4, 60])
+@pytest.mark.parametrize("paid", [{"epsilon": 1}, {"epsilon": Fraction(1, 10)}, {"rho": Fraction(1, 20)}], ids=str)
+def test_intervals_hold_the_truth_in_95_of_100_answers(rows: int, paid: dict[str, Fraction]) -> None:
+    visits: list[Visit] = [(i, "F", "a", float((17 * i) % 101) if i % 4 else None) for i in range(rows)]
+    measured = measurement(asked(AGGREGATES, keys=()), ROW, terms(**paid))
+    assert isinstance(measured.settled.noise, AddGaussianVector if "rho" in paid else AddCube)
+    found = missed(measured, visits)
+    assert max(found.values()) < most(0.05), found
+    assert found["total"] > 0.03, found  # and they are not idly wide
+
+
+def test_ratios_of_aggregates_hold_the_truth_in_95_of_100_answers() -> None:
+    visits: list[Visit] = [(i, "FM"[i % 2], "a", float(i % 101)) for i in range(400)]
+    question = asked(AGGREGATES[:3], keys=(), outputs={"share": "100.0 * total / n", "sum": "n + present"})
+    measured = measurement(question, ROW, terms(epsilon=1))
+    tables = collected(measured, visits)
+    inside = [_holds(measured.answer(tables, COINS).rows()[0]) for _ in range(150)]
+    assert np.mean(inside) > 0.9
+
+
+def _holds(row: dict[str, float]) -> bool:
+    total, rows = sum(i % 101 for i in range(400)), 400
+    shares = row["share_low"] <= 100.0 * total / rows <= row["share_high"]
+    return shares and row["sum_low"] <= 2 * rows <= row["sum_high"]
+
+
+def test_answers_from_a_secret_sample_are_for_all_rows_and_their_intervals_hold_the_error_of_the_sample() -> None:
+    rng = np.random.default_rng(1)
+    value = Value("age", Type.INTEGER, Fraction(0), Fraction(100), optional=False)
+    aggregates = (AGGREGATES[0], Aggregate("total", Kind.SUM, value), Aggregate("mean", Kind.MEAN, value))
+    rate = Fraction(1, 5)
+    measured = measurement(asked(aggregates, keys=()), ROW, terms(epsilon=1, rate=rate))
+    true = {"n": 20_000.0, "total": float(sum(i % 101 for i in range(20_000))), "mean": 0.0}
+    true["mean"] = true["total"] / true["n"]
+    ages, hits = np.arange(20_000) % 101, dict.fromkeys(true, 0)
+    samples = [ages[rng.random(20_000) < float(rate)] for _ in range(500)]
+    sums = np.array([[len(taken), int((taken - 50).sum())] for taken in samples])
+    noise = measured.settled.noise
+    assert noise is not None
+    for name, column in measured._read(noise.release(sums, COINS)).items():
+        assert column.low is not None
+        assert column.high is not None
+        hits[name] = int(((column.low.to_numpy() <= true[name]) & (true[name] <= column.high.to_numpy())).sum())
+    assert min(hits.values()) > 500 * 0.9, hits
