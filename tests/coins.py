@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.mechanism import Coins, Sample
 from incrowd.noise.chance import rational
+from incrowd.noise.cube import cube
 from incrowd.noise.gaussian import gaussian
 from incrowd.noise.laplace import laplace
 from incrowd.noise.positioned import PositionedSample
@@ -61,6 +63,9 @@ class ScriptedCoins:
     def gaussian(self, scale: Fraction, size: int) -> NDArray[np.int64]:
         return self._next("gaussian", size)
 
+    def cube(self, widths: tuple[int, ...], fine: int, scale: Fraction, size: int) -> NDArray[np.int64]:
+        return self._next("cube", size * len(widths)).reshape(size, len(widths))
+
     def decay(self, scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.bool_]:
         return self._next("decay", steps.size).astype(np.bool_)
 
@@ -101,6 +106,9 @@ class SeededCoins:
 
     def gaussian(self, scale: Fraction, size: int) -> NDArray[np.int64]:
         return gaussian(self._words, scale, size)
+
+    def cube(self, widths: tuple[int, ...], fine: int, scale: Fraction, size: int) -> NDArray[np.int64]:
+        return cube(self._words, widths, fine, scale, size)
 
     def decay(self, scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.bool_]:
         return decay(self._words, scale, steps)
@@ -196,6 +204,13 @@ class EveryCoin:
         weights = [math.exp(-(z**2) / (2 * float(scale) ** 2)) for z in range(-self.reach, self.reach + 1)]
         return self._integers([weight / math.fsum(weights) for weight in weights], size)
 
+    def cube(self, widths: tuple[int, ...], fine: int, scale: Fraction, size: int) -> NDArray[np.int64]:
+        points = cube_points(widths, self.reach)
+        weights = [math.exp(-cube_radius(point, widths, fine) / scale) for point in points]
+        masses = [weight / math.fsum(weights) for weight in weights]
+        chosen = [points[self.branching.choose(masses)] for _ in range(size)]
+        return np.array(chosen, dtype=np.int64).reshape(size, len(widths))
+
     def decay(self, scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.bool_]:
         return self._coins([math.exp(-int(n) / scale) for n in steps])
 
@@ -222,6 +237,16 @@ def largest_loss(one: dict[Outcome, float], other: dict[Outcome, float]) -> floa
     if one.keys() != other.keys():
         return math.inf
     return max(abs(math.log(one[outcome] / other[outcome])) for outcome in one)
+
+
+def cube_points(widths: tuple[int, ...], reach: int) -> list[tuple[int, ...]]:
+    """Return the integer vectors within ±reach · width_j."""
+    return list(itertools.product(*(range(-reach * width, reach * width + 1) for width in widths)))
+
+
+def cube_radius(point: tuple[int, ...], widths: tuple[int, ...], fine: int) -> int:
+    """Return the largest ⌈fine · |x_j| / width_j⌉."""
+    return max(-(-fine * abs(x) // width) for x, width in zip(point, widths, strict=True))
 
 
 def _outliers(noise: NDArray[np.int64], least: int) -> Pairs:

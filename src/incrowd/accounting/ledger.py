@@ -12,15 +12,15 @@ from incrowd.accounting.bookkeeping.datasets import Declaration, Sets, Values, a
 from incrowd.accounting.bookkeeping.entry import Entry
 from incrowd.accounting.bookkeeping.overview import Overview, overview
 from incrowd.accounting.bookkeeping.price import Accountant, Price
-from incrowd.accounting.bookkeeping.request import Part, Request, carving, charging, signed
+from incrowd.accounting.bookkeeping.request import Part, Request, carving, charging, repeating, signed
 from incrowd.accounting.bookkeeping.standing import Standing
-from incrowd.accounting.budget import Allowance, Budget
+from incrowd.accounting.budget import Allowance, Amount, Budget
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.rounding import Number, exact
-from incrowd.errors import LedgerCorrupted, Refused
+from incrowd.errors import InvalidParameter, LedgerCorrupted, Refused
 from incrowd.store.chain import Chain
 from incrowd.store.link import Anchor
-from incrowd.store.transaction import Writer
+from incrowd.store.transaction import Reader, Writer
 from incrowd.store.verify import Report, verify
 
 _NAME = "ledger"
@@ -93,6 +93,20 @@ class Ledger:
         """Charge several datasets for one release that reads them all: every one of them, or none."""
         return self._enter(charging(self.price, list(starmap(Part, promises.items())), release, analyst))
 
+    def repeat(self, sequence: int, analyst: str | None) -> None:
+        """Let an analyst have what the charge with this number paid for; the dataset pays nothing, his allowance does.
+
+        Whoever asked first has paid already, and what everyone was given costs nobody anything.
+        """
+        charged = next(self.entries(sequence - 1), None)
+        if charged is None or charged.kind != "charge":
+            raise InvalidParameter("there is no charge with this number in the ledger.")
+        if charged.body["analyst"] in (None, analyst):
+            return
+        request = repeating(charged, analyst)
+        if request.datasets:
+            _or_raise(self.chain.transact(lambda writer: register(writer, request)))
+
     def preview(self, promises: Mapping[str, Guarantee], analyst: str | None = None) -> tuple[Standing, ...]:
         """Return how the datasets would stand after a charge, or refuse it; nothing is spent or written."""
         request = charging(self.price, list(starmap(Part, promises.items())), "preview", analyst)
@@ -128,6 +142,19 @@ class Ledger:
     def standing(self, dataset: str) -> Standing:
         """Return how a dataset stands now."""
         return self.chain.read(lambda reader: standing_of(reader.value, known_dataset(reader.value, dataset)))
+
+    def analyst(self, dataset: str, analyst: str) -> tuple[Amount, Allowance | None]:
+        """Return what an analyst has spent of a dataset, and his allowance if he has one."""
+
+        def find(reader: Reader) -> tuple[Amount, Allowance | None]:
+            root = known_dataset(reader.value, dataset)
+            own, allowance = (reader.value((key, root, analyst)) for key in ("analyst", "allowance"))
+            return (
+                Amount.from_json(own) if own else Amount(),
+                Allowance.from_json(allowance) if allowance else None,
+            )
+
+        return self.chain.read(find)
 
     def show(self) -> Overview:
         """Return how everything stands now."""

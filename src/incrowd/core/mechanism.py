@@ -48,6 +48,9 @@ class Coins(Protocol):
     def gaussian(self, scale: Fraction, size: int) -> NDArray[np.int64]:
         """Draw integer Gaussian noise: P[z] proportional to exp(−z² / (2 scale²))."""
 
+    def cube(self, widths: tuple[int, ...], fine: int, scale: Fraction, size: int) -> NDArray[np.int64]:
+        """Draw integer vectors: P[x] proportional to exp(−J / scale), J the largest ⌈fine · |x_j| / width_j⌉."""
+
     def decay(self, scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Toss for each number of steps n ≥ 0 a coin that comes up true with exactly exp(−n / scale)."""
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from incrowd.core.mechanism import Sample
 from incrowd.errors import InvalidParameter
 from incrowd.noise.chance import rational
+from incrowd.noise.cube import cube
 from incrowd.noise.gaussian import gaussian
 from incrowd.noise.laplace import laplace
 from incrowd.noise.positioned import PositionedSample
@@ -20,6 +21,10 @@ from incrowd.noise.words import fresh_words
 
 LARGEST_SCALE = 2**48
 LARGEST_SIZE = 2**46
+LARGEST_WIDTH = 2**40
+LARGEST_FINENESS = 2**20
+LARGEST_CUBE = 2**40
+MOST_COORDINATES = 64
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,11 @@ class SystemCoins:
         _check_scale(scale)
         return gaussian(fresh_words(), scale, _checked(size))
 
+    def cube(self, widths: tuple[int, ...], fine: int, scale: Fraction, size: int) -> NDArray[np.int64]:
+        """Draw integer vectors: P[x] proportional to exp(−J / scale), J the largest ⌈fine · |x_j| / width_j⌉."""
+        _check_cube(widths, fine, scale)
+        return cube(fresh_words(), widths, fine, scale, _checked(size))
+
     def decay(self, scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Toss for each number of steps n ≥ 0 a coin that comes up true with exactly exp(−n / scale)."""
         if scale <= 0:
@@ -85,6 +95,15 @@ class SystemCoins:
 
 def _check_scale(scale: Fraction) -> None:
     if not 0 < scale <= LARGEST_SCALE:
+        raise InvalidParameter("the scale of noise must be positive and at most 2^48; measure in a coarser unit.")
+
+
+def _check_cube(widths: tuple[int, ...], fine: int, scale: Fraction) -> None:
+    if not 1 <= len(widths) <= MOST_COORDINATES or not all(1 <= width <= LARGEST_WIDTH for width in widths):
+        raise InvalidParameter("cube noise has 1 to 64 coordinates, each with a width between 1 and 2^40.")
+    if not 1 <= fine <= LARGEST_FINENESS or fine & (fine - 1):
+        raise InvalidParameter("the fineness of cube noise is a power of two, up to 2^20.")
+    if not 0 < scale <= LARGEST_CUBE or max(widths) * scale / fine > LARGEST_SCALE:
         raise InvalidParameter("the scale of noise must be positive and at most 2^48; measure in a coarser unit.")
 
 

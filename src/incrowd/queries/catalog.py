@@ -17,8 +17,8 @@ class Relation:
 
     `dataset` is the name under which the ledger keeps the budget of a private table; a public table has none.  The
     person column of a private table stands in its schema's unit, with the most rows of one person that take part.  Of a
-    public table `most` tells for each set of columns how many rows share their values at most: read off the table, which
-    is no secret.
+    public table `most` tells for each set of columns how many rows share their values at most: read off the table,
+    which is no secret.
     """
 
     name: str

@@ -97,8 +97,8 @@ class Question:
 
     `text` is the normalized SQL: questions with the same text are the same question.  `rows` is a query over the
     catalog's tables that gives one row for each row that takes part, with the columns of all keys and values and, where
-    the unit is a person, `PERSON`; it cannot fail whatever the rows hold, and one unit changes it by `contribution` rows
-    at most.  `having`, `order` and `limit` work on the noisy answer.
+    the unit is a person, `PERSON`; it cannot fail whatever the rows hold, and one unit changes it by `contribution`
+    rows at most.  `having`, `order` and `limit` work on the noisy answer.
     """
 
     text: str

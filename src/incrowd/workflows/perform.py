@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -10,10 +12,16 @@ from incrowd.accounting.bookkeeping.entry import Entry
 from incrowd.accounting.ledger import Ledger
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.table import Table
-from incrowd.errors import IncrowdError, SourceUnreadable
+from incrowd.errors import IncrowdError, InvalidParameter, SourceUnreadable
 from incrowd.methods.method import Method
 from incrowd.methods.outcomes.outcome import Outcome
 from incrowd.noise.system import SystemCoins
+
+if TYPE_CHECKING:
+    from incrowd.core.mechanism import Coins
+    from incrowd.engines.asking.warehouse import Warehouse
+    from incrowd.queries.answer import Answer
+    from incrowd.queries.measurement import Measurement
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,49 @@ def perform(method: Method, table: Table, ledger: Ledger, dataset: str, release:
             "Nothing was released; the charge stays spent."
         )
     return Performed(promise, entry, outcome)
+
+
+@dataclass(frozen=True)
+class Payment:
+    """Who pays for a question: every private dataset that it reads, for everyone or for one analyst; or an account."""
+
+    promises: Mapping[str, Guarantee]
+    release: str
+    analyst: str | None = None
+    account: str | None = None
+
+
+def perform_questions(
+    measurements: Sequence[Measurement], warehouse: Warehouse, ledger: Ledger, payment: Payment
+) -> tuple[Entry, tuple[Answer, ...]]:
+    """Charge what questions promise to every dataset at once, and only then read the rows and answer them.
+
+    As for any release, the charge is never given back, and the coins are the operating system's.
+    """
+    entry, coins = _charged(ledger, payment), SystemCoins()
+    try:
+        answers = [_answered(each, warehouse, coins) for each in measurements]
+    except IncrowdError as error:
+        raise type(error)(f"{error} Nothing was answered; the charge stays spent.") from None
+    return entry, tuple(answers)
+
+
+def _answered(measured: Measurement, warehouse: Warehouse, coins: Coins) -> Answer:
+    """Collect the statistics of a question, all of them from one secret sample if it asks for one, and answer it."""
+    from incrowd.engines.asking.warehouse import Drawn
+
+    rate = measured.terms.rate
+    drawn = None if rate is None else Drawn(measured.question.tables[0], coins.sample(rate))
+    return measured.answer(tuple(warehouse.collect(query, drawn) for query in measured.statistics), coins)
+
+
+def _charged(ledger: Ledger, payment: Payment) -> Entry:
+    if payment.account is None:
+        return ledger.charge_together(payment.promises, payment.release, payment.analyst)
+    if len(payment.promises) > 1:
+        raise InvalidParameter("an account belongs to one dataset, and this question reads several.")
+    ((dataset, promise),) = payment.promises.items()
+    return ledger.charge(promise, dataset, payment.release, payment.analyst, payment.account)
 
 
 def _released(method: Method, table: Table) -> Outcome | None:

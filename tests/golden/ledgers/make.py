@@ -1,13 +1,15 @@
 """Make the ledger of the current version that later versions must still read.
 
-    python -m tests.golden.ledgers.make
+    python -m tests.golden.ledgers.make NAME
 
-writes version-N.sqlite and what it tells, version-N.json, beside this file.  A committed pair is never made again.
+writes version-N-NAME.sqlite and what it tells, version-N-NAME.json, beside this file.  A committed pair is never made
+again; a kind of entry that came later has a pair of its own.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from contextlib import suppress
 from datetime import date
 from fractions import Fraction
@@ -39,7 +41,8 @@ def fill(ledger: Ledger) -> None:
     ledger.charge(sampled_crowd("2025"), "mothers", release="table 2")
     ledger.allow("births", Allowance.of("ann", "0.5", until=date(2999, 12, 31)), *OWNER)
     ledger.charge(pure("1/3"), "births", release="question", analyst="ann")
-    ledger.charge(promise(pure("0.5").loss, people), "visits", release="question", analyst="bob")
+    asked = ledger.charge(promise(pure("0.5").loss, people), "visits", release="question", analyst="bob")
+    ledger.repeat(asked.sequence, "ann")
     ledger.charge_together({"births": pure("0.001"), "first": pure("0.002")}, release="join")
     ledger.charge(anonymous(), "register", release="table 3")
     with suppress(Refused):
@@ -52,9 +55,10 @@ def fill(ledger: Ledger) -> None:
 
 
 if __name__ == "__main__":
-    if (FOLDER / f"version-{VERSION}.sqlite").exists():
-        raise SystemExit(f"version-{VERSION}.sqlite is there already, and stays as it is")
-    ledger = create(f"sqlite:///{FOLDER}/version-{VERSION}.sqlite")
+    name = f"version-{VERSION}-{sys.argv[1]}"
+    if (FOLDER / f"{name}.sqlite").exists():
+        raise SystemExit(f"{name}.sqlite is there already, and stays as it is")
+    ledger = create(f"sqlite:///{FOLDER}/{name}.sqlite")
     fill(ledger)
     told = json.dumps(ledger.show().to_json(), indent=2, sort_keys=True)
-    (FOLDER / f"version-{VERSION}.json").write_text(told + "\n")
+    (FOLDER / f"{name}.json").write_text(told + "\n")

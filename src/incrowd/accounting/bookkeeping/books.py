@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from incrowd.accounting.bookkeeping.charging import carved, charged
+from incrowd.accounting.bookkeeping.charging import carved, charged, repeated
 from incrowd.accounting.bookkeeping.datasets import Sets, Values, known_dataset, name, registered, terms_of
 from incrowd.accounting.budget import Allowance, Budget
 from incrowd.errors import InvalidParameter, Refused, UnsupportedVersion
@@ -58,6 +58,7 @@ def looked(values: Values, body: Body) -> Sets:
 MEANING: dict[str, Callable[[Values, Body], Sets]] = {
     "register": registered,
     "charge": charged,
+    "repeat": repeated,
     "carve": carved,
     "grant": granted,
     "allow": allowed,

@@ -61,6 +61,37 @@ def carved(values: Values, body: Mapping[str, Any]) -> Sets:
     return {**_pay(payer, body, NOTHING), key: {"rho": body["rho"], "spent": plain(ZERO)}}
 
 
+def repeated(values: Values, body: Mapping[str, Any]) -> Sets:
+    """Return what it sets to give an answer that was already released to someone who did not pay for it yet.
+
+    The rows are not read again, so their people lose nothing more and the dataset pays nothing.  An analyst pays his
+    own allowance, once; and where the owner declared that analysts keep apart, the budget bounds what each of them
+    learns, and everyone together, so there it is counted like any other answer.
+    """
+    sets: Sets = {}
+    for part in body["parts"]:
+        payer = _payer(after(values, sets), part["dataset"], body["analyst"], body["at"])
+        paid = ("paid", payer.root, body["analyst"] or "", body["release"])
+        if after(values, sets)(paid):
+            continue
+        sets |= _pay_again(payer, Amount.from_json(part)) | {paid: True}
+    return sets
+
+
+def _pay_again(payer: _Payer, need: Amount) -> Sets:
+    budget, totals = payer.terms.budget, payer.totals
+    if budget is not None and budget.separate_analysts is not None:
+        _within(need, _used(payer, budget), budget.limit, "a budget", payer.root)
+    if payer.analyst is None:
+        return {("spent", payer.root): replace(totals, everyone=totals.everyone.plus(need)).to_json()}
+    _within_allowance(payer, need)
+    own = payer.own.plus(need)
+    return {
+        ("analyst", payer.root, payer.analyst): own.to_json(),
+        ("spent", payer.root): replace(totals, most=totals.most.worst(own)).to_json(),
+    }
+
+
 def _part(values: Values, part: Mapping[str, Any], body: Mapping[str, Any]) -> Sets:
     payer = _payer(values, part["dataset"], body["analyst"], body["at"])
     new = footprint(Guarantee.from_json(part["promise"]).loss)

@@ -10,6 +10,7 @@ from typing import Any
 
 from incrowd.accounting.bookkeeping.charging import INFINITE
 from incrowd.accounting.bookkeeping.datasets import name
+from incrowd.accounting.bookkeeping.entry import Entry
 from incrowd.accounting.bookkeeping.price import Price
 from incrowd.accounting.budget import plain
 from incrowd.core.guarantee import Guarantee
@@ -60,6 +61,18 @@ def charging(price: Price, parts: Sequence[Part], release: str, analyst: str | N
     }
     refusal = next((refusal for _, refusal in priced if refusal), None)
     return Request("charge", body, tuple(part.dataset for part in parts), refusal)
+
+
+def repeating(charged: Entry, analyst: str | None) -> Request:
+    """Return the request to give again what an earlier charge paid for; parts that an account paid are left out."""
+    parts = [part for part in charged.body["parts"] if part["account"] is None and part["epsilon"] != INFINITE]
+    paid = [{"dataset": part["dataset"], "epsilon": part["epsilon"], "delta": part["delta"]} for part in parts]
+    body = {
+        "parts": paid,
+        "release": charged.body["release"],
+        "analyst": None if analyst is None else name(analyst, "an analyst"),
+    }
+    return Request("repeat", body, tuple(part["dataset"] for part in paid))
 
 
 def carving(price: Price, dataset: str, account: str, rho: Fraction, delta: Fraction) -> Request:

@@ -1,0 +1,149 @@
+"""One question over 20 × 50 groups, COUNT, SUM and AVG at a total epsilon of 1: time and error beside the peers.
+
+    python bench/queries.py [ROWS ...] [--peers FOLDER] [--spark]     # default 1000000
+
+Rows are invented: region, job, pay from 0 to 200,000, one row a person.  Time is that of a warm question: the desk is
+open, the file has been read before; each run pays another epsilon, so that no answer is a repeated one, and each run
+includes its charge, its certificate and the store of its answer.  The floor is DuckDB's own GROUP BY of the same file.
+FOLDER holds an environment for each peer, FOLDER/NAME/bin/python with the package that bench/peers/NAME.py imports; a
+peer without one is left out.  Errors are root mean squares over all groups against the exact answer.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from incrowd.queries.terms import Terms
+from incrowd.workflows.desk import Asking, Desk, open_desk
+from incrowd.workflows.policy import load_policy
+
+REGIONS, JOBS, MOST = 20, 50, 200_000
+SQL = "SELECT region, job, COUNT(*) AS n, SUM(pay) AS total, AVG(pay) AS mean FROM people GROUP BY region, job"
+PEERS = ("opendp_polars", "pipelinedp", "smartnoise", "tumult")
+GOAL = (1.5, 0.1)
+BATCH = 1_000_000
+
+
+def invented(rows: int, path: Path) -> None:
+    """Write the rows, a million at a time."""
+    rng, writer = np.random.default_rng(7), None
+    for start in range(0, rows, BATCH):
+        size = min(BATCH, rows - start)
+        pay = np.minimum(rng.gamma(2, 25_000, size), MOST).astype(np.int64)
+        table = pa.table({"region": rng.integers(0, REGIONS, size), "job": rng.integers(0, JOBS, size), "pay": pay})
+        writer = writer or pq.ParquetWriter(path, table.schema)
+        writer.write_table(table)
+    if writer is not None:
+        writer.close()
+
+
+def policy(folder: Path) -> dict[str, Any]:
+    columns = {"region": REGIONS - 1, "job": JOBS - 1, "pay": MOST}
+    return {
+        "incrowd": 1,
+        "dataset": {"name": "people"},
+        "columns": {
+            name: {"type": "integer", "bounds": [0, high], "missing": "drop"} for name, high in columns.items()
+        },
+        "queries": {},
+        "budget": {"epsilon": 1000},
+        "ledger": f"sqlite:///{folder}/ledger.sqlite",
+    }
+
+
+def best(work: Callable[[], Any], times: int = 5) -> tuple[float, Any]:
+    """Return the least time of several runs, and the last result."""
+    found, least = None, math.inf
+    for _ in range(times):
+        start = time.perf_counter()
+        found = work()
+        least = min(least, time.perf_counter() - start)
+    return least, found
+
+
+def exact_answer(path: Path) -> tuple[float, np.ndarray]:
+    """Return the time of DuckDB's own GROUP BY, and its answer."""
+    import duckdb
+
+    text = SQL.replace("FROM people", f"FROM '{path}'") + " ORDER BY region, job"
+    with duckdb.connect() as base:
+        seconds, table = best(lambda: base.sql(text).to_arrow_table())
+    return seconds, np.array([np.asarray(table[name], dtype=float) for name in ("n", "total", "mean")])
+
+
+def ours(desk: Desk, times: int = 5) -> tuple[float, np.ndarray]:
+    """Return the time of a warm question, and one answer at epsilon 1."""
+    pays = iter(Fraction(1) + Fraction(step, 10**9) for step in range(1000))
+
+    def ask() -> Any:
+        return desk.ask(Asking(SQL, Terms(epsilon=next(pays)))).answer
+
+    seconds, answer = best(ask, times)
+    table = answer.table.sort_by([("region", "ascending"), ("job", "ascending")])
+    return seconds, np.array([np.asarray(table[name], dtype=float) for name in ("n", "total", "mean")])
+
+
+def errors(answer: np.ndarray, truth: np.ndarray) -> str:
+    """Return the errors of counts, sums and means."""
+    found = np.sqrt(np.mean((np.asarray(answer, dtype=float) - truth) ** 2, axis=1))
+    return f"{found[0]:8.2f} {found[1]:12,.0f} {found[2]:9,.0f}"
+
+
+def peer(name: str, folder: Path, path: Path, rows: int) -> dict[str, Any] | None:
+    """Run a peer in its own environment."""
+    python = folder / name.removesuffix("_polars") / "bin" / "python"
+    if not python.exists():
+        return None
+    script = Path(__file__).parent / "peers" / f"{name}.py"
+    command = [str(python), str(script), str(path), str(REGIONS), str(JOBS), str(rows)]
+    surroundings = os.environ | {"PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": str(python)}
+    done = subprocess.run(command, capture_output=True, text=True, env=surroundings, check=False)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    return json.loads(lines[-1]) if lines else None
+
+
+def compare(rows: int, peers: Path | None) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "people.parquet")
+        invented(rows, path)
+        floor, truth = exact_answer(path)
+        with open_desk([load_policy(policy(Path(folder)))], path) as desk:
+            seconds, answer = ours(desk)
+        goal = GOAL[0] * floor + GOAL[1]
+        print(f"\n{rows:,} rows: warm seconds, then the errors of count, sum and mean")
+        print(f"  {'DuckDB, exact':<22}{floor:8.3f}")
+        print(f"  {'incrowd':<22}{seconds:8.3f} {errors(answer, truth)}   goal {goal:.3f} s", flush=True)
+        for name in PEERS if peers is not None else ():
+            found = peer(name, peers or Path(), path, rows)
+            if found is None:
+                print(f"  {name:<22}not installed, or failed", flush=True)
+                continue
+            told = f"   {found['warm'] / seconds:.0f} times as long"
+            print(f"  {name:<22}{found['warm']:8.3f} {errors(found['answer'], truth)}{told}", flush=True)
+
+
+def main(arguments: list[str]) -> None:
+    peers = Path(arguments[arguments.index("--peers") + 1]) if "--peers" in arguments else None
+    sizes = [int(text) for text in arguments if text.isdigit()] or [1_000_000]
+    for rows in sizes:
+        compare(rows, peers)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

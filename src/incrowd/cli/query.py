@@ -1,0 +1,212 @@
+"""`incrowd query`: one private answer, or its price."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from incrowd.cli.options import Json, takes
+from incrowd.cli.output import print_json, print_table
+from incrowd.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from incrowd.accounting.budget import Amount
+    from incrowd.queries.answer import Answer
+    from incrowd.queries.measuring.expecting import Expected
+    from incrowd.queries.terms import Terms
+    from incrowd.workflows.asking.asking import Answered, Priced
+
+_ALIKE = 0.01
+_EXPLAIN = "Nothing was asked and nothing was spent."
+
+
+@dataclass(frozen=True)
+class QueryOptions:
+    """What `incrowd query` takes."""
+
+    policy: Annotated[Path, typer.Option("--policy", help="The policy file; it has queries: and a budget:.")]
+    sql: Annotated[str | None, typer.Argument(help="The question: one SELECT.")] = None
+    data: Annotated[str | None, typer.Option("--data", help="The main table; by default the policy's source.")] = None
+    epsilon: Annotated[str | None, typer.Option("--epsilon", metavar="NUMBER", help="What the answer may cost.")] = None
+    delta: Annotated[str, typer.Option("--delta", metavar="NUMBER", help="Needed where groups are not declared.")] = "0"
+    error: Annotated[
+        str | None,
+        typer.Option("--error", metavar="NUMBER", help="Instead of epsilon: how far off 95 % of the numbers may be."),
+    ] = None
+    rate: Annotated[str | None, typer.Option("--rate", metavar="SHARE", help="Ask a fresh secret sample.")] = None
+    analyst: Annotated[str | None, typer.Option("--analyst", help="Who asks; by default the answer is for all.")] = None
+    account: Annotated[
+        str | None, typer.Option("--account", help="Pay with rho from this account, see incrowd ledger.")
+    ] = None
+    rho: Annotated[str | None, typer.Option("--rho", metavar="NUMBER", help="What to pay from the account.")] = None
+    price: Annotated[bool, typer.Option("--price", help="Say what it costs and how far off it would be, no more.")] = (
+        False
+    )
+    batch: Annotated[
+        Path | None, typer.Option("--batch", help="A file of questions, separated by semicolons, charged as one.")
+    ] = None
+    out: Annotated[
+        Path | None, typer.Option("--out", help="A new folder for answer, certificate and report, to be passed on.")
+    ] = None
+    form: Annotated[str, typer.Option("--format", help="csv, tsv or parquet, in the folder.")] = "csv"
+    json: Json = False
+
+
+@takes(QueryOptions)
+def query(options: QueryOptions) -> None:
+    """Answer one SQL question privately, within the policy's budget.
+
+    The answer carries noise and a 95 % interval for every number. What is asked is charged before a row is read; the
+    same question again gets the same answer and costs the dataset nothing.
+    """
+    from incrowd.queries.language.reading import is_explain
+    from incrowd.workflows.desk import Asking, open_desk
+    from incrowd.workflows.policy import load_policy
+
+    if (options.sql is None) == (options.batch is None):
+        raise InvalidParameter("ask one question, or a file of them by --batch.")
+    if options.batch is not None:
+        return _answer_batch(options, options.batch)
+    only_price, sql = is_explain(options.sql or "")
+    with open_desk([load_policy(options.policy)], options.data) as desk:
+        asking = Asking(sql, terms_of(options), options.analyst, options.account)
+        if options.price or only_price:
+            priced = desk.price(asking)
+            return print_json(priced.to_json()) if options.json else show_price(priced)
+        _check_folder(options)
+        answered = desk.ask(asking)
+    if options.out is not None:
+        from incrowd.workflows.asking.publish import publish_answer
+
+        publish_answer(answered, options.out, options.form)
+    return print_json(answered.to_json()) if options.json else show_answer(answered, options.out)
+
+
+def _answer_batch(options: QueryOptions, file: Path) -> None:
+    """Answer the questions of a file, which are separated by semicolons, for one charge."""
+    from incrowd.queries.language.several import several
+    from incrowd.workflows.desk import AskingTogether, open_desk
+    from incrowd.workflows.policy import load_policy
+
+    if options.out is not None or options.account is not None:
+        raise InvalidParameter("a batch is printed and paid by epsilon: leave --out and --account out.")
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise InvalidParameter(f"{file} cannot be read as UTF-8 text: name a file of questions.") from None
+    with open_desk([load_policy(options.policy)], options.data) as desk:
+        asking = AskingTogether(several(text), terms_of(options), options.analyst)
+        if options.price:
+            priced = desk.price_batch(asking)
+            return print_json(priced.to_json()) if options.json else show_price(priced)
+        answered = desk.ask_batch(asking)
+    if options.json:
+        return print_json(answered.to_json())
+    for number, answer in enumerate(answered.answers, start=1):
+        header, lines = _lines(answer)
+        print_table(f"answer {number}", lines or [("",) * len(header)], header=header)
+    promise = ("promise", answered.certificate.claims[0].kind)
+    return print_table("cost of all", [*_costs(answered.cost, answered.left), promise])
+
+
+def terms_of(options: QueryOptions) -> Terms:
+    """Return what the asker pays, as exact numbers."""
+    from incrowd.core.rounding import exact
+    from incrowd.queries.terms import Terms
+
+    def number(text: str | None, name: str) -> Fraction | None:
+        return None if text is None else exact(text, name)
+
+    return Terms(
+        epsilon=number(options.epsilon, "epsilon"),
+        delta=exact(options.delta, "delta"),
+        error=number(options.error, "error"),
+        rate=number(options.rate, "rate"),
+        rho=number(options.rho, "rho"),
+    )
+
+
+def show_price(priced: Priced) -> None:
+    """Print what a question costs, how far off its numbers would be, and how it is read."""
+    lines = [("question", priced.question), *_costs(priced.cost, priced.left)]
+    if priced.repeated:
+        lines.append(("asked before", "yes: the same answer again, at no cost to the dataset"))
+    print_table("price", lines)
+    print_table(
+        "expected, for 95 % of the answers",
+        [(each.output, _told(each)) for each in priced.expected] or [("nothing", "")],
+        _EXPLAIN,
+    )
+
+
+def show_answer(answered: Answered, out: Path | None) -> None:
+    """Print the answer with its intervals, then what it cost."""
+    header, lines = _lines(answered.answer)
+    print_table("answer", lines or [("",) * len(header)], header=header)
+    costs = [
+        *_costs(answered.cost, answered.left),
+        ("promise", answered.certificate.claims[0].kind),
+        ("certificate", answered.certificate.id if out is None else str(out / "certificate.json")),
+    ]
+    note = "Asked before: the same answer, at no cost to the dataset." if answered.repeated else ""
+    print_table("cost", costs, note or "Numbers lie in their intervals in 95 of 100 answers.")
+
+
+def _lines(answer: Answer) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the header and the rows: each number as the middle of its interval, "1,234 ± 5" where it is one."""
+    header = tuple(column.name for column in answer.columns)
+    columns = []
+    for column in answer.columns:
+        ends = (column.low, column.high)
+        lows, highs = ([None] * len(column.values) if end is None else end.to_pylist() for end in ends)
+        columns.append(list(map(_cell, column.values.to_pylist(), lows, highs)))
+    return header, list(zip(*columns, strict=True))
+
+
+def _cell(value: object, low: float | None, high: float | None) -> str:
+    if value is None:
+        return "–"
+    if not isinstance(value, int | float) or isinstance(value, bool) or low is None or high is None:
+        return _number(value) if type(value) in (int, float) else str(value)
+    below, above = value - low, high - value
+    if abs(below - above) <= _ALIKE * max(below, above):
+        return f"{_number(value)} ± {max(below, above):,.3g}"
+    return f"{_number(value)} ({low:,.5g} to {high:,.5g})"
+
+
+def _number(value: object) -> str:
+    return f"{value:,.6g}" if isinstance(value, float) else f"{value:,}"
+
+
+def _told(expected: Expected) -> str:
+    if expected.half_width is not None:
+        return f"± {expected.half_width:,.6g}"
+    sizes = "; ".join(f"± {width:,.4g} in a group of {size:,}" for size, width in expected.by_size)
+    return sizes or expected.note
+
+
+def _costs(cost: Amount, left: Mapping[str, Amount | None]) -> list[tuple[str, str]]:
+    from incrowd.accounting.budget import shown_down, shown_up
+
+    lines = [("costs", f"epsilon {shown_up(cost.epsilon)}, delta {shown_up(cost.delta)}")]
+    for dataset, amount in left.items():
+        told = (
+            "not enough"
+            if amount is None
+            else f"epsilon {shown_down(amount.epsilon)}, delta {shown_down(amount.delta)}"
+        )
+        lines.append((f"left of {dataset}", told))
+    return lines
+
+
+def _check_folder(options: QueryOptions) -> None:
+    if options.out is not None and options.out.exists():
+        raise InvalidParameter(f"{options.out} is there already: name a new folder.")
+    if options.form not in ("csv", "tsv", "parquet"):
+        raise InvalidParameter(f"answers are written as csv, tsv or parquet, not {options.form!r}.")

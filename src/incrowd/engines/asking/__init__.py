@@ -1,0 +1,1 @@
+"""Questions to rows, as SQL trees: only aggregates come back."""

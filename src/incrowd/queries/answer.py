@@ -1,0 +1,119 @@
+"""Answer: noisy rows, with the 95 % interval of every number that has one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from incrowd.errors import InvalidParameter, UnsupportedVersion
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+VERSION = 1
+CONFIDENCE = "0.95"
+_TYPES = {
+    "integer": pa.int64(),
+    "decimal": pa.float64(),
+    "date": pa.date32(),
+    "boolean": pa.bool_(),
+    "text": pa.string(),
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of an answer; `low` and `high` are the ends of its intervals, or `note` says why it has none."""
+
+    name: str
+    values: pa.Array
+    low: pa.Array | None = None
+    high: pa.Array | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an asker gets; everything in it is noisy or public, so nothing done with it costs more.
+
+    >>> column = Column("n", pa.array([7]), pa.array([3.0]), pa.array([11.0]))
+    >>> Answer((column,)).rows()
+    [{'n': 7, 'n_low': 3.0, 'n_high': 11.0}]
+    """
+
+    columns: tuple[Column, ...]
+
+    @property
+    def table(self) -> pa.Table:
+        """The columns as they were asked for, without intervals."""
+        return _table([(column.name, column.values) for column in self.columns])
+
+    def to_arrow(self) -> pa.Table:
+        """Return the columns, each followed by `…_low` and `…_high` where it has intervals."""
+        parts: list[tuple[str, pa.Array]] = []
+        for column in self.columns:
+            parts.append((column.name, column.values))
+            if column.low is not None and column.high is not None:
+                parts += [(f"{column.name}_low", column.low), (f"{column.name}_high", column.high)]
+        return _table(parts)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the columns and their intervals as a frame."""
+        return self.to_arrow().to_pandas()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one mapping of names to values per row."""
+        rows: list[dict[str, Any]] = self.to_arrow().to_pylist()
+        return rows
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form; dates are written as 2020-12-31.
+
+        >>> Answer((Column("n", pa.array([7])),)).to_json()["columns"][0]["values"]
+        [7]
+        """
+        return {"answer": VERSION, "confidence": CONFIDENCE, "columns": [_written(each) for each in self.columns]}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Answer:
+        """Read what `to_json` wrote.
+
+        >>> answer = Answer((Column("n", pa.array([7]), pa.array([3.0]), pa.array([11.0]), ""),))
+        >>> Answer.from_json(answer.to_json()) == answer
+        True
+        """
+        if plain.get("answer") != VERSION:
+            raise UnsupportedVersion(
+                f"this answer has version {plain.get('answer')!r}; version {VERSION} is known here."
+            )
+        try:
+            return cls(tuple(_read(each) for each in plain["columns"]))
+        except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
+            raise InvalidParameter("this answer lacks a field or holds one that cannot be read.") from error
+
+
+def _table(parts: list[tuple[str, pa.Array]]) -> pa.Table:
+    return pa.Table.from_arrays([values for _, values in parts], names=[name for name, _ in parts])
+
+
+def _written(column: Column) -> dict[str, Any]:
+    kind = next(name for name, stored in _TYPES.items() if stored == column.values.type)
+    values = column.values.cast(pa.string()) if kind == "date" else column.values
+    plain: dict[str, Any] = {"name": column.name, "type": kind, "values": values.to_pylist()}
+    if column.low is not None and column.high is not None:
+        plain |= {"low": column.low.to_pylist(), "high": column.high.to_pylist()}
+    return plain | ({"note": column.note} if column.note else {})
+
+
+def _read(plain: Mapping[str, Any]) -> Column:
+    kind = _TYPES[plain["type"]]
+    values = (
+        pa.array(plain["values"], pa.string()).cast(kind)
+        if plain["type"] == "date"
+        else pa.array(plain["values"], kind)
+    )
+    low, high = (None if plain.get(end) is None else pa.array(plain[end], pa.float64()) for end in ("low", "high"))
+    return Column(str(plain["name"]), values, low, high, str(plain.get("note", "")))

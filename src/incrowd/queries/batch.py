@@ -1,0 +1,125 @@
+"""Batch: several questions planned together, and paid for as one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from incrowd.accounting import accountant
+from incrowd.accounting.concentrated import largest_rho
+from incrowd.core.certificate import Claim
+from incrowd.core.guarantee import Guarantee, in_sequence
+from incrowd.core.unit import Unit
+from incrowd.errors import InvalidParameter
+from incrowd.queries.measurement import Measurement, measurement
+from incrowd.queries.question import Question
+from incrowd.queries.terms import Terms
+
+_MISS = 0.05
+_TOGETHER = "the questions were all fixed before the first answer, so their losses compose"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Questions on shares of one budget; what they promise, they promise together."""
+
+    measurements: tuple[Measurement, ...]
+    unit: Unit
+    delta: Fraction
+
+    def guarantee(self) -> Guarantee:
+        """Return the one promise of all answers together."""
+        joint = in_sequence(tuple(each.guarantee() for each in self.measurements), _TOGETHER)
+        return replace(joint, delta=self.delta)
+
+    def claims(self) -> tuple[Claim, ...]:
+        """Return the one claim: the first question's, with the cost of all."""
+        promise, first = self.guarantee(), self.measurements[0].claims()[0]
+        spend = accountant.charge_of(promise.loss, promise.delta, self.unit.adjacency)
+        numbers = {"epsilon": str(spend.epsilon), "questions": len(self.measurements)}
+        numbers |= {"delta": str(self.delta)} if self.delta else {}
+        kept = {name: first.parameters[name] for name in ("adjacency", "max_rows")}
+        kind = "approximate differential privacy" if self.delta else "pure differential privacy"
+        return (replace(first, kind=kind, parameters=numbers | kept, theorem=promise.because),)
+
+    def chain(self) -> tuple[Mapping[str, Any], ...]:
+        """Return the steps of all questions, one after the other."""
+        return tuple(
+            {**step, "of": number} for number, each in enumerate(self.measurements, start=1) for step in each.chain()
+        )
+
+    @property
+    def width(self) -> float:
+        """How wide the noise is, as the mean logarithm over all questions; smaller is better."""
+        found = [each.settled.noise for each in self.measurements]
+        widths = [math.log(noise.law.combined((0, 0), (1.0, 0.0), _MISS)) for noise in found if noise is not None]
+        return sum(widths) / max(1, len(widths))
+
+
+def batch(questions: Sequence[Question], unit: Unit, terms: Terms) -> Batch:
+    """Plan questions together: each gets a share of ε (or ρ) in proportion to what it asks for.
+
+    With a δ there are two ways, and the one with the narrower noise is taken: shares of ε, which add up; or shares of
+    the ρ that this ε and δ are worth, with Gaussian noise, which is better for many questions.
+
+    >>> from sqlglot import parse_one
+    >>> from incrowd.queries.question import Aggregate, Contribution, Kind, Output
+    >>> rows, output = parse_one("SELECT 1 FROM t"), Output("n", parse_one("n"), "n")
+    >>> count = Question("", rows, (), (Aggregate("n", Kind.ROWS),), (output,), Contribution(1, 1), ("t",), ("t",))
+    >>> [each.terms.epsilon for each in batch([count, count], Unit(), Terms(epsilon=1)).measurements]
+    [Fraction(1, 2), Fraction(1, 2)]
+    """
+    if not questions:
+        raise InvalidParameter("a batch needs at least one question.")
+    if terms.epsilon is None:
+        raise InvalidParameter("a batch is paid for by one epsilon for all its questions: give epsilon.")
+    shares = _shares(questions, unit)
+    plans = [_pure(questions, unit, terms, shares)]
+    if terms.delta:
+        plans.append(_concentrated(questions, unit, terms, shares))
+    return min(plans, key=lambda plan: plan.width)
+
+
+def _shares(questions: Sequence[Question], unit: Unit) -> list[Fraction]:
+    """Return for each question its number of statistics and picks, as a share of all."""
+    asked = [measurement(question, unit, _trial(question)) for question in questions]
+    parts = [len(each.sums.all) + len(each.picks) for each in asked]
+    return [Fraction(part, sum(parts)) for part in parts]
+
+
+def _trial(question: Question) -> Terms:
+    return Terms(epsilon=Fraction(1), delta=Fraction(0) if question.public_keys else Fraction(1, 10**6))
+
+
+def _pure(questions: Sequence[Question], unit: Unit, terms: Terms, shares: Sequence[Fraction]) -> Batch:
+    unknown = sum(not question.public_keys for question in questions)
+    if unknown and not terms.delta:
+        raise InvalidParameter("some groups are not known before rows are read, which needs a delta: give one.")
+    made = [
+        measurement(
+            question,
+            unit,
+            Terms(
+                epsilon=(terms.epsilon or Fraction(0)) * share,
+                delta=Fraction(0) if question.public_keys else terms.delta / unknown,
+            ),
+        )
+        for question, share in zip(questions, shares, strict=True)
+    ]
+    return Batch(tuple(made), unit, sum((each.settled.delta for each in made), Fraction(0)))
+
+
+def _concentrated(questions: Sequence[Question], unit: Unit, terms: Terms, shares: Sequence[Fraction]) -> Batch:
+    unknown = sum(not question.public_keys for question in questions)
+    hidden = terms.delta / 2 if unknown else Fraction(0)
+    rho = largest_rho(terms.epsilon or Fraction(0), terms.delta - hidden)
+    made = [
+        measurement(
+            question, unit, Terms(rho=rho * share, delta=Fraction(0) if question.public_keys else hidden / unknown)
+        )
+        for question, share in zip(questions, shares, strict=True)
+    ]
+    return Batch(tuple(made), unit, terms.delta)

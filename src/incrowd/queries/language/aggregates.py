@@ -1,0 +1,175 @@
+"""Aggregates: what may be asked of the rows of a group, and the bounded values it is asked about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from sqlglot import exp
+
+from incrowd.core.domain import Type
+from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.language.expressions import binder, title
+from incrowd.queries.language.extent import Extent, Meaning, whole
+from incrowd.queries.language.plan import Scope
+from incrowd.queries.language.rules import LARGEST, condition, sole
+from incrowd.queries.language.trees import case, cast, constant, only_type, operand, present
+from incrowd.queries.question import Kind
+
+AGGREGATES = "COUNT, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN, QUANTILE, MODE and HISTOGRAM"
+
+_KINDS: dict[type[exp.Expr], Kind] = {
+    exp.Sum: Kind.SUM,
+    exp.Avg: Kind.MEAN,
+    exp.Variance: Kind.VARIANCE,
+    exp.Stddev: Kind.DEVIATION,
+    exp.StddevSamp: Kind.DEVIATION,
+    exp.Mode: Kind.MODE,
+    exp.Min: Kind.QUANTILE,
+    exp.Max: Kind.QUANTILE,
+    exp.Median: Kind.QUANTILE,
+}
+_PLACES: dict[type[exp.Expr], Fraction] = {exp.Min: Fraction(0), exp.Max: Fraction(1), exp.Median: Fraction(1, 2)}
+_MOST_CHOICES = 4096
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One aggregate, bound: its kind, the value it is about, and the quantile."""
+
+    kind: Kind
+    value: Meaning | None = None
+    at: Fraction | None = None
+
+
+def asked(node: exp.Expr, scope: Scope) -> Asked:
+    """Return what an aggregate asks.
+
+    Preconditions: `node` is an aggregate as `splitting.is_aggregate` knows it, over the columns of the scope.  A sum
+    or a mean needs numbers with bounds, a quantile numbers or dates with bounds, a mode values that can be listed.
+    """
+    filter_ = None
+    if isinstance(node, exp.Filter):
+        filter_ = condition(binder(scope.resolve)(node.expression.this), "FILTER").tree
+        node = node.this
+    if isinstance(node, exp.Anonymous) and str(node.this).upper() == "MEAN" and len(node.expressions) == 1:
+        node = exp.Avg(this=node.expressions[0])
+    if isinstance(node, exp.CountIf):
+        both = [condition(binder(scope.resolve)(node.this), "COUNT_IF").tree, *([] if filter_ is None else [filter_])]
+        return _counted(Meaning(constant(1), whole(1, 1)), both)
+    if isinstance(node, exp.Count):
+        return _count(node, scope, filter_)
+    if isinstance(node, exp.Quantile | exp.PercentileCont | exp.PercentileDisc):
+        return Asked(Kind.QUANTILE, _measured(node, scope, filter_), _place(node, scope))
+    kind = _KINDS.get(type(node))
+    if kind is None:
+        raise _unknown(node)
+    _check_plain(node, ("this",))
+    value = _measured(node, scope, filter_)
+    if kind is Kind.MODE:
+        return Asked(kind, _choice(value))
+    if kind is not Kind.QUANTILE and not value.extent.numeric:
+        raise InvalidParameter(
+            f"{title(node)} works on numbers, not on {only_type(value.extent)}: "
+            "count conditions by COUNT(*) FILTER (WHERE …)."
+        )
+    return Asked(kind, value, _PLACES.get(type(node)))
+
+
+def _count(node: exp.Count, scope: Scope, filter_: exp.Expr | None) -> Asked:
+    _check_plain(node, ("this", "big_int"))
+    what = node.this
+    if what is None or isinstance(what, exp.Star):
+        return Asked(Kind.ROWS) if filter_ is None else _counted(Meaning(constant(1), whole(1, 1)), [filter_])
+    if isinstance(what, exp.Distinct):
+        inner = what.expressions[0] if len(what.expressions) == 1 else None
+        if not isinstance(inner, exp.Column) or not scope.find(inner)[1].person:
+            raise QuestionRefused(
+                "COUNT(DISTINCT …) counts people, by the column that tells them apart: "
+                "for other columns, GROUP BY them and count the groups of the answer."
+            )
+        if filter_ is not None:
+            raise QuestionRefused("COUNT(DISTINCT …) goes without FILTER: put the condition into WHERE.")
+        return Asked(Kind.PEOPLE)
+    value = binder(scope.resolve)(what)
+    return _counted(value, [] if filter_ is None else [filter_])
+
+
+def _counted(value: Meaning, conditions: list[exp.Expr]) -> Asked:
+    """Return a count of the rows in which a value is there and conditions hold."""
+    if not conditions and value.extent.optional and value.extent.numeric and _bounded(value.extent):
+        return Asked(Kind.COUNT, value)  # the column that SUM and AVG of the same expression are about
+    tests = [*conditions, *([present(value.tree)] if value.extent.optional else [])]
+    if not tests:
+        return Asked(Kind.ROWS)
+    tree = operand(tests[0])
+    for test in tests[1:]:
+        tree = exp.And(this=tree, expression=operand(test))
+    return Asked(Kind.COUNT, Meaning(case((tree, constant(1))), whole(1, 1, optional=True)))
+
+
+def _measured(node: exp.Expr, scope: Scope, filter_: exp.Expr | None) -> Meaning:
+    if isinstance(node.this, exp.Distinct):
+        raise QuestionRefused(f"{title(node)}(DISTINCT …) compares rows with each other: leave DISTINCT out.")
+    value = binder(scope.resolve)(node.this)
+    extent = value.extent
+    if (extent.numeric or extent.type is Type.DATE) and not _bounded(extent):
+        raise QuestionRefused(
+            f"{title(node)} needs numbers with bounds within ±10^15, or one row could move it without limit: "
+            f"write {title(node)}(CLAMP(x, low, high)), or let the owner of the data declare bounds."
+        )
+    if not isinstance(node, exp.Mode) and extent.type in (Type.TEXT, Type.BOOLEAN):
+        raise InvalidParameter(
+            f"{title(node)} works on numbers and dates, not on {only_type(extent)}: "
+            "use MODE(x), or COUNT(*) FILTER (WHERE …)."
+        )
+    if filter_ is None:
+        return value
+    return Meaning(case((filter_, value.tree)), replace(extent, optional=True))
+
+
+def _bounded(extent: Extent) -> bool:
+    return extent.bounded and (extent.type is Type.DATE or max(map(abs, extent.ends)) <= 2 * LARGEST)
+
+
+def _choice(value: Meaning) -> Meaning:
+    """Return a value of which the most frequent is asked, as a text that can be listed."""
+    members = value.extent.members(_MOST_CHOICES)
+    if members is None or value.extent.type is Type.DECIMAL:
+        raise QuestionRefused(
+            "MODE needs values that can be listed from the declarations: use a column with categories, "
+            "or coarser values such as FLOOR(x / 10)."
+        )
+    if value.extent.type is Type.TEXT:
+        return value
+    if value.extent.type is Type.BOOLEAN:
+        gone = exp.Not(this=exp.Paren(this=value.tree.copy()))
+        tree = case((value.tree, constant("true")), (gone, constant("false")))
+        written = tuple(str(member).lower() for member in members)
+    else:
+        tree, written = cast(value.tree, Type.TEXT), tuple(str(member) for member in members)
+    return Meaning(tree, Extent(Type.TEXT, values=written, optional=value.extent.optional))
+
+
+def _place(node: exp.Expr, scope: Scope) -> Fraction:
+    wanted = node.args.get("quantile") or node.args.get("expression")
+    if wanted is None:
+        raise InvalidParameter("write QUANTILE(x, 0.9): the quantile is missing.")
+    written = sole(binder(scope.resolve)(wanted), "the quantile")
+    if isinstance(written, bool) or not isinstance(written, int | float) or not 0 <= written <= 1:
+        raise InvalidParameter("a quantile is a number from 0 to 1.")
+    return Fraction(str(written))
+
+
+def _check_plain(node: exp.Expr, parts: tuple[str, ...]) -> None:
+    if any(value for name, value in node.args.items() if name not in parts):
+        raise QuestionRefused(f"{title(node)} takes one argument here: leave out the others.")
+
+
+def _unknown(node: exp.Expr) -> Exception:
+    if isinstance(node, exp.Window):
+        return QuestionRefused("OVER is not answered: it shows rows beside each other. Use GROUP BY.")
+    inner = node.this if isinstance(node, exp.IgnoreNulls | exp.RespectNulls | exp.Filter | exp.WithinGroup) else node
+    return QuestionRefused(
+        f"{title(inner)} is not among the aggregates that noise can hide a row in. There are {AGGREGATES}."
+    )

@@ -1,0 +1,203 @@
+"""Joins: sources put beside each other, with a bound on how many rows one unit can then change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from incrowd.core.unit import Unit
+from incrowd.errors import InvalidParameter, MixedUnits, QuestionRefused
+from incrowd.queries.language.expressions import binder
+from incrowd.queries.language.limiting import first_rows
+from incrowd.queries.language.plan import Rows, Scope
+from incrowd.queries.language.rules import condition
+from incrowd.queries.language.trees import column, every, operation, subquery
+from incrowd.queries.question import PERSON
+
+MOST_PAIRS = 10_000
+"""The most rows of one unit that a join may make."""
+
+Pair = tuple[exp.Column, exp.Column]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Sources after FROM: the first, the joins, how columns are found in them, and the rows that they make together."""
+
+    source: exp.Expr
+    joins: tuple[exp.Join, ...]
+    scope: Scope
+    rows: Rows
+    carrier: str = "t1"
+
+    @property
+    def person(self) -> exp.Column:
+        """The column that tells people apart, of the first private source."""
+        return column(PERSON, self.carrier)
+
+
+def joined(first: Rows, others: Sequence[tuple[exp.Join, Rows]]) -> Joined:
+    """Return sources joined from left to right.
+
+    A private row meets at most `most` rows of a public table, as many as share the values it is joined on: so one
+    unit changes that many times as many rows.  Two private tables are joined on the person: of a person with at most m
+    rows in one and n in the other there are at most m·n pairs, and no pair holds rows of two people.
+    """
+    found = Joined(subquery(first.query, "t1"), (), Scope((("t1", first),)), first)
+    for place, (join, rows) in enumerate(others, 2):
+        found = _beside(found, join, rows, f"t{place}")
+    return found
+
+
+def same_unit(left: Rows, right: Rows) -> Unit:
+    """Return the unit of privacy of both, which must agree."""
+    if left.unit is None or right.unit is None:
+        raise TypeError
+    if (left.unit.kind, left.unit.adjacency) != (right.unit.kind, right.unit.adjacency):
+        raise MixedUnits("these tables protect different units of privacy: ask about each of them alone.")
+    return left.unit
+
+
+def _beside(found: Joined, join: exp.Join, rows: Rows, name: str) -> Joined:
+    side, kind = (join.args.get("side") or ""), (join.args.get("kind") or "")
+    odd = [part for part, value in join.args.items() if value and part not in ("this", "on", "using", "side", "kind")]
+    if odd or side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER"):
+        raise QuestionRefused(
+            "tables are joined by JOIN … ON … = …, or LEFT JOIN from the private table: use one of these."
+        )
+    left = side == "LEFT"
+    if left and not found.rows.private:
+        raise QuestionRefused("LEFT JOIN goes from the private table to the other: start with the private table.")
+    scope = Scope(
+        (*found.scope.sources, (name, rows)),
+        found.scope.shared | {str(item.name).casefold() for item in join.args.get("using") or ()},
+        found.scope.optional | ({name} if left else frozenset()),
+    )
+    on, pairs = _conditions(join, found, replace(scope, optional=found.scope.optional), name)
+    if found.rows.private and rows.private:
+        return _people(found, (join, on), (rows, name), scope)
+    if not found.rows.private and not rows.private:
+        raise QuestionRefused("start with the private table, then join the public ones to it.")
+    public = rows if found.rows.private else found.rows
+    keys = [(right if found.rows.private else left_).name for left_, right in pairs]
+    limited, many = _limited(public, keys)
+    private = found.rows if found.rows.private else rows
+    total = replace(
+        private,
+        most=_multiplied(private.most, many),
+        tables=(*found.rows.tables, *rows.tables),
+        relation=None,
+    )
+    first = found.source if found.rows.private else subquery(limited, "t1")
+    second = limited if found.rows.private else rows.query
+    carrier = found.carrier if found.rows.private else name
+    return Joined(first, (*found.joins, _join(second, name, on, side)), scope, total, carrier)
+
+
+def _people(found: Joined, how: tuple[exp.Join, exp.Expr], what: tuple[Rows, str], scope: Scope) -> Joined:
+    (join, on), (rows, name) = how, what
+    unit = same_unit(found.rows, rows)
+    same = any(
+        {side.name for side in (part.this, part.expression)} == {PERSON}
+        for part in on.find_all(exp.EQ)
+        if isinstance(part.this, exp.Column) and isinstance(part.expression, exp.Column)
+    )
+    if unit.column is None or not same:
+        raise QuestionRefused(
+            "private tables are joined on the column that tells people apart: ON a.person = b.person, and more by AND."
+        )
+    total = replace(
+        found.rows,
+        most=_multiplied(found.rows.most, rows.most),
+        tables=(*found.rows.tables, *rows.tables),
+        datasets=(*found.rows.datasets, *rows.datasets),
+    )
+    joins = (*found.joins, _join(rows.query, name, on, join.args.get("side") or ""))
+    return Joined(found.source, joins, scope, total, found.carrier)
+
+
+def _conditions(join: exp.Join, found: Joined, scope: Scope, name: str) -> tuple[exp.Expr, list[Pair]]:
+    """Return the condition of a join, bound, and the pairs of columns that it makes equal."""
+    mean = binder(scope.resolve)
+    parts = list(_conjuncts(join.args.get("on")))
+    for item in join.args.get("using") or ():
+        lefts = [
+            source
+            for source, rows in found.scope.sources
+            if any(f.name.casefold() == item.name.casefold() for f in rows.fields)
+        ]
+        if not lefts:
+            raise InvalidParameter(f"USING needs a column that both sides have: {item.name!r} is not on the left.")
+        parts.append(exp.EQ(this=column(item.name, lefts[0]), expression=column(item.name, name)))
+    trees, pairs = [], []
+    for part in parts:
+        pair = _pair(part, scope, name)
+        if pair is not None:
+            pairs.append(pair)
+        if pair is not None and all(scope.find(side)[1].person for side in pair):
+            sources = [scope.find(side)[0] for side in pair]
+            if len({scope.find(side)[1].extent.type for side in pair}) > 1:
+                raise InvalidParameter("the columns that tell people apart are of different types in these tables.")
+            trees.append(operation(exp.EQ, *(column(PERSON, source) for source in sources)))
+        else:
+            trees.append(condition(mean(part), "ON").tree)
+    on = every(trees)
+    if on is None or not pairs:
+        raise QuestionRefused("a join needs ON a.column = b.column: without it, every row would meet every other.")
+    return on, pairs
+
+
+def _pair(part: exp.Expr, scope: Scope, name: str) -> Pair | None:
+    """Return the column of the left side and that of the right side which a condition makes equal."""
+    if (
+        not isinstance(part, exp.EQ)
+        or not isinstance(part.this, exp.Column)
+        or not isinstance(part.expression, exp.Column)
+    ):
+        return None
+    sides = {scope.find(side)[0] == name: side for side in (part.this, part.expression)}
+    return (sides[False], sides[True]) if len(sides) == 2 else None
+
+
+def _conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
+    if node is None:
+        return []
+    if isinstance(node, exp.Paren):
+        return _conjuncts(node.this)
+    if isinstance(node, exp.And):
+        return [*_conjuncts(node.this), *_conjuncts(node.expression)]
+    return [node]
+
+
+def _limited(rows: Rows, keys: list[str]) -> tuple[exp.Query, int]:
+    """Return a public table with at most as many rows for each value joined on as were counted, and that number."""
+    if rows.relation is None:
+        raise QuestionRefused("a public table is joined as it is, not inside a subquery: filter in WHERE.")
+    wanted = frozenset(key.casefold() for key in keys)
+    known = [
+        many for columns, many in rows.relation.most.items() if frozenset(name.casefold() for name in columns) <= wanted
+    ]
+    if not known:
+        raise QuestionRefused(
+            f"nothing is known about how many rows of {rows.relation.name!r} share the values it is joined on: "
+            "join on its key, or let the owner of the data declare it."
+        )
+    many = min(known)
+    names = [item.name for item in rows.fields]
+    by = [item for item in names if item.casefold() in wanted]
+    return first_rows(rows.query, by, [column(item) for item in names], many), many
+
+
+def _multiplied(most: int, many: int) -> int:
+    if many > 1 and most * many > MOST_PAIRS:
+        raise QuestionRefused(
+            f"joined so, one person could make {most * many:,} rows, and noise would have to hide them all: "
+            f"join fewer tables, or GROUP BY the person in subqueries first; at most {MOST_PAIRS:,} are joined."
+        )
+    return most * many
+
+
+def _join(query: exp.Query, name: str, on: exp.Expr, side: str) -> exp.Join:
+    return exp.Join(this=subquery(query, name), on=on.copy(), side=side or None)

@@ -1,0 +1,171 @@
+"""People: a subquery grouped by person makes rows of each person's own rows, exactly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+from sqlglot import exp
+
+from incrowd.core.domain import Type
+from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.language.aggregates import asked
+from incrowd.queries.language.expressions import binder, title
+from incrowd.queries.language.extent import Extent, Meaning, decimals, whole
+from incrowd.queries.language.joins import Joined
+from incrowd.queries.language.plan import Field, Rows
+from incrowd.queries.language.rules import within
+from incrowd.queries.language.splitting import qualified, split
+from incrowd.queries.language.trees import (
+    alias,
+    as_decimal,
+    cast,
+    clamped,
+    column,
+    constant,
+    operation,
+    select,
+    subquery,
+)
+from incrowd.queries.question import PERSON, Kind
+
+_BITS = 52
+
+
+def person_rows(query: exp.Select, found: Joined, inner: exp.Select) -> Rows:
+    """Return one row for each person (and each value of further keys) with exact aggregates of that person's rows.
+
+    Rows of a group are all of one person, so each row of the result is a function of that person's rows alone.  Sums
+    are sums of whole numbers, decimals in fixed point, so that the order of rows plays no part.  There is one row a
+    person, or with further keys as many as there are values of them, and never more than rows before.
+
+    Preconditions: `inner` selects from the sources of the query under its condition.
+    """
+    nodes, keys = _keys(query, found)
+    means = {f"k{place}": binder(found.scope.resolve)(node) for place, node in enumerate(nodes, 1) if node in keys}
+    exacts: dict[str, Meaning] = {}
+    texts: dict[str, str] = {}
+
+    def name(node: exp.Expr) -> str:
+        meaning = _exact(node, found)
+        text = meaning.tree.sql("duckdb")
+        if text not in texts:
+            texts[text] = f"a{len(texts) + 1}"
+            exacts[texts[text]] = meaning
+        return texts[text]
+
+    items = _items(query, found, nodes, name)
+    columns = means | exacts
+    resolve = binder(lambda asked_: Meaning(column(asked_.name, "t1"), columns[asked_.name].extent))
+    bound = [(item, None if item.person else resolve(tree)) for item, tree in items]
+    grouped = inner.copy()
+    grouped.set("expressions", [*(alias(m.tree, n) for n, m in columns.items()), alias(found.person, PERSON)])
+    grouped.set("group", exp.Group(expressions=[*(m.tree.copy() for m in means.values()), found.person]))
+    trees = [alias(meaning.tree, item.name) for item, meaning in bound if meaning is not None]
+    fields = tuple(item if meaning is None else replace(item, extent=meaning.extent) for item, meaning in bound)
+    return replace(
+        found.rows,
+        query=select([*trees, alias(column(PERSON, "t1"), PERSON)], subquery(grouped, "t1")),
+        fields=fields,
+        most=_most(found.rows.most, [meaning.extent for meaning in means.values()]),
+        withheld={},
+        names=(),
+        relation=None,
+    )
+
+
+def _keys(query: exp.Select, found: Joined) -> tuple[list[exp.Expr], list[exp.Expr]]:
+    """Return all that a subquery groups by, and what of it does not tell people apart."""
+    group = query.args.get("group")
+    nodes = [qualified(node, found.scope) for node in group.expressions] if group is not None else []
+    people = [node for node in nodes if isinstance(node, exp.Column) and found.scope.find(node)[1].person]
+    if not found.rows.private:
+        raise QuestionRefused(
+            "a public table is joined as it is, not aggregated before: aggregate in the outermost query."
+        )
+    if not people or (group is not None and any(v for part, v in group.args.items() if part != "expressions")):
+        raise QuestionRefused(
+            "a subquery aggregates the rows of one person at a time: GROUP BY the column that tells people apart "
+            "(and further columns, if wanted), or aggregate in the outermost query."
+        )
+    return nodes, [node for node in nodes if node not in people]
+
+
+def _items(
+    query: exp.Select, found: Joined, nodes: list[exp.Expr], name: Callable[[exp.Expr], str]
+) -> list[tuple[Field, exp.Expr]]:
+    items: list[tuple[Field, exp.Expr]] = []
+    for item in query.expressions:
+        plain = item.unalias()
+        called = item.alias_or_name
+        if not called or called.startswith("_"):
+            raise InvalidParameter("give every column of a subquery a name by AS, not beginning with an underscore.")
+        if isinstance(plain, exp.Column) and not isinstance(plain.this, exp.Star):
+            source = found.scope.find(plain)[1]
+            if source.person:
+                items.append((Field(called, source.extent, person=True), plain))
+                continue
+        tree = split(qualified(plain, found.scope), nodes, name)
+        items.append((Field(called, whole(None, None)), tree))
+    names = [item.name.casefold() for item, _ in items]
+    if len(set(names)) < len(names):
+        raise InvalidParameter("the columns of a subquery need different names.")
+    return items
+
+
+def _exact(node: exp.Expr, found: Joined) -> Meaning:
+    """Return an aggregate of the rows of one person, of whom there are at most as many as declared."""
+    most = found.rows.most
+    if isinstance(node, exp.Count) and isinstance(node.this, exp.Distinct) and len(node.this.expressions) == 1:
+        different = binder(found.scope.resolve)(node.this.expressions[0])
+        return Meaning(exp.Count(this=exp.Distinct(expressions=[different.tree.copy()])), whole(0, most))
+    wish = asked(node, found.scope)
+    if wish.kind is Kind.ROWS:
+        return Meaning(exp.Count(this=exp.Star()), whole(1, most))
+    if wish.value is None or wish.kind not in (Kind.COUNT, Kind.SUM, Kind.MEAN, Kind.QUANTILE):
+        raise QuestionRefused(f"{title(node)} is not computed person by person: COUNT, SUM, AVG, MIN and MAX are.")
+    value = wish.value
+    counted = exp.Count(this=value.tree.copy())
+    if wish.kind is Kind.COUNT:
+        return Meaning(counted, whole(0, most))
+    if wish.kind is Kind.QUANTILE:
+        kinds = {Fraction(0): exp.Min, Fraction(1): exp.Max}
+        if wish.at not in kinds:
+            raise QuestionRefused("quantiles are not computed person by person: MIN and MAX are.")
+        return Meaning(kinds[wish.at](this=value.tree.copy()), value.extent)
+    low, high = value.extent.ends
+    ends = within(min(low, most * low), max(high, most * high), "SUM")
+    total = _total(value, most)
+    if wish.kind is Kind.SUM:
+        kind = value.extent.type
+        extent = Extent(kind, *ends) if kind is Type.INTEGER else decimals(*ends, optional=True)
+        return Meaning(total, replace(extent, optional=value.extent.optional))
+    exact_total = cast(total, Type.DECIMAL) if value.extent.type is Type.INTEGER else total
+    divided = exp.Div(
+        this=exact_total, expression=exp.Nullif(this=counted, expression=exp.Literal.number(0)), typed=False, safe=False
+    )
+    mean = clamped(divided, float(low), float(high))
+    return Meaning(mean, decimals(low, high, optional=value.extent.optional))
+
+
+def _total(value: Meaning, most: int) -> exp.Expr:
+    """Return a sum that is exact whatever the order: of whole numbers, or of whole multiples of a power of two."""
+    if value.extent.type is Type.INTEGER:
+        return cast(exp.Sum(this=value.tree.copy()), Type.INTEGER)
+    low, high = value.extent.ends
+    largest = max(abs(low), abs(high)) * most
+    steps = _BITS - max(0, math.frexp(float(largest))[1]) if largest else 0
+    scale = constant(math.ldexp(1.0, steps))
+    units = cast(exp.Round(this=operation(exp.Mul, as_decimal(value), scale)), Type.INTEGER)
+    total = cast(cast(exp.Sum(this=units), Type.INTEGER), Type.DECIMAL)
+    return exp.Div(this=total, expression=scale.copy(), typed=False, safe=False)
+
+
+def _most(most: int, extents: list[Extent]) -> int:
+    members = [extent.members() for extent in extents]
+    known = [
+        len(values) + extent.optional for values, extent in zip(members, extents, strict=True) if values is not None
+    ]
+    return min(most, math.prod(known)) if len(known) == len(members) else most

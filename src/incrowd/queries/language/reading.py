@@ -1,0 +1,128 @@
+"""Reading: one SELECT statement from text, of bounded size; nothing else gets further."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from incrowd.errors import InvalidParameter, QuestionRefused
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+    from sqlglot.tokenizer_core import Token
+
+LONGEST_TEXT = 20_000
+MOST_TOKENS = 4_000
+MOST_NODES = 8_000
+DEEPEST = 80
+"""Limits of a question: characters, tokens, nodes of its tree, and the depth of the tree."""
+
+_EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\s+privacy\b", re.IGNORECASE | re.DOTALL)
+_EXAMPLE = "SELECT COUNT(*) FROM table"
+_NESTING = 24
+_STARTS = ("SELECT", "WITH", "FROM", "(")
+_CLAUSES = (
+    "with_", "distinct", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset",
+    "sample", "qualify", "windows", "laterals", "pivots", "this", "expression",
+)  # fmt: skip
+"""What is read; some of it is refused later, with a reason of its own."""
+
+_OPEN, _CLOSE = ("(", "[", "{", "CASE"), (")", "]", "}", "END")
+_PREFIXES = ("NOT", "-", "+", "~", "@")
+
+
+def is_explain(sql: str) -> tuple[bool, str]:
+    """Return whether a text asks for the price of a question, and the question.
+
+    >>> is_explain("EXPLAIN PRIVACY SELECT COUNT(*) FROM births")
+    (True, 'SELECT COUNT(*) FROM births')
+    >>> is_explain("SELECT COUNT(*) FROM births")
+    (False, 'SELECT COUNT(*) FROM births')
+    """
+    found = _EXPLAIN.match(sql)
+    return (True, sql[found.end() :].lstrip()) if found else (False, sql)
+
+
+def read(sql: str) -> exp.Select:
+    """Return the tree of one query.
+
+    Preconditions: any text at all.  What is too long, too deep, not one statement or not a query is refused before it
+    is worked on.
+
+    >>> read("select count(*) from births").sql()
+    'SELECT COUNT(*) FROM births'
+    >>> read("DROP TABLE births")
+    Traceback (most recent call last):
+    incrowd.errors.QuestionRefused: only questions are answered: write SELECT … FROM ….
+    """
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    if len(sql) > LONGEST_TEXT:
+        raise InvalidParameter(f"a question has at most {LONGEST_TEXT:,} characters; this one is longer. Shorten it.")
+    try:
+        _check_tokens(sqlglot.tokenize(sql, dialect="duckdb"))
+        statements = [tree for tree in sqlglot.parse(sql, dialect="duckdb") if tree is not None]
+    except SqlglotError as error:
+        raise InvalidParameter(
+            f"SQL with this text cannot be read{_place(error)}: a question looks like {_EXAMPLE}."
+        ) from None
+    if len(statements) != 1:
+        raise QuestionRefused("one question is answered at a time: remove what follows the first semicolon.")
+    tree = statements[0]
+    while isinstance(tree, exp.Subquery) and not any(value for name, value in tree.args.items() if name != "this"):
+        tree = tree.this
+    if not isinstance(tree, exp.Select):
+        raise QuestionRefused(
+            "the outermost part of a question is one SELECT: put UNION ALL and the like into FROM ( … )."
+        )
+    check_size(tree)
+    for part in tree.find_all(exp.Select, exp.SetOperation):
+        if any(value and name not in _CLAUSES for name, value in part.args.items()):
+            raise QuestionRefused(
+                "this query has a clause that is not answered: keep to SELECT, FROM, JOIN, WHERE and GROUP BY."
+            )
+    return tree
+
+
+def check_size(tree: exp.Expr) -> None:
+    """Raise if a tree has more nodes, or is deeper, than a question may.
+
+    >>> from sqlglot import exp
+    >>> check_size(exp.column("x"))
+    """
+    stack: list[tuple[exp.Expr, int]] = [(tree, 1)]
+    nodes = 0
+    while stack:
+        node, depth = stack.pop()
+        nodes += 1
+        if depth > DEEPEST or nodes > MOST_NODES:
+            raise QuestionRefused(
+                f"a question has at most {MOST_NODES:,} parts, nested at most {DEEPEST} deep: "
+                "write long lists as x IN (…), and split the question."
+            )
+        stack.extend((child, depth + 1) for child in node.iter_expressions())
+
+
+def _check_tokens(tokens: list[Token]) -> None:
+    words = [token.text.upper() for token in tokens]
+    if not words:
+        raise InvalidParameter("there is no question: write SELECT … FROM ….")
+    if words[0] not in _STARTS:
+        raise QuestionRefused("only questions are answered: write SELECT … FROM ….")
+    if len(words) > MOST_TOKENS:
+        raise QuestionRefused(f"a question has at most {MOST_TOKENS:,} words and signs: split it.")
+    depth = run = 0
+    for word in words:
+        depth += (word in _OPEN) - (word in _CLOSE)
+        run = run + 1 if word in _PREFIXES else 0
+        if depth > _NESTING or run > _NESTING:
+            raise QuestionRefused(f"brackets, CASE and NOT are nested at most {_NESTING} deep: simplify the question.")
+
+
+def _place(error: Exception) -> str:
+    found = getattr(error, "errors", None)
+    if not found or "line" not in found[0] or "col" not in found[0]:
+        return ""
+    return f" (line {found[0]['line']}, near column {found[0]['col']})"

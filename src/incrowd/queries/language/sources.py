@@ -1,0 +1,168 @@
+"""Sources: what stands after FROM: tables, subqueries, UNION ALL."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from incrowd.core.domain import Type
+from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.language.expressions import binder
+from incrowd.queries.language.extent import hull
+from incrowd.queries.language.joins import Joined, joined, same_unit
+from incrowd.queries.language.people import person_rows
+from incrowd.queries.language.plan import Context, Field, Rows
+from incrowd.queries.language.rules import condition
+from incrowd.queries.language.splitting import has_aggregate
+from incrowd.queries.language.tables import table_rows
+from incrowd.queries.language.trees import alias, cast, column, select, subquery
+from incrowd.queries.question import PERSON
+
+_CLAUSES = {
+    "distinct": "DISTINCT compares rows with each other: use GROUP BY in the outermost query.",
+    "having": "HAVING stands in the outermost query: use WHERE around a subquery by person.",
+    "order": "ORDER BY stands in the outermost query: rows have no order.",
+    "limit": "LIMIT stands in the outermost query: which rows it takes would depend on all others.",
+    "offset": "OFFSET stands in the outermost query: which rows it skips would depend on all others.",
+    "sample": "samples are drawn in secret, on demand: leave out the sampling clause and ask for a rate.",
+    "qualify": "QUALIFY shows rows beside each other: use GROUP BY.",
+    "windows": "OVER shows rows beside each other: use GROUP BY.",
+    "laterals": "LATERAL looks at rows one by one: JOIN on equality instead.",
+    "pivots": "PIVOT is not answered: use GROUP BY, or CASE WHEN … THEN ….",
+}
+
+
+def gathered(query: exp.Select, context: Context) -> Joined:
+    """Return the sources of a query, joined."""
+    from_ = query.args.get("from_")
+    if from_ is None:
+        raise QuestionRefused("a question is about a table: write SELECT … FROM ….")
+    first = source_rows(from_.this, context)
+    others = [(join, source_rows(join.this, context)) for join in query.args.get("joins") or ()]
+    return joined(first, others)
+
+
+def source_rows(node: exp.Expr, context: Context) -> Rows:
+    """Return the rows of one source."""
+    odd = [part for part, value in node.args.items() if value and part not in ("this", "alias")]
+    if isinstance(node, exp.Subquery) and not odd:
+        return query_rows(node.this, context)
+    if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and not odd:
+        return table_rows(context.catalog[node.name], context)
+    if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and (set(odd) & {"db", "catalog"}):
+        raise InvalidParameter("write a table by its name alone, without a schema before it.")
+    raise QuestionRefused("after FROM stand tables of the catalog and subqueries, nothing else.")
+
+
+def query_rows(query: exp.Expr, context: Context) -> Rows:
+    """Return the rows of a subquery."""
+    while isinstance(query, exp.Subquery) and not any(query.args[part] for part in query.args if part != "this"):
+        query = query.this
+    if isinstance(query, exp.Union):
+        check_clauses(query, ("this", "expression", "distinct"), skip=("distinct",))
+        if query.args.get("distinct") is not False:
+            raise QuestionRefused("UNION compares rows with each other: write UNION ALL.")
+        return _stacked(query_rows(query.this, context), query_rows(query.expression, context))
+    if not isinstance(query, exp.Select):
+        raise QuestionRefused("a subquery is a SELECT, or several joined by UNION ALL.")
+    check_clauses(query, ("expressions", "from_", "joins", "where", "group"))
+    found = gathered(query, context)
+    if any(item.find(exp.Window) for item in query.expressions):
+        raise QuestionRefused(_CLAUSES["windows"])
+    if query.args.get("group") is not None or any(has_aggregate(item) for item in query.expressions):
+        return person_rows(query, found, filtered(query, found, []))
+    items = _items(query, found)
+    trees = [alias(tree, item.name) for item, tree in items if not item.person]
+    fields = tuple(item for item, _ in items)
+    return replace(found.rows, query=filtered(query, found, trees), fields=fields, withheld={}, names=(), relation=None)
+
+
+def filtered(query: exp.Select, found: Joined, trees: list[exp.Expr]) -> exp.Select:
+    """Return columns, and whose each row is, FROM the sources of a query WHERE its condition holds."""
+    mean = binder(found.scope.resolve)
+    where = query.args.get("where")
+    person = [alias(found.person, PERSON)] if found.rows.personal else []
+    result = select([*trees, *person], found.source)
+    result.set("joins", [join.copy() for join in found.joins])
+    if where is not None:
+        result.set("where", exp.Where(this=condition(mean(where.this), "WHERE").tree))
+    return result
+
+
+def check_clauses(query: exp.Expr, allowed: tuple[str, ...], skip: tuple[str, ...] = ()) -> None:
+    """Raise for a clause of a query that is not answered."""
+    for part, value in query.args.items():
+        if value and part not in allowed and part not in skip:
+            raise QuestionRefused(
+                _CLAUSES.get(
+                    part,
+                    "this query has a clause that is not answered: keep to SELECT, FROM, JOIN, WHERE and GROUP BY.",
+                )
+            )
+
+
+def _items(query: exp.Select, found: Joined) -> list[tuple[Field, exp.Expr]]:
+    """Return the columns of a subquery over rows."""
+    mean = binder(found.scope.resolve)
+    items: list[tuple[Field, exp.Expr]] = []
+    for node in query.expressions:
+        plain = node.this if isinstance(node, exp.Alias) else node
+        if isinstance(plain, exp.Star) or (isinstance(plain, exp.Column) and isinstance(plain.this, exp.Star)):
+            items += _all(plain, found)
+        elif isinstance(plain, exp.Column) and found.scope.find(plain)[1].person:
+            source, item = found.scope.find(plain)
+            items.append((replace(item, name=node.alias_or_name), column(PERSON, source)))
+        else:
+            meaning = mean(plain)
+            items.append((Field(node.alias_or_name or f"column{len(items) + 1}", meaning.extent), meaning.tree))
+    names = [item.name.casefold() for item, _ in items]
+    if len(set(names)) < len(names) or any(item.startswith("_") for item in names):
+        raise InvalidParameter("the columns of a subquery need different names that do not begin with an underscore.")
+    return items
+
+
+def _all(star: exp.Expr, found: Joined) -> list[tuple[Field, exp.Expr]]:
+    if any(star.args.get(part) for part in ("except_", "replace", "rename")):
+        raise QuestionRefused("* stands for all columns: name the columns instead of leaving some out.")
+    table = star.args.get("table")
+    items: list[tuple[Field, exp.Expr]] = []
+    for source, rows in found.scope.sources:
+        if table is None or table.name == source:
+            for item in rows.fields:
+                extent = replace(item.extent, optional=item.extent.optional or source in found.scope.optional)
+                items.append((replace(item, extent=extent), column(item.stored, source)))
+    return items
+
+
+def _stacked(above: Rows, below: Rows) -> Rows:
+    """Return the rows of both; a unit that is in both changes both."""
+    if not (above.private and below.private):
+        raise QuestionRefused("UNION ALL puts private tables together: join a public table by JOIN.")
+    unit = same_unit(above, below)
+    if len(above.fields) != len(below.fields):
+        raise InvalidParameter("both sides of UNION ALL need the same number of columns.")
+    fields: list[Field] = []
+    tops: list[exp.Expr] = []
+    bottoms: list[exp.Expr] = []
+    for one, other in zip(above.fields, below.fields, strict=True):
+        kinds = {one.extent.type, other.extent.type}
+        if one.person != other.person or (len(kinds) > 1 and kinds != {Type.INTEGER, Type.DECIMAL}):
+            raise InvalidParameter("the columns of both sides of UNION ALL need the same types, in the same order.")
+        extent = hull([one.extent, other.extent], optional=one.extent.optional or other.extent.optional)
+        fields.append(Field(one.name, extent, person=one.person))
+        if not one.person:
+            for side, item in ((tops, one), (bottoms, other)):
+                side.append(alias(cast(column(item.stored), extent.type), one.name))
+    if above.personal:
+        tops.append(alias(column(PERSON), PERSON))
+        bottoms.append(alias(column(PERSON), PERSON))
+    left, right = (select(items, subquery(rows.query, "t1")) for items, rows in ((tops, above), (bottoms, below)))
+    return Rows(
+        query=exp.Union(this=left, expression=right, distinct=False),
+        fields=tuple(fields),
+        tables=(*above.tables, *below.tables),
+        unit=unit,
+        most=above.most + below.most,
+        datasets=(*above.datasets, *below.datasets),
+    )

@@ -1,0 +1,87 @@
+"""Tables: the rows of one declared table, clean, and of no person more than was declared."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from incrowd.core.schema import Role
+from incrowd.core.unit import Kind
+from incrowd.errors import QuestionRefused
+from incrowd.queries.catalog import Relation
+from incrowd.queries.language.declared import BASE, Cleaned, cleaned
+from incrowd.queries.language.extent import Extent
+from incrowd.queries.language.limiting import PLACE, first_rows, scrambled
+from incrowd.queries.language.plan import Context, Field, Rows
+from incrowd.queries.language.trees import alias, column, every, name, present, select
+from incrowd.queries.question import PERSON
+
+_TAKEN = "its name is used by the engine. Let the owner of the data rename it."
+_IDENTIFIES = "it identifies people. Ask about other columns."
+_DRAFTED = "what it can hold was drafted from the rows. Let the owner of the data name a public source for it."
+
+
+def table_rows(relation: Relation, context: Context) -> Rows:
+    """Return the rows of a table, each brought into what was declared, and at most `max_rows` of each person.
+
+    Which rows of a person take part is decided by those rows alone: they are ordered by a hash of the columns that
+    the question uses, then by these columns themselves, and the first `max_rows` are taken.  Rows that are alike in
+    all these columns are alike for the question, so the multiset that is taken is a function of the multiset of the
+    person's own rows: neither other people nor the order of storage has any influence on it.  Hence adding or
+    removing a person changes the result by that person's rows only, of which there are at most `max_rows`.  Rows that
+    do not say whose they are belong to nobody whom a bound could protect, and are left out.
+
+    Every rule that leaves out a row (for a missing value, or one outside its domain) looks at that row alone, and
+    comes before.
+    """
+    if relation.private and relation.unit.kind not in (Kind.ROW, Kind.PERSON):
+        raise QuestionRefused(f"questions protect rows or people, and {relation.name!r} declares something else.")
+    person = relation.unit.column if relation.private else None
+    asked = _used(relation, context)
+    fields = [Field(item, found.meaning.extent) for item, found in asked.items()]
+    trees = [alias(found.meaning.tree, item) for item, found in asked.items()]
+    keeps = [keep for found in asked.values() for keep in found.keeps]
+    if person is not None:
+        fields.append(Field(person, Extent(relation.schema[person].type, optional=False), person=True))
+        trees.append(alias(column(person, BASE), PERSON))
+        keeps.append(present(column(person, BASE)))
+    query: exp.Query = select(trees, _table(relation), every(keeps))
+    if person is not None:
+        query = first_rows(query, [PERSON], scrambled(list(asked)), relation.unit.max_rows)
+    return Rows(
+        query=query,
+        fields=tuple(fields),
+        tables=(relation.name,),
+        unit=relation.unit if relation.private else None,
+        most=relation.unit.max_rows if relation.private else 0,
+        datasets=(relation.dataset,) if relation.dataset is not None else (),
+        withheld=_withheld(relation),
+        names=tuple(item for item in relation.schema.names if item.casefold() not in _withheld(relation)),
+        relation=None if relation.private else relation,
+    )
+
+
+def _used(relation: Relation, context: Context) -> dict[str, Cleaned]:
+    """Return the columns that the question names, and those that decide whether a row takes part."""
+    withheld = _withheld(relation)
+    found = {}
+    for declared in relation.schema.columns:
+        if declared.name.casefold() in withheld or declared.name == relation.unit.column:
+            continue
+        if context.wanted is None or declared.name.casefold() in context.wanted or declared.may_drop:
+            found[declared.name] = cleaned(declared)
+    return found
+
+
+def _withheld(relation: Relation) -> dict[str, str]:
+    reasons = dict.fromkeys((PERSON, PLACE, "_one"), _TAKEN)
+    if not relation.private:
+        return reasons
+    reasons |= {item.casefold(): _DRAFTED for item in relation.schema.drafted}
+    for declared in relation.schema.columns:
+        if declared.role is Role.IDENTIFIER and declared.name != relation.unit.column:
+            reasons[declared.name.casefold()] = _IDENTIFIES
+    return reasons
+
+
+def _table(relation: Relation) -> exp.Table:
+    return exp.Table(this=name(relation.name), alias=exp.TableAlias(this=name(BASE)))

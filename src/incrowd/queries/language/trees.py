@@ -1,0 +1,235 @@
+"""Trees: the few shapes of SQL that rewritten questions are made of, the same on every engine."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from sqlglot import exp
+
+from incrowd.core.domain import Type
+from incrowd.queries.language.extent import Constant, Extent, Meaning, among
+
+STORED = {
+    Type.INTEGER: exp.DataType.Type.BIGINT,
+    Type.DECIMAL: exp.DataType.Type.DOUBLE,
+    Type.TEXT: exp.DataType.Type.VARCHAR,
+    Type.DATE: exp.DataType.Type.DATE,
+    Type.BOOLEAN: exp.DataType.Type.BOOLEAN,
+}
+"""The type of a column in the engine."""
+
+_OPERATORS = (exp.Binary, exp.Neg, exp.Not, exp.Between, exp.In, exp.Is, exp.Like)
+
+
+def operand(tree: exp.Expr) -> exp.Expr:
+    """Return a tree that may stand beside any operator: in brackets, if it is one itself.
+
+    >>> operand(exp.Add(this=exp.column("a"), expression=exp.column("b"))).sql()
+    '(a + b)'
+    """
+    return exp.Paren(this=tree.copy()) if isinstance(tree, _OPERATORS) else tree.copy()
+
+
+def operation(kind: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp.Expr:
+    """Return two trees joined by a binary operator.
+
+    >>> operation(exp.GT, exp.column("x"), exp.column("y")).sql()
+    'x > y'
+    """
+    return kind(this=operand(left), expression=operand(right))
+
+
+def function(kind: type[exp.Expr], first: exp.Expr, *others: exp.Expr) -> exp.Expr:
+    """Return a function of one argument, or of several in `expressions`.
+
+    >>> function(exp.Abs, exp.column("x")).sql()
+    'ABS(x)'
+    """
+    return (
+        kind(this=first.copy(), expressions=[other.copy() for other in others]) if others else kind(this=first.copy())
+    )
+
+
+def cast(tree: exp.Expr, kind: Type) -> exp.Expr:
+    """Return a tree as another type; only for values of which the engine can always make one.
+
+    >>> cast(exp.column("x"), Type.DECIMAL).sql()
+    'CAST(x AS DOUBLE)'
+    """
+    return exp.Cast(this=tree.copy(), to=exp.DataType(this=STORED[kind]))
+
+
+def try_cast(tree: exp.Expr, kind: Type) -> exp.Expr:
+    """Return a text as another type, NULL where it is not written as one.
+
+    >>> try_cast(exp.column("x"), Type.DATE).sql()
+    'TRY_CAST(x AS DATE)'
+    """
+    return exp.TryCast(this=tree.copy(), to=exp.DataType(this=STORED[kind]), safe=True)
+
+
+def constant(value: Constant) -> exp.Expr:
+    """Return the tree of a value; numbers say their type, since engines type bare ones differently.
+
+    >>> constant(3).sql("duckdb"), constant(0.5).sql("duckdb"), constant(date(2020, 1, 2)).sql("duckdb")
+    ('CAST(3 AS BIGINT)', 'CAST(0.5e0 AS DOUBLE)', "CAST('2020-01-02' AS DATE)")
+    """
+    match value:
+        case bool():
+            return exp.Boolean(this=value)
+        case int():
+            return cast(exp.Literal.number(value), Type.INTEGER)
+        case float():
+            written = repr(value)
+            return cast(exp.Literal.number(written if "e" in written else written + "e0"), Type.DECIMAL)
+        case date():
+            return cast(exp.Literal.string(value.isoformat()), Type.DATE)
+        case str():
+            return exp.Literal.string(value)
+
+
+def fixed(value: Constant, kind: Type) -> Meaning:
+    """Return the meaning of a value that does not depend on rows.
+
+    >>> fixed(5, Type.INTEGER).extent.values
+    (5,)
+    """
+    return Meaning(constant(value), among(kind, (value,), optional=False))
+
+
+def case(*branches: tuple[exp.Expr, exp.Expr], default: exp.Expr | None = None) -> exp.Expr:
+    """Return CASE WHEN … THEN … ELSE … END.
+
+    >>> case((exp.column("c"), exp.column("x"))).sql()
+    'CASE WHEN c THEN x END'
+    """
+    ifs = [exp.If(this=when.copy(), true=then.copy()) for when, then in branches]
+    return exp.Case(ifs=ifs, default=None if default is None else default.copy())
+
+
+def null() -> exp.Expr:
+    """Return NULL."""
+    return exp.Null()
+
+
+def missing(tree: exp.Expr) -> exp.Expr:
+    """Return the condition that a tree is NULL.
+
+    >>> missing(exp.column("x")).sql()
+    'x IS NULL'
+    """
+    return exp.Is(this=operand(tree), expression=exp.Null())
+
+
+def present(tree: exp.Expr) -> exp.Expr:
+    """Return the condition that a tree is not NULL.
+
+    >>> present(exp.column("x")).sql()
+    'NOT x IS NULL'
+    """
+    return exp.Not(this=missing(tree))
+
+
+def between(tree: exp.Expr, low: exp.Expr, high: exp.Expr) -> exp.Expr:
+    """Return the condition that a tree lies between two others, both included.
+
+    >>> between(exp.column("x"), exp.column("a"), exp.column("b")).sql()
+    'x BETWEEN a AND b'
+    """
+    return exp.Between(this=operand(tree), low=operand(low), high=operand(high))
+
+
+def every(conditions: list[exp.Expr]) -> exp.Expr | None:
+    """Return the condition that all hold, or None if there is none.
+
+    >>> every([exp.column("a"), exp.column("b")]).sql()
+    'a AND b'
+    """
+    if not conditions:
+        return None
+    found = operand(conditions[0])
+    for condition in conditions[1:]:
+        found = exp.And(this=found, expression=operand(condition))
+    return found
+
+
+def name(text: str) -> exp.Identifier:
+    """Return a name in quotes, so that no name is taken for a word of the language.
+
+    >>> name("select").sql()
+    '"select"'
+    """
+    return exp.Identifier(this=text, quoted=True)
+
+
+def column(field: str, source: str | None = None) -> exp.Column:
+    """Return a column of a source.
+
+    >>> column("x", "t1").sql()
+    '"t1"."x"'
+    """
+    return exp.Column(this=name(field), table=None if source is None else name(source))
+
+
+def alias(tree: exp.Expr, as_name: str) -> exp.Expr:
+    """Return a tree under a name.
+
+    >>> alias(exp.column("x"), "y").sql()
+    'x AS "y"'
+    """
+    return exp.Alias(this=tree.copy(), alias=name(as_name))
+
+
+def subquery(query: exp.Expr, as_name: str) -> exp.Subquery:
+    """Return a query as a source of another.
+
+    >>> subquery(exp.select("x"), "t1").sql()
+    '(SELECT x) AS "t1"'
+    """
+    return exp.Subquery(this=query.copy(), alias=exp.TableAlias(this=name(as_name)))
+
+
+def select(columns: list[exp.Expr], source: exp.Expr, where: exp.Expr | None = None) -> exp.Select:
+    """Return SELECT columns FROM source WHERE condition; without columns, one that is always 1.
+
+    >>> select([], exp.Table(this=name("t"))).sql()
+    'SELECT CAST(1 AS BIGINT) AS "_one" FROM "t"'
+    """
+    chosen = columns or [alias(constant(1), "_one")]
+    query = exp.Select(expressions=[tree.copy() for tree in chosen], from_=exp.From(this=source.copy()))
+    if where is not None:
+        query.set("where", exp.Where(this=where.copy()))
+    return query
+
+
+def clamped(tree: exp.Expr, low: Constant | None, high: Constant | None) -> exp.Expr:
+    """Return a tree whose values beyond an end are moved to it; NULL stays NULL.
+
+    >>> clamped(exp.column("x"), None, "b").sql()
+    "CASE WHEN x > 'b' THEN 'b' ELSE x END"
+    """
+    branches = []
+    if low is not None:
+        branches.append((operation(exp.LT, tree, constant(low)), constant(low)))
+    if high is not None:
+        branches.append((operation(exp.GT, tree, constant(high)), constant(high)))
+    return case(*branches, default=tree) if branches else tree.copy()
+
+
+def as_decimal(meaning: Meaning) -> exp.Expr:
+    """Return the tree of a number as a decimal.
+
+    >>> as_decimal(fixed(5, Type.INTEGER)).sql()
+    'CAST(CAST(5 AS BIGINT) AS DOUBLE)'
+    """
+    return cast(meaning.tree, Type.DECIMAL) if meaning.extent.type is Type.INTEGER else meaning.tree.copy()
+
+
+def only_type(extent: Extent) -> str:
+    """Return a type in the words of messages.
+
+    >>> only_type(among(Type.TEXT, (), optional=True))
+    'a text'
+    """
+    words = {Type.INTEGER: "a whole number", Type.DECIMAL: "a number", Type.TEXT: "a text", Type.DATE: "a date"}
+    return words.get(extent.type, "a condition")

@@ -1,0 +1,138 @@
+"""Understanding: SQL text and a catalog in, a question out; not a row is read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from incrowd.core.unit import Adjacency
+from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.catalog import Catalog
+from incrowd.queries.language.collecting import Drawer
+from incrowd.queries.language.expressions import binder
+from incrowd.queries.language.grouping import count_groups, grouped, keys_of
+from incrowd.queries.language.joins import Joined
+from incrowd.queries.language.limiting import first_groups
+from incrowd.queries.language.normal import normal_text
+from incrowd.queries.language.plan import Context
+from incrowd.queries.language.reading import read
+from incrowd.queries.language.results import Result
+from incrowd.queries.language.sources import check_clauses, filtered, gathered
+from incrowd.queries.language.trees import alias
+from incrowd.queries.question import Contribution, Key, Question
+
+_LARGEST_LIMIT = 10**9
+_MOST_TABLES = 16
+_CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct")
+
+
+def understand(sql: str, catalog: Catalog, max_groups: int | None = None) -> Question:
+    """Return what a text asks of the tables of a catalog.
+
+    With `max_groups`, at most so many groups of each person are asked about: the noise of a number of people is then
+    made for so many, instead of for as many as a person may have rows.
+
+    Preconditions: any text.  `InvalidParameter` says that it cannot be read, or names what is not there;
+    `QuestionRefused` that it is understood and not answered.  Messages depend on the text and the catalog alone.
+
+    >>> from incrowd.core.domain import Type
+    >>> from incrowd.core.schema import Column, Schema
+    >>> from incrowd.queries.catalog import Relation
+    >>> births = Relation("births", Schema((Column("smokes", type=Type.BOOLEAN),)), dataset="births")
+    >>> question = understand("SELECT smokes, COUNT(*) FROM births GROUP BY smokes", Catalog((births,)))
+    >>> question.keys[0].values, question.aggregates[0].kind, question.contribution
+    ((False, True, None), <Kind.ROWS: 'rows'>, Contribution(rows=1, groups=1))
+    """
+    if max_groups is not None and max_groups < 1:
+        raise InvalidParameter("a person is in at least one group: let max_groups be 1 or more.")
+    try:
+        text = normal_text(sql)
+        query = read(text)
+        found = _sources(query, catalog)
+        question = _understood(text, query, found)
+        return question if max_groups is None else _limited(question, found, max_groups)
+    except RecursionError:
+        raise QuestionRefused("the question is nested too deeply: simplify it.") from None
+
+
+def _sources(query: exp.Select, catalog: Catalog) -> Joined:
+    check_clauses(query, _CLAUSES)
+    if sum(1 for _ in query.find_all(exp.Table)) > _MOST_TABLES:
+        raise QuestionRefused(
+            f"a question reads at most {_MOST_TABLES} tables, each as often as it is named: split it."
+        )
+    found = gathered(query, Context(catalog, _wanted(query)))
+    if not found.rows.private:
+        raise QuestionRefused("a question needs a private table; public ones can be read as they are.")
+    return found
+
+
+def _understood(text: str, query: exp.Select, found: Joined) -> Question:
+    nodes = grouped(query, found)
+    meanings = [binder(found.scope.resolve)(node) for node in nodes]
+    keys = keys_of(meanings)
+    drawer = Drawer(found.scope)
+    result = Result(query, found.scope, nodes, keys, drawer)
+    outputs, having, order = result.outputs(), result.having(), result.order()
+    if not drawer.aggregates and not keys:
+        raise QuestionRefused("this asks nothing of the rows: ask for COUNT(*), SUM(x), AVG(x) and the like.")
+    if not drawer.aggregates:
+        drawer.name(exp.Count(this=exp.Star()))
+    columns = dict(zip((key.name for key in keys), meanings, strict=True)) | drawer.meanings
+    return Question(
+        text=text,
+        rows=filtered(query, found, [alias(meaning.tree, name) for name, meaning in columns.items()]),
+        keys=keys,
+        aggregates=tuple(drawer.aggregates.values()),
+        outputs=outputs,
+        contribution=_contribution(found, keys),
+        datasets=tuple(sorted(set(found.rows.datasets))),
+        tables=tuple(sorted(set(found.rows.tables))),
+        having=having,
+        order=order,
+        limit=_count_of(query, "limit"),
+        offset=_count_of(query, "offset") or 0,
+    )
+
+
+def _limited(question: Question, found: Joined, max_groups: int) -> Question:
+    """Return a question about at most so many groups of each person; where that changes nothing, the same question."""
+    groups = max_groups * _sides(found)
+    if not found.rows.personal or groups >= question.contribution.groups:
+        return question
+    return replace(
+        question,
+        text=f"{question.text} /* at most {max_groups} groups of each person */",
+        rows=first_groups(question.rows, [key.name for key in question.keys], max_groups),
+        contribution=replace(question.contribution, groups=groups),
+    )
+
+
+def _wanted(query: exp.Select) -> frozenset[str] | None:
+    """Return the names that occur in a question, or None where a star stands for all of them."""
+    stars = [star for star in query.find_all(exp.Star) if not isinstance(star.parent, exp.Count)]
+    return None if stars else frozenset(name.name.casefold() for name in query.find_all(exp.Identifier))
+
+
+def _contribution(found: Joined, keys: tuple[Key, ...]) -> Contribution:
+    """Return how far one unit reaches; one that is replaced leaves rows and brings others."""
+    rows = found.rows.most * _sides(found)
+    groups = count_groups(keys)
+    return Contribution(rows, rows if groups is None else min(rows, groups))
+
+
+def _sides(found: Joined) -> int:
+    unit = found.rows.unit
+    return 2 if unit is not None and unit.adjacency is Adjacency.REPLACE else 1
+
+
+def _count_of(query: exp.Select, clause: str) -> int | None:
+    node = query.args.get(clause)
+    if node is None:
+        return None
+    number = node.expression
+    plain = isinstance(number, exp.Literal) and str(number.this).isdigit() and not node.args.get("limit_options")
+    if not plain or int(str(number.this)) > _LARGEST_LIMIT:
+        raise QuestionRefused(f"{clause.upper()} takes a whole number, not above a thousand million.")
+    return int(str(number.this))

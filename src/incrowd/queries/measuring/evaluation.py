@@ -1,0 +1,218 @@
+"""Evaluation: expressions over the numbers of a noisy answer: total, so that nothing can fail."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlglot import exp
+
+from incrowd.errors import InvalidParameter
+
+Row = Mapping[str, object]
+_Rule = Callable[[Any, Row], object]
+
+
+def evaluate(expression: exp.Expr, row: Row) -> Any:
+    """Return the value of an expression for one row of names and values; None is NULL.
+
+    What has no value, such as a division by zero, is NULL.
+
+    >>> from sqlglot import parse_one
+    >>> evaluate(parse_one("total / n"), {"total": 10, "n": 4}), evaluate(parse_one("1 / n"), {"n": 0})
+    (2.5, None)
+    """
+    rule = next((rule for kind, rule in _RULES.items() if isinstance(expression, kind)), None)
+    if rule is None:
+        raise InvalidParameter(
+            f"{expression.sql()} cannot be computed from an answer: use arithmetic, comparisons, CASE, COALESCE, "
+            "NULLIF, LEAST, GREATEST, ABS, ROUND, FLOOR, CEIL, SQRT, LN, EXP or SIGN."
+        )
+    return rule(expression, row)
+
+
+def check(expression: exp.Expr, names: frozenset[str]) -> None:
+    """Refuse, before a row is read, an expression that cannot be evaluated over these names."""
+    for node in expression.walk():
+        if isinstance(node, exp.Column) and node.name not in names:
+            raise InvalidParameter(f"{node.name!r} is not part of the answer. There are: {', '.join(sorted(names))}.")
+        if not isinstance(node, (exp.Identifier, exp.DataType, *_RULES)):
+            evaluate(node, {})
+
+
+def _binary(compute: Callable[[Any, Any], Any]) -> _Rule:
+    def rule(node: Any, row: Row) -> object:
+        left, right = evaluate(node.this, row), evaluate(node.expression, row)
+        if left is None or right is None:
+            return None
+        return _safely(lambda: compute(left, right))
+
+    return rule
+
+
+def _unary(compute: Callable[[Any], Any]) -> _Rule:
+    def rule(node: Any, row: Row) -> object:
+        value = evaluate(node.this, row)
+        return None if value is None else _safely(lambda: compute(value))
+
+    return rule
+
+
+def _safely(compute: Callable[[], Any]) -> Any:
+    try:
+        value = compute()
+    except (ArithmeticError, ValueError, TypeError):
+        return None
+    return None if isinstance(value, complex) or (isinstance(value, float) and not math.isfinite(value)) else value
+
+
+def _literal(node: Any, _: Row) -> object:
+    if node.is_string:
+        return str(node.this)
+    return int(node.this) if node.is_int else float(node.this)
+
+
+def _column(node: Any, row: Row) -> object:
+    return row.get(node.name)
+
+
+def _and(node: Any, row: Row) -> object:
+    return _logic(node, row, ends=False)
+
+
+def _or(node: Any, row: Row) -> object:
+    return _logic(node, row, ends=True)
+
+
+def _logic(node: Any, row: Row, *, ends: bool) -> object:
+    sides = evaluate(node.this, row), evaluate(node.expression, row)
+    if any(side is not None and bool(side) is ends for side in sides):
+        return ends
+    return None if None in sides else not ends
+
+
+def _is(node: Any, row: Row) -> object:
+    wanted = evaluate(node.expression, row)
+    value = evaluate(node.this, row)
+    return value is None if wanted is None else value is not None and bool(value) == bool(wanted)
+
+
+def _between(node: Any, row: Row) -> object:
+    value, low, high = (evaluate(node.args[part], row) for part in ("this", "low", "high"))
+    return None if None in (value, low, high) else _safely(lambda: low <= value <= high)
+
+
+def _in(node: Any, row: Row) -> object:
+    value = evaluate(node.this, row)
+    among = [evaluate(each, row) for each in node.expressions]
+    if value is None:
+        return None
+    return True if value in among else None if None in among else False
+
+
+def _case(node: Any, row: Row) -> object:
+    base = node.this
+    for branch in node.args["ifs"]:
+        met = evaluate(branch.this, row)
+        met = bool(met) if base is None else met is not None and evaluate(base, row) == met
+        if met:
+            return evaluate(branch.args["true"], row)
+    default = node.args.get("default")
+    return None if default is None else evaluate(default, row)
+
+
+def _if(node: Any, row: Row) -> object:
+    chosen = node.args["true"] if evaluate(node.this, row) else node.args.get("false")
+    return None if chosen is None else evaluate(chosen, row)
+
+
+def _coalesce(node: Any, row: Row) -> object:
+    values = (evaluate(each, row) for each in (node.this, *node.expressions))
+    return next((value for value in values if value is not None), None)
+
+
+def _nullif(node: Any, row: Row) -> object:
+    value = evaluate(node.this, row)
+    return None if value == evaluate(node.expression, row) else value
+
+
+def _extreme(choose: Callable[[list[Any]], Any]) -> _Rule:
+    def rule(node: Any, row: Row) -> object:
+        values = [evaluate(each, row) for each in (node.this, *node.expressions)]
+        return None if None in values else _safely(lambda: choose(values))
+
+    return rule
+
+
+def _round(node: Any, row: Row) -> object:
+    value = evaluate(node.this, row)
+    digits = 0 if node.args.get("decimals") is None else evaluate(node.args["decimals"], row)
+    if value is None or digits is None:
+        return None
+    return _safely(lambda: _half_up(value, int(digits)))
+
+
+def _half_up(value: float, digits: int) -> float:
+    """Round halves away from zero, as SQL does."""
+    if isinstance(value, int) and digits >= 0:
+        return value
+    shift = 10.0**digits
+    return math.copysign(math.floor(abs(value) * shift + 0.5) / shift, value)
+
+
+def _cast(node: Any, row: Row) -> object:
+    value = evaluate(node.this, row)
+    if value is None:
+        return None
+    if node.is_type(*exp.DataType.INTEGER_TYPES):
+        return _safely(lambda: int(_half_up(float(value), 0)))
+    if node.is_type(*exp.DataType.REAL_TYPES):
+        return _safely(lambda: float(value))
+    if node.is_type(*exp.DataType.TEXT_TYPES):
+        return str(value)
+    return value
+
+
+_RULES: dict[type[exp.Expression], _Rule] = {
+    exp.Literal: _literal,
+    exp.Column: _column,
+    exp.Boolean: lambda node, _: bool(node.this),
+    exp.Null: lambda _, __: None,
+    exp.Paren: lambda node, row: evaluate(node.this, row),
+    exp.Neg: _unary(lambda x: -x),
+    exp.Add: _binary(lambda x, y: x + y),
+    exp.Sub: _binary(lambda x, y: x - y),
+    exp.Mul: _binary(lambda x, y: x * y),
+    exp.Div: _binary(lambda x, y: x / y),
+    exp.Mod: _binary(math.fmod),
+    exp.EQ: _binary(lambda x, y: x == y),
+    exp.NEQ: _binary(lambda x, y: x != y),
+    exp.LT: _binary(lambda x, y: x < y),
+    exp.LTE: _binary(lambda x, y: x <= y),
+    exp.GT: _binary(lambda x, y: x > y),
+    exp.GTE: _binary(lambda x, y: x >= y),
+    exp.And: _and,
+    exp.Or: _or,
+    exp.Not: _unary(lambda x: not x),
+    exp.Is: _is,
+    exp.Between: _between,
+    exp.In: _in,
+    exp.Case: _case,
+    exp.If: _if,
+    exp.Coalesce: _coalesce,
+    exp.Nullif: _nullif,
+    exp.Least: _extreme(min),
+    exp.Greatest: _extreme(max),
+    exp.Abs: _unary(abs),
+    exp.Round: _round,
+    exp.Floor: _unary(lambda x: float(math.floor(x))),
+    exp.Ceil: _unary(lambda x: float(math.ceil(x))),
+    exp.Sqrt: _unary(math.sqrt),
+    exp.Ln: _unary(math.log),
+    exp.Exp: _unary(math.exp),
+    exp.Sign: _unary(lambda x: (x > 0) - (x < 0)),
+    exp.Cast: _cast,
+    exp.Upper: _unary(lambda x: str(x).upper()),
+    exp.Lower: _unary(lambda x: str(x).lower()),
+}

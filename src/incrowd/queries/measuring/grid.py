@@ -1,0 +1,100 @@
+"""Grid: bounded numbers as whole numbers, so that sums are exact and noise can be added to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sqlglot import exp
+
+from incrowd.core.domain import Type
+from incrowd.errors import InvalidParameter
+from incrowd.queries.question import Value
+
+WIDEST = 2**30
+"""Whole numbers up to this, on either side: a table of eight billion rows keeps its sums within 64 bits."""
+
+DECIMALS = 2**24
+"""Decimal numbers are held to this many steps on either side of the center."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A number x in its range becomes z = (x − center) / step, rounded, a whole number between −width and width.
+
+    Whole numbers keep their values exactly, unless their range is wider than 2^31.
+
+    >>> Grid.of(Fraction(0), Fraction(1), whole=True, centered=True)
+    Grid(center=Fraction(1, 2), step=Fraction(1, 2), width=1)
+    >>> Grid.of(Fraction(0), Fraction(200_000), whole=True, centered=True).width
+    100000
+    """
+
+    center: Fraction
+    step: Fraction
+    width: int
+
+    @classmethod
+    def of(cls, low: Fraction, high: Fraction, *, whole: bool, centered: bool) -> Grid:
+        """Return the grid of a range, around its middle or around zero."""
+        if low > high:
+            raise InvalidParameter("bounds run from low to high.")
+        center = (low + high) / 2 if centered else Fraction(0)
+        reach = max(high - center, center - low)
+        if reach == 0:
+            return cls(center, Fraction(1), 1)
+        if whole and low.denominator == 1 and high.denominator == 1:
+            step = Fraction(1, center.denominator)
+            if reach / step <= WIDEST:
+                return cls(center, step, int(reach / step))
+        return cls(center, reach / DECIMALS, DECIMALS)
+
+
+def grid_of(value: Value, *, centered: bool) -> Grid:
+    """Return the grid of a value.
+
+    >>> grid_of(Value("x", Type.INTEGER, Fraction(1), Fraction(5)), centered=True)
+    Grid(center=Fraction(3, 1), step=Fraction(1, 1), width=2)
+    """
+    if value.low is None or value.high is None:
+        raise InvalidParameter(
+            f"{value.name} has no bounds, so one person could move its sum without limit. Write CLAMP(x, low, high)."
+        )
+    return Grid.of(value.low, value.high, whole=value.type is not Type.DECIMAL, centered=centered)
+
+
+def placed(value: Value, grid: Grid) -> exp.Expression:
+    """Return the SQL of (x − center) / step, rounded to a whole double; NULL where the value is missing.
+
+    Dates count days since 1970-01-01, truth values are 0 and 1.
+    """
+    number: exp.Expression = exp.column(value.name, quoted=True)
+    if value.type is Type.DATE:
+        start = exp.cast(exp.Literal.string("1970-01-01"), "DATE")
+        number = exp.DateDiff(this=number, expression=start, unit=exp.var("DAY"))
+    return rounded(exp.Sub(this=exp.cast(number, "DOUBLE"), expression=real(grid.center)), grid.step)
+
+
+def rounded(number: exp.Expression, step: Fraction) -> exp.Expression:
+    """Return the SQL of a double divided by a step and rounded."""
+    return exp.Round(this=exp.Div(this=exp.paren(number), expression=real(step), typed=False, safe=False))
+
+
+def held(number: exp.Expression, width: exp.Expression) -> exp.Expression:
+    """Return the SQL of a number held between −width and width; NULL where it is missing.
+
+    What is no number at all compares as the greatest, and is held at the width.
+    """
+    lowest = exp.Neg(this=width)
+    return (
+        exp.Case()
+        .when(exp.GT(this=number, expression=width), width, copy=True)
+        .when(exp.LT(this=number, expression=lowest), lowest, copy=True)
+        .else_(number, copy=True)
+    )
+
+
+def real(number: Fraction) -> exp.Expression:
+    """Return the SQL of a number as a double."""
+    literal = exp.cast(exp.Literal.number(repr(float(abs(number)))), "DOUBLE")
+    return literal if number >= 0 else exp.Neg(this=literal)

@@ -1,0 +1,117 @@
+"""Groups: which keys are answered, and the statistics of each, whatever order the engine returned them in."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from incrowd.core.domain import Type
+from incrowd.queries.question import Key, Question
+
+Names = tuple[object, ...]
+"""The values of a group's keys."""
+
+ARROW = {
+    Type.INTEGER: pa.int64(),
+    Type.DECIMAL: pa.float64(),
+    Type.DATE: pa.date32(),
+    Type.BOOLEAN: pa.bool_(),
+    Type.TEXT: pa.string(),
+}
+"""The Arrow types of an answer."""
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of an answer in their order, and their exact statistics, one row each."""
+
+    names: tuple[Names, ...]
+    vectors: NDArray[np.int64]
+
+    def kept(self, places: Iterable[int]) -> tuple[Names, ...]:
+        """Return the names of some groups."""
+        return tuple(self.names[place] for place in places)
+
+
+def listed(question: Question) -> tuple[Names, ...]:
+    """Return all groups of public keys, in the order of the declaration; without keys there is one group.
+
+    >>> from sqlglot import parse_one
+    >>> from incrowd.queries.question import Contribution
+    >>> key = Key("sex", Type.TEXT, ("F", "M"))
+    >>> listed(Question("", parse_one("SELECT 1"), (key,), (), (), Contribution(1, 1), (), ()))
+    (('F',), ('M',))
+    """
+    return tuple(itertools.product(*(key.values or () for key in question.keys)))
+
+
+def gathered(question: Question, collected: pa.Table, columns: tuple[str, ...]) -> Groups:
+    """Return the groups with their statistics: all public ones, or those that occur, sorted by their values.
+
+    What the engine returned for a group that is not among the public ones is left out.
+    """
+    found = names_in(question, collected)
+    vectors = np.stack([_whole(collected.column(name)) for name in columns], axis=1)
+    if not question.public_keys:
+        order = sorted(range(len(found)), key=lambda row: _sortable(found[row]))
+        return Groups(tuple(found[row] for row in order), vectors[order])
+    names = listed(question)
+    result = np.zeros((len(names), len(columns)), dtype=np.int64)
+    places = {name: place for place, name in enumerate(names)}
+    known = [(places[name], row) for row, name in enumerate(found) if name in places]
+    if known:
+        to, at = np.array(known, dtype=np.int64).T
+        np.add.at(result, to, vectors[at])
+    return Groups(names, result)
+
+
+def names_in(question: Question, collected: pa.Table) -> list[Names]:
+    """Return the values of the keys of every row the engine returned."""
+    columns = [[_plain(key, value) for value in collected.column(key.name).to_pylist()] for key in question.keys]
+    return list(zip(*columns, strict=True)) if columns else [()] * collected.num_rows
+
+
+def numbered(question: Question, collected: pa.Table, names: tuple[Names, ...]) -> NDArray[np.int64]:
+    """Return for every row the engine returned the position of its group among `names`, or −1.
+
+    Values are looked up once for each group, not for each row.
+    """
+    code = np.zeros(collected.num_rows, dtype=np.int64)
+    for key in question.keys:
+        values = collected.column(key.name).combine_chunks().dictionary_encode(null_encoding="encode")
+        code = code * max(1, len(values.dictionary)) + np.asarray(values.indices.to_numpy(), dtype=np.int64)
+        code = np.unique(code, return_inverse=True)[1].reshape(-1)
+    _, first, group = np.unique(code, return_index=True, return_inverse=True)
+    places = {name: place for place, name in enumerate(names)}
+    found = names_in(question, collected.take(pa.array(first, pa.int64())))
+    position = np.array([places.get(name, -1) for name in found], dtype=np.int64)
+    return np.asarray(position[group.reshape(-1)] if position.size else np.empty(0), dtype=np.int64)
+
+
+def _plain(key: Key, value: Any) -> object:
+    """Return a value as Python writes it for its type; what is not a number is missing."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    match key.type:
+        case Type.INTEGER:
+            return int(value)
+        case Type.DECIMAL:
+            return float(value)
+        case Type.BOOLEAN:
+            return bool(value)
+    return value
+
+
+def _sortable(names: Names) -> tuple[tuple[bool, Any], ...]:
+    return tuple((value is not None, value) for value in names)
+
+
+def _whole(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    return np.asarray(column.cast(pa.int64()).to_numpy(), dtype=np.int64)

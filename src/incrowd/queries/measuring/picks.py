@@ -1,0 +1,206 @@
+"""Picks: quantiles and modes, chosen privately from a public list of candidates in each group."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import date, timedelta
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from incrowd.core.domain import Type
+from incrowd.core.mechanism import Coins
+from incrowd.core.unit import Adjacency, Unit
+from incrowd.errors import InvalidParameter
+from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
+from incrowd.mechanisms.select import Exponential
+from incrowd.mechanisms.select_each import select_each
+from incrowd.queries.measuring.grid import Grid, placed
+from incrowd.queries.measuring.groups import ARROW, Names, numbered
+from incrowd.queries.measuring.statistics import named
+from incrowd.queries.question import Aggregate, Kind, Question, Value
+
+MOST = 2**16
+"""Candidates of one pick, at most; wider ranges are picked from on an even grid."""
+
+_ALTOGETHER = 2**22
+_FEWEST = 2**8
+_MISS = 20
+_AT_ONCE = 2**20
+_EPOCH = date(1970, 1, 1)
+PLACE, NUMBER = "_place", "_number"
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """A public list to pick from: choices as they are written, or `number` even steps from the start of a grid."""
+
+    value: Value
+    number: int
+    grid: Grid | None
+
+    @classmethod
+    def of(cls, value: Value, groups: int | None) -> Candidates:
+        """Return all values of a range, or an even grid over it where they are many, or groups are.
+
+        >>> Candidates.of(Value("age", Type.INTEGER, Fraction(0), Fraction(120)), None).number
+        121
+        """
+        if value.choices is not None:
+            return cls(value, len(value.choices), None)
+        if value.low is None or value.high is None:
+            raise InvalidParameter(
+                "quantiles and modes are picked from a public range; this value has none. Write CLAMP(x, low, high)."
+            )
+        most = MOST if groups is None else max(_FEWEST, min(MOST, _ALTOGETHER // max(1, groups)))
+        span = value.high - value.low
+        if span == 0:
+            return cls(value, 1, Grid(value.low, Fraction(1), 1))
+        if value.type is not Type.DECIMAL and span < most:
+            return cls(value, int(span) + 1, Grid(value.low, Fraction(1), int(span)))
+        return cls(value, most, Grid(value.low, span / (most - 1), most - 1))
+
+    def places(self, column: pa.ChunkedArray) -> NDArray[np.int64]:
+        """Return the position of each value the engine returned; −1 for what is no candidate."""
+        if self.grid is None:
+            texts = column.cast(pa.string()) if not pa.types.is_string(column.type) else column
+            found = pc.index_in(texts, value_set=pa.array(self.value.choices or (), pa.string()))
+            return np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int64)
+        steps = column.cast(pa.float64()).to_numpy()
+        return np.asarray(np.clip(np.nan_to_num(steps), 0, self.number - 1), dtype=np.int64)
+
+    def column(self, picked: NDArray[np.int64]) -> pa.Array:
+        """Return what stands at these positions, in the type of the value."""
+        if self.grid is None:
+            texts = [(self.value.choices or ())[at] for at in picked]
+            truths = self.value.type is Type.BOOLEAN
+            return pa.array(
+                [text == "true" for text in texts] if truths else texts, ARROW[Type.BOOLEAN if truths else Type.TEXT]
+            )
+        numbers = [self.grid.center + int(at) * self.grid.step for at in picked]
+        return pa.array([_written(self.value, number) for number in numbers], ARROW[self.value.type])
+
+
+@dataclass(frozen=True)
+class Pick:
+    """One aggregate that picks a candidate in every group: a quantile, or the most common value.
+
+    `rows` is how many rows of one unit there are at most; a unit with r of them in a group pays r / rows of ε there.
+    """
+
+    aggregate: Aggregate
+    candidates: Candidates
+    epsilon: Fraction
+    rows: int
+    monotone: bool
+
+    @property
+    def mechanism(self) -> Exponential | NoisyMax:
+        """What picks."""
+        if self.aggregate.kind is Kind.MODE:
+            return (MonotoneNoisyMax if self.monotone else NoisyMax)(self.epsilon, self.rows)
+        return Exponential(self.epsilon, max(_odds(self.aggregate)) * self.rows)
+
+    @property
+    def off(self) -> int:
+        """How many rows away from the rank asked for (or from the largest count) the pick lies in 95 % of cases.
+
+        Of C candidates one that scores t · scale below the best is picked with chance e^(−t) at most, hence any such
+        with chance C e^(−t) (McSherry and Talwar 2007, Theorem 6; permute-and-flip is never worse).
+        """
+        scale = self.mechanism.scale / (1 if self.aggregate.kind is Kind.MODE else sum(_odds(self.aggregate)))
+        return math.ceil(float(scale) * math.log(_MISS * self.candidates.number))
+
+    @property
+    def note(self) -> str:
+        """Why the pick has no interval, and what is known instead."""
+        if self.aggregate.kind is Kind.MODE:
+            return f"in 95 % of groups no other value occurs over {self.off} times more often"
+        inside = ", counted from a rank as far inside," if 0 in _odds(self.aggregate) else ""
+        return f"in 95 % of groups its rank{inside} is as near to the one asked for as possible, within {self.off} rows"
+
+    def query(self, question: Question) -> exp.Query:
+        """Return the query that counts, group by group, the rows at each candidate."""
+        value, grid = self.candidates.value, self.candidates.grid
+        column = exp.column(value.name, quoted=True)
+        place = column.copy() if grid is None else placed(value, grid)
+        present = exp.select(exp.Star(), exp.alias_(place, PLACE, quoted=True)).from_(named(question.rows))
+        keys = [exp.column(key.name, quoted=True) for key in question.keys]
+        keys.append(exp.column(PLACE, quoted=True))
+        counted = exp.alias_(exp.Count(this=exp.Star()), NUMBER, quoted=True)
+        there = exp.Not(this=exp.Is(this=column, expression=exp.Null()))
+        return exp.select(*keys, counted).from_(named(present.where(there))).group_by(*keys)
+
+    def picked(self, question: Question, collected: pa.Table, names: tuple[Names, ...], coins: Coins) -> pa.Array:
+        """Return the pick of each group; of empty groups, too."""
+        group = numbered(question, collected, names)
+        place = self.candidates.places(collected.column(PLACE))
+        number = np.asarray(collected.column(NUMBER).to_numpy(), dtype=np.int64)
+        kept = (group >= 0) & (place >= 0)
+        order = np.argsort(group[kept], kind="stable")
+        group, place, number = (each[kept][order] for each in (group, place, number))
+        length = max(1, _AT_ONCE // self.candidates.number)
+        chosen = [np.empty(0, dtype=np.int64)]
+        for start in range(0, len(names), length):
+            stop = min(start + length, len(names))
+            part = slice(*np.searchsorted(group, [start, stop]))
+            counts = np.zeros((stop - start, self.candidates.number), dtype=np.int64)
+            np.add.at(counts, (group[part] - start, place[part]), number[part])
+            chosen.append(select_each(self.mechanism, self._scores(counts), coins))
+        return self.candidates.column(np.concatenate(chosen))
+
+    def _scores(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how well each candidate fits.
+
+        A candidate v of the quantile a / b scores −|(b − a) · #{x < v} − a · #{x > v}|, which a row moves by at most
+        max(a, b − a).  Below the smallest value every candidate would fit the minimum equally well; so the minimum
+        aims at a rank so far inside that an empty candidate is picked in 5 % of cases at most, and so does the maximum.
+        """
+        if self.aggregate.kind is Kind.MODE:
+            return counts
+        above, below = _odds(self.aggregate)
+        less = np.cumsum(counts, axis=1) - counts
+        more = counts.sum(axis=1, keepdims=True) - less - counts
+        aim = self.off if not below else -self.off if not above else 0
+        return np.asarray(-np.abs(above * less - below * more - aim))
+
+
+def pick_of(aggregate: Aggregate, unit: Unit, groups: int | None, epsilon: Fraction, rows: int) -> Pick:
+    """Return the pick for an aggregate; with many groups the candidates lie on a coarser grid."""
+    if aggregate.value is None:
+        raise InvalidParameter(f"{aggregate.kind} needs a value.")
+    candidates = Candidates.of(aggregate.value, groups if aggregate.kind is Kind.QUANTILE else None)
+    if aggregate.kind is Kind.MODE and candidates.grid is not None and candidates.grid.step != 1:
+        raise InvalidParameter(
+            f"the mode is picked among at most {MOST:,} listed values: round the value first, or ask for the median."
+        )
+    if aggregate.kind is Kind.QUANTILE and candidates.grid is None:
+        raise InvalidParameter("quantiles are picked among numbers and dates, not among texts: ask for the mode.")
+    return Pick(aggregate, candidates, epsilon, rows, unit.adjacency is Adjacency.ADD_REMOVE)
+
+
+def is_pick(aggregate: Aggregate) -> bool:
+    """Return whether an aggregate is picked, rather than read off sums."""
+    return aggregate.kind in (Kind.QUANTILE, Kind.MODE)
+
+
+def _odds(aggregate: Aggregate) -> tuple[int, int]:
+    """Return b − a and a of the quantile a / b."""
+    at = Fraction(1, 2) if aggregate.at is None else aggregate.at
+    return at.denominator - at.numerator, at.numerator
+
+
+def _written(value: Value, number: Fraction) -> object:
+    match value.type:
+        case Type.DATE:
+            return _EPOCH + timedelta(days=round(number))
+        case Type.INTEGER:
+            return round(number)
+        case Type.BOOLEAN:
+            return bool(number)
+    return float(number)

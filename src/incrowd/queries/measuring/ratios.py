@@ -1,0 +1,84 @@
+"""Intervals of ratios: means of a group whose sum and size are both noisy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.queries.measuring.law import MISS, Law
+
+Floats = NDArray[np.float64]
+
+_NODES = 12
+_CHUNK = 4096
+
+
+class Interval(NamedTuple):
+    """Lower and upper ends, one pair per group."""
+
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A mean's distance from the center of its range, |a| ≤ half: total · step over count."""
+
+    places: tuple[int, int]
+    step: float
+    half: float
+
+    def interval(self, total: Floats, count: Floats, law: Law, miss: float = MISS) -> Interval:
+        """Return all distances that the noisy total and count do not speak against, by inverting a test.
+
+        If a is the true one, step · total − a · count holds noise alone, so it stays within C(a) with the wanted
+        chance; the interval is the hull of all a in ±half for which it does.  C is convex, as quantiles of a fixed
+        level of linear forms in symmetric log-concave noise are norms of the form; so the chord between nodes is
+        above it.
+        Where nothing is left, which the noise makes rare, both ends are the nearest end of the range.
+
+        Source: Fieller 1954, for the law of this noise.
+        """
+        nodes = np.linspace(-self.half, self.half, 2 * _NODES + 1)
+        wide = _reaches(self, law, miss)
+        reach = np.array([*wide[:0:-1], *wide])
+        parts = [
+            _accepted(nodes, reach, self.step * total[at : at + _CHUNK], count[at : at + _CHUNK])
+            for at in range(0, max(1, total.size), _CHUNK)  # also where no group is shown
+        ]
+        low, high = (np.concatenate(ends) for ends in zip(*parts, strict=True))
+        return Interval(low, high)
+
+
+@lru_cache(maxsize=64)
+def _reaches(ratio: Ratio, law: Law, miss: float) -> tuple[float, ...]:
+    """Return C at the nodes from the center to the end of the range."""
+    nodes = (ratio.half * node / _NODES for node in range(_NODES + 1))
+    return tuple(law.combined(ratio.places, (ratio.step, node), miss) for node in nodes)
+
+
+def _accepted(nodes: Floats, reach: Floats, total: Floats, count: Floats) -> Interval:
+    rest = total[:, None] - count[:, None] * nodes[None, :]
+    above, below = rest - reach, -rest - reach
+    starts, stops = zip(_where_negative(above), _where_negative(below), strict=True)
+    start, stop = np.maximum(*starts), np.minimum(*stops)
+    open_, width = start <= stop, np.diff(nodes)
+    low = np.min(np.where(open_, nodes[:-1] + np.where(open_, start, 0.0) * width, np.inf), axis=1)
+    high = np.max(np.where(open_, nodes[:-1] + np.where(open_, stop, 1.0) * width, -np.inf), axis=1)
+    nearest = np.where((total > 0) == (count > 0), nodes[-1], nodes[0])
+    lost = low > high
+    return Interval(np.where(lost, nearest, low), np.where(lost, nearest, high))
+
+
+def _where_negative(values: Floats) -> tuple[Floats, Floats]:
+    """Return for each segment between nodes from where to where (0 to 1) the linear function is at most zero."""
+    left, right = values[:, :-1], values[:, 1:]
+    gap = np.where(left == right, 1.0, left - right)
+    root = left / gap
+    start = np.where(left <= 0, 0.0, np.where(right <= 0, root, np.inf))
+    stop = np.where(right <= 0, 1.0, np.where(left <= 0, root, -np.inf))
+    return start, stop

@@ -1,0 +1,214 @@
+"""Statistics: sums of bounded whole numbers over the rows of a group, from which counts, sums and means follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from sqlglot import exp
+
+from incrowd.core.unit import Kind as UnitKind
+from incrowd.core.unit import Unit
+from incrowd.errors import InvalidParameter
+from incrowd.mechanisms.integers import WIDEST
+from incrowd.queries.measuring.grid import WIDEST as WIDEST_STEP
+from incrowd.queries.measuring.grid import Grid, grid_of, held, placed, real, rounded
+from incrowd.queries.question import PERSON, Aggregate, Kind, Question, Value
+
+ROWS = "_rows"
+"""What the rows of a question are called in the queries that collect statistics."""
+
+
+class Of(StrEnum):
+    """What a statistic adds up."""
+
+    ROWS = "rows"
+    PRESENT = "present"  # rows whose value is not missing
+    PEOPLE = "people"
+    SUM = "sum"  # of z
+    SQUARES = "squares"  # of (2 z² − width²) / coarse
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """One whole number per group, moved by one row of a unit by at most `width`."""
+
+    of: Of
+    value: Value | None = None
+    grid: Grid | None = None
+
+    @property
+    def width(self) -> int:
+        """How far one row moves it at most."""
+        if self.grid is None:
+            return 1
+        if self.of is Of.SQUARES:
+            return int(self.grid.width**2 / self.coarse)
+        return self.grid.width
+
+    @property
+    def number(self) -> tuple[Value, Grid] | None:
+        """The number of each row that is added up, if it is one."""
+        return None if self.value is None or self.grid is None else (self.value, self.grid)
+
+    @property
+    def coarse(self) -> Fraction:
+        """The steps in which squares are counted, so that their sums stay within 64 bits."""
+        width = 1 if self.grid is None else self.grid.width
+        return max(Fraction(1), Fraction(width**2, WIDEST_STEP))
+
+    def sql(self, number: str) -> exp.Expression:
+        """Return the SQL that adds it up over the rows of a group, where `number` is the column of z."""
+        match self.of:
+            case Of.ROWS:
+                return exp.Count(this=exp.Star())
+            case Of.PEOPLE:
+                return exp.Count(this=exp.Distinct(expressions=[exp.column(PERSON, quoted=True)]))
+            case Of.PRESENT:
+                return exp.Count(this=exp.column("" if self.value is None else self.value.name, quoted=True))
+        z: exp.Expression = exp.column(number, quoted=True)
+        if self.of is Of.SQUARES:
+            twice = exp.Mul(this=exp.Mul(this=real(Fraction(2)), expression=z), expression=z.copy())
+            z = rounded(
+                exp.Sub(this=twice, expression=real(Fraction((1 if self.grid is None else self.grid.width) ** 2))),
+                self.coarse,
+            )
+        return exp.Sum(this=exp.cast(z, "BIGINT"))
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """The statistics of a question; a unit moves the vectors of all groups by `rows` widths in total at most.
+
+    `counting` is the place of the statistic that tells whether a group that nobody listed has more than one person.
+    """
+
+    all: tuple[Statistic, ...]
+    rows: int
+    counting: int | None = None
+
+    def place(self, statistic: Statistic) -> int:
+        """Return the coordinate of a statistic."""
+        return self.all.index(statistic)
+
+    def present(self, value: Value) -> int:
+        """Return the coordinate that counts the rows whose value is not missing."""
+        return self.place(count_of(value))
+
+    def total(self, value: Value) -> int:
+        """Return the coordinate that adds up a value."""
+        return next(i for i, each in enumerate(self.all) if each.of is Of.SUM and each.value == value)
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """How far one row moves each."""
+        return tuple(each.width for each in self.all)
+
+
+def statistics_of(question: Question, unit: Unit) -> Statistics:
+    """Return what must be added up: each thing once, whatever number of aggregates is read off it.
+
+    A sum of a value in [low, high] is held around the middle of the range where the number of rows is known anyway, and
+    around zero where it is not: then one statistic is enough, and its noise is no larger.
+    """
+    needed: dict[Statistic, None] = {}
+    sums: list[Value] = []
+    for aggregate in question.aggregates:
+        needed |= dict.fromkeys(_counts(aggregate, unit))
+        if aggregate.kind is Kind.SUM and aggregate.value not in sums:
+            sums.append(_bounded(aggregate))
+    counting = None if question.public_keys else _counting(needed, unit)
+    if counting is not None:
+        needed.setdefault(counting)
+    centered = [_bounded(each) for each in question.aggregates if each.kind in _MOMENTS]
+    centered += [value for value in sums if count_of(value) in needed]
+    for value in dict.fromkeys([*centered, *sums]):
+        needed.setdefault(Statistic(Of.SUM, value, grid_of(value, centered=value in centered)))
+    for aggregate in question.aggregates:
+        if aggregate.kind in (Kind.VARIANCE, Kind.DEVIATION):
+            needed.setdefault(Statistic(Of.SQUARES, aggregate.value, grid_of(_bounded(aggregate), centered=True)))
+    chosen = tuple(needed)
+    only_people = all(each.of is Of.PEOPLE for each in chosen)
+    reach = question.contribution.groups if only_people else question.contribution.rows
+    return Statistics(chosen, reach, None if counting is None else chosen.index(counting))
+
+
+def count_of(value: Value) -> Statistic:
+    """Return the statistic that counts the rows where a value is not missing."""
+    return Statistic(Of.PRESENT, value) if value.optional else Statistic(Of.ROWS)
+
+
+def collected(question: Question, statistics: Statistics) -> exp.Query:
+    """Return the one query that adds up all statistics, group by group.
+
+    From inside out: the rows; their numbers on the grid; these held within their widths; sums; sums held within 2^61.
+    """
+    numbers = {pair: f"_z{i}" for i, pair in enumerate(dict.fromkeys(each.number for each in statistics.all)) if pair}
+    raw = [exp.alias_(placed(*pair), name, quoted=True) for pair, name in numbers.items()]
+    columns = {pair: exp.column(name, quoted=True) for pair, name in numbers.items()}
+    safe = [
+        exp.alias_(held(columns[pair], real(Fraction(pair[1].width))), name.replace("z", "c"), quoted=True)
+        for pair, name in numbers.items()
+    ]
+    inner = question.rows
+    for level in (raw, safe) if numbers else ():
+        inner = exp.select(exp.Star(), *level, copy=False).from_(named(inner), copy=False)
+    keys = [exp.column(key.name, quoted=True) for key in question.keys]
+    sums = [
+        exp.alias_(each.sql(numbers[each.number].replace("z", "c") if each.number else ""), f"_s{i}", quoted=True)
+        for i, each in enumerate(statistics.all)
+    ]
+    totals = exp.select(*keys, *sums, copy=True).from_(named(inner), copy=False)
+    totals = totals.group_by(*keys, copy=True) if keys else totals
+    last = [_within_64_bits(f"_s{i}") for i in range(len(sums))]
+    return exp.select(*keys, *last, copy=True).from_(named(totals), copy=False)
+
+
+def named(query: exp.Query) -> exp.Subquery:
+    """Return a query as something to select from."""
+    return query.copy().subquery(exp.to_identifier(ROWS, quoted=True), copy=False)
+
+
+def _within_64_bits(name: str) -> exp.Alias:
+    total = exp.column(name, quoted=True)
+    safe = held(exp.Coalesce(this=total, expressions=[exp.Literal.number(0)]), exp.Literal.number(WIDEST))
+    return exp.Alias(this=exp.cast(safe, "BIGINT"), alias=exp.to_identifier(name, quoted=True))
+
+
+_MOMENTS = (Kind.MEAN, Kind.VARIANCE, Kind.DEVIATION)
+
+
+def _counts(aggregate: Aggregate, unit: Unit) -> tuple[Statistic, ...]:
+    match aggregate.kind:
+        case Kind.ROWS:
+            return (Statistic(Of.ROWS),)
+        case Kind.PEOPLE:
+            if unit.kind is not UnitKind.PERSON:
+                raise InvalidParameter("people can be counted only where the unit of privacy is a person.")
+            return (Statistic(Of.PEOPLE),)
+        case Kind.COUNT | Kind.MEAN | Kind.VARIANCE | Kind.DEVIATION:
+            return (count_of(_value_of(aggregate)),)
+    return ()
+
+
+def _counting(needed: dict[Statistic, None], unit: Unit) -> Statistic:
+    for known in (Statistic(Of.PEOPLE), Statistic(Of.ROWS)):
+        if known in needed:
+            return known
+    return Statistic(Of.PEOPLE if unit.kind is UnitKind.PERSON else Of.ROWS)
+
+
+def _value_of(aggregate: Aggregate) -> Value:
+    if aggregate.value is None:
+        raise InvalidParameter(f"{aggregate.kind} needs a value.")
+    return aggregate.value
+
+
+def _bounded(aggregate: Aggregate) -> Value:
+    value = _value_of(aggregate)
+    if value.low is None or value.high is None:
+        raise InvalidParameter(
+            f"the {aggregate.kind} of a value without bounds could show one person. Write CLAMP(x, low, high) in it."
+        )
+    return value

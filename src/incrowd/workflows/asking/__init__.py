@@ -1,0 +1,1 @@
+"""Questions: understood, priced, charged, answered and kept."""

@@ -1,0 +1,106 @@
+"""Asking: who asks what and pays what; Priced: what it would cost; Answered: what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from incrowd.accounting.budget import Amount
+from incrowd.core.certificate import Certificate
+from incrowd.queries.answer import Answer
+from incrowd.queries.measuring.expecting import Expected
+from incrowd.queries.terms import Terms
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A question as it arrives: SQL, what the asker pays, and who asks (None: the answer is for everyone).
+
+    With an `account`, its ρ is taken from what the owner carved out of the budget before.
+    """
+
+    sql: str
+    terms: Terms
+    analyst: str | None = None
+    account: str | None = None
+
+
+@dataclass(frozen=True)
+class AskingTogether:
+    """Several questions about one dataset that are planned together and paid for as one."""
+
+    questions: tuple[str, ...]
+    terms: Terms
+    analyst: str | None = None
+
+
+@dataclass(frozen=True)
+class Priced:
+    """What a question costs and how good its answer would be: from declarations and parameters alone, no row is read.
+
+    `left` tells what would be left of each dataset's budget afterwards, None where it does not suffice or none is set.
+    """
+
+    question: str
+    datasets: tuple[str, ...]
+    cost: Amount
+    left: Mapping[str, Amount | None]
+    expected: tuple[Expected, ...]
+    repeated: bool
+    plan: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form."""
+        return {
+            "question": self.question,
+            "datasets": list(self.datasets),
+            "cost": self.cost.to_json(),
+            "left": {name: left and left.to_json() for name, left in self.left.items()},
+            "expected": [each.to_json() for each in self.expected],
+            "repeated": self.repeated,
+            "plan": list(self.plan),
+        }
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A noisy answer with its certificate, never one without the other.
+
+    `cost` is what this asking took from the datasets: nothing, if the same question was answered before (`repeated`).
+    """
+
+    answer: Answer
+    certificate: Certificate
+    cost: Amount
+    left: Mapping[str, Amount | None]
+    repeated: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form."""
+        return {
+            "answer": self.answer.to_json(),
+            "cost": self.cost.to_json(),
+            "left": {name: left and left.to_json() for name, left in self.left.items()},
+            "repeated": self.repeated,
+            "certificate": self.certificate.to_json(),
+        }
+
+
+@dataclass(frozen=True)
+class AnsweredTogether:
+    """The noisy answers to several questions, with their one certificate."""
+
+    answers: tuple[Answer, ...]
+    certificate: Certificate
+    cost: Amount
+    left: Mapping[str, Amount | None]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form."""
+        return {
+            "answers": [answer.to_json() for answer in self.answers],
+            "cost": self.cost.to_json(),
+            "left": {name: left and left.to_json() for name, left in self.left.items()},
+            "certificate": self.certificate.to_json(),
+        }

@@ -1,0 +1,44 @@
+"""What may be asked about, and how a question is answered, in plain values: for people and for programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from incrowd.core.domain import Categories, Dates, Domain, Numbers
+from incrowd.core.schema import Column, Role
+from incrowd.queries.catalog import Catalog, Relation
+from incrowd.queries.measurement import Measurement
+
+_LISTED = 200
+
+
+def described(catalog: Catalog) -> dict[str, Any]:
+    """Return the tables with their columns and domains, as declared; identifiers are not among them."""
+    return {"tables": [_table(relation) for relation in catalog.relations]}
+
+
+def plan_of(measurement: Measurement) -> tuple[str, ...]:
+    """Return the SQL that reads the rows, one text for each pass over them."""
+    return tuple(query.sql(dialect="duckdb", pretty=True) for query in measurement.statistics)
+
+
+def _table(relation: Relation) -> dict[str, Any]:
+    columns = [_column(column) for column in relation.schema.columns if column.role is not Role.IDENTIFIER]
+    told: dict[str, Any] = {"name": relation.name, "public": not relation.private, "columns": columns}
+    if relation.private:
+        unit = relation.unit
+        told |= {"dataset": relation.dataset, "unit": str(unit), "person": unit.column}
+    return told
+
+
+def _column(column: Column) -> dict[str, Any]:
+    return {"name": column.name, "type": str(column.type), **_domain(column.domain)}
+
+
+def _domain(domain: Domain) -> dict[str, Any]:
+    if isinstance(domain, Categories):
+        return {"values": list(domain.values[:_LISTED]), "more": max(0, len(domain.values) - _LISTED)}
+    if isinstance(domain, Numbers | Dates):
+        bounds = (getattr(domain, "low", None), getattr(domain, "high", None))
+        return {"bounds": [None if bound is None else str(bound) for bound in bounds]}
+    return {}

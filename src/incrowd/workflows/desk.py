@@ -1,0 +1,215 @@
+"""Desk: where questions are asked; it prices them without a row, charges them, answers them, and remembers answers."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from incrowd.accounting.bookkeeping.entry import Entry
+from incrowd.accounting.bookkeeping.price import Accountant
+from incrowd.accounting.budget import Amount
+from incrowd.accounting.ledger import Ledger
+from incrowd.core.certificate import NONCE_BYTES, Certificate, release_id
+from incrowd.core.guarantee import Guarantee
+from incrowd.engines.asking.warehouse import Limits, Warehouse
+from incrowd.errors import Refused
+from incrowd.queries.answer import Answer
+from incrowd.queries.batch import Batch, batch
+from incrowd.queries.catalog import Catalog
+from incrowd.queries.language.understanding import understand
+from incrowd.queries.measurement import Measurement, measurement
+from incrowd.queries.question import Question
+from incrowd.workflows.asking.answers import Answers, Kept, question_mark
+from incrowd.workflows.asking.asking import Answered, AnsweredTogether, Asking, AskingTogether, Priced
+from incrowd.workflows.asking.certify import Paid, answer_certificate
+from incrowd.workflows.asking.describe import described, plan_of
+from incrowd.workflows.asking.opening import opened
+from incrowd.workflows.perform import Payment, perform_questions
+from incrowd.workflows.policy import Policy
+
+__all__ = ["Answered", "AnsweredTogether", "Asking", "AskingTogether", "Desk", "Priced", "open_desk"]
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A question that was understood and measured: what it promises to each dataset that it reads."""
+
+    question: Question
+    measurement: Measurement
+    promises: Mapping[str, Guarantee]
+    policies: tuple[Policy, ...]
+    mark: str
+
+
+@dataclass(frozen=True, eq=False)
+class Desk:
+    """Tables, a ledger and the answers given so far; safe for many threads, and for many processes at one ledger."""
+
+    policies: tuple[Policy, ...]
+    catalog: Catalog
+    warehouse: Warehouse
+    ledger: Ledger
+    answers: Answers
+
+    def price(self, asking: Asking) -> Priced:
+        """Say what a question costs and how good its answer would be; no row is read and nothing is written."""
+        planned = self._plan(asking)
+        repeated = self.answers.find(planned.mark) is not None
+        cost = Amount() if repeated else _cost(planned)
+        left = {name: self._left(name, cost) for name in planned.promises}
+        expected, text = planned.measurement.expected, plan_of(planned.measurement)
+        return Priced(planned.question.text, tuple(planned.promises), cost, left, expected, repeated, text)
+
+    def ask(self, asking: Asking) -> Answered:
+        """Answer a question: charge it, read the rows, add noise, certify; or give the answer that was given before."""
+        planned = self._plan(asking)
+        kept = self.answers.find(planned.mark)
+        if kept is not None:
+            return self._again(kept, planned, asking)
+        id_ = _fresh_id(planned.measurement, planned.policies)
+        payment = Payment(planned.promises, id_, asking.analyst, asking.account)
+        entry, (answer,) = perform_questions([planned.measurement], self.warehouse, self.ledger, payment)
+        certificate = answer_certificate(Paid(planned.policies, planned.measurement, entry, id_), [answer])
+        new = Kept(json.dumps(answer.to_json()), certificate, entry.sequence)
+        kept = self.answers.keep(planned.mark, new)
+        given = answer if kept is new else Answer.from_json(json.loads(kept.answer))
+        left = {name: self._left(name, Amount()) for name in planned.promises}
+        return Answered(given, kept.certificate, _spent(entry), left)
+
+    def price_batch(self, asking: AskingTogether) -> Priced:
+        """Say what several questions cost together, and how good their answers would be."""
+        planned, _ = self._plan_batch(asking)
+        cost = _price(planned.guarantee())
+        names = tuple(planned.measurements[0].question.datasets)
+        expected = tuple(each for measured in planned.measurements for each in measured.expected)
+        texts = tuple(text for measured in planned.measurements for text in plan_of(measured))
+        question = "; ".join(measured.question.text for measured in planned.measurements)
+        return Priced(question, names, cost, {name: self._left(name, cost) for name in names}, expected, False, texts)
+
+    def ask_batch(self, asking: AskingTogether) -> AnsweredTogether:
+        """Answer several questions that were planned together, for one charge."""
+        planned, policy = self._plan_batch(asking)
+        id_, promise = _fresh_id(planned, [policy]), planned.guarantee()
+        payment = Payment({policy.name: promise}, id_, asking.analyst)
+        entry, answers = perform_questions(planned.measurements, self.warehouse, self.ledger, payment)
+        certificate = answer_certificate(Paid([policy], planned, entry, id_), answers)
+        return AnsweredTogether(answers, certificate, _spent(entry), {policy.name: self._left(policy.name, Amount())})
+
+    def schema(self) -> dict[str, Any]:
+        """Return what may be asked about: tables, columns, domains and units, as declared."""
+        return described(self.catalog)
+
+    def budget(self, analyst: str | None) -> dict[str, Any]:
+        """Return how the datasets stand, for an analyst with what he has spent and may spend."""
+        return {policy.name: self._standing(policy.name, analyst) for policy in self.policies}
+
+    def releases(self) -> list[dict[str, Any]]:
+        """Return the certificates of all answers in short, the earliest first."""
+        return [
+            {
+                "id": kept.certificate.id,
+                "created": kept.certificate.created,
+                "dataset": kept.certificate.dataset["name"],
+            }
+            for kept in self.answers.all()
+        ]
+
+    def certificate(self, id_: str) -> Certificate | None:
+        """Return the certificate of an answer."""
+        kept = self.answers.named(id_)
+        return None if kept is None else kept.certificate
+
+    def within(self, datasets: Collection[str]) -> Desk:
+        """Return a desk that knows these datasets and the public tables alone: all else does not exist there."""
+        relations = (each for each in self.catalog.relations if each.dataset is None or each.dataset in datasets)
+        policies = tuple(policy for policy in self.policies if policy.name in datasets)
+        return replace(self, policies=policies, catalog=Catalog(tuple(relations)))
+
+    def _again(self, kept: Kept, planned: _Planned, asking: Asking) -> Answered:
+        self.ledger.repeat(kept.charge, asking.analyst)
+        left = {name: self._left(name, Amount()) for name in planned.promises}
+        return Answered(Answer.from_json(json.loads(kept.answer)), kept.certificate, Amount(), left, repeated=True)
+
+    def _plan(self, asking: Asking) -> _Planned:
+        question = understand(asking.sql, self.catalog)
+        policies = tuple(policy for policy in self.policies if policy.name in question.datasets)
+        if not policies:
+            raise Refused("this question reads public tables only: nobody needs protection from its answer.")
+        measured = {policy.name: measurement(question, policy.schema.unit, asking.terms) for policy in policies}
+        first = measured[policies[0].name]
+        promises = {name: each.guarantee() for name, each in measured.items()}
+        self._within_most(promises)
+        return _Planned(question, first, promises, policies, self._mark(question, asking, policies))
+
+    def _plan_batch(self, asking: AskingTogether) -> tuple[Batch, Policy]:
+        questions = list({(found := understand(sql, self.catalog)).text: found for sql in asking.questions}.values())
+        names = {name for question in questions for name in question.datasets}
+        policies = [policy for policy in self.policies if policy.name in names]
+        if len(policies) != 1 or any(not question.datasets for question in questions):
+            raise Refused("questions that are paid for as one are all about one dataset.")
+        planned = batch(questions, policies[0].schema.unit, asking.terms)
+        self._within_most({policies[0].name: planned.guarantee()})
+        return planned, policies[0]
+
+    def _mark(self, question: Question, asking: Asking, policies: Sequence[Policy]) -> str:
+        versions = {policy.name: [policy.hash, policy.section.dataset.version] for policy in policies}
+        told = {"text": question.text, "terms": asking.terms.to_json(), "versions": versions, "account": asking.account}
+        return question_mark(told)
+
+    def _within_most(self, promises: Mapping[str, Guarantee]) -> None:
+        for policy in self.policies:
+            most = policy.section.queries.most_epsilon if policy.section.queries is not None else None
+            if most is not None and policy.name in promises:
+                cost = _price(promises[policy.name])
+                if Fraction(cost.epsilon) > most:
+                    raise Refused(
+                        f"this question costs epsilon {float(cost.epsilon):.6g}, and one question about {policy.name} "
+                        f"may cost {float(most):g}. Pay less for it, or allow a larger error."
+                    )
+
+    def _left(self, dataset: str, cost: Amount) -> Amount | None:
+        left = self.ledger.standing(dataset).left
+        return left.minus(cost) if left is not None and cost.within(left) else None
+
+    def _standing(self, dataset: str, analyst: str | None) -> dict[str, Any]:
+        standing = self.ledger.standing(dataset)
+        left = standing.left
+        told: dict[str, Any] = {"unit": str(standing.terms.unit), "left": left and left.to_json()}
+        if analyst is not None:
+            own, allowance = self.ledger.analyst(dataset, analyst)
+            told |= {"spent": own.to_json(), "allowance": allowance and allowance.to_json()}
+        return told
+
+
+@contextmanager
+def open_desk(policies: Sequence[Policy], data: object = None, limits: Limits | None = None) -> Iterator[Desk]:
+    """Open a desk for the tables of some policies that share a ledger."""
+    with opened(policies, data, limits) as found:
+        yield Desk(
+            found.policies, found.catalog, found.warehouse, found.ledger, Answers.beside(policies[0].ledger_address)
+        )
+
+
+def _cost(planned: _Planned) -> Amount:
+    costs = [_price(promise) for promise in planned.promises.values()]
+    return costs[0] if len(costs) == 1 else costs[0].worst(costs[1])
+
+
+def _price(promise: Guarantee) -> Amount:
+    spend = Accountant().spend(promise.loss, promise.delta, promise.unit.adjacency)
+    return Amount.up(Fraction(spend.epsilon), Fraction(spend.delta))
+
+
+def _spent(entry: Entry) -> Amount:
+    paid = entry.charged[0]
+    return Amount(paid.epsilon, paid.delta)
+
+
+def _fresh_id(measured: Measurement | Batch, policies: Sequence[Policy]) -> str:
+    told = (measured.claims(), measured.chain())
+    return release_id(secrets.token_bytes(NONCE_BYTES), policies[0].hash, measured.guarantee(), told)

@@ -1,0 +1,95 @@
+"""`incrowd query` as a person meets it: prices, answers, batches, folders, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Runner
+
+POLICY = """\
+incrowd: 1
+dataset: {name: people}
+source: people.csv
+columns:
+  sex: {categories: [F, M]}
+  age: {type: integer, bounds: [0, 120]}
+queries: {}
+budget: {epsilon: 3, delta: 1e-6}
+"""
+COUNT = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
+
+
+@pytest.fixture
+def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    (tmp_path / "people.csv").write_text("sex,age\n" + "F,30\nM,41\nF,\n" * 100)
+    return tmp_path
+
+
+def test_a_price_spends_nothing_and_explain_says_the_same(people: Path, run: Runner) -> None:
+    for line in (f'query "{COUNT}" --price', f'query "EXPLAIN PRIVACY {COUNT}"'):
+        found = run(f"{line} --policy policy.yaml --epsilon 1")
+        assert found.code == 0
+        assert "± 3" in found.out
+        assert "Nothing was asked and nothing was spent." in found.out
+    left = run(f'query "{COUNT}" --policy policy.yaml --epsilon 1 --price --json').json["left"]["people"]
+    assert left == {"epsilon": "2", "delta": "0.000001"}
+
+
+def test_an_answer_shows_its_numbers_its_cost_and_what_is_left(people: Path, run: Runner) -> None:
+    found = run(f'query "{COUNT}" --policy policy.yaml --epsilon 1')
+    assert found.code == 0
+    assert "epsilon 2, delta 1e-6" in found.out
+    assert "pure differential privacy" in found.out
+    again = run(f'query "{COUNT}" --policy policy.yaml --epsilon 1')
+    assert "Asked before" in again.out
+
+
+def test_an_error_may_be_named_instead_of_epsilon(people: Path, run: Runner) -> None:
+    found = run(f'query "{COUNT}" --policy policy.yaml --error 20 --price --json').json
+    assert 0 < float(found["cost"]["epsilon"]) < 0.3
+    assert found["expected"][0]["half_width"] <= 20
+
+
+def test_an_answer_in_a_folder_can_be_verified(people: Path, run: Runner) -> None:
+    made = run(f'query "{COUNT}" --policy policy.yaml --epsilon 1 --out answer')
+    assert made.code == 0
+    assert sorted(path.name for path in Path("answer").iterdir()) == ["certificate.json", "data.csv", "report.html"]
+    assert run("verify answer --ledger sqlite:///.incrowd/ledger.sqlite").code == 0
+    spent = run("ledger show --ledger sqlite:///.incrowd/ledger.sqlite --json").out
+    assert run(f'query "{COUNT}" --policy policy.yaml --epsilon 1/2 --out answer').code == 2
+    assert run("ledger show --ledger sqlite:///.incrowd/ledger.sqlite --json").out == spent, "nothing was charged"
+
+
+def test_a_batch_is_one_charge(people: Path, run: Runner) -> None:
+    Path("all.sql").write_text(f"{COUNT}; SELECT AVG(age) AS mean FROM people -- both\n;")
+    found = run("query --batch all.sql --policy policy.yaml --epsilon 1 --json").json
+    assert len(found["answers"]) == 2
+    assert found["cost"] == {"epsilon": "1", "delta": "0"}
+    shown = run("query --batch all.sql --policy policy.yaml --epsilon 1/2")
+    assert "answer 2" in shown.out
+    assert "cost of all" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "says"),
+    [
+        ('query "SELECT age FROM people" --epsilon 1', 1, "never leave"),
+        ('query "SELECT COUNT(*) FROM peeple" --epsilon 1', 2, "Did you mean 'people'?"),
+        ('query "SELEC 1" --epsilon 1', 1, "only questions are answered"),
+        (f'query "{COUNT}"', 2, "give one of epsilon, error and rho"),
+        (f'query "{COUNT}" --epsilon 0', 2, "above 0"),
+        (f'query "{COUNT}" --epsilon 9', 1, "Ask for at most 3"),
+        (f'query "{COUNT}" --epsilon 1 --batch x.sql', 2, "ask one question"),
+        ("query --epsilon 1", 2, "ask one question"),
+        ("query --epsilon 1 --batch nowhere.sql", 2, "cannot be read"),
+        (f'query "{COUNT}" --epsilon 1 --out x --format xml', 2, "csv, tsv or parquet"),
+        (f'query "{COUNT}" --epsilon 1 --data nowhere.csv', 2, "does not exist"),
+    ],
+)
+def test_what_cannot_be_answered_says_why(people: Path, run: Runner, line: str, code: int, says: str) -> None:
+    found = run(f"{line} --policy policy.yaml")
+    assert (found.code, says in found.err) == (code, True), found.err

@@ -1,0 +1,251 @@
+"""What cannot be answered is refused, with the reason; nothing gets past the list of what is understood."""
+
+from __future__ import annotations
+
+import pytest
+
+from incrowd.errors import IncrowdError, InvalidParameter, MixedUnits, QuestionRefused
+from incrowd.queries.language import is_explain, understand
+from incrowd.queries.language.reading import LONGEST_TEXT
+from tests.queries.language.hospital import CATALOG
+
+REFUSED = {
+    # rows and people never leave
+    "SELECT * FROM visits": "rows, which never leave",
+    "FROM visits": "rows, which never leave",
+    "SELECT age FROM visits": "after GROUP BY",
+    "SELECT age, COUNT(*) FROM visits GROUP BY ward": "after GROUP BY",
+    "SELECT patient, COUNT(*) FROM visits GROUP BY patient": "tells people apart",
+    "SELECT COUNT(patient) FROM visits": "tells people apart",
+    "SELECT MAX(patient) FROM visits": "tells people apart",
+    "SELECT COUNT(*) FROM visits WHERE patient = 5": "tells people apart",
+    "SELECT COUNT(*) FROM visits WHERE patient IS NULL": "tells people apart",
+    "SELECT COUNT(*) FILTER (WHERE patient > 5) FROM visits": "tells people apart",
+    "SELECT COUNT(*) FROM (SELECT patient AS p FROM visits) WHERE p = 5": "tells people apart",
+    "SELECT COUNT(*) FROM (SELECT patient AS age FROM visits) WHERE age > 5": "tells people apart",
+    "SELECT COUNT(*) FROM (SELECT * FROM visits) GROUP BY patient": "tells people apart",
+    "SELECT COUNT(*) FROM (SELECT patient + 0 AS p FROM visits)": "tells people apart",
+    "SELECT p, n FROM (SELECT patient AS p, COUNT(*) AS n FROM visits GROUP BY patient) "
+    "GROUP BY p, n": "tells people apart",
+    "SELECT COUNT(*) FROM visits JOIN wards ON visits.patient = wards.floor": "tells people apart",
+    "SELECT COUNT(*) FROM visits a JOIN visits b ON a.patient = b.age": "tells people apart",
+    "SELECT COUNT(*) FROM visits a JOIN visits b ON a.patient < b.patient": "tells people apart",
+    "SELECT COUNT(*) FROM visits a JOIN visits b ON a.patient = b.patient OR TRUE": "tells people apart",
+    "SELECT COUNT(*) FROM visits a JOIN visits b ON NOT (a.patient = b.patient)": "tells people apart",
+    "SELECT COUNT(*) FROM visits ORDER BY patient": "after GROUP BY",
+    "SELECT COUNT(*) FROM visits HAVING MAX(patient) > 5": "tells people apart",
+    "SELECT name, COUNT(*) FROM tests GROUP BY name": "identifies people",
+    "SELECT COUNT(*) FROM tests WHERE name = 'Ann'": "identifies people",
+    "SELECT drafted, COUNT(*) FROM tests GROUP BY drafted": "drafted from the rows",
+    "SELECT _person FROM visits": "name is used by the engine",
+    "SELECT COUNT(*) FROM visits WHERE _place = 1": "name is used by the engine",
+    # what one row could move without limit, or make fail
+    "SELECT SUM(code) FROM visits": "CLAMP",
+    "SELECT AVG(code) FROM visits": "CLAMP",
+    "SELECT MIN(code) FROM visits": "CLAMP",
+    "SELECT SUM(CAST(note AS DOUBLE)) FROM visits": "CLAMP",
+    "SELECT SUM(code + 1) FROM visits": "CLAMP",
+    "SELECT COUNT(*) FROM visits WHERE ABS(code - 1) > 0": "CLAMP",
+    "SELECT COUNT(*) FROM visits WHERE -code > 0": "CLAMP",
+    "SELECT SUM(cost * cost * cost * cost * cost * cost) FROM visits": "±10^15",
+    "SELECT SUM(EXP(age)) FROM visits": "±10^15",
+    "SELECT SUM(POWER(cost, 8)) FROM visits": "±10^15",
+    "SELECT MODE(cost) FROM visits": "listed",
+    "SELECT MODE(note) FROM visits": "listed",
+    "SELECT SUM(DISTINCT age) FROM visits": "DISTINCT",
+    "SELECT COUNT(DISTINCT age) FROM visits": "counts people",
+    "SELECT COUNT(DISTINCT age) FROM rows": "counts people",
+    "SELECT ARRAY_AGG(age) FROM visits": "aggregates",
+    "SELECT STRING_AGG(note) FROM visits": "aggregates",
+    "SELECT FIRST(age) FROM visits": "aggregates",
+    "SELECT ANY_VALUE(age) FROM visits": "aggregates",
+    "SELECT ARG_MAX(note, age) FROM visits": "aggregates",
+    "SELECT VAR_POP(age) FROM visits": "aggregates",
+    "SELECT MIN(age, 3) FROM visits": "one argument",
+    "SELECT SUM(SUM(age)) FROM visits": "inside each other",
+    "SELECT COUNT(*) FROM visits WHERE COUNT(*) > 1": "inside each other",
+    "SELECT SUM(age) OVER () FROM visits": "OVER",
+    "SELECT COUNT(*) FROM visits WHERE ROW_NUMBER() OVER () = 1": "OVER",
+    "SELECT COUNT(*) FROM visits WHERE REGEXP_MATCHES(note, '(a+)+')": "no row can make fail",
+    "SELECT COUNT(*) FROM visits WHERE note SIMILAR TO 'a'": "no row can make fail",
+    "SELECT COUNT(*) FROM visits WHERE note LIKE '%a%b%c%d%e%f%'": "LIKE",
+    "SELECT COUNT(*) FROM visits WHERE note LIKE ward": "written out",
+    "SELECT COUNT(*) FROM visits WHERE note LIKE 'a' ESCAPE 'b'": "no row can make fail",
+    "SELECT COUNT(*) FROM visits WHERE RANDOM() < 0.5": "no row can make fail",
+    "SELECT COUNT(*) FROM visits WHERE NOW() > day": "no row can make fail",
+    "SELECT COUNT(*) FROM visits WHERE ERROR(note)": "no row can make fail",
+    "SELECT COUNT(*) FROM visits WHERE age & 1 = 1": "no row can make fail",
+    "SELECT COUNT(*) FROM visits WHERE note COLLATE NOCASE = 'a'": "no row can make fail",
+    "SELECT COUNT(*) FROM visits WHERE note[1] = 'a'": "no row can make fail",
+    "SELECT COUNT(*) FROM visits WHERE [age] = [1]": "no row can make fail",
+    "SELECT COUNT(*) FROM visits WHERE age = $1": "no row can make fail",
+    "SELECT COUNT(*) FROM visits WHERE age = ?": "no row can make fail",
+    "SELECT COUNT(*) FROM visits WHERE CAST(note AS JSON) IS NULL": "cast to",
+    "SELECT COUNT(*) FROM visits WHERE CAST(note AS BOOLEAN)": "CASE WHEN",
+    "SELECT COUNT(*) FROM visits WHERE REPEAT(note, 1000000) = 'a'": "no row can make fail",
+    "SELECT REPLACE(REPLACE(note, 'a', 'bbbbbbbbbbbb'), 'b', 'cccccccccccc') AS r, COUNT(*) FROM visits "
+    "GROUP BY r": "LEFT",
+    "SELECT DATE_TRUNC('century', day) AS d, COUNT(*) FROM visits GROUP BY d": "DATE_TRUNC",
+    "SELECT COUNT(*) FROM visits WHERE day + INTERVAL 1 MONTH > day": "whole days",
+    "SELECT COUNT(*) FROM visits WHERE day + code > day": "CLAMP",
+    "SELECT QUANTILE(age, age) FROM visits": "written out",
+    "SELECT CLAMP(age, 0, age) AS a, COUNT(*) FROM visits GROUP BY a": "written out",
+    # queries that look at rows together
+    "SELECT COUNT(*) FROM visits WHERE age > (SELECT AVG(age) FROM visits)": "query inside",
+    "SELECT COUNT(*) FROM visits WHERE age IN (SELECT age FROM visits)": "list of values",
+    "SELECT COUNT(*) FROM visits WHERE EXISTS (SELECT 1 FROM visits)": "query inside",
+    "SELECT (SELECT COUNT(*) FROM visits) FROM visits": "query inside",
+    "SELECT COUNT(*) FROM (SELECT DISTINCT age FROM visits)": "DISTINCT",
+    "SELECT COUNT(*) FROM (SELECT age FROM visits ORDER BY age)": "outermost",
+    "SELECT COUNT(*) FROM (SELECT age FROM visits LIMIT 1)": "outermost",
+    "SELECT COUNT(*) FROM (SELECT age FROM visits OFFSET 1)": "outermost",
+    "SELECT COUNT(*) FROM (SELECT age FROM visits QUALIFY ROW_NUMBER() OVER () = 1)": "GROUP BY",
+    "SELECT COUNT(*) FROM (SELECT RANK() OVER (ORDER BY age) AS r FROM visits)": "GROUP BY",
+    "SELECT SUM(n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)": "one person at a time",
+    "SELECT SUM(n) FROM (SELECT COUNT(*) AS n FROM visits)": "one person at a time",
+    "SELECT SUM(n) FROM (SELECT ward, COUNT(*) AS n FROM rows GROUP BY ward)": "one person at a time",
+    "SELECT AVG(n) FROM (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient HAVING COUNT(*) > 1)": "HAVING",
+    "SELECT AVG(n) FROM (SELECT patient, MEDIAN(age) AS n FROM visits GROUP BY patient)": "person by person",
+    "SELECT AVG(n) FROM (SELECT patient, STDDEV(age) AS n FROM visits GROUP BY patient)": "person by person",
+    "SELECT COUNT(*) FROM visits UNION ALL SELECT COUNT(*) FROM visits": "outermost",
+    "SELECT COUNT(*) FROM (SELECT age FROM visits UNION SELECT age FROM visits)": "UNION ALL",
+    "SELECT COUNT(*) FROM (SELECT age FROM visits EXCEPT SELECT age FROM visits)": "UNION ALL",
+    "SELECT COUNT(*) FROM (SELECT ward FROM visits UNION ALL SELECT ward FROM wards)": "private table",
+    "WITH RECURSIVE a AS (SELECT age FROM visits) SELECT COUNT(*) FROM a": "RECURSIVE",
+    "SELECT COUNT(*) FROM visits GROUP BY ROLLUP (ward)": "ROLLUP",
+    "SELECT COUNT(*) FROM visits GROUP BY GROUPING SETS ((ward), ())": "not answered",
+    "SELECT DISTINCT ward FROM visits GROUP BY ward": "DISTINCT",
+    "SELECT DISTINCT ON (ward) ward FROM visits": "DISTINCT",
+    # joins
+    "SELECT COUNT(*) FROM visits, wards": "ON",
+    "SELECT COUNT(*) FROM visits CROSS JOIN wards": "JOIN",
+    "SELECT COUNT(*) FROM visits NATURAL JOIN wards": "JOIN",
+    "SELECT COUNT(*) FROM visits FULL JOIN wards ON visits.ward = wards.ward": "JOIN",
+    "SELECT COUNT(*) FROM visits RIGHT JOIN wards ON visits.ward = wards.ward": "JOIN",
+    "SELECT COUNT(*) FROM wards LEFT JOIN visits ON visits.ward = wards.ward": "start with the private",
+    "SELECT COUNT(*) FROM visits SEMI JOIN wards ON visits.ward = wards.ward": "JOIN",
+    "SELECT COUNT(*) FROM visits JOIN wards ON visits.age = wards.floor": "how many rows",
+    "SELECT COUNT(*) FROM visits JOIN wards ON visits.ward > wards.ward": "ON",
+    "SELECT COUNT(*) FROM visits JOIN (SELECT * FROM wards) w ON visits.ward = w.ward": "as it is",
+    "SELECT COUNT(*) FROM visits JOIN tests ON visits.age = tests.score": "tells people apart",
+    "SELECT COUNT(*) FROM rows a JOIN rows b ON a.ward = b.ward": "tells people apart",
+    "SELECT COUNT(*) FROM wards": "private table",
+    "SELECT COUNT(*) FROM wards JOIN doctors ON wards.ward = doctors.ward": "private table",
+    # not questions
+    "DROP TABLE visits": "only questions",
+    "INSERT INTO visits VALUES (1)": "only questions",
+    "COPY visits TO 'x'": "only questions",
+    "PRAGMA database_list": "only questions",
+    "ATTACH 'x'": "only questions",
+    "EXPLAIN SELECT COUNT(*) FROM visits": "only questions",
+    "VALUES (1)": "only questions",
+    "SELECT COUNT(*) FROM visits; SELECT 1": "one question",
+    "SELECT 1": "FROM",
+    "SELECT 5 FROM visits": "nothing of the rows",
+    "SELECT COUNT(*) INTO t FROM visits": "clause",
+    "SELECT": "FROM",
+    "SELECT COUNT(*) FROM visits FOR UPDATE": "clause",
+    "SELECT COUNT(*) FROM visits USING SAMPLE 5": "samples",
+    "SELECT COUNT(*) FROM visits TABLESAMPLE 5%": "after FROM",
+    "SELECT COUNT(*) FROM read_csv('/etc/passwd')": "after FROM",
+    "SELECT COUNT(*) FROM (VALUES (1)) AS v": "after FROM",
+    "SELECT COUNT(*) FROM visits, LATERAL (SELECT 1)": "after FROM",
+    "SELECT COUNT(*) FROM range(10)": "after FROM",
+    "SELECT COUNT(*) FROM visits LIMIT (SELECT 1)": "whole number",
+    "SELECT COUNT(*) FROM visits LIMIT 10 PERCENT": "whole number",
+    "SELECT COUNT(*) FROM visits LIMIT 99999999999": "whole number",
+    "SELECT age, day, COUNT(*) FROM visits GROUP BY age, day, ward": "groups",
+    "SELECT UPPER(MODE(ward)) FROM visits": "noisy answers",
+    "SELECT FOO(age) FROM visits": "Did you mean FLOOR",
+}
+
+INVALID = {
+    "": "no question",
+    "   ": "no question",
+    "SELECT COUNT(* FROM visits": "cannot be read",
+    "SELECT COUNT(*) FROM visits WHERE": "cannot be read",
+    "SELECT COUNT(*) FROM 'unclosed": "cannot be read",
+    "SELECT COUNT(*) FROM visit": "Did you mean 'visits'",
+    "SELECT COUNT(*) FROM information_schema.tables": "without a schema",
+    "SELECT COUNT(*) FROM duckdb_tables": "no table",
+    "SELECT COUNT(*) FROM '/etc/passwd'": "no table",
+    "SELECT AVG(agee) FROM visits": "Did you mean 'age'",
+    "SELECT AVG(x.age) FROM visits": "no table 'x'",
+    "SELECT AVG(a.b.age) FROM visits": "without a schema",
+    "SELECT COUNT(*) FROM visits a JOIN visits a ON a.patient = a.patient": "same name",
+    "SELECT AVG(age) FROM visits a JOIN visits b ON a.patient = b.patient": "several columns",
+    "SELECT COUNT(*) FROM visits WHERE age = 'x'": "do not go together",
+    "SELECT COUNT(*) FROM visits WHERE age": "conditions",
+    "SELECT COUNT(*) FROM visits WHERE age = NULL": "IS NULL",
+    "SELECT COUNT(*) FROM visits WHERE day > 'yesterday'": "2020-12-31",
+    "SELECT COUNT(*) FROM visits WHERE code > 9999999999999999999999": "smaller",
+    "SELECT COUNT(*) FROM visits WHERE age > 1e9999999": "exponent",
+    "SELECT SUM(smoker) FROM visits": "COUNT(*) FILTER",
+    "SELECT AVG(note) FROM visits": "works on numbers",
+    "SELECT MIN(ward) FROM visits": "works on numbers and dates",
+    "SELECT QUANTILE(age, 2) FROM visits": "from 0 to 1",
+    "SELECT QUANTILE(age) FROM visits": "missing",
+    "SELECT AVG(CLAMP(code, 5, 1)) FROM visits": "swap",
+    "SELECT COUNT(*) FROM visits GROUP BY 3": "points at",
+    "SELECT COUNT(*) FROM visits ORDER BY 9": "points at",
+    "SELECT day, COUNT(*) FROM visits GROUP BY day HAVING day > '2024-01-01'": "WHERE",
+    "SELECT COUNT(*) + 'a' FROM visits": "different types",
+    "SELECT COUNT(*) FROM visits HAVING COUNT(*)": "condition",
+    "SELECT AVG(_x) FROM (SELECT age AS _x FROM visits)": "underscore",
+    "SELECT COUNT(*) FROM (SELECT age, cost AS age FROM visits)": "different names",
+    "SELECT COUNT(*) FROM (SELECT age, ward FROM visits UNION ALL SELECT age FROM visits)": "same number",
+    "SELECT COUNT(*) FROM (SELECT age FROM visits UNION ALL SELECT ward FROM visits)": "same types",
+}
+
+
+def message(sql: str, kind: type[IncrowdError]) -> str:
+    """What is said to a question that gets no answer."""
+    with pytest.raises(kind) as raised:
+        understand(sql, CATALOG)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("sql", REFUSED)
+def test_a_question_that_could_betray_someone_is_refused(sql: str) -> None:
+    assert REFUSED[sql] in message(sql, QuestionRefused)
+
+
+@pytest.mark.parametrize("sql", INVALID)
+def test_a_question_that_makes_no_sense_is_bad_input(sql: str) -> None:
+    assert INVALID[sql] in message(sql, InvalidParameter)
+
+
+def test_tables_that_protect_different_units_are_not_mixed() -> None:
+    message("SELECT COUNT(*) FROM (SELECT age FROM visits UNION ALL SELECT age FROM rows)", MixedUnits)
+    message("SELECT COUNT(*) FROM visits a JOIN swapped b ON a.patient = b.patient", MixedUnits)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) FROM visits WHERE " + "(" * 500 + "smoker" + ")" * 500,
+        "SELECT COUNT(*) FROM visits WHERE " + "NOT " * 500 + "smoker",
+        "SELECT COUNT(*) FROM visits WHERE age = " + "- " * 500 + "5",
+        "SELECT COUNT(*) FROM visits WHERE " + " AND ".join(["smoker", "age > 1"] * 300),
+        "SELECT COUNT(*) FROM visits WHERE age > " + " + ".join(["age"] * 500),
+        "SELECT COUNT(*) FROM visits WHERE age IN (" + ", ".join(map(str, range(3000))) + ")",
+        "SELECT COUNT(*) FROM " + "(SELECT * FROM " * 40 + "visits" + ")" * 40,
+        "SELECT " + "CASE WHEN smoker THEN " * 60 + "1" + " END" * 60 + " AS x, COUNT(*) FROM visits GROUP BY x",
+        "SELECT COUNT(*) FROM (" + " UNION ALL ".join(["SELECT age FROM visits"] * 20) + ")",
+        "SELECT COUNT(*) FROM visits a " + " ".join(f"JOIN visits b{i} ON a.patient = b{i}.patient" for i in range(14)),
+        "WITH " + ", ".join(f"c{i} AS (SELECT age FROM {'visits' if i == 0 else f'c{i - 1}'} UNION ALL SELECT age FROM "
+                            f"{'visits' if i == 0 else f'c{i - 1}'})" for i in range(40)) + " SELECT COUNT(*) FROM c39",
+    ],
+)  # fmt: skip
+def test_a_question_that_would_grow_without_end_is_refused(sql: str) -> None:
+    message(sql, IncrowdError)
+
+
+def test_a_text_that_is_too_long_is_not_even_read() -> None:
+    assert "characters" in message("SELECT COUNT(*) FROM visits -- " + "x" * LONGEST_TEXT, InvalidParameter)
+
+
+def test_asking_for_the_price_is_told_from_asking() -> None:
+    assert is_explain(" explain  Privacy\nselect 1") == (True, "select 1")
+    assert is_explain("-- please\n/* do */ EXPLAIN PRIVACY select 1") == (True, "select 1")
+    assert is_explain("EXPLAIN SELECT 1") == (False, "EXPLAIN SELECT 1")
