@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from incrowd import __version__
+from incrowd.cli.access import access
 from incrowd.cli.assess import assess
 from incrowd.cli.bounds import bounds
 from incrowd.cli.check import check
@@ -20,9 +21,11 @@ from incrowd.cli.ledger import ledger
 from incrowd.cli.plan import plan
 from incrowd.cli.policy import policy
 from incrowd.cli.profile import profile
+from incrowd.cli.query import query
 from incrowd.cli.release import release
 from incrowd.cli.report import report
 from incrowd.cli.rule import rule
+from incrowd.cli.serve import serve
 from incrowd.cli.verify import verify
 from incrowd.errors import IncrowdError
 
@@ -44,6 +47,7 @@ app.add_typer(hierarchy, name="hierarchy")
 app.add_typer(policy, name="policy")
 app.command("plan")(plan)
 app.command("release")(release)
+app.command("query")(query)
 app.command("coarsen")(coarsen)
 app.command("verify")(verify)
 app.command("assess")(assess)
@@ -51,6 +55,8 @@ app.command("report")(report)
 app.command("rule")(rule)
 app.add_typer(bounds, name="bounds")
 app.add_typer(ledger, name="ledger")
+app.add_typer(access, name="access")
+app.command("serve")(serve)
 
 
 def _print_version(wanted: bool) -> None:

@@ -143,6 +143,8 @@ def _conditions(join: exp.Join, found: Joined, scope: Scope, name: str) -> tuple
             trees.append(operation(exp.EQ, *(column(PERSON, source) for source in sources)))
         else:
             trees.append(condition(mean(part), "ON").tree)
+            if pair is not None:
+                _check_alike(pair, scope)
     on = every(trees)
     if on is None or not pairs:
         raise QuestionRefused("a join needs ON a.column = b.column: without it, every row would meet every other.")
@@ -159,6 +161,19 @@ def _pair(part: exp.Expr, scope: Scope, name: str) -> Pair | None:
         return None
     sides = {scope.find(side)[0] == name: side for side in (part.this, part.expression)}
     return (sides[False], sides[True]) if len(sides) == 2 else None
+
+
+def _check_alike(pair: Pair, scope: Scope) -> None:
+    """Raise if two columns are equal in another sense than that in which rows were counted.
+
+    Different whole numbers beyond 2^53 are one decimal: a row would meet more rows of a public table than share a value.
+    """
+    kinds = {scope.find(side)[1].extent.type for side in pair}
+    if len(kinds) > 1:
+        raise InvalidParameter(
+            f"tables are joined on columns of one type, and {pair[0].name!r} and {pair[1].name!r} are of two: "
+            "CAST one of them in a subquery, or let the owner of the data declare them alike."
+        )
 
 
 def _conjuncts(node: exp.Expr | None) -> list[exp.Expr]:

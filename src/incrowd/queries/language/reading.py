@@ -61,6 +61,8 @@ def read(sql: str) -> exp.Select:
 
     if len(sql) > LONGEST_TEXT:
         raise InvalidParameter(f"a question has at most {LONGEST_TEXT:,} characters; this one is longer. Shorten it.")
+    if any("\ud800" <= letter <= "\udfff" for letter in sql):
+        raise InvalidParameter("a question is written in Unicode, and this one holds half a character: write it anew.")
     try:
         _check_tokens(sqlglot.tokenize(sql, dialect="duckdb"))
         statements = [tree for tree in sqlglot.parse(sql, dialect="duckdb") if tree is not None]

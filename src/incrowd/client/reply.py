@@ -1,0 +1,105 @@
+"""Reply: a noisy answer as it came from a server, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from incrowd.errors import PackageMissing, UnsupportedVersion
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of an answer; `low` and `high` are the ends of its 95 % intervals, where it has some."""
+
+    name: str
+    type: str
+    values: tuple[Any, ...]
+    low: tuple[float | None, ...] | None = None
+    high: tuple[float | None, ...] | None = None
+    note: str = ""
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> Column:
+        """Read a column of a server's answer."""
+        values = plain["values"]
+        if plain["type"] == "date":
+            values = [None if each is None else date.fromisoformat(each) for each in values]
+        low, high = (None if plain.get(end) is None else tuple(plain[end]) for end in ("low", "high"))
+        return cls(plain["name"], plain["type"], tuple(values), low, high, plain.get("note", ""))
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer with its cost, what is left, and its certificate.
+
+    >>> column = {"name": "n", "type": "integer", "values": [7], "low": [3.0], "high": [11.0]}
+    >>> told = {"cost": {}, "left": {}, "certificate": {}, "repeated": False}
+    >>> Reply.of({"answer": {"answer": 1, "columns": [column]}, **told}).rows()
+    [{'n': 7, 'n_low': 3.0, 'n_high': 11.0}]
+    """
+
+    columns: tuple[Column, ...]
+    cost: Mapping[str, str]
+    left: Mapping[str, Any]
+    certificate: Mapping[str, Any]
+    repeated: bool
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> Reply:
+        """Read a server's reply to a question."""
+        answer = plain["answer"]
+        if answer.get("answer") != VERSION:
+            raise UnsupportedVersion(f"this client reads answers of version {VERSION}: install the server's version.")
+        columns = tuple(map(Column.of, answer["columns"]))
+        return cls(columns, plain["cost"], plain["left"], plain["certificate"], plain["repeated"])
+
+    def parts(self) -> list[tuple[str, str, tuple[Any, ...]]]:
+        """Return name, type and values of each column, followed by `…_low` and `…_high` where it has intervals."""
+        found: list[tuple[str, str, tuple[Any, ...]]] = []
+        for column in self.columns:
+            found.append((column.name, column.type, column.values))
+            if column.low is not None and column.high is not None:
+                found += [
+                    (f"{column.name}_low", "decimal", column.low),
+                    (f"{column.name}_high", "decimal", column.high),
+                ]
+        return found
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one mapping of names to values for each row."""
+        names = [name for name, _, _ in self.parts()]
+        columns = [values for _, _, values in self.parts()]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def to_arrow(self) -> pa.Table:
+        """Return the columns and their intervals as an Arrow table."""
+        import pyarrow as pa
+
+        types = {"integer": pa.int64(), "decimal": pa.float64(), "date": pa.date32(), "boolean": pa.bool_()}
+        parts = self.parts()
+        arrays = [pa.array(values, types.get(kind, pa.string())) for _, kind, values in parts]
+        return pa.Table.from_arrays(arrays, names=[name for name, _, _ in parts])
+
+    def to_pandas(self) -> Any:
+        """Return the columns and their intervals as a pandas frame."""
+        try:
+            import pandas as pd  # noqa: F401 (Arrow needs it)
+        except ImportError:
+            raise PackageMissing("a pandas frame needs the package pandas: pip install pandas.") from None
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return the columns and their intervals as a Polars frame."""
+        try:
+            import polars as pl
+        except ImportError:
+            raise PackageMissing("a Polars frame needs the package polars: pip install polars.") from None
+        return pl.from_arrow(self.to_arrow())

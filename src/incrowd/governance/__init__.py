@@ -1,0 +1,1 @@
+"""People and rules: who may ask what, and what was asked."""

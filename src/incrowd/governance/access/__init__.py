@@ -1,0 +1,1 @@
+"""Who may do what: roles, tokens, passwords, and the book in which they are written down."""

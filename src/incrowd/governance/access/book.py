@@ -1,0 +1,164 @@
+"""Access: the append-only book of who may do what, shared by all workers of a server."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from incrowd.errors import AccessDenied, InvalidParameter, LedgerUnavailable
+from incrowd.governance.access.consequences import consequence, derive, known
+from incrowd.governance.access.grant import Grant, Holder, Signature, checked_until, written
+from incrowd.governance.access.passwords import hashed, matches
+from incrowd.governance.access.token import fingerprint, new_token
+from incrowd.governance.beside import beside
+from incrowd.store.chain import Chain
+from incrowd.store.transaction import Reader, Writer
+from incrowd.store.verify import Report, verify
+
+_NAME = "access"
+
+
+@dataclass(frozen=True)
+class Issued:
+    """A token that was just made: shown once, and nowhere kept."""
+
+    token: str
+    grant: Grant
+
+
+@dataclass(frozen=True)
+class Access:
+    """The book of access beside a ledger; it keeps nothing open and nothing in memory.
+
+    >>> from datetime import timedelta
+    >>> from tempfile import TemporaryDirectory
+    >>> from incrowd.governance.access.roles import Role
+    >>> officer = Signature("data protection officer", "doctoral project")
+    >>> with TemporaryDirectory() as folder:
+    ...     access = Access.create(f"sqlite:///{folder}/ledger.sqlite")
+    ...     issued = access.grant(Holder("ann", Role.ANALYST), access.now() + timedelta(days=90), officer)
+    ...     before = access.whose(issued.token).holder.name
+    ...     _ = access.revoke(issued.grant.id, officer)
+    ...     access.whose(issued.token)
+    Traceback (most recent call last):
+    incrowd.errors.AccessDenied: this token is unknown, revoked or past its end: ask the owner of the data for another.
+    """
+
+    chain: Chain
+
+    @classmethod
+    def create(cls, ledger: str) -> Access:
+        """Make the book beside the ledger at an address unless it is there already, and open it."""
+        return cls(Chain.create(beside(ledger, _NAME), _NAME))
+
+    @classmethod
+    def open(cls, ledger: str) -> Access:
+        """Open the book beside the ledger at an address."""
+        return cls(Chain.open(beside(ledger, _NAME), _NAME))
+
+    def now(self) -> datetime:
+        """Return the time by the book's clock."""
+        return self.chain.clock().astimezone(UTC)
+
+    def grant(self, holder: Holder, until: datetime, by: Signature, session: bool = False) -> Issued:
+        """Give a new token to somebody, until a moment at most 366 days ahead."""
+        until, token = checked_until(until, self.now()), new_token()
+        new = Grant(secrets.token_hex(8), holder, until, fingerprint(token) or "", session)
+        self.chain.transact(lambda writer: _write(writer, "granted", {"grant": new.to_json(), **vars(by)}))
+        return Issued(token, new)
+
+    def rotate(self, number: str, until: datetime, by: Signature) -> Issued:
+        """Replace a token by a new one with the same id; the old one stops working at once."""
+        until, token = checked_until(until, self.now()), new_token()
+        body = {"id": number, "fingerprint": fingerprint(token), "until": written(until), **vars(by)}
+        return Issued(token, self.chain.transact(lambda writer: _rotated(writer, body)))
+
+    def revoke(self, number: str, by: Signature) -> Grant:
+        """End a token for good."""
+        return self.chain.transact(lambda writer: _changed(writer, "revoked", {"id": number, **vars(by)}))
+
+    def dismiss(self, name: str, by: Signature) -> tuple[Grant, ...]:
+        """End all tokens, sessions and the password of somebody."""
+        return self.chain.transact(lambda writer: _dismissed(writer, name, by))
+
+    def set_password(self, holder: Holder, password: str, by: Signature) -> None:
+        """Let somebody log in by name and password; it replaces an earlier password, role and datasets."""
+        body = {**holder.to_json(), "hash": hashed(password), **vars(by)}
+        self.chain.transact(lambda writer: _write(writer, "password", body))
+
+    def login(self, name: str, password: str, until: datetime) -> Issued:
+        """Open a session for somebody who knows his password; an unknown name takes as long as a wrong password."""
+        stored = self.chain.read(lambda reader: reader.value(("password", name)))
+        if not matches(stored and stored["hash"], password) or stored is None:
+            raise AccessDenied("the name or the password is wrong.")
+        return self.grant(Holder.from_json(stored), until, Signature(name, "session"), session=True)
+
+    def whose(self, token: str) -> Grant:
+        """Return the grant of a token that works now, or deny."""
+        mark, now = fingerprint(token), self.now()
+        found = None if mark is None else self.chain.read(lambda reader: _found(reader, mark))
+        if found is None or mark is None or not found.works(mark, now):
+            raise AccessDenied("this token is unknown, revoked or past its end: ask the owner of the data for another.")
+        return found
+
+    def grants(self) -> tuple[Grant, ...]:
+        """Return every token and session that was ever given out."""
+        return self.chain.read(_all)
+
+    def remember(self, book: str, name: str) -> None:
+        """Remember the random name of another book beside the ledger, or refuse one that took its place."""
+        self.chain.transact(lambda writer: _remembered(writer, book, name))
+
+    def remembered(self, book: str) -> str | None:
+        """Return the random name of another book, if it was ever made."""
+        found: str | None = self.chain.read(lambda reader: reader.value(("book", book)))
+        return found
+
+    def check(self) -> Report:
+        """Recompute the book from its first entry."""
+        return verify(self.chain, derive)
+
+
+def _write(writer: Writer, kind: str, body: dict[str, Any]) -> None:
+    writer.append(kind, body, consequence(kind, body, writer.value))
+
+
+def _changed(writer: Writer, kind: str, body: dict[str, Any]) -> Grant:
+    _write(writer, kind, body)
+    return known(body["id"], writer.value)
+
+
+def _rotated(writer: Writer, body: dict[str, Any]) -> Grant:
+    old = known(body["id"], writer.value)
+    if old.revoked or old.session:
+        raise InvalidParameter("only a token that was not revoked can be rotated: grant a new one.")
+    return _changed(writer, "rotated", body)
+
+
+def _dismissed(writer: Writer, name: str, by: Signature) -> tuple[Grant, ...]:
+    ended = [each for each in _all(writer.reader) if each.holder.name == name and not each.revoked]
+    if not ended and writer.value(("password", name)) is None:
+        raise InvalidParameter("nobody of this name has a token or a password; `incrowd access list` shows all.")
+    _write(writer, "dismissed", {"holder": name, "ids": [each.id for each in ended], **vars(by)})
+    return tuple(known(each.id, writer.value) for each in ended)
+
+
+def _remembered(writer: Writer, book: str, name: str) -> None:
+    known_name = writer.value(("book", book))
+    if known_name is None:
+        _write(writer, "remembered", {"book": book, "name": name})
+    elif known_name != name:
+        raise LedgerUnavailable(
+            f"another {book} log stands where the one of this book of access was: put the old one back."
+        )
+
+
+def _found(reader: Reader, mark: str) -> Grant | None:
+    number = reader.value(("token", mark))
+    return None if number is None else known(number, reader.value)
+
+
+def _all(reader: Reader) -> tuple[Grant, ...]:
+    return tuple(map(Grant.from_json, reader.values(("grant",)).values()))

@@ -1,0 +1,131 @@
+"""Grant: a token's holder, role, datasets and last moment, as the book of access keeps them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from incrowd.errors import InvalidParameter
+from incrowd.governance.access.roles import Right, Role, rights
+
+LONGEST = timedelta(days=366)
+_NAME = re.compile(r"[^\W_](?:[\w.@ -]{0,62}[\w.])?")
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Somebody with a role, for some datasets or for all (None); the ledger knows an analyst by the same name.
+
+    >>> Holder("ann", Role.ANALYST, ("births",)).may_use(["births", "deaths"])
+    False
+    """
+
+    name: str
+    role: Role
+    datasets: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise InvalidParameter(
+                "the name of a holder has 1 to 64 letters, digits, spaces and . @ - _, and begins with a letter or "
+                "digit."
+            )
+        if self.datasets is not None and not all(self.datasets):
+            raise InvalidParameter("a dataset's name is empty: name the datasets, or none of them for all.")
+
+    def may(self, right: Right) -> bool:
+        """Whether the role has a right."""
+        return right in rights(self.role)
+
+    def may_use(self, datasets: Iterable[str]) -> bool:
+        """Whether all these datasets are his to ask about."""
+        return self.datasets is None or set(datasets) <= set(self.datasets)
+
+    def covers(self, other: Holder) -> bool:
+        """Whether the other has no dataset that this one has not."""
+        return self.datasets is None or (other.datasets is not None and self.may_use(other.datasets))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form that the book stores."""
+        datasets = None if self.datasets is None else list(self.datasets)
+        return {"holder": self.name, "role": str(self.role), "datasets": datasets}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Holder:
+        """Read what `to_json` wrote."""
+        datasets = plain["datasets"]
+        return cls(plain["holder"], Role(plain["role"]), None if datasets is None else tuple(datasets))
+
+
+@dataclass(frozen=True)
+class Grant:
+    """A token that was given out: whose it is, until when it works, and whether it was revoked."""
+
+    id: str
+    holder: Holder
+    until: datetime
+    fingerprint: str
+    session: bool = False
+    revoked: bool = False
+
+    def works(self, fingerprint: str, now: datetime) -> bool:
+        """Whether a token with this fingerprint speaks for the holder now; one that was rotated away does not."""
+        return not self.revoked and self.fingerprint == fingerprint and now < self.until
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form that the book stores."""
+        rest = {"fingerprint": self.fingerprint, "session": self.session, "revoked": self.revoked}
+        return {"id": self.id, **self.holder.to_json(), "until": written(self.until), **rest}
+
+    def shown(self) -> dict[str, Any]:
+        """Return what may be shown: all but the fingerprint."""
+        return {name: value for name, value in self.to_json().items() if name != "fingerprint"}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Grant:
+        """Read what `to_json` wrote."""
+        until, rest = datetime.fromisoformat(plain["until"]), (plain["session"], plain["revoked"])
+        return cls(plain["id"], Holder.from_json(plain), until, plain["fingerprint"], *rest)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Who decided something, and why; kept in the book.
+
+    >>> Signature("data protection officer", " ")
+    Traceback (most recent call last):
+    incrowd.errors.InvalidParameter: write who decides and why, for those who will read the book.
+    """
+
+    who: str
+    why: str
+
+    def __post_init__(self) -> None:
+        if not self.who.strip() or not self.why.strip():
+            raise InvalidParameter("write who decides and why, for those who will read the book.")
+
+
+def written(moment: datetime) -> str:
+    """Return a moment as the book writes it, in universal time.
+
+    >>> written(datetime(2030, 1, 2, 3, tzinfo=UTC))
+    '2030-01-02T03:00:00Z'
+    """
+    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def checked_until(until: datetime, now: datetime) -> datetime:
+    """Return the last moment of a token, to the second, if it lies ahead and not too far.
+
+    >>> checked_until(datetime(2033, 1, 1, tzinfo=UTC), datetime(2030, 1, 1, tzinfo=UTC))
+    Traceback (most recent call last):
+    incrowd.errors.InvalidParameter: a token works for at most 366 days and must end after now: choose another end.
+    """
+    if not now < until <= now + LONGEST:
+        raise InvalidParameter(
+            f"a token works for at most {LONGEST.days} days and must end after now: choose another end."
+        )
+    return until.astimezone(UTC).replace(microsecond=0)

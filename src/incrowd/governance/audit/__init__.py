@@ -1,0 +1,1 @@
+"""What was asked, by whom, and what came of it."""

@@ -1,0 +1,1 @@
+"""The server: questions over HTTP, for many people at once."""

@@ -1,0 +1,106 @@
+"""The application: routes, books and limits around a desk that answers questions."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from incrowd import __version__
+from incrowd.errors import IncrowdError
+from incrowd.governance.books import Books
+from incrowd.web import replies
+from incrowd.web.caller import NobodyKnown
+from incrowd.web.crew import Crew
+from incrowd.web.desk import Desk
+from incrowd.web.guard import Guard
+from incrowd.web.limiter import Limiter
+from incrowd.web.logs import note
+from incrowd.web.routes import auditing, operation, public, questions, sessions, tokens
+from incrowd.web.services import Services
+from incrowd.web.settings import Settings
+
+_ABOUT = (
+    "Aggregate questions about protected tables, answered with noise and within budgets. Every reply to a question "
+    "takes one of a few durations, whatever the rows hold; no error shows data."
+)
+_ROUTES = (questions, public, tokens, sessions, auditing, operation)
+
+
+def app(desk: Desk, books: Books, settings: Settings, close: Callable[[], None] | None = None) -> FastAPI:
+    """Return the server's application; any number of workers may run it beside one ledger.
+
+    Charges, answers, tokens, sessions and the audit log are on disk and shared by all workers.  Only the limits on the
+    rate of requests are counted by each worker for itself.  At its end, when all that was begun is done, it calls
+    `close`.
+    """
+    crew = Crew.of(settings.threads)
+    server = FastAPI(
+        title="incrowd",
+        version=__version__,
+        description=_ABOUT,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=_living,
+    )
+    server.state.close = _closing(crew, settings.longest, close)
+    limits = Limiter(settings.rate), Limiter(settings.logins)
+    server.state.services = Services(desk, books, settings, crew, *limits)
+    for group in _ROUTES:
+        server.include_router(group.router)
+    server.add_exception_handler(NobodyKnown, _nobody)
+    server.add_exception_handler(replies.TooOften, _refused)
+    server.add_exception_handler(IncrowdError, _refused)
+    server.add_exception_handler(RequestValidationError, _unreadable)
+    server.add_exception_handler(HTTPException, _elsewhere)
+    server.add_middleware(Guard, settings=settings)
+    return server
+
+
+@asynccontextmanager
+async def _living(server: FastAPI) -> AsyncIterator[None]:
+    yield
+    server.state.close()
+
+
+def _closing(crew: Crew, longest: float, close: Callable[[], None] | None) -> Callable[[], None]:
+    def closing() -> None:
+        if not crew.stop(longest):  # whatever was begun is answered and kept, unless it does not end
+            note("left undone")
+        elif close is not None:
+            close()
+
+    return closing
+
+
+def _nobody(_request: Request, problem: Exception) -> Response:
+    reply = replies.error(401, "AccessDenied", str(problem))
+    reply.headers["WWW-Authenticate"] = "Bearer"
+    return reply
+
+
+def _refused(_request: Request, problem: Exception) -> Response:
+    return replies.refusal(problem)
+
+
+def _unreadable(_request: Request, problem: Exception) -> Response:
+    """Say which part of a request does not fit its shape, without repeating it."""
+    found = problem.errors() if isinstance(problem, RequestValidationError) else []
+    told = [f"{_place(each['loc'])}: {each['msg'].removeprefix('Value error, ').rstrip('.')}" for each in found[:5]]
+    return replies.error(400, "InvalidParameter", "; ".join(told) + ".")
+
+
+def _place(parts: tuple[str | int, ...]) -> str:
+    named = [part for part in parts[1:] if isinstance(part, str) and part.isidentifier()]
+    return ".".join(named[:1]) or "the request"
+
+
+def _elsewhere(_request: Request, problem: Exception) -> Response:
+    status = problem.status_code if isinstance(problem, HTTPException) else 500
+    words = {404: "there is nothing here; /docs tells what there is.", 405: "this cannot be done here; see /docs."}
+    reply = replies.error(status, "InvalidParameter", words.get(status, "the request cannot be read."))
+    reply.headers.update((isinstance(problem, HTTPException) and problem.headers) or {})
+    return reply

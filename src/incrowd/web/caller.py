@@ -1,0 +1,114 @@
+"""Caller: who speaks, by a token in a header or by a session cookie, and whether he may do this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from incrowd.errors import AccessDenied
+from incrowd.governance.access.grant import Grant, Holder
+from incrowd.governance.access.roles import Right
+from incrowd.governance.access.token import is_mark
+from incrowd.governance.audit.log import Event
+from incrowd.web.desk import Desk
+from incrowd.web.replies import TooOften
+from incrowd.web.services import Here, Services
+
+MARK = "x-incrowd-mark"
+_BEARER = HTTPBearer(auto_error=False, description="A token from `incrowd access grant`.")
+_SAFE = ("GET", "HEAD", "OPTIONS")
+
+
+class NobodyKnown(AccessDenied):
+    """No token, no session, or one that does not work."""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Somebody who was recognized."""
+
+    grant: Grant
+    token: str
+
+    @property
+    def holder(self) -> Holder:
+        """Who it is, in which role."""
+        return self.grant.holder
+
+    @property
+    def analyst(self) -> str | None:
+        """Whose allowance pays: his own, unless he asks for everyone."""
+        return None if self.holder.may(Right.PUBLISH) else self.holder.name
+
+    def desk(self, services: Services) -> Desk:
+        """Return the desk as he may see it: what is outside his datasets does not exist there."""
+        return services.desk if self.holder.datasets is None else services.desk.within(self.holder.datasets)
+
+    def event(self, action: str, outcome: str, **about: object) -> Event:
+        """Return the line of the audit log about something that he did."""
+        return Event(action, outcome, self.holder.name, self.grant.id, about)
+
+
+Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
+
+
+def recognized(request: Request, services: Here, bearer: Bearer) -> Caller:
+    """Return who sent a request, or deny; a token and a session are each held to their rate."""
+    cookie = request.cookies.get(services.settings.cookie)
+    token = bearer.credentials if bearer is not None else cookie
+    if token is None:
+        raise NobodyKnown("send a token: 'Authorization: Bearer TOKEN', or log in.")
+    try:
+        grant = services.books.access.whose(token)
+    except AccessDenied as denied:
+        _knock(services, f"from {origin(request)}")
+        services.books.audit.write(Event("access", "unknown"))
+        raise NobodyKnown(str(denied)) from None
+    _knock(services, grant.id)
+    if bearer is None:
+        check_page(request)
+        if request.method not in _SAFE and not is_mark(request.headers.get(MARK), token):
+            raise AccessDenied(f"a page must send the mark of its session as {MARK}: log in again.")
+    elif grant.session:
+        raise NobodyKnown("a session is for the browser that logged in: use a token of your own.")
+    request.state.told = {"holder": grant.holder.name, "grant": grant.id}
+    return Caller(grant, token)
+
+
+def needs(right: Right) -> Callable[..., Caller]:
+    """Return a dependency that lets nobody through without a right."""
+
+    def permitted(caller: Annotated[Caller, Depends(recognized)], services: Here) -> Caller:
+        if not caller.holder.may(right):
+            services.books.audit.write(caller.event("access", "denied", right=str(right)))
+            raise AccessDenied(f"a token of the role {caller.holder.role} has no right to {right}.")
+        return caller
+
+    return permitted
+
+
+def origin(request: Request) -> str:
+    """Return where a request comes from, as far as this worker can tell."""
+    return request.client.host if request.client is not None else "nowhere"
+
+
+def check_page(request: Request) -> None:
+    """Deny what a browser sent on behalf of a page of another site."""
+    if request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+        raise AccessDenied("this request comes from a page of another site.")
+
+
+def _knock(services: Services, key: str) -> None:
+    if seconds := services.knocks.wait(key):
+        raise TooOften(seconds)
+
+
+Reader = Annotated[Caller, Depends(needs(Right.READ))]
+Asker = Annotated[Caller, Depends(needs(Right.ASK))]
+Auditor = Annotated[Caller, Depends(needs(Right.AUDIT))]
+Admitter = Annotated[Caller, Depends(needs(Right.ADMIT))]
+Anybody = Annotated[Caller, Depends(recognized)]

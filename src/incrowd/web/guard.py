@@ -1,0 +1,113 @@
+"""Guard: the outermost wall of the server, around every request: size, headers, log line, and no trace of a fault."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from incrowd.web import replies
+from incrowd.web.logs import note
+from incrowd.web.settings import Settings
+
+_PATIENCE = 20.0  # seconds for a request's body to arrive
+_HEADERS = {
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+_HTTPS = {"strict-transport-security": "max-age=31536000"}
+
+
+class _TooLarge(Exception):
+    """A request's body is larger than allowed."""
+
+
+class _TooSlow(Exception):
+    """A request's body did not arrive in time."""
+
+
+class Guard:
+    """Wraps the application: what it raises becomes a constant reply, and each request one line in the log."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self.app = app
+        self.settings = settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        start, number = time.monotonic(), secrets.token_hex(8)
+        fields: dict[str, Any] = {"request": number, "method": scope["method"], "status": 0}
+        send = self._sending(send, fields)
+        try:
+            body = await _body(scope, receive, self.settings.size)
+            await self.app(scope, _replayed(body, receive), send)
+        except _TooLarge:
+            text = f"a request has at most {self.settings.size} bytes."
+            await replies.error(413, "InvalidParameter", text)(scope, receive, send)
+        except _TooSlow:
+            await replies.error(408, "InvalidParameter", "the request did not arrive in time.")(scope, receive, send)
+        except Exception as problem:  # noqa: BLE001 (the last resort; an exception's own text may hold data)
+            fields["fault"] = type(problem).__name__
+            if not fields["status"]:
+                await replies.refusal(problem)(scope, receive, send)
+        finally:
+            fields["route"] = getattr(scope.get("route"), "path", None)
+            fields |= scope.get("state", {}).get("told", {})
+            note("request", **fields, seconds=round(time.monotonic() - start, 2))
+
+    def _sending(self, send: Send, fields: dict[str, Any]) -> Send:
+        added = _HEADERS | (_HTTPS if self.settings.https else {}) | {"x-request-id": fields["request"]}
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                fields["status"] = message["status"]
+                given = {name.lower() for name, _ in message["headers"]}
+                missing = [(name.encode(), text.encode()) for name, text in added.items() if name.encode() not in given]
+                message = {**message, "headers": [*message["headers"], *missing]}
+            await send(message)
+
+        return sending
+
+
+async def _body(scope: Scope, receive: Receive, most: int) -> bytes:
+    length = dict(scope["headers"]).get(b"content-length", b"0")
+    if not length.isdigit() or len(length) > 12 or int(length) > most:
+        raise _TooLarge
+    parts, size = [], 0
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            while True:
+                message = await receive()
+                parts.append(message.get("body", b""))
+                size += len(parts[-1])
+                if size > most:
+                    raise _TooLarge
+                if message["type"] == "http.disconnect" or not message.get("more_body", False):
+                    return b"".join(parts)
+    except TimeoutError:
+        raise _TooSlow from None
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    given = False
+
+    async def receiving() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receiving

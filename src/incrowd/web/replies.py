@@ -1,0 +1,79 @@
+"""Replies: every outcome as JSON, and every error as one constant shape that depends on no row."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from fastapi import Response
+
+from incrowd.errors import (
+    AccessDenied,
+    BudgetExceeded,
+    IncrowdError,
+    InvalidParameter,
+    LedgerUnavailable,
+    MixedUnits,
+    Refused,
+    UnknownColumn,
+)
+
+_BAD_INPUT = (InvalidParameter, UnknownColumn, MixedUnits)
+_FAULT = "the server could not do this. Its operator finds the reason in the log, under the request's number."
+
+
+class TooOften(Exception):
+    """Somebody knocked too often."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.seconds = max(1, math.ceil(seconds))
+
+
+def as_json(content: Any, status: int = 200) -> Response:
+    """Return a reply in JSON; what is infinite is null, because JSON has no infinity.
+
+    >>> as_json({"high": [math.inf, 1.5]}).body
+    b'{"high":[null,1.5]}'
+    """
+    text = json.dumps(_finite(content), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Response(text.encode(), status, media_type="application/json")
+
+
+def error(status: int, kind: str, text: str) -> Response:
+    """Return an error: what kind, and what to do."""
+    return as_json({"error": text, "kind": kind}, status)
+
+
+def refusal(problem: Exception) -> Response:
+    """Return what whoever asked may know of a problem.
+
+    Refusals and bad input are about the question, the catalog and the budget: their text is shown.  Everything else, an
+    unreadable source or a fault, could depend on rows: it has one text.
+
+    >>> refusal(ValueError("age 42 of row 7")).body
+    b'{"error":"the server could not do this. Its operator finds ...","kind":"ServerUnavailable"}'
+    """
+    match problem:
+        case TooOften():
+            reply = error(429, "ServerUnavailable", f"too many requests: try again in {problem.seconds} seconds.")
+            reply.headers["Retry-After"] = str(problem.seconds)
+            return reply
+        case AccessDenied():
+            return error(403, type(problem).__name__, str(problem))
+        case BudgetExceeded() | Refused():
+            return error(422, type(problem).__name__, str(problem))
+        case LedgerUnavailable():
+            return error(503, "ServerUnavailable", _FAULT)
+        case IncrowdError() if isinstance(problem, _BAD_INPUT):
+            return error(400, type(problem).__name__, str(problem))
+    return error(500, "ServerUnavailable", _FAULT)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

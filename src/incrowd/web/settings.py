@@ -1,0 +1,41 @@
+"""Settings: the limits of a server, and how much time every answer takes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from incrowd.errors import InvalidParameter
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the operator of a server may choose.
+
+    `pace` is the time in seconds that every reply to a question takes; one that needs longer takes twice as long, four
+    times, and so on, until `longest`.  A `pace` above the slowest question hides its duration altogether.  `size` is
+    the largest request in bytes, `rate` how many requests a minute one token may send to one worker, `logins` how many
+    attempts to log in one name or address has there, `threads` how many questions a worker answers at once, and
+    `session` the hours after which a page must log in again.  `https` says that browsers reach the server by HTTPS.
+    """
+
+    pace: float = 0.5
+    longest: float = 64.0
+    size: int = 65_536
+    rate: int = 120
+    logins: int = 10
+    threads: int = 4
+    session: int = 8
+    https: bool = False
+    show_questions: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.pace <= self.longest or not math.isfinite(self.longest):
+            raise InvalidParameter("the pace of a server lies between 0 and the longest time, in seconds.")
+        if min(self.size, self.rate, self.logins, self.threads, self.session) < 1:
+            raise InvalidParameter("size, rate, logins, threads and session of a server are whole numbers above 0.")
+
+    @property
+    def cookie(self) -> str:
+        """The name of the session cookie; browsers hold one with this prefix to HTTPS and to this host alone."""
+        return "__Host-incrowd" if self.https else "incrowd"

@@ -1,0 +1,159 @@
+"""Shapes: what requests and replies look like; the published description is made from them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from incrowd.core.rounding import exact
+from incrowd.errors import InvalidParameter
+from incrowd.governance.access.roles import Role
+
+_DECIMAL = r"^([0-9]{1,20}(\.[0-9]{1,40})?([eE]-?[0-9]{1,3})?|[0-9]{1,20}/[1-9][0-9]{0,19})$"
+
+
+_BITS = 512
+
+
+def _number(value: Any) -> Fraction:
+    try:
+        number = exact(value)
+    except InvalidParameter as error:
+        raise ValueError(str(error)) from None
+    if max(number.numerator.bit_length(), number.denominator.bit_length()) > _BITS:
+        raise ValueError("this number is too large, too small or too long")
+    return number
+
+
+def _writable(text: str) -> str:
+    if "\x00" in text or any("\ud800" <= each <= "\udfff" for each in text):
+        raise ValueError("this text holds characters that cannot be written")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_writable)]
+
+
+Amount = Annotated[
+    Fraction,
+    BeforeValidator(_number),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string", "pattern": _DECIMAL}]}),
+]
+
+
+class Shape(BaseModel):
+    """A request: nothing unknown in it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+
+class AskedShape(Shape):
+    """A question and what is paid for it: ε (and δ), or the error that is wanted, or ρ from an account."""
+
+    sql: Text = Field(min_length=1, max_length=20_000, description="One SELECT statement.")
+    epsilon: Amount | None = Field(None, description="The ε to pay; a number, or text such as 1/3.")
+    delta: Amount | None = Field(None, description="The δ to pay; groups whose keys are private need one.")
+    error: Amount | None = Field(None, description="Instead of ε: the 95 % half-width wanted of every number.")
+    rate: Amount | None = Field(None, description="Answer from a secret sample of this rate.")
+    rho: Amount | None = Field(None, description="Instead of ε: the ρ to pay from a zero-concentrated account.")
+    account: Text | None = Field(None, min_length=1, max_length=100, description="The account that ρ is taken from.")
+
+
+class AdmittedShape(Shape):
+    """A token to be made."""
+
+    holder: Text = Field(
+        min_length=1, max_length=64, description="Whose token; the ledger knows analysts by this name."
+    )
+    role: Role
+    datasets: list[Text] | None = Field(None, max_length=100, description="The datasets it is for; all if left out.")
+    days: int = Field(90, ge=1, le=366, description="For how many days it works.")
+    why: Text = Field(min_length=1, max_length=500, description="The reason, kept in the book of access.")
+
+
+class RotatedShape(Shape):
+    """A token to be replaced by a new one."""
+
+    days: int = Field(90, ge=1, le=366)
+    why: Text = Field(min_length=1, max_length=500)
+
+
+class LoginShape(Shape):
+    """A name and a password."""
+
+    name: Text = Field(min_length=1, max_length=64)
+    password: Text = Field(min_length=1, max_length=1024)
+
+
+class ErrorShape(BaseModel):
+    """What went wrong, and what to do."""
+
+    error: str
+    kind: str = Field(description="The class of `incrowd.errors`.")
+
+
+class TokenShape(BaseModel):
+    """A token that was given out, without the token."""
+
+    id: str
+    holder: str
+    role: Role
+    datasets: list[str] | None
+    until: str
+    session: bool
+    revoked: bool
+
+
+class IssuedShape(BaseModel):
+    """A new token; it is shown this once."""
+
+    token: str
+    grant: TokenShape
+
+
+class SessionShape(BaseModel):
+    """Who is logged in, and the mark that pages send with every change."""
+
+    holder: str
+    role: Role
+    datasets: list[str] | None
+    mark: str | None
+
+
+class EventShape(BaseModel):
+    """One entry of the audit log."""
+
+    sequence: int
+    at: str
+    hash: str
+    action: str
+    outcome: str
+    holder: str | None
+    grant: str | None
+    about: dict[str, Any]
+
+
+class LogShape(BaseModel):
+    """A page of the audit log; go on after the last sequence number."""
+
+    events: list[EventShape]
+
+
+class BudgetShape(BaseModel):
+    """What is left, dataset by dataset."""
+
+    datasets: dict[str, Any]
+
+
+class ReleasesShape(BaseModel):
+    """What was released so far."""
+
+    releases: list[dict[str, Any]]
+
+
+class HealthShape(BaseModel):
+    """Whether the server can work."""
+
+    status: str

@@ -1,0 +1,76 @@
+"""An attacker at the server: what answers over HTTP prove about one row never exceeds what was charged.
+
+Every group of an answer has noise of its own, so two tables that differ by one row in each of many groups give as many
+independent trials of the same attack with one question each.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import timedelta
+from pathlib import Path
+
+from incrowd.governance.access.book import Access
+from incrowd.governance.access.grant import Holder, Signature
+from incrowd.governance.access.roles import Role
+from incrowd.web.serving import Order, opened
+from incrowd.web.settings import Settings
+from tests.audit.auditing import Trials, proved_epsilon
+from tests.web.serving import Browser
+
+CELLS, ROWS = 10_000, 3
+EPSILON = 1.0
+
+
+def answered(folder: Path, last: Iterable[int], sql: str) -> list[list[int]]:
+    """Ask a server about a table with three rows of value 1 in each cell, and these further ones."""
+    folder.mkdir()
+    cells = [f"{cell},{value}\n" for cell in range(CELLS) for value in (*[1] * ROWS, *last)]
+    (folder / "table.csv").write_text("cell,value\n" + "".join(cells))
+    content = {
+        "incrowd": 1,
+        "dataset": {"name": "t"},
+        "source": "table.csv",
+        "columns": {
+            "cell": {"type": "integer", "bounds": [0, CELLS - 1], "missing": "drop"},
+            "value": {"type": "integer", "bounds": [0, 2], "missing": "drop"},
+        },
+        "queries": {"table": "t"},
+        "budget": {"epsilon": EPSILON},
+    }
+    (folder / "policy.yaml").write_text(json.dumps(content))
+    access = Access.create(f"sqlite:///{folder}/.incrowd/ledger.sqlite")
+    holder, end = Holder("eve", Role.ANALYST), access.now() + timedelta(days=1)
+    token = access.grant(holder, end, Signature("officer", "audit")).token
+    server = opened(Order((str(folder / "policy.yaml"),), None, Settings(pace=0.0)))
+    headers = {"Authorization": f"Bearer {token}"}
+    reply = Browser(server).post("/v1/query", json={"sql": sql, "epsilon": EPSILON}, headers=headers)
+    server.state.close()
+    assert reply.status_code == 200, reply.text
+    return [column["values"] for column in reply.json()["answer"]["columns"]]
+
+
+def test_counts_prove_what_was_charged_and_no_more(tmp_path: Path) -> None:
+    sql = "SELECT cell, COUNT(*) AS n FROM t GROUP BY cell"
+    (_, with_you), (_, without) = (answered(tmp_path / name, last, sql) for name, last in (("a", [2]), ("b", [])))
+    seen = [Trials.count(count > ROWS for count in counts) for counts in (with_you, without)]
+    assert seen[0].of == CELLS
+    assert 0.8 * EPSILON < proved_epsilon(seen[0], seen[1], 0.0) <= EPSILON
+
+
+def test_counts_and_sums_together_prove_what_was_charged_once_and_no_more(tmp_path: Path) -> None:
+    sql = "SELECT cell, COUNT(*) AS n, SUM(value) AS s FROM t GROUP BY cell"
+    tables = (answered(tmp_path / name, last, sql) for name, last in (("a", [2]), ("b", [])))
+    seen = [
+        Trials.count(n > ROWS and s - n > 0 for n, s in zip(counts, sums, strict=True)) for _, counts, sums in tables
+    ]
+    assert 0.7 * EPSILON < proved_epsilon(seen[0], seen[1], 0.0) <= EPSILON
+
+
+def test_the_noise_of_the_groups_is_their_own(tmp_path: Path) -> None:
+    _, counts = answered(tmp_path / "a", [], "SELECT cell, COUNT(*) AS n FROM t GROUP BY cell")
+    pairs = Trials.count(one > ROWS and two > ROWS for one, two in zip(counts[::2], counts[1::2], strict=True))
+    above = Trials.count(count > ROWS for count in counts)
+    assert pairs.least <= above.most**2
+    assert pairs.most >= above.least**2

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import datetime as dt
+import warnings
+from collections.abc import Iterator
+from decimal import Decimal
+
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlglot import exp, parse_one
+
+from incrowd.client import dbapi
+from incrowd.client.parameters import filled, literal
+from incrowd.governance.access.roles import Role
+from tests.web.serving import Server, listening, server
+
+SQL = "SELECT sex, COUNT(*) AS n FROM births GROUP BY sex"
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Server:
+    return server(tmp_path_factory.mktemp("client"))
+
+
+@pytest.fixture(scope="module")
+def connection(here: Server) -> Iterator[dbapi.Connection]:
+    with listening(here.client.application) as address:
+        yield dbapi.connect(address, here.token(Role.ANALYST).token, epsilon="0.1")
+
+
+def test_pandas_reads_an_answer(connection: dbapi.Connection) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # pandas tests itself with SQLAlchemy only
+        frame = pd.read_sql(SQL, connection)
+    assert frame["n"].tolist() == [42, 7, 0]
+
+
+def test_polars_reads_an_answer(connection: dbapi.Connection) -> None:
+    frame = pl.read_database(SQL, connection)
+    assert frame.columns == ["sex", "n", "last"]
+    assert frame["n"].to_list() == [42, 7, 0]
+
+
+def test_a_cursor_tells_columns_rows_and_the_whole_reply(connection: dbapi.Connection) -> None:
+    with connection.cursor() as cursor:
+        assert (cursor.description, cursor.rowcount) == (None, -1)
+        cursor.execute(SQL)
+        assert cursor.description is not None
+        assert [each[:2] for each in cursor.description] == [("sex", "text"), ("n", "integer"), ("last", "date")]
+        assert cursor.rowcount == 3
+        assert cursor.fetchone() == ("f", 42, dt.date(2020, 2, 29))
+        assert cursor.fetchmany(1) == [("m", 7, None)]
+        assert list(cursor) == [(None, 0, dt.date(1999, 12, 31))]
+        assert cursor.fetchone() is None
+        assert cursor.reply is not None
+        assert cursor.reply.cost["epsilon"] == "1"
+    with pytest.raises(dbapi.InterfaceError):
+        cursor.fetchall()
+
+
+def test_parameters_become_literals(here: Server, connection: dbapi.Connection) -> None:
+    connection.cursor().execute("SELECT COUNT(*) FROM births WHERE name = ?", ["O'Neill"])
+    assert here.desk.asked[-1].sql == "SELECT COUNT(*) FROM births WHERE name = 'O''Neill'"
+
+
+def test_errors_are_those_of_the_standard(connection: dbapi.Connection) -> None:
+    cursor = connection.cursor()
+    with pytest.raises(dbapi.DatabaseError, match="at most 1"):
+        cursor.execute("births over budget")
+    with pytest.raises(dbapi.ProgrammingError, match="no such table"):
+        cursor.execute("nothing")
+    with pytest.raises(dbapi.OperationalError):
+        cursor.execute("births crash")
+    with pytest.raises(dbapi.ProgrammingError, match="more question marks"):
+        cursor.execute("births ?")
+    with pytest.raises(dbapi.ProgrammingError, match="more parameters"):
+        cursor.execute("births", [1])
+    with pytest.raises(dbapi.NotSupportedError):
+        cursor.executemany(SQL, [[1]])
+
+
+def test_a_closed_connection_asks_nothing(here: Server) -> None:
+    connection = dbapi.connect("http://localhost:1", "ic_x", epsilon=1)
+    connection.commit()
+    connection.rollback()
+    connection.close()
+    with pytest.raises(dbapi.InterfaceError):
+        connection.cursor()
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\x00")))
+def test_no_text_leaves_its_quotes(text: str) -> None:
+    found = parse_one(f"SELECT {literal(text)}", dialect="postgres").expressions
+    assert [(type(each), each.this) for each in found] == [(exp.Literal, text)]
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(Decimal("1.50"), "1.50"), (7, "7"), (False, "FALSE"), (dt.date(2020, 1, 2), "DATE '2020-01-02'")],
+)
+def test_values_are_written_as_sql(value: object, written: str) -> None:
+    assert literal(value) == written
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), b"x", object(), dt.datetime(2020, 1, 1, tzinfo=dt.UTC)])
+def test_what_sql_cannot_write_is_refused(value: object) -> None:
+    with pytest.raises(ValueError, match="parameter"):
+        literal(value)
+
+
+def test_question_marks_in_quotes_and_comments_are_left_alone() -> None:
+    sql = "SELECT '?', \"a?\" /* ? */ -- ?\n, ?"
+    assert filled(sql, [1]) == "SELECT '?', \"a?\" /* ? */ -- ?\n, 1"

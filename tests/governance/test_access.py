@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from incrowd.errors import AccessDenied, InvalidParameter
+from incrowd.governance.access.book import Access
+from incrowd.governance.access.grant import Holder, Signature
+from incrowd.governance.access.roles import Right, Role, rights
+from incrowd.governance.access.token import fingerprint
+from tests.ledgers import tampering
+
+OFFICER = Signature("data protection officer", "a test")
+ANN = Holder("ann", Role.ANALYST, ("births",))
+START = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def at(access: Access, moment: datetime) -> Access:
+    return Access(replace(access.chain, clock=lambda: moment))
+
+
+@pytest.fixture
+def access(sqlite: str) -> Access:
+    return at(Access.create(sqlite), START)
+
+
+def test_a_token_speaks_for_its_holder_until_its_end_on_every_database(address: str) -> None:
+    access = at(Access.create(address), START)
+    issued = access.grant(ANN, START + timedelta(days=1), OFFICER)
+    assert access.whose(issued.token) == issued.grant
+    assert at(access, START + timedelta(hours=23)).whose(issued.token).holder == ANN
+    with pytest.raises(AccessDenied):
+        at(access, START + timedelta(days=1)).whose(issued.token)
+    assert Access.open(address).check().ok
+
+
+def test_neither_a_token_nor_a_password_is_in_the_file(sqlite: str, tmp_path: Path) -> None:
+    access = Access.create(sqlite)
+    issued = access.grant(ANN, access.now() + timedelta(days=1), OFFICER)
+    access.set_password(ANN, "correct horse battery", OFFICER)
+    stored = (tmp_path / ".incrowd" / "ledger.access.sqlite").read_bytes()
+    assert issued.token.removeprefix("ic_").encode() not in stored
+    assert b"correct horse" not in stored
+    assert (fingerprint(issued.token) or "").encode() in stored
+
+
+def test_a_rotated_token_keeps_its_id_and_the_old_one_stops_working(access: Access) -> None:
+    old = access.grant(ANN, START + timedelta(days=1), OFFICER)
+    new = access.rotate(old.grant.id, START + timedelta(days=2), OFFICER)
+    assert new.grant.id == old.grant.id
+    assert access.whose(new.token).until == START + timedelta(days=2)
+    with pytest.raises(AccessDenied):
+        access.whose(old.token)
+
+
+def test_a_revoked_token_is_neither_used_nor_rotated_again(access: Access) -> None:
+    issued = access.grant(ANN, START + timedelta(days=1), OFFICER)
+    assert access.revoke(issued.grant.id, OFFICER).revoked
+    with pytest.raises(AccessDenied):
+        access.whose(issued.token)
+    with pytest.raises(InvalidParameter, match="grant a new one"):
+        access.rotate(issued.grant.id, START + timedelta(days=2), OFFICER)
+
+
+def test_who_is_dismissed_loses_tokens_sessions_and_password(access: Access) -> None:
+    end = START + timedelta(days=1)
+    access.set_password(ANN, "correct horse battery", OFFICER)
+    issued = [access.grant(ANN, end, OFFICER), access.login("ann", "correct horse battery", end)]
+    other = access.grant(Holder("bob", Role.ANALYST), end, OFFICER)
+    assert len(access.dismiss("ann", OFFICER)) == 2
+    for each in issued:
+        with pytest.raises(AccessDenied):
+            access.whose(each.token)
+    with pytest.raises(AccessDenied):
+        access.login("ann", "correct horse battery", end)
+    assert access.whose(other.token).holder.name == "bob"
+    with pytest.raises(InvalidParameter):
+        access.dismiss("ann", OFFICER)
+    assert access.check().ok
+
+
+def test_a_new_password_replaces_the_old_one_and_its_role(access: Access) -> None:
+    end = START + timedelta(days=1)
+    access.set_password(ANN, "correct horse battery", OFFICER)
+    access.set_password(Holder("ann", Role.CURATOR), "another horse battery", OFFICER)
+    with pytest.raises(AccessDenied):
+        access.login("ann", "correct horse battery", end)
+    assert access.login("ann", "another horse battery", end).grant.holder.role is Role.CURATOR
+
+
+@pytest.mark.parametrize("days", [-1, 0, 367])
+def test_a_token_ends_within_a_year(access: Access, days: int) -> None:
+    with pytest.raises(InvalidParameter, match="366 days"):
+        access.grant(ANN, START + timedelta(days=days), OFFICER)
+
+
+@pytest.mark.parametrize("name", ["", " ann", "ann\n", "a" * 65, "ann;", "_ann", "-"])
+def test_a_holder_has_a_plain_name(name: str) -> None:
+    with pytest.raises(InvalidParameter):
+        Holder(name, Role.ANALYST)
+
+
+def test_a_holder_covers_only_what_is_his() -> None:
+    everything, some = Holder("o", Role.OWNER), Holder("p", Role.OWNER, ("a", "b"))
+    assert everything.covers(some)
+    assert not some.covers(everything)
+    assert some.covers(Holder("q", Role.ANALYST, ("b",)))
+    assert not some.covers(Holder("q", Role.ANALYST, ("b", "c")))
+
+
+def test_a_token_that_never_was_is_unknown(access: Access) -> None:
+    for guess in ("", "ic_" + "A" * 43, "x" * 10_000, "ic_" + "é" * 43):
+        with pytest.raises(AccessDenied):
+            access.whose(guess)
+
+
+def test_duties_are_separate() -> None:
+    assert not any({Right.ADMIT, Right.AUDIT} <= rights(role) for role in Role)
+    assert not any({Right.ASK, Right.AUDIT} <= rights(role) for role in Role)
+    assert [role for role in Role if Right.ADMIT in rights(role)] == [Role.OWNER]
+
+
+def test_a_forged_role_is_found(sqlite: str) -> None:
+    access = Access.create(sqlite)
+    access.grant(ANN, access.now() + timedelta(days=1), OFFICER)
+    with tampering(access.chain) as connection:
+        entries = access.chain.database.tables.entries
+        (body,) = connection.execute(entries.select().where(entries.c.kind == "granted")).all()
+        forged = body.body.replace('"role":"analyst"', '"role":"owner"')
+        assert forged != body.body
+        connection.execute(entries.update().where(entries.c.kind == "granted").values(body=forged))
+    assert not access.check().ok

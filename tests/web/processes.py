@@ -1,0 +1,43 @@
+"""A real server in processes of its own."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import urlopen
+
+PATIENCE = 240.0
+
+
+@contextmanager
+def serving(policy: Path, *options: str) -> Iterator[tuple[str, int]]:
+    """Run a server, give its address and process, and stop it gently."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "incrowd", "serve", "--policy", str(policy), "--port", str(port), *options]
+    log = policy.parent / "log"
+    with log.open("w") as told, subprocess.Popen(command, stdout=told, stderr=told) as process:
+        try:
+            _wait_for(f"http://127.0.0.1:{port}/healthz", process)
+            yield f"http://127.0.0.1:{port}", process.pid
+        finally:
+            process.terminate()
+            process.wait(60)
+            assert "Traceback" not in log.read_text()
+
+
+def _wait_for(address: str, process: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            with urlopen(address, timeout=5):
+                return
+        except OSError:
+            time.sleep(0.1)
+    raise TimeoutError("the server did not start")

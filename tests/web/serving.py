@@ -1,0 +1,175 @@
+"""What the tests of the server share: a desk that needs no rows, and a server around it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+from fastapi import FastAPI
+
+from incrowd.errors import BudgetExceeded, InvalidParameter, SourceInvalid
+from incrowd.governance.access.book import Access, Issued
+from incrowd.governance.access.grant import Holder, Signature
+from incrowd.governance.access.roles import Role
+from incrowd.governance.books import Books, open_books
+from incrowd.web.app import app
+from incrowd.web.settings import Settings
+from incrowd.workflows.asking.asking import Asking
+
+OFFICER = Signature("data protection officer", "a test")
+FAST = Settings(pace=0.0, threads=2)
+PASSWORD = "correct horse battery"
+SECRET = "a value from row 7"
+ANSWER: dict[str, Any] = {
+    "answer": 1,
+    "confidence": "0.95",
+    "columns": [
+        {"name": "sex", "type": "text", "values": ["f", "m", None]},
+        {"name": "n", "type": "integer", "values": [42, 7, 0], "low": [40.0, 5.0, -2.0], "high": [44.0, 9.0, 2.0]},
+        {"name": "last", "type": "date", "values": ["2020-02-29", None, "1999-12-31"], "note": "has no interval"},
+    ],
+}
+
+
+@dataclass(frozen=True)
+class Plain:
+    content: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        return dict(self.content)
+
+
+@dataclass
+class FakeDesk:
+    """Answers 42 to everything it understands; remembers who asked what."""
+
+    datasets: Collection[str] = ("births", "deaths")
+    asked: list[Asking] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    go: threading.Event = field(default_factory=threading.Event)
+
+    def price(self, asking: Asking) -> Plain:
+        return Plain({"cost": {"epsilon": str(asking.terms.epsilon), "delta": "0"}, "datasets": [self._table(asking)]})
+
+    def ask(self, asking: Asking) -> Plain:
+        self._table(asking)
+        with self.lock:
+            self.asked.append(asking)
+        if "slow" in asking.sql:
+            self.go.wait(30)
+        if "budget" in asking.sql:
+            raise BudgetExceeded("this needs epsilon 2 of a budget of 3; 2 is already spent. Ask for at most 1.")
+        if "source" in asking.sql:
+            raise SourceInvalid(f"line 7: {SECRET}")
+        if "crash" in asking.sql:
+            raise ValueError(SECRET)
+        told = {
+            "cost": {"epsilon": "1", "delta": "0"},
+            "left": {},
+            "repeated": False,
+            "certificate": {"id": "births-1"},
+        }
+        return Plain({"answer": ANSWER, **told})
+
+    def schema(self) -> dict[str, Any]:
+        return {"tables": [{"name": each, "dataset": each, "columns": []} for each in self.datasets]}
+
+    def budget(self, analyst: str | None) -> dict[str, Any]:
+        return {each: {"left": {"epsilon": "3", "delta": "0"}, "of": analyst} for each in self.datasets}
+
+    def releases(self) -> list[dict[str, Any]]:
+        return [{"id": f"{each}-1", "dataset": each} for each in ("births", "deaths")]
+
+    def certificate(self, id_: str) -> Plain | None:
+        if id_ not in ("births-1", "deaths-1", "both"):
+            return None
+        dataset = {"name": "births", "together with": ["deaths"]} if id_ == "both" else {"name": id_.removesuffix("-1")}
+        return Plain({"certificate": 1, "id": id_, "dataset": dataset})
+
+    def within(self, datasets: Collection[str]) -> FakeDesk:
+        return FakeDesk([each for each in self.datasets if each in datasets], self.asked, self.lock)
+
+    def _table(self, asking: Asking) -> str:
+        for each in self.datasets:
+            if each in asking.sql:
+                return each
+        raise InvalidParameter("there is no such table.")
+
+
+@dataclass
+class Browser:
+    """Sends requests to an application in this process, and keeps its cookies."""
+
+    application: FastAPI
+    cookies: httpx.Cookies = field(default_factory=httpx.Cookies)
+
+    def get(self, path: str, **more: Any) -> httpx.Response:
+        return self.send("GET", path, **more)
+
+    def post(self, path: str, **more: Any) -> httpx.Response:
+        return self.send("POST", path, **more)
+
+    def delete(self, path: str, **more: Any) -> httpx.Response:
+        return self.send("DELETE", path, **more)
+
+    def send(self, method: str, path: str, **more: Any) -> httpx.Response:
+        return asyncio.run(self._send(method, path, **more))
+
+    async def _send(self, method: str, path: str, **more: Any) -> httpx.Response:
+        transport = httpx.ASGITransport(self.application)
+        async with httpx.AsyncClient(transport=transport, base_url="http://server", cookies=self.cookies) as client:
+            reply = await client.request(method, path, **more)
+            self.cookies = client.cookies
+            return reply
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server in this process, and the books behind it."""
+
+    client: Browser
+    books: Books
+    desk: FakeDesk
+
+    def token(self, role: Role, name: str = "ann", datasets: tuple[str, ...] | None = None) -> Issued:
+        access = self.books.access
+        return access.grant(Holder(name, role, datasets), access.now() + timedelta(days=1), OFFICER)
+
+    def bearer(self, role: Role, name: str = "ann", datasets: tuple[str, ...] | None = None) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token(role, name, datasets).token}"}
+
+    def events(self) -> list[tuple[str, str]]:
+        return [(each["action"], each["outcome"]) for each in self.books.audit.read(0, 1000)]
+
+
+def server(folder: Path, settings: Settings = FAST) -> Server:
+    address = f"sqlite:///{folder}/ledger.sqlite"
+    Access.create(address)
+    books, desk = open_books(address), FakeDesk()
+    return Server(Browser(app(desk, books, settings)), books, desk)
+
+
+@contextmanager
+def listening(application: FastAPI) -> Iterator[str]:
+    """Serve an application at a free port of this machine, from a thread of this process."""
+    running = uvicorn.Server(uvicorn.Config(application, port=0, log_config=None, access_log=False))
+    thread = threading.Thread(target=running.run)
+    thread.start()
+    try:
+        while not running.started:
+            assert thread.is_alive()
+            time.sleep(0.01)
+        port = running.servers[0].sockets[0].getsockname()[1]
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        running.should_exit = True
+        thread.join()

@@ -1,0 +1,108 @@
+"""The server around the desk that reads rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from incrowd.accounting.budget import Allowance
+from incrowd.accounting.ledger import Ledger
+from incrowd.core.certificate import Certificate
+from incrowd.governance.access.book import Access
+from incrowd.governance.access.grant import Holder
+from incrowd.governance.access.roles import Role
+from incrowd.web.serving import Order, opened
+from tests.web.serving import FAST, OFFICER, Browser
+
+BIRTHS, DEATHS = "SELECT COUNT(*) AS n FROM births", "SELECT COUNT(*) AS n FROM deaths"
+
+
+def policy(folder: Path, name: str) -> str:
+    (folder / f"{name}.csv").write_text("sex,age\n" + "".join(f"{'fm'[each % 2]},{each % 90}\n" for each in range(200)))
+    content = {
+        "incrowd": 1,
+        "dataset": {"name": name, "separate": "other people"},
+        "source": f"{name}.csv",
+        "columns": {"sex": {"categories": ["f", "m"]}, "age": {"type": "integer", "bounds": [0, 100]}},
+        "queries": {"table": name},
+        "budget": {"epsilon": 5, "delta": "1e-6"},
+    }
+    path = folder / f"{name}.yaml"
+    path.write_text(json.dumps(content))
+    return str(path)
+
+
+class Office:
+    """A server with two datasets, and a ledger to look into."""
+
+    def __init__(self, folder: Path) -> None:
+        self.address = f"sqlite:///{folder}/.incrowd/ledger.sqlite"
+        self.access = Access.create(self.address)
+        self.application = opened(Order((policy(folder, "births"), policy(folder, "deaths")), None, FAST))
+        self.browser = Browser(self.application)
+
+    def headers(self, name: str, role: Role, datasets: tuple[str, ...] | None = None) -> dict[str, str]:
+        end = self.access.now() + timedelta(days=1)
+        return {"Authorization": f"Bearer {self.access.grant(Holder(name, role, datasets), end, OFFICER).token}"}
+
+    def ask(self, headers: dict[str, str], sql: str, epsilon: str = "1", **more: str) -> tuple[int, Any]:
+        reply = self.browser.post("/v1/query", json={"sql": sql, "epsilon": epsilon, **more}, headers=headers)
+        return reply.status_code, reply.json()
+
+    def spent(self, dataset: str) -> str:
+        return str(Ledger.open(self.address).standing(dataset).totals.spent.epsilon)
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[Office]:
+    found = Office(tmp_path)
+    yield found
+    found.application.state.close()
+
+
+def test_an_answer_is_charged_certified_and_repeated_for_nothing(office: Office) -> None:
+    ann = office.headers("ann", Role.ANALYST)
+    status, first = office.ask(ann, BIRTHS)
+    assert (status, first["cost"]["epsilon"], office.spent("births")) == (200, "1", "1")
+    _, again = office.ask(ann, "select count(*)  as n from BIRTHS -- the same")
+    assert (again["answer"], again["repeated"], office.spent("births")) == (first["answer"], True, "1")
+    (listed,) = office.browser.get("/v1/releases", headers=ann).json()["releases"]
+    fetched = office.browser.get(f"/v1/certificates/{listed['id']}", headers=ann).json()
+    assert Certificate.from_json(fetched).names_itself()
+    assert fetched == first["certificate"]
+
+
+def test_an_analyst_ends_at_his_allowance_and_a_curator_at_the_budget(office: Office) -> None:
+    ann, carl = office.headers("ann", Role.ANALYST), office.headers("carl", Role.CURATOR)
+    Ledger.open(office.address).allow("births", Allowance.of("ann", "1.5"), "owner", "a part")
+    assert office.ask(ann, BIRTHS)[0] == 200
+    status, refused = office.ask(ann, f"{BIRTHS} WHERE age < 50")
+    assert (status, refused["kind"], office.spent("births")) == (422, "BudgetExceeded", "1")
+    assert office.ask(carl, f"{BIRTHS} WHERE age < 50", "4")[0] == 200
+    assert office.ask(carl, f"{BIRTHS} WHERE age < 60", "4")[1]["kind"] == "BudgetExceeded"
+    assert office.browser.get("/v1/budget", headers=ann).json()["datasets"]["births"]["spent"]["epsilon"] == "1"
+
+
+def test_another_dataset_does_not_exist_for_a_token_that_does_not_cover_it(office: Office) -> None:
+    ann = office.headers("ann", Role.ANALYST, ("births",))
+    status, foreign = office.ask(ann, DEATHS)
+    _, unknown = office.ask(ann, DEATHS.replace("deaths", "nobody"))
+    assert (status, foreign["error"].replace("deaths", "nobody")) == (400, unknown["error"])
+    assert office.spent("deaths") == "0"
+    assert [table["name"] for table in office.browser.get("/v1/schema", headers=ann).json()["tables"]] == ["births"]
+    assert office.ask(office.headers("bob", Role.ANALYST), DEATHS)[0] == 200
+    assert office.browser.get("/v1/releases", headers=ann).json()["releases"] == []
+
+
+def test_a_price_and_a_refusal_cost_nothing(office: Office) -> None:
+    ann = office.headers("ann", Role.ANALYST)
+    assert office.ask(ann, f"EXPLAIN PRIVACY {BIRTHS}")[1]["cost"]["epsilon"] == "1"
+    assert office.ask(ann, "SELECT * FROM births")[0] == 422
+    assert office.ask(ann, BIRTHS, "100")[0] == 422
+    assert office.ask(ann, BIRTHS, delta="7")[0] == 400
+    assert office.spent("births") == "0"
