@@ -25,9 +25,10 @@ def test_the_example_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "policy.yaml").write_text(blocks(README, "yaml")[0], encoding="utf-8")
     lines = [shlex.split(line, comments=True) for block in blocks(README, "sh") for line in block.splitlines()]
     commands = [words[1:] for words in lines if words and words[0] == "incrowd"]
-    assert [words[0] for words in commands] == ["plan", "release", "verify", "bounds", "rule"]
+    assert [words[0] for words in commands] == ["plan", "release", "verify", "bounds", "query", "serve", "rule"]
     for words in commands:
-        assert main(words) == 0, words
+        if words[0] != "serve":  # it would go on answering
+            assert main(words) == 0, words
     assert (tmp_path / "out" / "certificate.json").is_file()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,7 @@ def test_a_batch_costs_the_sum_of_its_questions(tmp_path: Path) -> None:
 
     texts = (MANY, "SELECT COUNT(*) AS n FROM people", "SELECT AVG(age) AS a FROM people WHERE sex = 'F'")
     with desk_of(tmp_path) as desk:
-        answered = desk.ask_batch(AskingTogether(texts, Terms(epsilon=2, delta="1e-7")))
+        answered = desk.ask_batch(AskingTogether(texts, Terms(epsilon=Fraction(2), delta=Fraction(1, 10**7))))
     certificate = answered.certificate
     assert len(answered.answers) == 3
     assert ANSWER.check_steps(certificate) is None
