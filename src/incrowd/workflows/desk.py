@@ -136,7 +136,7 @@ class Desk:
         return Answered(Answer.from_json(json.loads(kept.answer)), kept.certificate, Amount(), left, repeated=True)
 
     def _plan(self, asking: Asking) -> _Planned:
-        question = understand(asking.sql, self.catalog)
+        question = understand(asking.sql, self.catalog, self._max_groups)
         policies = tuple(policy for policy in self.policies if policy.name in question.datasets)
         if not policies:
             raise Refused("this question reads public tables only: nobody needs protection from its answer.")
@@ -147,7 +147,7 @@ class Desk:
         return _Planned(question, first, promises, policies, self._mark(question, asking, policies))
 
     def _plan_batch(self, asking: AskingTogether) -> tuple[Batch, Policy]:
-        questions = list({(found := understand(sql, self.catalog)).text: found for sql in asking.questions}.values())
+        questions = list({(found := understand(sql, self.catalog, self._max_groups)).text: found for sql in asking.questions}.values())
         names = {name for question in questions for name in question.datasets}
         policies = [policy for policy in self.policies if policy.name in names]
         if len(policies) != 1 or any(not question.datasets for question in questions):
@@ -159,7 +159,13 @@ class Desk:
     def _mark(self, question: Question, asking: Asking, policies: Sequence[Policy]) -> str:
         versions = {policy.name: [policy.hash, policy.section.dataset.version] for policy in policies}
         told = {"text": question.text, "terms": asking.terms.to_json(), "versions": versions, "account": asking.account}
-        return question_mark(told)
+        return question_mark(told | {"max_groups": self._max_groups})
+
+    @property
+    def _max_groups(self) -> int | None:
+        """The fewest groups that some policy lets one person take part in; it holds for all questions of this desk."""
+        told = [policy.section.queries.max_groups for policy in self.policies if policy.section.queries is not None]
+        return min((each for each in told if each is not None), default=None)
 
     def _within_most(self, promises: Mapping[str, Guarantee]) -> None:
         for policy in self.policies:

@@ -237,3 +237,21 @@ def test_many_threads_never_overspend(tmp_path: Path) -> None:
             thread.join()
         assert (len(answered), len(refused)) == (5, 7)
         assert desk.ledger.check().ok
+
+
+def test_fewer_groups_a_person_need_less_noise_for_people(tmp_path: Path) -> None:
+    visits = {"id": [f"p{n % 40}" for n in range(200)], "day": [n // 40 for n in range(200)]}
+    pq.write_table(pa.table(visits), tmp_path / "people.parquet")
+    columns = {"id": {"role": "identifier"}, "day": {"type": "integer", "bounds": [0, 4], "missing": "drop"}}
+    sql, widths = "SELECT day, COUNT(DISTINCT id) AS n FROM people GROUP BY day", list[float | None]()
+    for most in (None, 1):
+        folder = tmp_path / str(most)
+        folder.mkdir()
+        pq.write_table(pa.table(visits), folder / "people.parquet")
+        told = {"max_groups": most} if most else {}
+        unit = {"name": "people", "unit": {"column": "id", "max_rows": 5}}
+        with desk_of(folder, columns=columns, dataset=unit, queries=told) as desk:
+            widths.append(desk.price(asking(sql)).expected[0].half_width)
+    assert widths[0] is not None
+    assert widths[1] is not None
+    assert widths[1] < widths[0] / 3
