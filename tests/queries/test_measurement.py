@@ -157,7 +157,10 @@ def test_all_public_groups_are_answered_present_or_not_in_their_order() -> None:
 def test_a_table_without_rows_is_answered_like_any_other() -> None:
     for question in (asked((N,)), asked(EVERY, keys=()), asked((MEDIAN, MODE))):
         assert answered(question, ONE, [], SystemCoins()).table.num_rows in (1, 3)
-    assert answered(asked((N,), (WARD,)), terms(epsilon=1, delta="1e-6"), [], SystemCoins()).table.num_rows == 0
+    unknown = asked((*EVERY, MEDIAN, MODE), (WARD,), outputs={"x": "n / total"}, rest="ORDER BY n")
+    answer = answered(unknown, terms(epsilon=1, delta="1e-6"), [], SystemCoins())
+    assert answer.table.num_rows == 0
+    assert Answer.from_json(answer.to_json()).table.column_names == answer.table.column_names
 
 
 def test_estimates_without_noise_are_those_of_the_rows() -> None:

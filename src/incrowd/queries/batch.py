@@ -74,8 +74,8 @@ def batch(questions: Sequence[Question], unit: Unit, terms: Terms) -> Batch:
     """
     if not questions:
         raise InvalidParameter("a batch needs at least one question.")
-    if terms.epsilon is None:
-        raise InvalidParameter("a batch is paid for by one epsilon for all its questions: give epsilon.")
+    if terms.epsilon is None or terms.rate is not None:
+        raise InvalidParameter("a batch reads all rows and is paid for by one epsilon for all: give epsilon, no rate.")
     shares = _shares(questions, unit)
     plans = [_pure(questions, unit, terms, shares)]
     if terms.delta:

@@ -16,7 +16,8 @@ from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger import Ledger
 from incrowd.core.certificate import NONCE_BYTES, Certificate, release_id
 from incrowd.core.guarantee import Guarantee
-from incrowd.engines.asking.warehouse import Limits, Warehouse
+from incrowd.engines.asking.engine import Limits
+from incrowd.engines.asking.warehouse import Warehouse
 from incrowd.errors import Refused
 from incrowd.queries.answer import Answer
 from incrowd.queries.batch import Batch, batch
@@ -147,7 +148,8 @@ class Desk:
         return _Planned(question, first, promises, policies, self._mark(question, asking, policies))
 
     def _plan_batch(self, asking: AskingTogether) -> tuple[Batch, Policy]:
-        questions = list({(found := understand(sql, self.catalog, self._max_groups)).text: found for sql in asking.questions}.values())
+        found = [understand(sql, self.catalog, self._max_groups) for sql in asking.questions]
+        questions = list({question.text: question for question in found}.values())
         names = {name for question in questions for name in question.datasets}
         policies = [policy for policy in self.policies if policy.name in names]
         if len(policies) != 1 or any(not question.datasets for question in questions):

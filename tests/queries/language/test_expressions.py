@@ -16,6 +16,7 @@ from incrowd.queries.language.trees import fixed
 from incrowd.queries.question import Kind
 from tests.queries.language.hospital import CATALOG, opened
 from tests.queries.language.test_rows import HOSPITAL as WORST
+from tests.queries.language.test_rows import check
 
 PLAIN: list[tuple[Any, ...]] = [
     (30, 10.25, "heart", "2024-01-01", True, " Ab ", 1),
@@ -126,6 +127,19 @@ def test_bounds_follow_from_the_declarations(expression: str) -> None:
     value = understand(f"SELECT SUM({expression}) FROM rows", CATALOG).aggregates[0].value
     assert value is not None
     assert (float(value.low or 0), float(value.high or 0)) == pytest.approx(BOUNDS[expression], rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "SQRT(-4)", "LN(0)", "LN(age - 200)", "1 / 0", "5 % 0", "age // 0", "cost / 1e-300", "EXP(-100000)",
+        "NULLIF(1, 1)",        "YEAR(DATE '0001-01-01' - 400)", "DATE '9999-12-31' + 1 - day", "MONTH(day + 4000000)",
+        "CEIL(999999999999999.9)",
+    ],
+)  # fmt: skip
+def test_what_never_has_a_value_is_missing_and_fails_nowhere(expression: str) -> None:
+    check(understand(f"SELECT SUM({expression}) FROM rows", CATALOG))
+    check(understand(f"SELECT {expression} AS g, COUNT(*) FROM rows GROUP BY g", CATALOG))
 
 
 def test_statistics_of_one_expression_are_about_one_column() -> None:

@@ -78,7 +78,9 @@ def _cast(part: Meaning, kind: Type) -> Meaning | None:
             return Meaning(tree, listed(texts(5, optional=extent.optional), (part,), lambda value: str(value).lower()))
         case ((Type.INTEGER | Type.DATE | Type.DECIMAL), Type.TEXT):
             found = texts(40, optional=extent.optional)
-            return Meaning(cast(part.tree, kind), found if extent.type is Type.DECIMAL else listed(found, (part,), str))
+            if extent.type is Type.DECIMAL:  # said to be one, since engines spell them differently
+                return Meaning(cast(cast(part.tree, Type.DECIMAL), kind), found)
+            return Meaning(cast(part.tree, kind), listed(found, (part,), str))
         case Type.TEXT, _:
             return _read(part, kind)
     return None

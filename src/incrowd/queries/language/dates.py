@@ -138,7 +138,8 @@ def shifted(when: Meaning, by: Meaning) -> Meaning:
     optional = when.extent.optional or by.extent.optional
     if start < days(FIRST) or end > days(LAST):
         tree = case((between(tree, constant(FIRST), constant(LAST)), tree))
-        start, end, optional = max(start, Fraction(days(FIRST))), min(end, Fraction(days(LAST))), True
+        first, last = Fraction(days(FIRST)), Fraction(days(LAST))
+        start, end, optional = min(max(start, first), last), max(min(end, last), first), True
     return Meaning(tree, listed(Extent(Type.DATE, start, end, optional=optional), (when, by), _later))
 
 

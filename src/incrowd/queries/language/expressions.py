@@ -34,6 +34,9 @@ FUNCTIONS = (
 )  # fmt: skip
 """The functions of rows, by name."""
 
+_SMALL, _GROWTH = 500, 20
+"""A tree has at most so many parts, and so many more for each part of what was asked."""
+
 
 def binder(resolve: Callable[[exp.Column], Meaning]) -> Mean:
     """Return what expressions mean where columns mean what `resolve` says.
@@ -48,7 +51,7 @@ def binder(resolve: Callable[[exp.Column], Meaning]) -> Mean:
         if isinstance(node, exp.Column):
             return resolve(node)
         if isinstance(node, exp.Anonymous) and str(node.this).upper() in NAMED:
-            return NAMED[str(node.this).upper()](node, mean)
+            return _small(NAMED[str(node.this).upper()](node, mean), node)
         rule = RULES.get(type(node))
         if rule is None:
             raise refusal(node)
@@ -57,9 +60,27 @@ def binder(resolve: Callable[[exp.Column], Meaning]) -> Mean:
             raise QuestionRefused(
                 f"{title(node)} is answered in its plain form only: leave out what follows its arguments."
             )
-        return rule.understand(node, mean)
+        return _small(rule.understand(node, mean), node)
 
     return mean
+
+
+def _small(found: Meaning, node: exp.Expr) -> Meaning:
+    """Return a meaning, unless its tree has outgrown what was asked.
+
+    What is made safe can name its argument several times, so that what is nested n deep would be written 3^n times.
+    """
+    size = _size(found.tree)
+    if size > _SMALL and size > _SMALL + _GROWTH * _size(node):
+        raise QuestionRefused(
+            f"{title(node)} is nested so that its parts would be computed again and again: compute the inner part in "
+            "a subquery, FROM (SELECT … AS x FROM …), and go on with x."
+        )
+    return found
+
+
+def _size(tree: exp.Expr) -> int:
+    return sum(1 for _ in tree.walk())
 
 
 def title(node: exp.Expr) -> str:

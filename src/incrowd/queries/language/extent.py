@@ -181,8 +181,9 @@ def listed(extent: Extent, parts: Sequence[Meaning], twin: Callable[..., Constan
         return extent
     results = [twin(*arguments) for arguments in itertools.product(*found)]
     values = [value for value in results if value is not None]
-    narrowed = among(extent.type, values, optional=extent.optional or len(values) < len(results))
-    return replace(narrowed, longest=extent.longest if extent.type is Type.TEXT and not values else narrowed.longest)
+    if not values:
+        return replace(extent, optional=True)
+    return among(extent.type, values, optional=extent.optional or len(values) < len(results))
 
 
 def hull(extents: Sequence[Extent], *, optional: bool) -> Extent:

@@ -166,13 +166,14 @@ def _pair(part: exp.Expr, scope: Scope, name: str) -> Pair | None:
 def _check_alike(pair: Pair, scope: Scope) -> None:
     """Raise if two columns are equal in another sense than that in which rows were counted.
 
-    Different whole numbers beyond 2^53 are one decimal: a row would meet more rows of a public table than share a value.
+    Different whole numbers beyond 2^53 are one decimal: a row would meet more rows of a public table than share its
+    value.
     """
     kinds = {scope.find(side)[1].extent.type for side in pair}
     if len(kinds) > 1:
         raise InvalidParameter(
             f"tables are joined on columns of one type, and {pair[0].name!r} and {pair[1].name!r} are of two: "
-            "CAST one of them in a subquery, or let the owner of the data declare them alike."
+            "CAST that of the private table in a subquery, or let the owner of the data declare them alike."
         )
 
 

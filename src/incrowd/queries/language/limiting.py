@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sqlglot import exp
 
 from incrowd.core.domain import Type
-from incrowd.queries.language.trees import alias, cast, column, select, subquery
+from incrowd.queries.language.trees import alias, case, cast, column, constant, operation, select, subquery
 from incrowd.queries.question import PERSON
 
 PLACE = "_place"
@@ -23,7 +23,9 @@ def first_rows(query: exp.Query, by: Sequence[str], order: Sequence[exp.Expr], m
     return _numbered(query, exp.RowNumber(), by, order, most)
 
 
-def first_groups(query: exp.Query, keys: Sequence[str], most: int) -> exp.Query:
+def first_groups(
+    query: exp.Query, keys: Sequence[str], most: int, decimals: Collection[str] = frozenset()
+) -> exp.Query:
     """Return a query with the rows of at most so many groups of each person, whichever groups come first by a hash.
 
     Which groups these are depends on the person's own rows alone: rows are ranked among the rows of one person, by
@@ -33,23 +35,33 @@ def first_groups(query: exp.Query, keys: Sequence[str], most: int) -> exp.Query:
     >>> first_groups(query, ["k1"], 1).named_selects
     ['k1', '_person']
     """
-    return _numbered(query, exp.DenseRank(), [PERSON], scrambled(keys), most)
+    return _numbered(query, exp.DenseRank(), [PERSON], scrambled(keys, decimals), most)
 
 
-def scrambled(names: Sequence[str]) -> list[exp.Expr]:
+def scrambled(names: Sequence[str], decimals: Collection[str] = frozenset()) -> list[exp.Expr]:
     """Return an order by a hash of columns, then by the columns themselves, so that no value is preferred.
 
-    >>> [type(tree).__name__ for tree in scrambled(["x", "y"])]
+    It is the same on every engine: of decimals, which engines spell differently, the hash takes whole steps.
+
+    >>> [type(tree).__name__ for tree in scrambled(["x", "y"], decimals={"y"})]
     ['MD5', 'Column', 'Column']
     """
     if not names:
         return [column(PERSON)]
-    written = [exp.Coalesce(this=cast(column(item), Type.TEXT), expressions=[exp.Literal.string("")]) for item in names]
+    texts = [_steps(item) if item in decimals else cast(column(item), Type.TEXT) for item in names]
+    written = [exp.Coalesce(this=text, expressions=[exp.Literal.string("")]) for text in texts]
     together: exp.Expr = written[0]
     for other in written[1:]:
         bar = exp.DPipe(this=together, expression=exp.Literal.string("|"), safe=True)
         together = exp.DPipe(this=bar, expression=other, safe=True)
     return [exp.MD5(this=together), *(column(item) for item in names)]
+
+
+def _steps(item: str) -> exp.Expr:
+    """Return in how many steps of 1/1024 a decimal lies from zero, as text; NULL where it lies far off."""
+    near = operation(exp.LT, exp.Abs(this=column(item)), constant(2.0**40))
+    steps = exp.Floor(this=operation(exp.Mul, column(item), constant(2.0**10)))
+    return case((near, cast(cast(steps, Type.INTEGER), Type.TEXT)))
 
 
 def _numbered(query: exp.Query, number: exp.Expr, by: Sequence[str], order: Sequence[exp.Expr], most: int) -> exp.Query:

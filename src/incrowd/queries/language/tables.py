@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from incrowd.core.domain import Type
 from incrowd.core.schema import Role
 from incrowd.core.unit import Kind
 from incrowd.errors import QuestionRefused
@@ -46,7 +47,8 @@ def table_rows(relation: Relation, context: Context) -> Rows:
         keeps.append(present(column(person, BASE)))
     query: exp.Query = select(trees, _table(relation), every(keeps))
     if person is not None:
-        query = first_rows(query, [PERSON], scrambled(list(asked)), relation.unit.max_rows)
+        decimals = {item for item, found in asked.items() if found.meaning.extent.type is Type.DECIMAL}
+        query = first_rows(query, [PERSON], scrambled(list(asked), decimals), relation.unit.max_rows)
     return Rows(
         query=query,
         fields=tuple(fields),

@@ -1,0 +1,90 @@
+"""Questions that are planned together: shares add up to what was paid, by whichever way has the narrower noise."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from incrowd.accounting import accountant
+from incrowd.core.domain import Categories, Numbers, Type
+from incrowd.core.hierarchies.flat import Flat
+from incrowd.core.schema import Column, Schema
+from incrowd.errors import InvalidParameter
+from incrowd.mechanisms.cube import AddCube
+from incrowd.mechanisms.gaussian_vector import AddGaussianVector
+from incrowd.queries.batch import Batch, batch
+from incrowd.queries.catalog import Catalog, Relation
+from incrowd.queries.language.several import several
+from incrowd.queries.language.understanding import understand
+from incrowd.queries.terms import Terms
+
+SCHEMA = Schema(
+    (
+        Column("sex", hierarchy=Flat(Categories(("F", "M")))),
+        Column("age", type=Type.INTEGER, hierarchy=Flat(Numbers(0, 120))),
+        Column("zip"),
+    )
+)
+CATALOG = Catalog((Relation("people", SCHEMA, "people"),))
+COUNT, MEAN = "SELECT sex, COUNT(*) FROM people GROUP BY sex", "SELECT AVG(age) FROM people WHERE sex = 'F'"
+OPEN = "SELECT zip, COUNT(*) FROM people GROUP BY zip"
+
+
+def planned(texts: list[str], delta: Fraction = Fraction(0)) -> Batch:
+    return batch([understand(text, CATALOG) for text in texts], SCHEMA.unit, Terms(epsilon=Fraction(1), delta=delta))
+
+
+def spent(found: Batch) -> tuple[float, float]:
+    promise = found.guarantee()
+    spend = accountant.charge_of(promise.loss, promise.delta, promise.unit.adjacency)
+    return float(spend.epsilon), float(spend.delta)
+
+
+def test_shares_follow_what_each_question_asks_for_and_add_up() -> None:
+    found = planned([COUNT, MEAN])
+    assert [each.terms.epsilon for each in found.measurements] == [Fraction(1, 3), Fraction(2, 3)]
+    epsilon, delta = spent(found)
+    assert epsilon == pytest.approx(1.0)
+    assert delta == 0.0
+
+
+@pytest.mark.parametrize("number", [1, 2, 40])
+def test_never_more_than_was_paid_is_spent(number: int) -> None:
+    for delta in (Fraction(0), Fraction(1, 10**6)):
+        epsilon, used = spent(planned([COUNT] * number, delta))
+        assert epsilon <= 1.0 + 1e-9
+        assert used <= float(delta)
+
+
+def test_few_questions_share_epsilon_and_many_share_rho() -> None:
+    few, many = planned([COUNT] * 3, Fraction(1, 10**6)), planned([COUNT] * 40, Fraction(1, 10**6))
+    assert isinstance(few.measurements[0].settled.noise, AddCube)
+    assert isinstance(many.measurements[0].settled.noise, AddGaussianVector)
+    assert many.width < planned([COUNT] * 40).width
+
+
+def test_groups_that_nobody_listed_need_a_delta_for_all_of_them() -> None:
+    with pytest.raises(InvalidParameter, match="needs a delta"):
+        planned([COUNT, OPEN])
+    found = planned([OPEN, OPEN, COUNT], Fraction(1, 10**6))
+    assert spent(found)[1] <= 1e-6
+
+
+@pytest.mark.parametrize("terms", [Terms(error=Fraction(5)), Terms(rho=Fraction(1, 100))])
+def test_a_batch_is_paid_by_epsilon(terms: Terms) -> None:
+    with pytest.raises(InvalidParameter, match="give epsilon"):
+        batch([understand(COUNT, CATALOG)], SCHEMA.unit, terms)
+
+
+def test_a_batch_reads_all_rows_and_has_questions() -> None:
+    with pytest.raises(InvalidParameter, match="no rate"):
+        batch([understand(COUNT, CATALOG)], SCHEMA.unit, Terms(epsilon=Fraction(1), rate=Fraction(1, 2)))
+    with pytest.raises(InvalidParameter, match="at least one"):
+        batch([], SCHEMA.unit, Terms(epsilon=Fraction(1)))
+
+
+@pytest.mark.parametrize("text", ["", " ; ; ", "-- nothing", "SELECT 'open"])
+def test_a_text_without_questions_is_bad_input(text: str) -> None:
+    with pytest.raises(InvalidParameter):
+        several(text)
