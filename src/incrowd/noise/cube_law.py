@@ -20,6 +20,7 @@ _COARSE = 64
 _BEYOND = 150
 _NEAR = 30
 _RELATIVE = 1e-9
+_THIN = 1e-9
 _RAREST = Fraction(1, 10**40)
 
 
@@ -176,9 +177,11 @@ def _half(radius: _Array, width: int, fine: int) -> _Array:
 def _beyond(inner: _Array, step: float, outer: _Array, t: float) -> _Array:
     """Return P[y + step · n > t] for y uniform within ±inner and a whole number n uniform within ±outer.
 
-    Given n the chance is p + r n held between 0 and 1; these are summed as an arithmetic series.
+    Given n the chance is p + r n held between 0 and 1; these are summed as an arithmetic series.  An y of no width has
+    a thousand millionth of a step: no number here overflows then.
     """
-    width = np.maximum(2.0 * inner, 1e-300)
+    inner = np.maximum(inner, _THIN * step)
+    width = 2.0 * inner
     p, r = (inner - t) / width, step / width
     starts = np.maximum(np.floor(-p / r) + 1.0, -outer)
     full = np.ceil((1.0 - p) / r)
