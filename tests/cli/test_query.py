@@ -93,3 +93,18 @@ def test_a_batch_is_one_charge(people: Path, run: Runner) -> None:
 def test_what_cannot_be_answered_says_why(people: Path, run: Runner, line: str, code: int, says: str) -> None:
     found = run(f"{line} --policy policy.yaml")
     assert (found.code, says in found.err) == (code, True), found.err
+
+
+def test_an_account_that_was_carved_out_pays_by_rho(people: Path, run: Runner) -> None:
+    run(f'query "{COUNT}" --policy policy.yaml --epsilon 1/10')
+    ledger = "--ledger sqlite:///.incrowd/ledger.sqlite"
+    carved = run(f"ledger carve people means --rho 0.02 --delta 1e-7 {ledger} --json")
+    assert carved.code == 0
+    left = carved.json["left"]
+    line = f'query "{COUNT}" --policy policy.yaml --account means --rho 0.01'
+    assert run(f"{line} --out answer").code == 0
+    assert run(f"verify answer {ledger}").code == 0, run(f"verify answer {ledger}").out
+    after = run(f"ledger show {ledger} --json").json["datasets"][0]["left"]
+    assert after == left, "the account was paid for when it was carved out"
+    assert run('query "SELECT COUNT(*) FROM people" --policy policy.yaml --account means --rho 0.02').code == 1
+    assert run(f'query "{COUNT}" --policy policy.yaml --account other --rho 0.01').code == 2

@@ -42,7 +42,7 @@ class QueryOptions:
     rate: Annotated[str | None, typer.Option("--rate", metavar="SHARE", help="Ask a fresh secret sample.")] = None
     analyst: Annotated[str | None, typer.Option("--analyst", help="Who asks; by default the answer is for all.")] = None
     account: Annotated[
-        str | None, typer.Option("--account", help="Pay with rho from this account, see incrowd ledger.")
+        str | None, typer.Option("--account", help="Pay with rho from this account, see incrowd ledger carve.")
     ] = None
     rho: Annotated[str | None, typer.Option("--rho", metavar="NUMBER", help="What to pay from the account.")] = None
     price: Annotated[bool, typer.Option("--price", help="Say what it costs and how far off it would be, no more.")] = (
