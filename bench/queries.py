@@ -7,6 +7,9 @@ open, the file has been read before; each run asks for another number of rows, s
 includes its charge, its certificate and the store of its answer.  The floor is DuckDB's own GROUP BY of the same file.
 FOLDER holds an environment for each peer, FOLDER/NAME/bin/python with the package that bench/peers/NAME.py imports; a
 peer without one is left out.  Errors are root mean squares over all groups against the exact answer.
+
+With --spark the same is asked on Spark with two cores of this machine, beside Tumult Analytics on its Spark: cold, from
+the start of a process to its first answer, and warm.
 """
 
 from __future__ import annotations
@@ -87,9 +90,9 @@ def exact_answer(path: Path) -> tuple[float, np.ndarray]:
     return seconds, np.array([np.asarray(table[name], dtype=float) for name in ("n", "total", "mean")])
 
 
-def ours(desk: Desk, times: int = 5) -> tuple[float, np.ndarray]:
-    """Return the time of a warm question, and one answer at epsilon 1."""
-    limits = iter(range(10**6, 2 * 10**6))
+def ours(desk: Desk, times: int = 5, asked: int = 0) -> tuple[float, np.ndarray]:
+    """Return the time of a warm question, and one answer at epsilon 1; so many were asked before."""
+    limits = iter(range(10**6 + asked, 2 * 10**6))
 
     def ask() -> Any:
         return desk.ask(Asking(f"{SQL} LIMIT {next(limits)}", Terms(epsilon=Fraction(1)))).answer
@@ -138,11 +141,46 @@ def compare(rows: int, peers: Path | None) -> None:
             print(f"  {name:<22}{found['warm']:8.3f} {errors(found['answer'], truth)}{told}", flush=True)
 
 
+def ask_on_spark(path: Path) -> None:
+    """Answer on Spark and print one JSON object: when the first answer came, and how long a warm one took."""
+    from incrowd.engines.settings import Spark
+
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Spark(master="local[2]", config={"spark.sql.shuffle.partitions": "2"})
+        with open_desk([load_policy(policy(Path(folder)))], path, settings=settings) as desk:
+            ours(desk, 1)
+            first = time.time()
+            seconds, answer = ours(desk, 4, asked=1)
+    print(json.dumps({"first": first, "warm": seconds, "answer": answer.tolist()}), flush=True)
+
+
+def compare_on_spark(rows: int, peers: Path | None) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "people.parquet")
+        invented(rows, path)
+        _, truth = exact_answer(path)
+        begun = time.time()
+        command = [sys.executable, __file__, "--ask-on-spark", str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        found = json.loads(done.stdout.splitlines()[-1])
+        cold = found["first"] - begun
+        print(f"\n{rows:,} rows on local Spark: cold and warm seconds, then the errors of count, sum and mean")
+        print(f"  {'incrowd':<22}{cold:8.2f}{found['warm']:8.3f} {errors(found['answer'], truth)}", flush=True)
+        other = None if peers is None else peer("tumult", peers, path, rows)
+        if other is not None:
+            told = f"   {other['cold'] / cold:.1f} and {other['warm'] / found['warm']:.1f} times as long"
+            line = f"{other['cold']:8.2f}{other['warm']:8.3f} {errors(other['answer'], truth)}"
+            print(f"  {'tumult':<22}{line}{told}", flush=True)
+
+
 def main(arguments: list[str]) -> None:
+    if "--ask-on-spark" in arguments:
+        ask_on_spark(Path(arguments[-1]))
+        return
     peers = Path(arguments[arguments.index("--peers") + 1]) if "--peers" in arguments else None
     sizes = [int(text) for text in arguments if text.isdigit()] or [1_000_000]
     for rows in sizes:
-        compare(rows, peers)
+        (compare_on_spark if "--spark" in arguments else compare)(rows, peers)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Claim: a server answers many people at once on a table of a million rows.
 
-    python -m bench.serving [--rows 1000000] [--clients 16] [--workers 2] [--seconds 20] [--pace 0]
+    python -m bench.serving [--rows 1000000] [--clients 16] [--workers 2] [--seconds 20] [--pace 0 0.5]
 
-Every question is a new one: charged, read, made noisy, certified, kept and written into the audit log.  Beside the
-questions a second and the 99th percentile of their times stands the floor in the same run: DuckDB alone, one by one.
+A new question is charged, read, made noisy, certified, kept and written into the audit log; a repeated one is found and
+written into the audit log.  With a pace of 0 nothing is padded.  Beside the questions a second and the 99th percentile
+of their times stands the floor in the same run: DuckDB alone, one by one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from itertools import count
+from itertools import count, repeat
 from pathlib import Path
 
 import duckdb
@@ -76,30 +77,36 @@ def load(client: Client, clients: int, duration: float, numbers: Iterator[int]) 
     return times
 
 
+def figures(times: list[float], duration: float) -> str:
+    """Return questions a second, the median and the 99th percentile of their times."""
+    ordered = sorted(times)
+    median, high = statistics.median(ordered), ordered[int(0.99 * len(ordered))]
+    return f"{len(times) / duration:.1f} questions a second, median {median:.2f} s, 99 % within {high:.2f} s"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for name, default in (("rows", 1_000_000), ("clients", 16), ("workers", 2), ("seconds", 20)):
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--pace", default="0")
+    parser.add_argument("--pace", nargs="*", default=["0", "0.5"])
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        policy = prepared(folder, given.rows)
+        policy, numbers = prepared(folder, given.rows), count(1)
         access = Access.create(f"sqlite:///{folder}/.incrowd/ledger.sqlite")
         holder = Holder("ann", Role.ANALYST)
         token = access.grant(holder, access.now() + timedelta(days=1), Signature("bench", "load")).token
         plain = floor(folder)
-        options = ("--workers", str(given.workers), "--pace", given.pace, "--rate", "1000000")
-        with serving(policy, *options) as (address, _):
-            client, numbers = Client(address, token), count(1)
-            load(client, given.clients, 5.0, numbers)  # every worker has answered before it counts
-            times = sorted(load(client, given.clients, given.seconds, numbers))
-    median, high = statistics.median(times), times[int(0.99 * len(times))]
-    print(f"{given.rows:,} rows, {given.clients} clients, {given.workers} workers, pace {given.pace} s")
-    print(f"DuckDB alone: {1000 * plain:.1f} ms, {1 / plain:.0f} questions a second")
-    print(
-        f"server: {len(times) / given.seconds:.1f} questions a second, median {median:.2f} s, 99 % within {high:.2f} s"
-    )
+        print(f"{given.rows:,} rows, {given.clients} clients, {given.workers} workers")
+        print(f"DuckDB alone: {1000 * plain:.1f} ms, {1 / plain:.0f} questions a second")
+        for pace in given.pace:
+            with serving(policy, "--workers", str(given.workers), "--pace", pace, "--rate", "1000000") as (address, _):
+                client = Client(address, token)
+                load(client, given.clients, 5.0, numbers)  # every worker has answered before it counts
+                fresh = load(client, given.clients, given.seconds, numbers)
+                again = load(client, given.clients, given.seconds, repeat(1))
+            print(f"pace {pace} s, new questions: {figures(fresh, given.seconds)}")
+            print(f"pace {pace} s, repeated ones: {figures(again, given.seconds)}")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -20,8 +20,9 @@ from incrowd.web.serving import Order, opened
 from incrowd.web.settings import Settings
 from tests.audit.auditing import Trials, proved_epsilon
 
-CELLS = 10_000
+CELLS = 6_000
 EPSILON = 1.0
+NOT_SHOWN = -1e6
 VALUE = {"type": "integer", "bounds": [0, 4], "missing": "drop"}
 CELL = {"type": "integer", "bounds": [0, 2 * CELLS - 1], "missing": "drop"}
 
@@ -43,23 +44,22 @@ class Attack:
     others: Sequence[Row]
     you: Sequence[Row]
     delta: float = 0.0
-    value: dict[str, object] = field(default_factory=lambda: dict(VALUE))
-    cell: dict[str, object] = field(default_factory=lambda: dict(CELL))
-    unit: dict[str, object] | None = None
+    cell: Mapping[str, object] = field(default_factory=lambda: CELL)
+    unit: Mapping[str, object] | None = None
 
-    def columns(self, folder: Path, send: Sending) -> tuple[dict[int, tuple[Any, ...]], dict[int, tuple[Any, ...]]]:
-        """Return what the server tells of each cell with you and of each without you, by the number of its pair."""
+    def seen(self, folder: Path, send: Sending) -> tuple[list[float], list[float]]:
+        """Return the number that the server tells of each cell with you and without you; NOT_SHOWN if it tells none."""
         server, token = self._server(folder)
         asked: dict[str, object] = {"sql": self.sql, "epsilon": str(EPSILON)}
         reply = send(server, token, asked | ({"delta": str(self.delta)} if self.delta else {}))
         server.state.close()
-        rows = zip(*(column["values"] for column in reply["answer"]["columns"]), strict=True)
-        told = {int(str(cell).removeprefix("c")): tuple(rest) for cell, *rest in rows}
-        with_you, without = ({each // 2: told[each] for each in told if each % 2 == side} for side in (1, 0))
+        cells, numbers = (column["values"] for column in reply["answer"]["columns"])
+        told = {int(str(cell).removeprefix("c")): float(each) for cell, each in zip(cells, numbers, strict=True)}
+        with_you, without = ([told.get(cell, NOT_SHOWN) for cell in range(side, 2 * CELLS, 2)] for side in (1, 0))
         return with_you, without
 
     def _server(self, folder: Path) -> tuple[FastAPI, str]:
-        mark = "c" if "type" in self.cell and self.cell["type"] == "text" else ""
+        mark = "c" if self.cell["type"] == "text" else ""
         lines = [
             f"{mark}{cell},{who}{cell},{value}\n"
             for cell in range(2 * CELLS)
@@ -71,7 +71,7 @@ class Attack:
             "incrowd": 1,
             "dataset": dataset,
             "source": "table.csv",
-            "columns": {"cell": self.cell, "who": {"role": "identifier"}, "value": self.value},
+            "columns": {"cell": self.cell, "who": {"role": "identifier"}, "value": VALUE},
             "queries": {"table": "t"},
             "budget": {"epsilon": EPSILON, "delta": self.delta},
         }
@@ -82,12 +82,12 @@ class Attack:
         return opened(Order((str(folder / "policy.yaml"),), None, Settings(pace=0.0))), token
 
 
-def proved(one: Iterable[float], other: Iterable[float], delta: float = 0.0) -> float:
+def proved(one: Sequence[float], other: Sequence[float], delta: float = 0.0) -> float:
     """Return the epsilon that the most telling event proves, whichever of the two laws has more of it.
 
     The event is chosen on half of the trials and tested on the others, so that choosing it costs no certainty.
     """
-    laws = tuple(np.array(list(each), dtype=np.float64) for each in (one, other))
+    laws = np.array(one), np.array(other)
     values = np.unique(np.quantile(np.concatenate(laws), np.linspace(0.0, 1.0, 40), method="nearest"))
     candidates = [
         (*pair, chosen, value)
@@ -98,7 +98,9 @@ def proved(one: Iterable[float], other: Iterable[float], delta: float = 0.0) -> 
 
     def told(candidate: tuple[Seen, Seen, np.ufunc, float], half: int) -> float:
         first, second, chosen, value = candidate
-        trials = [Trials(int(seen.sum()), seen.size) for seen in (chosen(law[half::2], value) for law in (first, second))]
+        trials = [
+            Trials(int(seen.sum()), seen.size) for seen in (chosen(law[half::2], value) for law in (first, second))
+        ]
         return proved_epsilon(trials[0], trials[1], delta)
 
     best = max(candidates, key=lambda each: told(each, 0))

@@ -108,3 +108,23 @@ def test_an_account_that_was_carved_out_pays_by_rho(people: Path, run: Runner) -
     assert after == left, "the account was paid for when it was carved out"
     assert run('query "SELECT COUNT(*) FROM people" --policy policy.yaml --account means --rho 0.02').code == 1
     assert run(f'query "{COUNT}" --policy policy.yaml --account other --rho 0.01').code == 2
+
+
+def test_a_classical_answer_says_what_breaks_it(people: Path, run: Runner) -> None:
+    path = people / "policy.yaml"
+    path.write_text(POLICY.replace("{epsilon: 3, delta: 1e-6}", '{unbounded: "made-up people"}'))
+    asked = 'query "SELECT COUNT(*) FROM people WHERE age > 40" --policy policy.yaml --classical'
+    found = run(f"{asked} size-control=5")
+    assert found.code == 0
+    assert "100" in found.out
+    assert "tracker" in found.out
+    assert run(f"{asked} random-sample=1/2 --json").json["protection"] == "random-sample"
+    assert run(f"{asked} size-control=101").code == 1
+    assert run(f"{asked} size-control").code == 2
+    assert run(f"{asked} audited --epsilon 1").code == 2
+
+
+def test_nothing_classical_is_answered_where_a_budget_promises_more(people: Path, run: Runner) -> None:
+    found = run('query "SELECT COUNT(*) FROM people WHERE age > 40" --policy policy.yaml --classical size-control=5')
+    assert found.code == 1
+    assert "never given beside private ones" in " ".join(found.err.split())

@@ -59,3 +59,14 @@ def test_a_server_that_nobody_may_ask_does_not_start(run: Runner, calls: list[tu
     outcome = run("serve --policy policy.yaml --json")
     assert (outcome.code, calls) == (2, [])
     assert "incrowd access grant" in outcome.err
+
+
+@pytest.mark.parametrize(("options", "believed"), [("", False), ("--https", True)])
+def test_only_a_declared_proxy_is_believed_where_requests_come_from(
+    run: Runner, calls: list[tuple[Any, dict[str, Any]]], options: str, believed: bool
+) -> None:
+    run(GRANT)
+    run(f"serve --policy policy.yaml --json {options}")
+    ((served, config),) = calls
+    assert (config["proxy_headers"], config["ws"]) == (believed, "none")
+    served.state.close()

@@ -85,6 +85,7 @@ def test_missing_sets_are_empty_or_drop_their_row() -> None:
         ({"hierarchy": Column("free").hierarchy}, "all of them are declared"),
         ({"missing": "flu"}, "nothing can stand in"),
         ({"separator": ""}, "tell items apart"),
+        ({"separator": ";;", "hierarchy": tree({"lungs": ["flu;"]})}, "tell items apart"),
         ({"separator": "u"}, "tell items apart"),
         ({"hierarchy": tree({"lungs; throat": ["flu"]})}, "tell items apart"),
         ({"hierarchy": tree({"lungs": ["flu "]})}, "tell items apart"),

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import os
 import sqlite3
+import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -139,3 +142,35 @@ def test_a_busy_file_is_an_error_that_says_so(sqlite: str, monkeypatch: pytest.M
     monkeypatch.setattr("incrowd.store.sqlite._PATIENCE", 0.01)
     with chain.database.writing(), pytest.raises(LedgerUnavailable, match="held by another process"):
         note(chain)
+
+
+def test_the_threads_of_a_process_write_in_turn(sqlite: str) -> None:
+    chain = Chain.create(sqlite, "notes")
+    assert isinstance(chain.database, SQLite)
+    thread = threading.Thread(target=note, args=(chain,))
+    with chain.database.turn:
+        thread.start()
+        thread.join(0.2)
+        assert thread.is_alive()
+        assert chain.head().sequence == 1
+    thread.join()
+    assert chain.head().sequence == 2
+
+
+def test_nobody_stands_in_line_for_ever(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    chain = Chain.create(sqlite, "notes")
+    assert isinstance(chain.database, SQLite)
+    monkeypatch.setattr("incrowd.store.sqlite._PATIENCE", 0.05)
+    with chain.database.turn, pytest.raises(LedgerUnavailable, match="Try again"):
+        note(chain)
+    note(chain)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
+def test_a_book_is_for_its_owner_alone_whatever_the_umask(sqlite: str) -> None:
+    before = os.umask(0)
+    try:
+        note(Chain.create(sqlite, "notes"))
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path_of(sqlite).stat().st_mode) == 0o600

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
@@ -21,15 +22,16 @@ def serving(policy: Path, *options: str) -> Iterator[tuple[str, int]]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "incrowd", "serve", "--policy", str(policy), "--port", str(port), *options]
-    log = policy.parent / "log"
-    with log.open("w") as told, subprocess.Popen(command, stdout=told, stderr=told) as process:
+    said, log = policy.parent / "said", policy.parent / "log"
+    with said.open("w") as out, log.open("w") as err, subprocess.Popen(command, stdout=out, stderr=err) as process:
         try:
             _wait_for(f"http://127.0.0.1:{port}/healthz", process)
             yield f"http://127.0.0.1:{port}", process.pid
         finally:
             process.terminate()
-            process.wait(60)
-            assert "Traceback" not in log.read_text()
+            process.wait(PATIENCE)  # workers that are just starting finish that first
+            assert all("event" in json.loads(line) for line in log.read_text().splitlines())
+            assert said.read_text().rstrip().endswith("Stop with Ctrl-C.")  # and nothing of what libraries like to say
 
 
 def _wait_for(address: str, process: subprocess.Popen[bytes]) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -54,13 +54,14 @@ class FakeDesk:
 
     datasets: Collection[str] = ("births", "deaths")
     asked: list[Asking] = field(default_factory=list)
+    shown: list[float] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     go: threading.Event = field(default_factory=threading.Event)
 
     def price(self, asking: Asking) -> Plain:
         return Plain({"cost": {"epsilon": str(asking.terms.epsilon), "delta": "0"}, "datasets": [self._table(asking)]})
 
-    def ask(self, asking: Asking) -> Plain:
+    def ask(self, asking: Asking, ready: Callable[[], None]) -> Plain:
         self._table(asking)
         with self.lock:
             self.asked.append(asking)
@@ -72,6 +73,8 @@ class FakeDesk:
             raise SourceInvalid(f"line 7: {SECRET}")
         if "crash" in asking.sql:
             raise ValueError(SECRET)
+        ready()
+        self.shown.append(time.monotonic())
         told = {
             "cost": {"epsilon": "1", "delta": "0"},
             "left": {},
@@ -96,7 +99,7 @@ class FakeDesk:
         return Plain({"certificate": 1, "id": id_, "dataset": dataset})
 
     def within(self, datasets: Collection[str]) -> FakeDesk:
-        return FakeDesk([each for each in self.datasets if each in datasets], self.asked, self.lock)
+        return replace(self, datasets=[each for each in self.datasets if each in datasets])
 
     def _table(self, asking: Asking) -> str:
         for each in self.datasets:

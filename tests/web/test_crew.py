@@ -63,7 +63,7 @@ def test_work_that_waits_too_long_for_its_turn_is_never_begun() -> None:
     begun.wait(10)
     done: list[int] = []
     settings = Settings(pace=0.0, longest=0.05)
-    assert isinstance(asyncio.run(paced(lambda: done.append(1), crew, settings)), NotStarted)
+    assert isinstance(asyncio.run(paced(lambda _wait: done.append(1), crew, settings)), NotStarted)
     go.set()
     assert crew.stop(10)
     assert done == []
@@ -73,7 +73,7 @@ def test_work_that_takes_too_long_goes_on_without_whoever_waited() -> None:
     crew, begun, go = Crew.of(1), threading.Event(), threading.Event()
     done: list[int] = []
     work, settings = holding(begun, go), Settings(pace=0.0, longest=3.0)
-    assert isinstance(asyncio.run(paced(lambda: done.append(work()), crew, settings)), NotFinished)
+    assert isinstance(asyncio.run(paced(lambda _wait: done.append(work()), crew, settings)), NotFinished)
     assert begun.is_set()
     go.set()
     assert crew.stop(10)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,14 @@ import pytest
 from incrowd.accounting.budget import Allowance
 from incrowd.accounting.ledger import Ledger
 from incrowd.core.certificate import Certificate
+from incrowd.errors import InvalidParameter, QuestionRefused, SourceInvalid, UnknownColumn
 from incrowd.governance.access.book import Access
 from incrowd.governance.access.grant import Holder
 from incrowd.governance.access.roles import Role
+from incrowd.queries.measurement import Measurement
+from incrowd.queries.terms import Terms
 from incrowd.web.serving import Order, opened
+from incrowd.workflows.asking.asking import Asking
 from tests.web.serving import FAST, OFFICER, Browser
 
 BIRTHS, DEATHS = "SELECT COUNT(*) AS n FROM births", "SELECT COUNT(*) AS n FROM deaths"
@@ -106,3 +111,30 @@ def test_a_price_and_a_refusal_cost_nothing(office: Office) -> None:
     assert office.ask(ann, BIRTHS, "100")[0] == 422
     assert office.ask(ann, BIRTHS, delta="7")[0] == 400
     assert office.spent("births") == "0"
+
+
+def test_an_answer_is_charged_and_not_yet_listed_when_its_rows_were_read(office: Office) -> None:
+    desk, seen = office.application.state.services.desk, list[object]()
+    asking = Asking(BIRTHS, Terms(epsilon=Fraction(1)))
+    desk.ask(asking, lambda: seen.extend([office.spent("births"), desk.releases(), desk.price(asking).repeated]))
+    assert seen == ["1", [], False]
+    assert desk.price(asking).repeated
+
+
+def test_what_goes_wrong_after_the_charge_has_one_text(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    ann, told = office.headers("ann", Role.ANALYST), set[str]()
+    for number, problem in enumerate((InvalidParameter, QuestionRefused, UnknownColumn, SourceInvalid, ValueError)):
+        monkeypatch.setattr(Measurement, "answer", _raising(problem("the age 42 of row 7")))
+        status, reply = office.ask(ann, f"{BIRTHS} WHERE age < {number}", "0.5")
+        assert status == 500
+        told.add(reply["error"])
+    assert len(told) == 1
+    assert "42" not in told.pop()
+    assert office.spent("births") == "2.5"
+
+
+def _raising(problem: Exception) -> Callable[..., Any]:
+    def answer(*_arguments: object) -> Any:
+        raise problem
+
+    return answer

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from incrowd.errors import InvalidParameter
 from incrowd.workflows.protect import Destination, release_to
 from incrowd.workflows.verify import Outcome, verify
 from tests.policies import PEOPLE, changed, people, written
@@ -163,6 +164,33 @@ def test_a_guarantee_that_assumes_nothing_fails(copy: Folder) -> None:
     copy.tamper(("claims",), lambda _: bare)
     copy.tamper(("guarantee", "assumes"), lambda _: [])
     assert failed(verify(copy.out)) == ["claims"]
+
+
+@pytest.mark.parametrize("claim", [0, 4])
+def test_a_claim_that_leaves_nothing_open_fails(copy: Folder, claim: int) -> None:
+    copy.tamper(("claims", claim, "not_protected"), lambda _: [])
+    assert failed(verify(copy.out)) == ["claims"]
+
+
+@pytest.mark.parametrize("amount", ["spent", "total"])
+def test_an_amount_that_is_not_a_number_fails(copy: Folder, amount: str) -> None:
+    copy.tamper(("accounting", amount, "delta"), lambda _: "NaN")
+    assert "accounting" in failed(verify(copy.out))
+
+
+@pytest.mark.parametrize("path", [("id",), ("chain", 0), ("outputs", 0), ("evidence",), ("schema",)])
+@pytest.mark.parametrize("value", [None, 7, []])
+def test_what_is_no_certificate_is_refused_and_does_not_crash(
+    copy: Folder, path: tuple[str | int, ...], value: Any
+) -> None:
+    copy.tamper(path, lambda _: value)
+    with pytest.raises(InvalidParameter, match="cannot be read"):
+        verify(copy.out)
+
+
+def test_a_number_too_long_to_be_written_fails_and_does_not_crash(copy: Folder) -> None:
+    copy.tamper(("guarantee", "loss", "inner", "epsilon"), lambda _: "1e9999")
+    assert "claim: approximate differential privacy" in failed(verify(copy.out))
 
 
 def test_a_loss_that_no_suppression_has_fails(copy: Folder) -> None:

@@ -189,7 +189,8 @@ def _show(verdict: Verdict) -> None:
         for finding in verdict.findings
     ]
     meanings = {finding.criterion: finding.means for finding in verdict.findings}
-    quasi = next(finding.over for finding in verdict.findings if finding.criterion == "k-anonymity")
+    over = {finding.criterion: finding.over for finding in verdict.findings}
+    quasi = next(over[name] for name in ("k-anonymity", *over) if name in over and name != "columns")
     told = [f"quasi-identifiers: {', '.join(quasi)}.", *(f"{name}: {means}." for name, means in meanings.items())]
     print_table(title, rows, "\n".join(told), header=header)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.options import Json, takes
+from incrowd.cli.options import EngineName, Json, Master, Remote, takes
 from incrowd.cli.output import print_json, print_table
 from incrowd.errors import InvalidParameter
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from incrowd.queries.measuring.expecting import Expected
     from incrowd.queries.terms import Terms
     from incrowd.workflows.asking.asking import Answered, Priced
+    from incrowd.workflows.desk import Desk
 
 _ALIKE = 0.01
 _EXPLAIN = "Nothing was asked and nothing was spent."
@@ -55,6 +57,17 @@ class QueryOptions:
         Path | None, typer.Option("--out", help="A new folder for answer, certificate and report, to be passed on.")
     ] = None
     form: Annotated[str, typer.Option("--format", help="csv, tsv or parquet, in the folder.")] = "csv"
+    classical: Annotated[
+        str | None,
+        typer.Option(
+            "--classical",
+            metavar="HOW",
+            help="For teaching, without a promise: size-control=K, audited, perturbed-copy=WIDTH, random-sample=RATE.",
+        ),
+    ] = None
+    engine: EngineName = None
+    master: Master = None
+    remote: Remote = None
     json: Json = False
 
 
@@ -66,15 +79,16 @@ def query(options: QueryOptions) -> None:
     same question again gets the same answer and costs the dataset nothing.
     """
     from incrowd.queries.language.reading import is_explain
-    from incrowd.workflows.desk import Asking, open_desk
-    from incrowd.workflows.policy import load_policy
+    from incrowd.workflows.desk import Asking
 
     if (options.sql is None) == (options.batch is None):
         raise InvalidParameter("ask one question, or a file of them by --batch.")
+    if options.classical is not None:
+        return _answer_classically(options, options.classical)
     if options.batch is not None:
         return _answer_batch(options, options.batch)
     only_price, sql = is_explain(options.sql or "")
-    with open_desk([load_policy(options.policy)], options.data) as desk:
+    with _desk(options) as desk:
         asking = Asking(sql, terms_of(options), options.analyst, options.account)
         if options.price or only_price:
             priced = desk.price(asking)
@@ -91,8 +105,7 @@ def query(options: QueryOptions) -> None:
 def _answer_batch(options: QueryOptions, file: Path) -> None:
     """Answer the questions of a file, which are separated by semicolons, for one charge."""
     from incrowd.queries.language.several import several
-    from incrowd.workflows.desk import AskingTogether, open_desk
-    from incrowd.workflows.policy import load_policy
+    from incrowd.workflows.desk import AskingTogether
 
     if options.out is not None or options.account is not None:
         raise InvalidParameter("a batch is printed and paid by epsilon: leave --out and --account out.")
@@ -100,7 +113,7 @@ def _answer_batch(options: QueryOptions, file: Path) -> None:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise InvalidParameter(f"{file} cannot be read as UTF-8 text: name a file of questions.") from None
-    with open_desk([load_policy(options.policy)], options.data) as desk:
+    with _desk(options) as desk:
         asking = AskingTogether(several(text), terms_of(options), options.analyst)
         if options.price:
             priced = desk.price_batch(asking)
@@ -113,6 +126,36 @@ def _answer_batch(options: QueryOptions, file: Path) -> None:
         print_table(f"answer {number}", lines or [("",) * len(header)], header=header)
     promise = ("promise", answered.certificate.claims[0].kind)
     return print_table("cost of all", [*_costs(answered.cost, answered.left), promise])
+
+
+def _answer_classically(options: QueryOptions, how: str) -> None:
+    """Answer one question in a way that was tried before differential privacy, and say what breaks it."""
+    from incrowd.queries.classical.protections import protection_of
+    from incrowd.workflows.asking.classical import ask_classical
+
+    paying = (options.epsilon, options.error, options.rate, options.rho, options.account, options.analyst, options.out)
+    if options.sql is None or options.price or any(each is not None for each in paying):
+        raise InvalidParameter(
+            "a classical answer has no price, no analyst and no certificate: give its question alone."
+        )
+    protection = protection_of(how)
+    with _desk(options) as desk:
+        answer = ask_classical(desk, options.sql, protection)
+    if options.json:
+        return print_json(answer.to_json())
+    lines = [("answer", "–" if answer.value is None else _number(answer.value)), ("protection", how)]
+    lines += [("after", answer.source), ("broken by", answer.broken_by)]
+    return print_table("classical answer", lines, "It promises nothing: for teaching and comparison only.")
+
+
+def _desk(options: QueryOptions) -> AbstractContextManager[Desk]:
+    from incrowd.engines.settings import overridden
+    from incrowd.workflows.desk import open_desk
+    from incrowd.workflows.policy import load_policy
+
+    policy = load_policy(options.policy)
+    settings = overridden(policy.engine, options.engine, options.master, options.remote)
+    return open_desk([policy], options.data, settings=settings)
 
 
 def terms_of(options: QueryOptions) -> Terms:

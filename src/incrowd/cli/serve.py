@@ -40,8 +40,8 @@ class ServeOptions:
         ),
     ] = "0.5"
     longest: Annotated[str, typer.Option(metavar="SECONDS", help="How long somebody waits for an answer.")] = "64"
-    rate: Annotated[str, typer.Option(metavar="COUNT", help="Requests a minute of one token at one worker.")] = "120"
-    threads: Annotated[str, typer.Option(metavar="COUNT", help="How many questions a worker answers at once.")] = "4"
+    rate: Annotated[str, typer.Option(metavar="COUNT", help="Requests a minute of one holder at one worker.")] = "120"
+    threads: Annotated[str, typer.Option(metavar="COUNT", help="How many questions a worker answers at once.")] = "16"
     tls_certificate: Annotated[
         str | None, typer.Option(metavar="FILE", help="Serve HTTPS with this certificate chain (PEM).")
     ] = None
@@ -120,6 +120,8 @@ def _running(options: ServeOptions, order: Order) -> Callable[[], None]:
         "ssl_keyfile": options.tls_key,
         "access_log": False,
         "server_header": False,
+        "ws": "none",
+        "proxy_headers": options.https and options.tls_certificate is None,  # believed only where a proxy was declared
         "log_config": LOGGING,
         "timeout_worker_healthcheck": 60,  # a busy worker is no dead worker
         "timeout_graceful_shutdown": int(order.settings.longest) + 10,

@@ -14,6 +14,7 @@ from incrowd.errors import InvalidParameter, UnsupportedVersion
 
 VERSION = 1
 _DOMAIN = f"incrowd certificate {VERSION}"
+_OBJECTS = ("dataset", "accounting", "ledger", "schema", "evidence")
 
 Out = TypeVar("Out")
 
@@ -128,9 +129,9 @@ class Certificate:
         """Whether the id is the one that these claims and steps, this guarantee and this policy have."""
         try:
             nonce = UUID(self.id).bytes[:NONCE_BYTES]
-        except ValueError:
+            return self.id == release_id(nonce, self.policy_hash, self.guarantee, (self.claims, self.chain))
+        except ValueError:  # no name of a release, or a number too long to be written
             return False
-        return self.id == release_id(nonce, self.policy_hash, self.guarantee, (self.claims, self.chain))
 
     def signed_part(self) -> str:
         """Return the canonical text that a signature covers: everything but the signature."""
@@ -154,6 +155,7 @@ class Certificate:
             values["claims"] = tuple(map(Claim.from_json, values["claims"]))
             for name in ("chain", "outputs", "limits", "approvals"):
                 values[name] = tuple(values[name])
+            _only_objects(values)
             return cls(**values)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidParameter("this certificate lacks a field or holds one that cannot be read.") from error
@@ -172,6 +174,12 @@ def _only_fields(cls: type, plain: Mapping[str, Any]) -> None:
     if set(plain) != names:
         wrong = ", ".join(sorted(set(plain) ^ names))
         raise InvalidParameter(f"a {cls.__name__.lower()} has missing or unknown fields: {wrong}.")
+
+
+def _only_objects(values: Mapping[str, Any]) -> None:
+    told = (*values["chain"], *values["outputs"], *(values[name] for name in _OBJECTS))
+    if not isinstance(values["id"], str) or not all(isinstance(each, Mapping) for each in told):
+        raise TypeError("an id is text; steps, files and the parts of a certificate are objects")
 
 
 def _as_lists(value: Any) -> Any:

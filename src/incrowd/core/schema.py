@@ -114,7 +114,9 @@ class Column:
                 "empty set, or drop."
             )
         names = {OTHER, *(n for level in range(self.hierarchy.height + 1) for n in self.hierarchy.labels(level) or ())}
-        parted = [name for name in names if not separator or separator in name or name != name.strip() or not name]
+        parted = [
+            n for n in names if not separator or not n or n != n.strip() or (n + separator).find(separator) < len(n)
+        ]
         if parted:
             raise InvalidParameter(
                 f"the separator {separator!r} of {self.name!r} must tell items apart: no item or label may hold it, be "

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ class SQLite:
     path: Path
     name: str
     mode: str = "rw"  # never create a file just by opening it
+    turn: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     @property
     def shown(self) -> str:
@@ -62,7 +64,7 @@ class SQLite:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Open a transaction that holds the file's write lock from its start."""
-        with explained(self.explain), self.engine.connect() as connection:
+        with explained(self.explain), self._in_turn(), self.engine.connect() as connection:
             connection.execution_options(begin="BEGIN IMMEDIATE")
             with connection.begin():
                 yield connection
@@ -75,6 +77,7 @@ class SQLite:
                 return
             self.path.parent.mkdir(parents=True, exist_ok=True)
             try:
+                _make_private(beside.path)
                 with beside.writing() as connection:
                     self.tables.metadata.create_all(connection)
                     for statement in _guards(self.tables):
@@ -101,6 +104,17 @@ class SQLite:
                 "what was spent."
             )
         return LedgerUnavailable(f"the ledger {self.shown} {_trouble(code, cause)} Nothing is released without it.")
+
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        """Let the threads of this process stand in line: whom SQLite lets wait tries at random, maybe for long."""
+        if not self.turn.acquire(timeout=_PATIENCE):
+            trouble = _trouble(sqlite3.SQLITE_BUSY, None)
+            raise LedgerUnavailable(f"the ledger {self.shown} {trouble} Nothing is released without it.")
+        try:
+            yield
+        finally:
+            self.turn.release()
 
     def _connect(self) -> sqlite3.Connection:
         uri = f"file:{quote(str(self.path))}?mode={self.mode}"
@@ -150,6 +164,11 @@ def _trouble(code: int, cause: Any) -> str:
             return "lacks the tables of a ledger: this file is something else, or a ledger that was emptied."
     reason = getattr(cause, "sqlite_errorname", None) or getattr(cause, "strerror", None) or type(cause).__name__
     return f"cannot be used ({reason}): check the disk and the rights on the file and its folder."
+
+
+def _make_private(path: Path) -> None:
+    """Make an empty file that its owner alone may read: a book holds secrets, hashes of passwords, and answers."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _flush_directory(path: Path) -> None:

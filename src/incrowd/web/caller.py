@@ -57,7 +57,7 @@ Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
 
 
 def recognized(request: Request, services: Here, bearer: Bearer) -> Caller:
-    """Return who sent a request, or deny; a token and a session are each held to their rate."""
+    """Return who sent a request, or deny; all tokens and sessions of one holder are held to one rate."""
     cookie = request.cookies.get(services.settings.cookie)
     token = bearer.credentials if bearer is not None else cookie
     if token is None:
@@ -68,15 +68,15 @@ def recognized(request: Request, services: Here, bearer: Bearer) -> Caller:
         _knock(services, f"from {origin(request)}")
         services.books.audit.write(Event("access", "unknown"))
         raise NobodyKnown(str(denied)) from None
-    _knock(services, grant.id)
-    if bearer is None:
-        check_page(request)
-        if request.method not in _SAFE and not is_mark(request.headers.get(MARK), token):
-            raise AccessDenied(f"a page must send the mark of its session as {MARK}: log in again.")
-    elif grant.session:
-        raise NobodyKnown("a session is for the browser that logged in: use a token of your own.")
-    request.state.told = {"holder": grant.holder.name, "grant": grant.id}
-    return Caller(grant, token)
+    _knock(services, f"holder {grant.holder.name}")
+    caller = Caller(grant, token)
+    request.state.told = {"holder": caller.holder.name, "grant": grant.id}
+    try:
+        _check_way(request, caller, by_page=bearer is None)
+    except AccessDenied:
+        services.books.audit.write(caller.event("access", "denied"))
+        raise
+    return caller
 
 
 def needs(right: Right) -> Callable[..., Caller]:
@@ -100,6 +100,17 @@ def check_page(request: Request) -> None:
     """Deny what a browser sent on behalf of a page of another site."""
     if request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
         raise AccessDenied("this request comes from a page of another site.")
+
+
+def _check_way(request: Request, caller: Caller, *, by_page: bool) -> None:
+    """Deny a session outside its page, and a page that is not the session's own."""
+    if not by_page:
+        if caller.grant.session:
+            raise NobodyKnown("a session is for the browser that logged in: use a token of your own.")
+        return
+    check_page(request)
+    if request.method not in _SAFE and not is_mark(request.headers.get(MARK), caller.token):
+        raise AccessDenied(f"a page must send the mark of its session as {MARK}: log in again.")
 
 
 def _knock(services: Services, key: str) -> None:

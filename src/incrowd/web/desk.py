@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from incrowd.workflows.asking.asking import Asking
@@ -21,8 +21,8 @@ class Desk(Protocol):
     def price(self, asking: Asking) -> Told:
         """Say what a question would cost and how exact its answer would be; reads no row and writes nothing."""
 
-    def ask(self, asking: Asking) -> Told:
-        """Charge a question and answer it, or refuse."""
+    def ask(self, asking: Asking, ready: Callable[[], None]) -> Told:
+        """Charge a question and answer it, or refuse; call `ready` before anybody can see that the answer is there."""
 
     def schema(self) -> Mapping[str, Any]:
         """Return the public description of the tables."""

@@ -31,7 +31,7 @@ class AsJson(logging.Formatter):
         line |= getattr(record, "fields", {})
         if record.exc_info and record.exc_info[0] is not None:
             line["exception"] = record.exc_info[0].__name__
-        return json.dumps(line, ensure_ascii=False)
+        return json.dumps(line)
 
 
 LOGGING: dict[str, Any] = {

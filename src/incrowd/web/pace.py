@@ -1,4 +1,4 @@
-"""Pace: replies leave at fixed times only, so that how long the work took tells little about rows."""
+"""Pace: work shows at fixed times only, so that how long it took tells little about rows."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import asyncio
 import math
 import time
 from collections.abc import Callable
+from functools import cache
 from typing import TypeVar
 
 from incrowd.web.crew import Crew
 from incrowd.web.settings import Settings
 
 T = TypeVar("T")
+
+_WRITING = 10.0  # seconds for the books, after the last bucket is full
 
 
 class NotStarted(Exception):
@@ -23,7 +26,7 @@ class NotFinished(Exception):
 
 
 def bucket(elapsed: float, pace: float) -> float:
-    """Return when a reply leaves, in seconds after the request came: the pace, or twice, four times, … of it.
+    """Return when work shows, in seconds after the request came: the pace, or twice, four times, … of it.
 
     >>> bucket(0.1, 0.5), bucket(0.6, 0.5), bucket(1.7, 0.5), bucket(3.0, 0.0)
     (0.5, 1.0, 2.0, 3.0)
@@ -33,19 +36,39 @@ def bucket(elapsed: float, pace: float) -> float:
     return float(pace * 2.0 ** math.ceil(math.log2(elapsed / pace)))
 
 
-async def paced(work: Callable[[], T], crew: Crew, settings: Settings) -> T | NotStarted | NotFinished:
-    """Do the work in a thread and return its outcome, or that there is none, when the next bucket is full.
+def pause(start: float, pace: float) -> Callable[[], None]:
+    """Return a call that waits until the bucket is full into which this moment falls; called again, it does nothing.
 
-    `work` must not raise: whatever it finds is an outcome, and all outcomes wait alike.
+    >>> wait = pause(time.monotonic(), 0.0)
+    >>> wait(), wait()
+    (None, None)
+    """
+
+    @cache
+    def waiting() -> None:
+        elapsed = time.monotonic() - start
+        time.sleep(max(0.0, bucket(elapsed, pace) - elapsed))
+
+    return waiting
+
+
+async def paced(
+    work: Callable[[Callable[[], None]], T], crew: Crew, settings: Settings
+) -> T | NotStarted | NotFinished:
+    """Do the work in a thread and return its outcome, or that there is none.
+
+    `work` gets a call that waits, and must make it when it knows what rows can tell, before anything of it can be seen:
+    a log, a counter, a list of releases or the next question that gets its thread would betray the moment just as
+    well as the reply.  It must not raise: whatever it finds is an outcome, and all outcomes wait alike.
     """
     start = time.monotonic()
-    job = crew.submit(work)
+    job = crew.submit(lambda: work(pause(start, settings.pace)))
     waiting = asyncio.wrap_future(job)
-    done, _ = await asyncio.wait({waiting}, timeout=settings.longest)
-    outcome: T | NotStarted | NotFinished
+    done, _ = await asyncio.wait({waiting}, timeout=_patience(settings))
     if done:
-        outcome = await waiting
-    else:
-        outcome = NotStarted() if job.cancel() else NotFinished()
-    await asyncio.sleep(bucket(time.monotonic() - start, settings.pace) - (time.monotonic() - start))
-    return outcome
+        return await waiting
+    return NotStarted() if job.cancel() else NotFinished()
+
+
+def _patience(settings: Settings) -> float:
+    return bucket(settings.longest, settings.pace) + _WRITING if settings.pace else settings.longest

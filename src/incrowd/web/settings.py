@@ -12,11 +12,12 @@ from incrowd.errors import InvalidParameter
 class Settings:
     """What the operator of a server may choose.
 
-    `pace` is the time in seconds that every reply to a question takes; one that needs longer takes twice as long, four
-    times, and so on, until `longest`.  A `pace` above the slowest question hides its duration altogether.  `size` is
-    the largest request in bytes, `rate` how many requests a minute one token may send to one worker, `logins` how many
-    attempts to log in one name or address has there, `threads` how many questions a worker answers at once, and
-    `session` the hours after which a page must log in again.  `https` says that browsers reach the server by HTTPS.
+    `pace` is the time in seconds after which the outcome of a question shows; one that needs longer shows after twice
+    that time, four times, and so on, until `longest`.  A `pace` above the slowest question hides its duration
+    altogether.  `size` is the largest request in bytes, `rate` how many requests a minute one holder may send to one
+    worker, `logins` how many attempts to log in one name or address has there, and `threads` how many questions a
+    worker has at once, those that wait to be shown included.  `session` is the hours after which a page must log in
+    again.  `https` says that browsers reach the server by HTTPS.
     """
 
     pace: float = 0.5
@@ -24,7 +25,7 @@ class Settings:
     size: int = 65_536
     rate: int = 120
     logins: int = 10
-    threads: int = 4
+    threads: int = 16
     session: int = 8
     https: bool = False
     show_questions: bool = False

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import combinations
 from typing import Any
 
 from incrowd.core.cells import Cells
@@ -18,9 +19,11 @@ from incrowd.errors import InvalidParameter
 from incrowd.measures.sizes import Sizes
 from incrowd.methods.anonymity.demands import Demands
 from incrowd.methods.anonymity.itemsets.method import Itemsets
+from incrowd.methods.anonymity.slicing.method import Slicing
+from incrowd.methods.anonymity.suppression.method import CellSuppression
 from incrowd.methods.outcomes.microdata import WEIGHT
 from incrowd.workflows.as_is import as_is
-from incrowd.workflows.criteria import COLUMNS, RELEASED, Finding, Wanted
+from incrowd.workflows.criteria import COLUMNS, RELEASED, SUBSETS, Finding, Wanted
 from incrowd.workflows.findings import crowds, sensitive_findings, table_findings
 from incrowd.workflows.item_check import rarest_items
 from incrowd.workflows.measured import Declared
@@ -77,6 +80,8 @@ def check(rows: Rows, wanted: Wanted, asked: Asked, policy: Policy | None = None
     """
     if policy is not None and isinstance(policy.method, Itemsets):
         return _of_items(rows, wanted, asked, policy, engine)
+    if policy is not None and isinstance(policy.method, Slicing) and not wanted.any and asked == Asked():
+        return _of_slice(rows, policy, engine)
     asked, demands = _completed(asked, policy), _demands(policy)
     released = () if policy is None else tuple(column.name for column in policy.schema.released)
     _check_parameters(wanted, asked, policy)
@@ -92,6 +97,7 @@ def check(rows: Rows, wanted: Wanted, asked: Asked, policy: Policy | None = None
         findings.append(crowds(counts, released, promised, RELEASED))
         wanted = wanted if wanted.any else replace(wanted, k=promised)
     findings.append(crowds(counts, asked.quasi, wanted.k))
+    findings += _subsets(counts, asked.quasi, policy)
     findings += table_findings(_partition(counts, asked, wanted, policy, engine), asked.quasi, wanted)
     for sensitive in asked.sensitive:
         declared = _declared(policy, sensitive)
@@ -111,10 +117,30 @@ def _of_items(rows: Rows, wanted: Wanted, asked: Asked, policy: Policy, engine: 
     return Verdict(counted, "recoded by the policy" if asked.recoded else "as it is", findings)
 
 
+def _of_slice(rows: Rows, policy: Policy, engine: Engine) -> Verdict:
+    """Hold one of the tables of slices against the k of its policy, over all columns that it has."""
+    released = tuple(column.name for column in policy.schema.released)
+    names = tuple(name for name in released if name in rows.names) or released
+    require(rows.names, names)
+    counts = engine.count(rows, as_is(rows, names, engine))
+    promised = policy.method.smallest_class(policy.schema)
+    return Verdict(counts.total, "as it is", (_columns(rows, policy), crowds(counts, names, promised, RELEASED)))
+
+
 def _demands(policy: Policy | None) -> Demands | None:
     """Return what the policy's method demands of every class, if it is one that does."""
+    if policy is not None and isinstance(policy.method, CellSuppression):
+        return Demands(policy.method.smallest_class(policy.schema))
     found = None if policy is None else getattr(policy.method, "demands", None)
     return found if isinstance(found, Demands) else None
+
+
+def _subsets(counts: Counts, quasi: tuple[str, ...], policy: Policy | None) -> Iterator[Finding]:
+    """Return for each size of subsets that the policy's method speaks of, how its rarest combination fares."""
+    method = None if policy is None else policy.method
+    for size, k in sorted(method.subsets.items()) if isinstance(method, CellSuppression) else ():
+        each = [crowds(counts, chosen, k, SUBSETS) for chosen in combinations(quasi, size)]
+        yield from [min(each, key=lambda finding: finding.found or 0)] if each else []
 
 
 def _partition(counts: Counts, asked: Asked, wanted: Wanted, policy: Policy | None, engine: Engine) -> Partition:
@@ -145,6 +171,12 @@ def _check_parameters(wanted: Wanted, asked: Asked, policy: Policy | None) -> No
         raise InvalidParameter("no quasi-identifiers to check: name them with --quasi, or give a policy that has some.")
     if policy is None and not wanted.any:
         raise InvalidParameter("nothing to check against: give --k, --l, --t or another criterion, or a policy.")
+    wild = policy is not None and isinstance(policy.method, CellSuppression) and policy.method.wild
+    if wild and not wanted.any:
+        raise InvalidParameter(
+            "with missing: matches the policy asks for rows that match, which are counted when a release is verified: "
+            "use incrowd verify, or give --k to count missing cells as values."
+        )
     if policy is None and asked.recoded:
         raise InvalidParameter("only a policy says how to recode: give --policy, or leave --recoded out.")
     if wanted.about_sensitive and not asked.sensitive:

@@ -53,6 +53,8 @@ def check_accounting(certificate: Certificate) -> Problem | None:
         claimed = Decimal(str(private[0].parameters["epsilon"])) if private else _without_epsilon(certificate)
     except (KeyError, TypeError, ValueError, InvalidOperation):
         return Problem("the amounts cannot be read")
+    if any(each.is_nan() for each in (*spent.values(), *total.values(), claimed)):
+        return Problem("an amount is not a number")
     if spent["epsilon"] != claimed or (private and spent["delta"] < certificate.guarantee.delta):
         return Problem("what was charged is not what the claim costs")
     if any(total[name] < spent[name] for name in spent):

@@ -20,6 +20,7 @@ TOLERANCE = 1e-9
 COLUMNS = "columns"
 CROWDS = "k-anonymity"
 RELEASED = "k-anonymity, all released columns"
+SUBSETS = "k-anonymity of subsets"
 DISTINCT = "distinct l-diversity"
 ENTROPY = "entropy l-diversity"
 RECURSIVE = "recursive (c,l)-diversity"
@@ -40,6 +41,7 @@ MEANS: Mapping[str, str] = MappingProxyType(
         COLUMNS: "how many columns are there that must not be: identifiers, and what the policy does not declare",
         CROWDS: "the fewest rows that share their quasi-identifiers",
         RELEASED: "the fewest rows that share everything that is released",
+        SUBSETS: "the fewest rows that share their values in some of their quasi-identifiers, so many at a time",
         DISTINCT: "the fewest different sensitive values among rows that share their quasi-identifiers",
         ENTROPY: "the same, where rare values count less: e to the least entropy",
         RECURSIVE: "how often the most frequent sensitive value occurs among such rows, over what is left without it "
@@ -74,7 +76,7 @@ class Bound(StrEnum):
     BELOW = "below"
 
 
-_AT_LEAST = (CROWDS, RELEASED, DISTINCT, ENTROPY, MAPPED, LEAST_PRESENCE, ITEMS)
+_AT_LEAST = (CROWDS, RELEASED, SUBSETS, DISTINCT, ENTROPY, MAPPED, LEAST_PRESENCE, ITEMS)
 _BELOW = (RECURSIVE, DISCLOSURE)
 
 

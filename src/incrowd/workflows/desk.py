@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 from incrowd.accounting.bookkeeping.entry import Entry
@@ -16,9 +17,9 @@ from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger import Ledger
 from incrowd.core.certificate import NONCE_BYTES, Certificate, release_id
 from incrowd.core.guarantee import Guarantee
-from incrowd.engines.asking.engine import Limits
-from incrowd.engines.asking.warehouse import Warehouse
-from incrowd.errors import Refused
+from incrowd.engines.asking.engine import Asked, Limits
+from incrowd.engines.settings import Settings
+from incrowd.errors import InvalidParameter, Refused
 from incrowd.queries.answer import Answer
 from incrowd.queries.batch import Batch, batch
 from incrowd.queries.catalog import Catalog
@@ -53,7 +54,7 @@ class Desk:
 
     policies: tuple[Policy, ...]
     catalog: Catalog
-    warehouse: Warehouse
+    warehouse: Asked
     ledger: Ledger
     answers: Answers
 
@@ -61,13 +62,17 @@ class Desk:
         """Say what a question costs and how good its answer would be; no row is read and nothing is written."""
         planned = self._plan(asking)
         repeated = self.answers.find(planned.mark) is not None
-        cost = Amount() if repeated else _cost(planned)
+        cost = Amount() if repeated or asking.account is not None else _cost(planned)
         left = {name: self._left(name, cost) for name in planned.promises}
         expected, text = planned.measurement.expected, plan_of(planned.measurement)
         return Priced(planned.question.text, tuple(planned.promises), cost, left, expected, repeated, text)
 
-    def ask(self, asking: Asking) -> Answered:
-        """Answer a question: charge it, read the rows, add noise, certify; or give the answer that was given before."""
+    def ask(self, asking: Asking, ready: Callable[[], None] = lambda: None) -> Answered:
+        """Answer a question: charge it, read the rows, add noise, certify; or give the answer that was given before.
+
+        `ready` is called when a new answer is there and nobody can see it yet, here or in the list of releases:
+        whoever hides how long the rows took waits there.
+        """
         planned = self._plan(asking)
         kept = self.answers.find(planned.mark)
         if kept is not None:
@@ -75,6 +80,7 @@ class Desk:
         id_ = _fresh_id(planned.measurement, planned.policies)
         payment = Payment(planned.promises, id_, asking.analyst, asking.account)
         entry, (answer,) = perform_questions([planned.measurement], self.warehouse, self.ledger, payment)
+        ready()
         certificate = answer_certificate(Paid(planned.policies, planned.measurement, entry, id_), [answer])
         new = Kept(json.dumps(answer.to_json()), certificate, entry.sequence)
         kept = self.answers.keep(planned.mark, new)
@@ -111,14 +117,7 @@ class Desk:
 
     def releases(self) -> list[dict[str, Any]]:
         """Return the certificates of all answers in short, the earliest first."""
-        return [
-            {
-                "id": kept.certificate.id,
-                "created": kept.certificate.created,
-                "dataset": kept.certificate.dataset["name"],
-            }
-            for kept in self.answers.all()
-        ]
+        return [_listed(kept.certificate) for kept in self.answers.all()]
 
     def certificate(self, id_: str) -> Certificate | None:
         """Return the certificate of an answer."""
@@ -137,6 +136,10 @@ class Desk:
         return Answered(Answer.from_json(json.loads(kept.answer)), kept.certificate, Amount(), left, repeated=True)
 
     def _plan(self, asking: Asking) -> _Planned:
+        if asking.account is not None and (asking.terms.rho is None or asking.terms.delta):
+            raise InvalidParameter("an account pays in rho alone: give rho, and neither epsilon, an error nor a delta.")
+        if asking.account is None and asking.terms.rho is not None and not asking.terms.delta:
+            raise InvalidParameter("rho alone is paid from an account: name one, or give a delta as well.")
         question = understand(asking.sql, self.catalog, self._max_groups)
         policies = tuple(policy for policy in self.policies if policy.name in question.datasets)
         if not policies:
@@ -144,7 +147,9 @@ class Desk:
         measured = {policy.name: measurement(question, policy.schema.unit, asking.terms) for policy in policies}
         first = measured[policies[0].name]
         promises = {name: each.guarantee() for name, each in measured.items()}
-        self._within_most(promises)
+        if asking.account is None:
+            self._within_most(promises)
+        self._answerable(first)
         return _Planned(question, first, promises, policies, self._mark(question, asking, policies))
 
     def _plan_batch(self, asking: AskingTogether) -> tuple[Batch, Policy]:
@@ -156,7 +161,14 @@ class Desk:
             raise Refused("questions that are paid for as one are all about one dataset.")
         planned = batch(questions, policies[0].schema.unit, asking.terms)
         self._within_most({policies[0].name: planned.guarantee()})
+        for each in planned.measurements:
+            self._answerable(each)
         return planned, policies[0]
+
+    def _answerable(self, measured: Measurement) -> None:
+        """Refuse what the place where the rows are does not compute, before anything is charged."""
+        for query in measured.statistics:
+            self.warehouse.require(query, sampled=measured.terms.rate is not None)
 
     def _mark(self, question: Question, asking: Asking, policies: Sequence[Policy]) -> str:
         versions = {policy.name: [policy.hash, policy.section.dataset.version] for policy in policies}
@@ -195,9 +207,11 @@ class Desk:
 
 
 @contextmanager
-def open_desk(policies: Sequence[Policy], data: object = None, limits: Limits | None = None) -> Iterator[Desk]:
-    """Open a desk for the tables of some policies that share a ledger."""
-    with opened(policies, data, limits) as found:
+def open_desk(
+    policies: Sequence[Policy], data: object = None, limits: Limits | None = None, settings: Settings | None = None
+) -> Iterator[Desk]:
+    """Open a desk for the tables of some policies that share a ledger; settings name another engine than they do."""
+    with opened(policies, data, limits, settings) as found:
         yield Desk(
             found.policies, found.catalog, found.warehouse, found.ledger, Answers.beside(policies[0].ledger_address)
         )
@@ -205,12 +219,18 @@ def open_desk(policies: Sequence[Policy], data: object = None, limits: Limits | 
 
 def _cost(planned: _Planned) -> Amount:
     costs = [_price(promise) for promise in planned.promises.values()]
-    return costs[0] if len(costs) == 1 else costs[0].worst(costs[1])
+    return reduce(Amount.worst, costs)
 
 
 def _price(promise: Guarantee) -> Amount:
     spend = Accountant().spend(promise.loss, promise.delta, promise.unit.adjacency)
     return Amount.up(Fraction(spend.epsilon), Fraction(spend.delta))
+
+
+def _listed(certificate: Certificate) -> dict[str, Any]:
+    dataset = certificate.dataset
+    told = {"id": certificate.id, "created": certificate.created, "dataset": dataset["name"]}
+    return told | {name: dataset[name] for name in ("together with",) if name in dataset}
 
 
 def _spent(entry: Entry) -> Amount:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from incrowd.core.certificate import Certificate
+from incrowd.core.domain import Categories
+from incrowd.core.schema import Schema
+from incrowd.errors import InvalidParameter
 
 FORMATS = ("parquet", "csv", "tsv")
 """The formats that releases are written in; each is also how a file's name ends."""
@@ -22,6 +25,25 @@ def names_of(tables: int, form: str) -> tuple[str, ...]:
     if tables == 1:
         return (f"{_DATA}.{form}",)
     return tuple(f"{_DATA}.{number}.{form}" for number in range(1, tables + 1))
+
+
+def check_labels(form: str, schema: Schema) -> None:
+    """Refuse an empty text among the labels of a column where files are text: there it is what is missing.
+
+    >>> from incrowd.core.hierarchies.flat import Flat
+    >>> from incrowd.core.schema import Column
+    >>> check_labels("csv", Schema((Column("ill", hierarchy=Flat(Categories(("", "flu")))),)))
+    Traceback (most recent call last):
+    ...
+    incrowd.errors.InvalidParameter: 'ill' has an empty text among its labels, which in a csv file looks like a ...
+    """
+    for column in schema.released if form != "parquet" else ():
+        levels = range(column.hierarchy.height + 1) if isinstance(column.domain, Categories) else ()
+        if any("" in (column.hierarchy.labels(level) or ()) for level in levels):
+            raise InvalidParameter(
+                f"{column.name!r} has an empty text among its labels, which in a {form} file looks like a missing "
+                "value. Release as parquet, or give that value another name."
+            )
 
 
 def tables_of(certificate: Certificate) -> int:

@@ -64,7 +64,7 @@ def is_release(data: str) -> bool:
 
 
 def released_levels(data: str | None) -> dict[str, int]:
-    """Return the levels at which a release says that its columns are; nothing for other data.
+    """Return the levels at which a release says that its columns are, where each is at one; nothing for other data.
 
     >>> released_levels("people.csv")
     {}
@@ -73,7 +73,8 @@ def released_levels(data: str | None) -> dict[str, int]:
         return {}
     try:
         found = json.loads((Path(data) / CERTIFICATE).read_text(encoding="utf-8"))["evidence"].get("levels", {})
-        return {str(name): int(level) for name, level in found.items()}
+        each = {str(name): level if isinstance(level, list) else [level] for name, level in found.items()}
+        return {name: int(levels[0]) for name, levels in each.items() if len(levels) == 1}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise InvalidParameter(f"the certificate in {data} cannot be read: name the data file itself.") from None
 
@@ -82,7 +83,7 @@ def _data_file(release: Path) -> Path:
     found = sorted(path for path in release.iterdir() if path.suffix in _FORMATS)
     if len(found) != 1:
         what = "no data file" if not found else f"{len(found)} data files"
-        raise SourceUnreadable(f"{release} holds {what}; a release holds one. Name the file itself.")
+        raise SourceUnreadable(f"{release} holds {what}, and one table is looked at here: name its file.")
     return found[0]
 
 

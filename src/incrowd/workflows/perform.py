@@ -12,16 +12,28 @@ from incrowd.accounting.bookkeeping.entry import Entry
 from incrowd.accounting.ledger import Ledger
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.table import Table
-from incrowd.errors import IncrowdError, InvalidParameter, SourceUnreadable
+from incrowd.errors import (
+    IncrowdError,
+    InvalidParameter,
+    MixedUnits,
+    QuestionFailed,
+    Refused,
+    SourceUnreadable,
+    UnknownColumn,
+)
 from incrowd.methods.method import Method
 from incrowd.methods.outcomes.outcome import Outcome
 from incrowd.noise.system import SystemCoins
 
 if TYPE_CHECKING:
     from incrowd.core.mechanism import Coins
-    from incrowd.engines.asking.warehouse import Warehouse
+    from incrowd.engines.asking.engine import Asked
     from incrowd.queries.answer import Answer
     from incrowd.queries.measurement import Measurement
+
+
+_ABOUT_QUESTIONS = (Refused, InvalidParameter, MixedUnits, UnknownColumn)
+"""Errors whose words whoever asks may read, because they are about the question; after the charge none of them is."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +73,7 @@ class Payment:
 
 
 def perform_questions(
-    measurements: Sequence[Measurement], warehouse: Warehouse, ledger: Ledger, payment: Payment
+    measurements: Sequence[Measurement], warehouse: Asked, ledger: Ledger, payment: Payment
 ) -> tuple[Entry, tuple[Answer, ...]]:
     """Charge what questions promise to every dataset at once, and only then read the rows and answer them.
 
@@ -71,13 +83,14 @@ def perform_questions(
     try:
         answers = [_answered(each, warehouse, coins) for each in measurements]
     except IncrowdError as error:
-        raise type(error)(f"{error} Nothing was answered; the charge stays spent.") from None
+        kind = QuestionFailed if isinstance(error, _ABOUT_QUESTIONS) else type(error)
+        raise kind(f"{error} Nothing was answered; the charge stays spent.") from None
     return entry, tuple(answers)
 
 
-def _answered(measured: Measurement, warehouse: Warehouse, coins: Coins) -> Answer:
+def _answered(measured: Measurement, warehouse: Asked, coins: Coins) -> Answer:
     """Collect the statistics of a question, all of them from one secret sample if it asks for one, and answer it."""
-    from incrowd.engines.asking.warehouse import Drawn
+    from incrowd.engines.asking.engine import Drawn
 
     rate = measured.terms.rate
     drawn = None if rate is None else Drawn(measured.question.tables[0], coins.sample(rate))

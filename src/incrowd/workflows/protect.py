@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 from incrowd.accounting.bookkeeping.datasets import Declaration
 from incrowd.accounting.ledger import Ledger
 from incrowd.core.certificate import NONCE_BYTES, Certificate, release_id
+from incrowd.core.schema import Schema
 from incrowd.core.table import Engine, Opened, Progress, Table
 from incrowd.engines.choose import engine_of, settings_for
 from incrowd.engines.columns import require
@@ -24,7 +25,7 @@ from incrowd.engines.writers.postgres import check_table, load_table
 from incrowd.errors import InvalidParameter, OutputUnavailable
 from incrowd.workflows.book import open_book
 from incrowd.workflows.certify import Inputs, certificate_of
-from incrowd.workflows.files import FORMATS, names_of
+from incrowd.workflows.files import FORMATS, check_labels, names_of
 from incrowd.workflows.perform import Performed, perform
 from incrowd.workflows.plan import warnings_of
 from incrowd.workflows.policy import Policy, load_policy
@@ -47,13 +48,14 @@ class Destination:
         if self.form not in FORMATS:
             raise InvalidParameter(f"releases are written as parquet, csv or tsv, not {self.form!r}.")
 
-    def check(self, folders: Folders, columns: Sequence[str]) -> None:
-        """Raise, before anything is charged, if a release with these columns could not go there."""
+    def check(self, folders: Folders, schema: Schema) -> None:
+        """Raise, before anything is charged, if a release of such columns could not go there."""
         check_free(folders)
+        check_labels(self.form, schema)
         if self.key is not None:
             private_key(self.key)
         if self.table is not None:
-            check_table(self.table, columns)
+            check_table(self.table, [column.name for column in schema.released])
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ def release_to(
     loaded = _loaded(policy, data)
     id_ = _fresh_id(loaded)
     folders = Folders(destination.folder, loaded.folder / ".incrowd" / "internal" / id_)
-    destination.check(folders, [column.name for column in loaded.schema.released])
+    destination.check(folders, loaded.schema)
     with engine_of(loaded.engine, data) as engine:
         ready = prepare(data, loaded, id_, engine, progress)
         performed = perform(loaded.method, ready.table, ready.ledger, loaded.name, id_)

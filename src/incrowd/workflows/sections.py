@@ -217,6 +217,9 @@ class QueriesSection(Section):
 
     table: str | None = Field(None, description="What the main table is called in SQL; by default after the dataset.")
     most_epsilon: Exact | None = Field(None, description="The most epsilon that one question may cost.")
+    pushdown: bool = Field(
+        default=False, description="Whether PostgreSQL computes what is asked, instead of its tables being copied here."
+    )
     max_groups: Whole | None = Field(
         None, description="In how many groups of an answer one person takes part, at most; by default in max_rows."
     )

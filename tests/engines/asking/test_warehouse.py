@@ -17,7 +17,8 @@ from sqlglot import exp, parse_one
 
 from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Schema
-from incrowd.engines.asking.warehouse import Drawn, Limits, Stored, Warehouse, warehouse
+from incrowd.engines.asking.engine import Drawn, Limits, Stored
+from incrowd.engines.asking.warehouse import Warehouse, warehouse
 from incrowd.engines.sources import open_source
 from incrowd.errors import QuestionFailed, SourceChanged, SourceUnreadable
 from incrowd.noise.system import SystemCoins

@@ -54,7 +54,7 @@ QUESTIONS = (
         "LEFT JOIN wards w ON w.ward = v.ward GROUP BY ALL"
     ),
     "SELECT AVG(v.age + t.score) FROM visits v JOIN tests t ON v.patient = t.patient",
-    "SELECT AVG(v.age + t.score) FROM visits v LEFT JOIN tests t ON v.patient = t.patient AND v.age > t.grade",
+    "SELECT AVG(v.grade + t.score) FROM tests v LEFT JOIN tests t ON v.patient = t.patient AND v.score > t.grade",
     "SELECT AVG(a.age - b.age) FROM visits a JOIN visits b ON a.patient = b.patient",
     "SELECT AVG(x) FROM (SELECT patient, age AS x FROM visits UNION ALL SELECT patient, score FROM tests)",
     "SELECT AVG(x) FROM (SELECT age AS x FROM visits UNION ALL SELECT age FROM visits)",

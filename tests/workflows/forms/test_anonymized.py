@@ -135,6 +135,8 @@ def change(certificate: dict[str, Any], path: str, value: Any) -> dict[str, Any]
         ("claims/3/parameters/distance", "ordered"),
         ("claims/1/parameters/sensitive", "age"),
         ("claims/0/not_protected", []),
+        ("claims/0/not_protected", [""]),
+        ("guarantee/assumes", []),
         ("claims/0/preconditions", []),
         ("guarantee/loss/parameters", [["k", "6"]]),
         ("chain/1/columns", ["sex", "age"]),

@@ -140,6 +140,8 @@ def change(certificate: dict[str, Any], path: str, value: Any) -> dict[str, Any]
         ("claims/1/parameters/k", 8),
         ("claims/1/parameters/size", 2),
         ("claims/0/not_protected", []),
+        ("claims/0/not_protected", [""]),
+        ("guarantee/assumes", []),
         ("claims/0/preconditions", []),
         ("claims/0/unit", "each household"),
         ("guarantee/loss/parameters", [["k", "6"]]),

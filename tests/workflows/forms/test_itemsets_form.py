@@ -118,6 +118,8 @@ def test_a_file_with_a_rare_combination_is_found(published: Path) -> None:
         ("claims/0/parameters/items", "age"),
         ("claims/0/unit", "one person"),
         ("claims/0/not_protected", []),
+        ("claims/0/not_protected", [""]),
+        ("guarantee/assumes", []),
         ("claims/0/preconditions", []),
         ("claims", []),
         ("guarantee/loss/parameters", [["k", "5"], ["m", "2"]]),

@@ -29,7 +29,7 @@ class PasswordOptions:
 def password(options: PasswordOptions) -> None:
     """Let somebody log in with a browser; the password is asked for, or read from standard input.
 
-    It replaces an earlier password, role and datasets of the same name.
+    It replaces an earlier password, role and datasets of the same name, and ends the sessions of that one.
     """
     from incrowd.governance.access.book import Access
     from incrowd.governance.access.grant import Signature

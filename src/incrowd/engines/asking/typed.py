@@ -46,8 +46,17 @@ def typed_batches(rows: Rows, schema: Schema, sample: Sample | None = None) -> I
         stop = start + batch.num_rows
         chosen = batch if sample is None else batch.filter(pa.array(sample.at(start, stop)))
         start = stop
-        values = [_typed(array, column.type) for array, column in zip(chosen.columns, columns, strict=True)]
+        values = typed_arrays(chosen, [column.type for column in columns])
         yield pa.RecordBatch.from_arrays(values, schema=fields(columns))
+
+
+def typed_arrays(batch: pa.RecordBatch, kinds: Sequence[Type]) -> list[pa.Array]:
+    """Return the columns of a batch, each in the storage of its declared type.
+
+    >>> typed_arrays(pa.record_batch({"age": ["41", "none"]}), [Type.INTEGER])[0].to_pylist()
+    [41, None]
+    """
+    return [_typed(array, kind) for array, kind in zip(batch.columns, kinds, strict=True)]
 
 
 def _typed(array: pa.Array, kind: Type) -> pa.Array:

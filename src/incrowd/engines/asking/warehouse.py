@@ -13,8 +13,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from incrowd.core.mechanism import Sample
-from incrowd.core.schema import Schema
-from incrowd.core.table import Opened
+from incrowd.engines.asking.engine import FAILED, SLOW, Drawn, Limits, Stored, asked_tables
 from incrowd.engines.asking.native import native_query
 from incrowd.engines.asking.typed import SQL_TYPES, fields, typed_batches
 from incrowd.engines.quoting import quoted
@@ -24,42 +23,14 @@ from incrowd.errors import IncrowdError, QuestionFailed, SourceUnreadable
 if TYPE_CHECKING:
     import duckdb
 
-_FAILED = "the rows could not be read to their end: the source is damaged, or changed in the meantime."
-_SLOW = "the question took longer than it may. Ask for less at once: fewer groups, fewer joins."
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What one question may take: seconds, memory for all at once, and threads (None: all there are)."""
-
-    seconds: float = 600.0
-    memory: str = "4GB"
-    threads: int | None = None
-
-
-@dataclass(frozen=True)
-class Stored:
-    """One table: rows that were opened, and what is declared about them."""
-
-    source: Opened
-    schema: Schema
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A secret sample of the rows of one table, which takes the table's place in a question."""
-
-    table: str
-    sample: Sample
-
 
 @dataclass(frozen=True, eq=False)
 class Warehouse:
     """Tables that can be asked from many threads.
 
     Rows are read when the first question needs them, never before: Parquet files by DuckDB itself, as often as they are
-    asked; other sources once, into a private folder that is removed at the end.  The database sees these files and
-    nothing else of the machine.
+    asked and once as a whole; other sources once, into a private folder that is removed at the end.  The database sees
+    these files and nothing else of the machine.
     """
 
     tables: Mapping[str, Stored]
@@ -69,41 +40,47 @@ class Warehouse:
     lock: threading.Lock = field(default_factory=threading.Lock)
     loaded: set[str] = field(default_factory=set)
 
+    def require(self, query: exp.Query, *, sampled: bool = False) -> None:
+        """Answer every question: trees are written for this engine."""
+        del sampled
+        asked_tables(query, self.tables)
+
     def collect(self, query: exp.Query, drawn: Drawn | None = None) -> pa.Table:
         """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
-        text = self._checked(query).sql(dialect="duckdb")
-        for name in self._names(query):
-            if drawn is None or name != drawn.table:
+        names, text = asked_tables(query, self.tables), query.sql(dialect="duckdb")
+        for name in names:
+            if drawn is None or name != drawn.table or name in self.views:
                 self._load(name)
         with self._cursor() as cursor:
             if drawn is not None:
                 self._draw(cursor, drawn)
             found = self._run(cursor, text)
-        for name in self._names(query):
+        for name in names:
             source = self.tables[name].source
             if isinstance(source, Source):
                 source.check_unchanged()
         return found
 
-    def _checked(self, query: exp.Query) -> exp.Query:
-        """Refuse a tree that reads anything but the tables: no files, no functions that return tables, no commands."""
-        local = {cte.alias for cte in query.find_all(exp.CTE)}
-        for table in query.find_all(exp.Table):
-            if not isinstance(table.this, exp.Identifier) or table.db or table.name not in {*self.tables, *local}:
-                raise AssertionError("a question reads declared tables only")
-        return query
-
-    def _names(self, query: exp.Query) -> list[str]:
-        return sorted({table.name for table in query.find_all(exp.Table) if table.name in self.tables})
-
     def _load(self, name: str) -> None:
-        if name in self.views or name in self.loaded:
+        if name in self.loaded:
             return
         with self.lock:
             if name not in self.loaded:
-                stored = self.tables[name]
-                self._fill(self.base, f"CREATE TABLE {quoted(name)} AS", stored, None)
+                if name in self.views:
+                    self._read_whole(name)
+                else:
+                    self._fill(self.base, f"CREATE TABLE {quoted(name)} AS", self.tables[name], None)
                 self.loaded.add(name)
+
+    def _read_whole(self, name: str) -> None:
+        """Read every value of a file once, so that a file with damaged values fails for every question alike.
+
+        A question skips what its condition excludes.  Without this, whether it fails would tell whether the damaged
+        rows fit the condition.
+        """
+        columns = ", ".join(quoted(column.name) for column in self.tables[name].schema.columns)
+        with self._cursor() as cursor:
+            self._run(cursor, f"SELECT BIT_XOR(HASH({columns})) FROM {quoted(name)}")  # noqa: S608 - names are quoted
 
     def _draw(self, cursor: duckdb.DuckDBPyConnection, drawn: Drawn) -> None:
         """Put a sample in the place of a table, for this cursor alone."""
@@ -129,7 +106,7 @@ class Warehouse:
         finally:
             connection.unregister("_arriving")
         if failed:
-            raise failures[0] if failures else SourceUnreadable(_FAILED)
+            raise failures[0] if failures else SourceUnreadable(FAILED)
 
     def _run(self, cursor: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
         import duckdb
@@ -145,7 +122,7 @@ class Warehouse:
             slow = False
         finally:
             timer.cancel()
-        raise QuestionFailed(_SLOW) if slow else SourceUnreadable(_FAILED)
+        raise QuestionFailed(SLOW) if slow else SourceUnreadable(FAILED)
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -160,7 +137,7 @@ class Warehouse:
 def warehouse(tables: Mapping[str, Stored], limits: Limits | None = None) -> Iterator[Warehouse]:
     """Open a warehouse over tables, by the names they have in questions.
 
-    >>> from incrowd.core.schema import Column
+    >>> from incrowd.core.schema import Column, Schema
     >>> from incrowd.engines.sources import open_source
     >>> people = Stored(open_source(pa.table({"zip": ["1", "1", "2"]})), Schema((Column("zip"),)))
     >>> from sqlglot import select
@@ -195,6 +172,7 @@ def _confine(base: duckdb.DuckDBPyConnection, folder: str, paths: list[str], lim
     """Let the database see its own folder and these files, and let nothing change that."""
     base.execute("SET TimeZone = 'UTC'")
     base.execute("SET preserve_insertion_order = false")
+    base.execute("SET enable_progress_bar = false")  # a worker process would show one
     base.execute("SET memory_limit = ?", [limits.memory])
     base.execute("SET temp_directory = ?", [f"{folder}/spill"])
     if limits.threads is not None:

@@ -110,6 +110,33 @@ def open_postgres(address: Address, question: Question) -> PostgresRows:
     )
 
 
+@dataclass(frozen=True)
+class Look:
+    """A table, view or query as its server describes it, without a row: what stands behind FROM, and its columns."""
+
+    rows: str
+    kinds: Mapping[str, str]
+    """The server's names of the columns' types."""
+    place: str
+    settings: Mapping[str, str]
+    notes: tuple[str, ...]
+
+
+def look_at(address: Address, question: Question) -> Look:
+    """Describe a table, view or query; nothing is read or copied."""
+
+    def work() -> Look:
+        with connected(address) as connection:
+            run(connection, *_SESSION)
+            rows, told, notes = _asked(connection, address, question)
+            with connection.cursor() as cursor:
+                schema = cursor.adbc_execute_schema(f"SELECT * FROM {rows}")  # noqa: S608 - quoted, or the owner's own
+            kinds = {name: _wanted(schema.field(place))[0] for place, name in enumerate(distinct(schema.names))}
+            return Look(rows, kinds, _place(connection, address, told), told, notes)
+
+    return explained(work, partial(_unreadable, address))
+
+
 def _copied(connection: Any, address: Address, question: Question) -> PostgresRows:
     rows, told, notes = _asked(connection, address, question)
     with connection.cursor() as cursor:

@@ -84,9 +84,9 @@ class Access:
         return self.chain.transact(lambda writer: _dismissed(writer, name, by))
 
     def set_password(self, holder: Holder, password: str, by: Signature) -> None:
-        """Let somebody log in by name and password; it replaces an earlier password, role and datasets."""
+        """Let somebody log in by name and password; it replaces an earlier one, its role, datasets and sessions."""
         body = {**holder.to_json(), "hash": hashed(password), **vars(by)}
-        self.chain.transact(lambda writer: _write(writer, "password", body))
+        self.chain.transact(lambda writer: _password(writer, body))
 
     def login(self, name: str, password: str, until: datetime) -> Issued:
         """Open a session for somebody who knows his password; an unknown name takes as long as a wrong password."""
@@ -137,8 +137,18 @@ def _rotated(writer: Writer, body: dict[str, Any]) -> Grant:
     return _changed(writer, "rotated", body)
 
 
+def _password(writer: Writer, body: dict[str, Any]) -> None:
+    """Write a password down; sessions that an earlier one opened, maybe with other rights, end."""
+    ended = [each.id for each in _working(writer, body["holder"]) if each.session]
+    _write(writer, "password", {**body, "ids": ended})
+
+
+def _working(writer: Writer, name: str) -> list[Grant]:
+    return [each for each in _all(writer.reader) if each.holder.name == name and not each.revoked]
+
+
 def _dismissed(writer: Writer, name: str, by: Signature) -> tuple[Grant, ...]:
-    ended = [each for each in _all(writer.reader) if each.holder.name == name and not each.revoked]
+    ended = _working(writer, name)
     if not ended and writer.value(("password", name)) is None:
         raise InvalidParameter("nobody of this name has a token or a password; `incrowd access list` shows all.")
     _write(writer, "dismissed", {"holder": name, "ids": [each.id for each in ended], **vars(by)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -34,14 +34,11 @@ def consequence(kind: str, body: Mapping[str, Any], values: Values) -> Sets:
             until = datetime.fromisoformat(body["until"])
             return _pointing(replace(known(body["id"], values), fingerprint=body["fingerprint"], until=until))
         case "revoked":
-            return {("grant", body["id"]): replace(known(body["id"], values), revoked=True).to_json()}
+            return _ended([body["id"]], values)
         case "password":
-            return {("password", body["holder"]): {**body}}
+            return _ended(body.get("ids", ()), values) | {("password", body["holder"]): {**body}}
         case "dismissed":
-            ended: Sets = {
-                ("grant", each): replace(known(each, values), revoked=True).to_json() for each in body["ids"]
-            }
-            return ended | {("password", body["holder"]): None}
+            return _ended(body["ids"], values) | {("password", body["holder"]): None}
         case "remembered":
             return {("book", body["book"]): body["name"]}
     raise UnsupportedVersion("the book of access holds an entry that this version does not know; use a newer one.")
@@ -53,6 +50,10 @@ def known(number: str, values: Values) -> Grant:
     if found is None:
         raise InvalidParameter("there is no token with this id; `incrowd access list` shows all.")
     return Grant.from_json(found)
+
+
+def _ended(numbers: Iterable[str], values: Values) -> Sets:
+    return {("grant", each): replace(known(each, values), revoked=True).to_json() for each in numbers}
 
 
 def _pointing(new: Grant) -> Sets:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -48,6 +49,16 @@ class Holder:
         """Whether the other has no dataset that this one has not."""
         return self.datasets is None or (other.datasets is not None and self.may_use(other.datasets))
 
+    def may_admit(self, other: Holder) -> bool:
+        """Whether tokens of the other are his to make and end: within his datasets, and never those of an auditor.
+
+        Who admits people does not choose who reads the log of it.
+
+        >>> Holder("olga", Role.OWNER).may_admit(Holder("eve", Role.AUDITOR))
+        False
+        """
+        return self.may(Right.ADMIT) and self.covers(other) and not other.may(Right.AUDIT)
+
     def to_json(self) -> dict[str, Any]:
         """Return the plain form that the book stores."""
         datasets = None if self.datasets is None else list(self.datasets)
@@ -73,7 +84,7 @@ class Grant:
 
     def works(self, fingerprint: str, now: datetime) -> bool:
         """Whether a token with this fingerprint speaks for the holder now; one that was rotated away does not."""
-        return not self.revoked and self.fingerprint == fingerprint and now < self.until
+        return not self.revoked and hmac.compare_digest(self.fingerprint, fingerprint) and now < self.until
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form that the book stores."""

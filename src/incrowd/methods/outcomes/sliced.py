@@ -1,4 +1,4 @@
-"""Sliced: several tables, each over its own columns; no row of one belongs to a row of another."""
+"""Sliced: several tables, each over its own columns; which row of one belongs to which of another is not told."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 SLICE = "slice"
 """The column that numbers the tables from 1, where all of them are shown in one."""
 _UNLINKED = (
-    "identifiers are not released; rows are in the order of their values, and no row of one table belongs to a row of "
-    "another"
+    "identifiers are not released; rows are in the order of their values, and which row of one table belongs to which "
+    "of another is not told"
 )
 
 

@@ -90,6 +90,11 @@ def _count(node: exp.Count, scope: Scope, filter_: exp.Expr | None) -> Asked:
             )
         if filter_ is not None:
             raise QuestionRefused("COUNT(DISTINCT …) goes without FILTER: put the condition into WHERE.")
+        if scope.find(inner)[0] in scope.optional:
+            raise QuestionRefused(
+                "after LEFT JOIN, COUNT(DISTINCT …) counts the people of the first table: name its column, or use JOIN "
+                "to count those who are in both."
+            )
         return Asked(Kind.PEOPLE)
     value = binder(scope.resolve)(what)
     return _counted(value, [] if filter_ is None else [filter_])

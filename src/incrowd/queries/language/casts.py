@@ -79,7 +79,8 @@ def _cast(part: Meaning, kind: Type) -> Meaning | None:
         case ((Type.INTEGER | Type.DATE | Type.DECIMAL), Type.TEXT):
             found = texts(40, optional=extent.optional)
             if extent.type is Type.DECIMAL:  # said to be one, since engines spell them differently
-                return Meaning(cast(cast(part.tree, Type.DECIMAL), kind), found)
+                zero = operation(exp.EQ, part.tree, constant(0.0))  # which zero of a group an engine shows is chance
+                return Meaning(case((zero, constant("0.0")), default=cast(cast(part.tree, Type.DECIMAL), kind)), found)
             return Meaning(cast(part.tree, kind), listed(found, (part,), str))
         case Type.TEXT, _:
             return _read(part, kind)

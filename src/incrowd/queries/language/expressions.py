@@ -73,8 +73,8 @@ def _small(found: Meaning, node: exp.Expr) -> Meaning:
     size = _size(found.tree)
     if size > _SMALL and size > _SMALL + _GROWTH * _size(node):
         raise QuestionRefused(
-            f"{title(node)} is nested so that its parts would be computed again and again: compute the inner part in "
-            "a subquery, FROM (SELECT … AS x FROM …), and go on with x."
+            f"{title(node)} is nested so that its parts would be computed again and again: "
+            "compute the inner part in a subquery under a name, and go on with that name."
         )
     return found
 

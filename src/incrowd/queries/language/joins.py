@@ -44,6 +44,10 @@ def joined(first: Rows, others: Sequence[tuple[exp.Join, Rows]]) -> Joined:
     A private row meets at most `most` rows of a public table, as many as share the values it is joined on: so one
     unit changes that many times as many rows.  Two private tables are joined on the person: of a person with at most m
     rows in one and n in the other there are at most m·n pairs, and no pair holds rows of two people.
+
+    Each dataset has a promise of its own, for somebody who leaves it and stays in all others.  A pair vanishes with
+    either of its rows, so that too takes away m·n pairs at most.  After LEFT JOIN of another dataset it would turn
+    pairs into rows without a partner, which are rows in addition: that is refused.
     """
     found = Joined(subquery(first.query, "t1"), (), Scope((("t1", first),)), first)
     for place, (join, rows) in enumerate(others, 2):
@@ -107,6 +111,11 @@ def _people(found: Joined, how: tuple[exp.Join, exp.Expr], what: tuple[Rows, str
     if unit.column is None or not same:
         raise QuestionRefused(
             "private tables are joined on the column that tells people apart: ON a.person = b.person, and more by AND."
+        )
+    if join.args.get("side") and len({*found.rows.datasets, *rows.datasets}) > 1:
+        raise QuestionRefused(
+            "LEFT JOIN joins tables of one dataset: somebody who leaves the second of two datasets would change rows "
+            "of the first, and not only take rows away. Use JOIN."
         )
     total = replace(
         found.rows,

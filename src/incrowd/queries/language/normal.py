@@ -19,6 +19,7 @@ from incrowd.queries.language.reading import check_size, read
 
 _SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.In, exp.Between, exp.Like)
+_UNKNOWN = 0
 _RANKS: tuple[tuple[int, tuple[type[exp.Expr], ...]], ...] = (
     (1, (exp.Or,)),
     (2, (exp.And,)),
@@ -219,8 +220,9 @@ def _sides(node: exp.Expr, kind: type[exp.Expr]) -> Iterator[exp.Expr]:
 
 
 def _bracketed(node: exp.Expr, parent: exp.Expr) -> exp.Expr:
+    """Return an operand in brackets where it binds no closer than its operator, or where that has no known rank."""
     own, above = _rank(node), _rank(parent)
-    needs = own is not None and above is not None and own <= above
+    needs = own is not None and above is not None and (own <= above or above == _UNKNOWN)
     return exp.Paren(this=node) if needs else node
 
 
@@ -228,7 +230,7 @@ def _rank(node: exp.Expr) -> int | None:
     for rank, kinds in _RANKS:
         if isinstance(node, kinds):
             return rank
-    return 0 if isinstance(node, exp.Binary) else None
+    return _UNKNOWN if isinstance(node, exp.Binary) and not isinstance(node, exp.Escape | exp.Dot) else None
 
 
 def _replace(node: exp.Expr, part: str, change: Callable[[exp.Expr], exp.Expr]) -> None:

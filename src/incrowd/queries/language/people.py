@@ -15,6 +15,7 @@ from incrowd.queries.language.aggregates import asked
 from incrowd.queries.language.expressions import binder, title
 from incrowd.queries.language.extent import Extent, Meaning, decimals, whole
 from incrowd.queries.language.joins import Joined
+from incrowd.queries.language.limiting import first_rows, scrambled
 from incrowd.queries.language.plan import Field, Rows
 from incrowd.queries.language.rules import within
 from incrowd.queries.language.splitting import qualified, split
@@ -39,10 +40,16 @@ def person_rows(query: exp.Select, found: Joined, inner: exp.Select) -> Rows:
 
     Rows of a group are all of one person, so each row of the result is a function of that person's rows alone.  Sums
     are sums of whole numbers, decimals in fixed point, so that the order of rows plays no part.  There is one row a
-    person, or with further keys as many as there are values of them, and never more than rows before.
+    person, or with further keys as many as there are values of them, and never more than rows before: of keys that
+    can be listed, no more are taken than were listed, the first by a hash, should the engine find others.
+
+    Each dataset has a promise of its own, for somebody who leaves it and stays in all others.  That must take away rows
+    of the result and change none: so it must take away all rows of that person before, as it does from sources of one
+    dataset each, joined; and not only some of them, as it would from a UNION ALL of several datasets.
 
     Preconditions: `inner` selects from the sources of the query under its condition.
     """
+    _check_datasets(found)
     nodes, keys = _keys(query, found)
     means = {f"k{place}": binder(found.scope.resolve)(node) for place, node in enumerate(nodes, 1) if node in keys}
     exacts: dict[str, Meaning] = {}
@@ -63,17 +70,29 @@ def person_rows(query: exp.Select, found: Joined, inner: exp.Select) -> Rows:
     grouped = inner.copy()
     grouped.set("expressions", [*(alias(m.tree, n) for n, m in columns.items()), alias(found.person, PERSON)])
     grouped.set("group", exp.Group(expressions=[*(m.tree.copy() for m in means.values()), found.person]))
+    most = _most(found.rows.most, [meaning.extent for meaning in means.values()])
+    few = bool(means) and most < found.rows.most
+    each = first_rows(grouped, [PERSON], scrambled(list(means)), most) if few else grouped
     trees = [alias(meaning.tree, item.name) for item, meaning in bound if meaning is not None]
     fields = tuple(item if meaning is None else replace(item, extent=meaning.extent) for item, meaning in bound)
     return replace(
         found.rows,
-        query=select([*trees, alias(column(PERSON, "t1"), PERSON)], subquery(grouped, "t1")),
+        query=select([*trees, alias(column(PERSON, "t1"), PERSON)], subquery(each, "t1")),
         fields=fields,
-        most=_most(found.rows.most, [meaning.extent for meaning in means.values()]),
+        most=most,
         withheld={},
         names=(),
         relation=None,
     )
+
+
+def _check_datasets(found: Joined) -> None:
+    """Raise where somebody who leaves one dataset would leave rows behind in a source of another."""
+    if any(len(set(rows.datasets)) > 1 for _, rows in found.scope.sources):
+        raise QuestionRefused(
+            "rows of several datasets are not aggregated person by person: somebody who leaves one of them would "
+            "change the result of the others. GROUP BY the person in a subquery of each dataset, and JOIN these."
+        )
 
 
 def _keys(query: exp.Select, found: Joined) -> tuple[list[exp.Expr], list[exp.Expr]]:

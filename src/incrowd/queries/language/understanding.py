@@ -97,9 +97,13 @@ def _understood(text: str, query: exp.Select, found: Joined) -> Question:
 
 
 def _limited(question: Question, found: Joined, max_groups: int) -> Question:
-    """Return a question about at most so many groups of each person; where that changes nothing, the same question."""
+    """Return a question about at most so many groups of each person; where that changes nothing, the same question.
+
+    So is one about several datasets: somebody who leaves one of them alone would change which groups of the others are
+    asked about, and each dataset has a promise of its own.
+    """
     groups = max_groups * _sides(found)
-    if not found.rows.personal or groups >= question.contribution.groups:
+    if not found.rows.personal or groups >= question.contribution.groups or len(question.datasets) > 1:
         return question
     return replace(
         question,

@@ -76,8 +76,9 @@ def placed(value: Value, grid: Grid) -> exp.Expression:
 
 
 def rounded(number: exp.Expression, step: Fraction) -> exp.Expression:
-    """Return the SQL of a double divided by a step and rounded."""
-    return exp.Round(this=exp.Div(this=exp.paren(number), expression=real(step), typed=False, safe=False))
+    """Return the SQL of a double divided by a step and rounded, halves up: engines differ on them in ROUND."""
+    divided = exp.Div(this=exp.paren(number), expression=real(step), typed=False, safe=False)
+    return exp.Floor(this=exp.Add(this=divided, expression=real(Fraction(1, 2))))
 
 
 def held(number: exp.Expression, width: exp.Expression) -> exp.Expression:

@@ -96,14 +96,18 @@ def numbered(question: Question, collected: pa.Table, names: tuple[Names, ...]) 
 
 
 def _plain(key: Key, value: Any) -> object:
-    """Return a value as Python writes it for its type; what is not a number is missing."""
+    """Return a value as Python writes it for its type; what is not a number is missing.
+
+    Of two zeros that an engine counts as one key it shows whichever it met first, so that one row could decide the
+    sign: a zero has none here.
+    """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     match key.type:
         case Type.INTEGER:
             return int(value)
         case Type.DECIMAL:
-            return float(value)
+            return float(value) + 0.0
         case Type.BOOLEAN:
             return bool(value)
     return value

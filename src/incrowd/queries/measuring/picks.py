@@ -16,7 +16,7 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.core.mechanism import Coins
 from incrowd.core.unit import Adjacency, Unit
-from incrowd.errors import InvalidParameter
+from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
 from incrowd.mechanisms.select import Exponential
 from incrowd.mechanisms.select_each import select_each
@@ -30,6 +30,8 @@ MOST = 2**16
 
 _ALTOGETHER = 2**22
 _FEWEST = 2**8
+_FINEST = 10**6
+_FURTHEST = 2**48
 _MISS = 20
 _AT_ONCE = 2**20
 _EPOCH = date(1970, 1, 1)
@@ -181,7 +183,14 @@ def pick_of(aggregate: Aggregate, unit: Unit, groups: int | None, epsilon: Fract
         )
     if aggregate.kind is Kind.QUANTILE and candidates.grid is None:
         raise InvalidParameter("quantiles are picked among numbers and dates, not among texts: ask for the mode.")
-    return Pick(aggregate, candidates, epsilon, rows, unit.adjacency is Adjacency.ADD_REMOVE)
+    if max(_odds(aggregate)) > _FINEST:
+        raise InvalidParameter(
+            f"a quantile is written with six digits at most, such as 0.95; not finer than 1 / {_FINEST:,}."
+        )
+    pick = Pick(aggregate, candidates, epsilon, rows, unit.adjacency is Adjacency.ADD_REMOVE)
+    if pick.off > _FURTHEST:
+        raise Infeasible("this epsilon is so small that any candidate would be picked: pay more.")
+    return pick
 
 
 def is_pick(aggregate: Aggregate) -> bool:

@@ -21,7 +21,7 @@ from incrowd.queries.question import Contribution
 from incrowd.queries.terms import Terms
 
 _LARGEST = Fraction(2**20)
-_SMALLEST = Fraction(1, 2**40)
+_SMALLEST = Fraction(1, 2**38)
 _DIGITS = 10**9
 
 
@@ -150,6 +150,10 @@ def _threshold(asked: Asked, law: Law, delta: Fraction) -> Threshold | None:
 
 
 def _check(asked: Asked, terms: Terms) -> None:
+    if max(terms.epsilon or 0, terms.rho or 0) > _LARGEST:
+        raise InvalidParameter(
+            "an epsilon or rho beyond a million protects nobody, and no noise is drawn for it: pay less."
+        )
     if asked.statistics.counting is not None and not terms.delta:
         raise InvalidParameter(
             "these groups are not known before rows are read, so they are shown from a threshold on, and that needs a "

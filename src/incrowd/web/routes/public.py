@@ -39,15 +39,17 @@ def certificate(number: str, caller: Reader, services: Here) -> Response:
     """Return the certificate of a release, as `incrowd verify` reads it."""
     found = services.desk.certificate(number)
     told = {} if found is None else found.to_json()
-    if not told or not caller.holder.may_use(_datasets(told)):
+    if told and not caller.holder.may_use(_datasets(told["dataset"]["name"], told["dataset"])):
+        services.books.audit.write(caller.event("certificate", "denied"))
+        told = {}
+    if not told:
         return replies.error(404, "InvalidParameter", "there is no such release, or it is not yours to see.")
     return replies.as_json(told)
 
 
-def _datasets(certificate: Mapping[str, Any]) -> list[str]:
-    dataset = certificate["dataset"]
-    return [dataset["name"], *dataset.get("together with", ())]
+def _datasets(first: str, told: Mapping[str, Any]) -> list[str]:
+    return [first, *told.get("together with", ())]
 
 
 def _visible(caller: Caller, services: Services) -> list[dict[str, Any]]:
-    return [dict(each) for each in services.desk.releases() if caller.holder.may_use([each["dataset"]])]
+    return [dict(each) for each in services.desk.releases() if caller.holder.may_use(_datasets(each["dataset"], each))]

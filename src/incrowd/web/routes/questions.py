@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +22,7 @@ from incrowd.web.shapes import AskedShape
 from incrowd.workflows.asking.asking import Asking
 
 router = APIRouter(tags=["questions"])
+_FAULT = 500
 
 
 @router.post("/v1/query", summary="Ask", responses={200: {"model": dict[str, Any]}, **failures(422, 504)})
@@ -36,7 +38,10 @@ async def price(asked: AskedShape, caller: Reader, services: Here) -> Response:
 
 
 async def _handled(action: str, asked: AskedShape, caller: Caller, services: Services) -> Response:
-    outcome = await paced(lambda: _reply(action, asked, caller, services), services.crew, services.settings)
+    def work(wait: Callable[[], None]) -> Response:
+        return _reply(action, asked, caller, services, wait)
+
+    outcome = await paced(work, services.crew, services.settings)
     match outcome:
         case NotStarted():
             return replies.error(503, "ServerUnavailable", "the server is busy; nothing was charged. Try again later.")
@@ -49,19 +54,21 @@ async def _handled(action: str, asked: AskedShape, caller: Caller, services: Ser
     return outcome
 
 
-def _reply(action: str, asked: AskedShape, caller: Caller, services: Services) -> Response:
-    """Return the reply to a question, whatever happens; it is written into the audit log first."""
+def _reply(action: str, asked: AskedShape, caller: Caller, services: Services, wait: Callable[[], None]) -> Response:
+    """Return the reply to a question, whatever happens; it is written into the audit log first, after the wait."""
     about = _about(asked, services)
     try:
-        told = _told(action, asked, caller, services)
+        told = _told(action, asked, caller, services, wait)
         outcome, reply = "answered", replies.as_json(told.to_json())
     except IncrowdError as problem:
-        outcome, reply = "refused", replies.refusal(problem)
+        reply = replies.refusal(problem)
+        outcome = "refused" if reply.status_code < _FAULT else "failed"
         about["kind"] = type(problem).__name__
     except Exception as problem:  # noqa: BLE001 (the text of a foreign exception may hold data: only its class is kept)
         outcome, reply = "failed", replies.refusal(problem)
         about["kind"] = type(problem).__name__
         note("fault", fault=type(problem).__name__, action=action)
+    wait()
     try:
         services.books.audit.write(caller.event(action, outcome, **about))
     except IncrowdError as problem:
@@ -70,13 +77,13 @@ def _reply(action: str, asked: AskedShape, caller: Caller, services: Services) -
     return reply
 
 
-def _told(action: str, asked: AskedShape, caller: Caller, services: Services) -> Told:
+def _told(action: str, asked: AskedShape, caller: Caller, services: Services, wait: Callable[[], None]) -> Told:
     delta = Fraction(0) if asked.delta is None else asked.delta
     terms = Terms(asked.epsilon, delta, asked.error, asked.rate, asked.rho)
     only_price, sql = is_explain(asked.sql)
     asking = Asking(sql, terms, caller.analyst, asked.account)
     desk = caller.desk(services)
-    return desk.price(asking) if only_price or action == "price" else desk.ask(asking)
+    return desk.price(asking) if only_price or action == "price" else desk.ask(asking, wait)
 
 
 def _about(asked: AskedShape, services: Services) -> dict[str, Any]:

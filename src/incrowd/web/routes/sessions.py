@@ -23,7 +23,7 @@ router = APIRouter(tags=["access"])
 def login(given: LoginShape, request: Request, response: Response, services: Here) -> SessionShape:
     """Open a session: the cookie proves it, and the mark must be sent as `X-Incrowd-Mark` with every change."""
     check_page(request)
-    for key in (f"name {given.name}", f"from {origin(request)}"):
+    for key in (f"from {origin(request)}", f"name {given.name}"):  # so one place cannot use up names
         if seconds := services.logins.wait(key):
             raise TooOften(seconds)
     books, settings = services.books, services.settings

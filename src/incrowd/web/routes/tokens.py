@@ -28,8 +28,11 @@ def grant(admitted: AdmittedShape, caller: Admitter, services: Here) -> IssuedSh
     """Make a token; it is shown in this reply and never again."""
     datasets = None if admitted.datasets is None else tuple(admitted.datasets)
     holder = Holder(admitted.holder, admitted.role, datasets)
-    if not caller.holder.covers(holder):
-        raise AccessDenied("a token for these datasets is not yours to give: name datasets of your own.")
+    if not caller.holder.may_admit(holder):
+        services.books.audit.write(caller.event("grant", "denied"))
+        raise AccessDenied(
+            "this token is not yours to give: name datasets of your own; auditors are admitted by incrowd access grant."
+        )
     access = services.books.access
     issued = access.grant(holder, access.now() + timedelta(days=admitted.days), _signed(caller, admitted.why))
     return _issued(issued, "grant", caller, services)
@@ -55,8 +58,9 @@ def revoke(number: str, caller: Admitter, services: Here) -> TokenShape:
 
 def _check_his(number: str, caller: Caller, services: Services) -> None:
     for each in services.books.access.grants():
-        if each.id == number and caller.holder.covers(each.holder):
+        if each.id == number and caller.holder.may_admit(each.holder):
             return
+    services.books.audit.write(caller.event("access", "denied"))
     raise InvalidParameter("there is no token with this id, or it is not yours to change.")
 
 

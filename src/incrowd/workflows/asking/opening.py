@@ -14,14 +14,15 @@ from sqlglot import exp
 from incrowd.accounting.bookkeeping.datasets import Declaration
 from incrowd.accounting.ledger import Ledger
 from incrowd.core.table import Opened
-from incrowd.engines.asking.warehouse import Limits, Stored, Warehouse, warehouse
+from incrowd.engines.asking.engine import Asked, Limits, Stored
 from incrowd.engines.columns import require
-from incrowd.engines.fingerprint import content_digest, keyed
-from incrowd.engines.sources import open_source
+from incrowd.engines.fingerprint import keyed
+from incrowd.engines.settings import Settings
 from incrowd.errors import InvalidParameter
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.plan import Context
 from incrowd.queries.language.tables import table_rows
+from incrowd.workflows.asking.place import Place, place_of
 from incrowd.workflows.book import open_book
 from incrowd.workflows.policy import Policy
 
@@ -35,29 +36,35 @@ class Opening:
 
     policies: tuple[Policy, ...]
     catalog: Catalog
-    warehouse: Warehouse
+    warehouse: Asked
     ledger: Ledger
 
 
 @contextmanager
-def opened(policies: Sequence[Policy], data: object = None, limits: Limits | None = None) -> Iterator[Opening]:
+def opened(
+    policies: Sequence[Policy], data: object = None, limits: Limits | None = None, settings: Settings | None = None
+) -> Iterator[Opening]:
     """Open the tables of all policies; `data` overrides the source of the first policy's main table.
 
-    Private rows are hashed, so that another name brings them no fresh budget, and not looked at otherwise.
+    Private rows are hashed, so that another name brings them no fresh budget, and not looked at otherwise.  They are
+    asked where the policies say, or on the engine of the settings.
     """
     _one_ledger(policies)
-    stored, relations = dict[str, Stored](), list[Relation]()
-    for number, policy in enumerate(policies):
-        for relation, each in _tables(policy, data if number == 0 else None):
-            relations.append(relation)
-            stored[relation.name] = each
-    catalog = Catalog(tuple(relations))
-    ledger = open_book(policies[0])
-    for policy in policies:
-        _register(ledger, policy, [stored[each.name].source for each in relations if each.dataset == policy.name])
-    with warehouse(stored, limits) as rows:
-        public = {each.name: _measured(each, catalog, rows) for each in relations if not each.private}
-        yield Opening(tuple(policies), Catalog(tuple(public.get(each.name, each) for each in relations)), rows, ledger)
+    with place_of(policies, data, settings) as place:
+        stored, relations = dict[str, Stored](), list[Relation]()
+        for number, policy in enumerate(policies):
+            for relation, each in _tables(policy, data if number == 0 else None, place):
+                relations.append(relation)
+                stored[relation.name] = each
+        catalog = Catalog(tuple(relations))
+        ledger = open_book(policies[0])
+        for policy in policies:
+            own = [stored[each.name].source for each in relations if each.dataset == policy.name]
+            _register(ledger, policy, own, place)
+        with place.asked(stored, limits) as rows:
+            public = {each.name: _measured(each, catalog, rows) for each in relations if not each.private}
+            catalog = Catalog(tuple(public.get(each.name, each) for each in relations))
+            yield Opening(tuple(policies), catalog, rows, ledger)
 
 
 def main_table(policy: Policy) -> str:
@@ -96,23 +103,23 @@ def _one_ledger(policies: Sequence[Policy]) -> None:
             )
 
 
-def _tables(policy: Policy, data: object) -> Iterator[tuple[Relation, Stored]]:
+def _tables(policy: Policy, data: object, place: Place) -> Iterator[tuple[Relation, Stored]]:
     source = data if data is not None else policy.source
     if source is None:
         raise InvalidParameter("no data: name a file, or write source: in the policy.")
-    main = open_source(source, policy.options)
+    main = place.open(source, policy.options)
     require(main.names, policy.schema.names)
     yield Relation(main_table(policy), policy.schema, policy.name), Stored(main, policy.schema)
     for other in policy.tables:
-        rows = open_source(other.source, other.options)
+        rows = place.open(other.source, other.options)
         require(rows.names, other.schema.names)
         dataset = None if other.public else policy.name
         yield Relation(other.name, other.schema, dataset), Stored(rows, other.schema)
 
 
-def _register(ledger: Ledger, policy: Policy, sources: Sequence[Opened]) -> None:
+def _register(ledger: Ledger, policy: Policy, sources: Sequence[Opened], place: Place) -> None:
     key = hashlib.sha256(b"source " + ledger.secret).digest()
-    marks = [keyed(content_digest(source), key) for source in sources]  # type: ignore[arg-type]
+    marks = [keyed(place.digest(source), key) for source in sources]
     marks += [source.address for source in sources if source.address is not None]
     section = policy.section.dataset
     ledger.register(
@@ -122,7 +129,7 @@ def _register(ledger: Ledger, policy: Policy, sources: Sequence[Opened]) -> None
     )
 
 
-def _measured(relation: Relation, catalog: Catalog, rows: Warehouse) -> Relation:
+def _measured(relation: Relation, catalog: Catalog, rows: Asked) -> Relation:
     """Return a public table with how many of its rows share the values of one or two columns, at most.
 
     Values are compared as questions see them: after each was brought into its declared domain.
@@ -135,7 +142,7 @@ def _measured(relation: Relation, catalog: Catalog, rows: Warehouse) -> Relation
     return Relation(relation.name, relation.schema, None, most)
 
 
-def _most(domain: exp.Query, chosen: tuple[str, ...], rows: Warehouse) -> int:
+def _most(domain: exp.Query, chosen: tuple[str, ...], rows: Asked) -> int:
     columns = [exp.column(exp.to_identifier(name, quoted=True)) for name in chosen]
     grouped = (
         exp.select(exp.alias_(exp.Count(this=exp.Star()), "n"))

@@ -30,7 +30,7 @@ def slice_words(plain: Mapping[str, Any]) -> tuple[str, str] | None:
         case "publish tables":
             drawn = "each from a sample of its own" if plain.get("sample") == "fresh" else "all from the one sample"
             text = f"{counted(int(plain.get('tables', 0)), 'table')}, {drawn}, each sorted by {plain.get('by')}."
-            return "Publish, not linked", f"{text} No row of one belongs to a row of another."
+            return "Publish, not linked", f"{text} Which row of one belongs to which of another is not told."
     return None
 
 

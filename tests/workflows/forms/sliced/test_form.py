@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from incrowd.errors import InvalidParameter, PromiseBroken
+from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.methods.outcomes.sliced import Sliced
 from incrowd.workflows.policy import load_policy
 from incrowd.workflows.protect import Destination, release, release_to
@@ -58,6 +60,22 @@ def test_one_release_that_was_split_is_verified_in_every_format(tmp_path: Path, 
     found = verify(made.out)
     assert_verified(found)
     assert "claim: crowd-blending" in [finding.about for finding in found.findings]
+
+
+def test_tables_from_several_samples_are_not_one_release_that_was_split(tmp_path: Path) -> None:
+    """Told as one release, the tables of several samples would cost less than they do; their sizes tell."""
+    made = release_into(tmp_path / "joint", "csv", **JOINT)
+    file = made.out / "data.2.csv"
+    file.write_text(file.read_text() + file.read_text().splitlines()[-1] + "\n")
+    made.tamper(("outputs", 1, "sha256"), lambda _: hashlib.sha256(file.read_bytes()).hexdigest())
+    made.tamper(("outputs", 1, "bytes"), lambda _: file.stat().st_size)
+    assert failed(verify(made.out)) == ["rows in the files"]
+    result = release(people(), with_ledger(changed(PEOPLE, **JOINT), tmp_path))
+    assert isinstance(result.result, Sliced)
+    first, second = result.result.tables
+    fewer = Microdata(second.counts.at_least(int(second.counts.counts.min()) + 1))
+    with pytest.raises(PromiseBroken):
+        require_held(result.certificate, Sliced((first, fewer), result.result.names))
 
 
 def test_people_with_several_rows_and_drafts_are_verified(tmp_path: Path) -> None:
@@ -158,6 +176,8 @@ GIVEN_FORGED: list[tuple[tuple[Step, ...], Callable[[Any], Any], str]] = [
     (("claims", 1, "kind"), lambda _: "crowd-blending", "claim: crowd-blending"),
     (("claims", 2, "parameters", "tables"), lambda _: 1, "claim: k-anonymity"),
     (("claims", 2, "kind"), lambda _: "pseudonymization", "claims"),
+    (("claims", 0, "not_protected"), lambda _: [], "claims"),
+    (("claims", 2, "not_protected"), lambda _: [""], "claims"),
     (("outputs", 1, "name"), lambda _: "data.3.csv", "files"),
     (("outputs",), lambda outputs: outputs[:1], "files"),
     (("guarantee", "assumes"), lambda _: [], "claims"),
@@ -202,8 +222,6 @@ def test_evidence_about_any_table_is_held_against_its_file(given: Folder, tmp_pa
 
 
 def test_rows_that_are_scattered_in_any_table_are_found(given: Folder, tmp_path: Path) -> None:
-    import hashlib
-
     copy = given.copied(tmp_path / "copy")
     file = copy.out / "data.2.csv"
     head, *lines = file.read_text().splitlines(keepends=True)

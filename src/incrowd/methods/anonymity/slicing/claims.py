@@ -16,7 +16,10 @@ _THEOREM = "Li, Qardaji & Su 2010, Theorem 1, by its tight curve for each table,
 _ACROSS = (
     "crowds of different tables do not add up: one person's part in each table, put side by side, may fit nobody else"
 )
-_LINKS = "which row of one table belongs to which of another is not released, and cannot be restored"
+_LINKS = (
+    "which row of one table belongs to which of another is not released, but is not hidden by that: where nearly "
+    "everyone agrees in the columns of one table, the tables tell what goes together"
+)
 
 
 def private(found: Parameters, samples: int, unit: Unit, epsilon: Decimal, choosing: Fraction | None) -> Claim:

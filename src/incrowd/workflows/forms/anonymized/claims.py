@@ -20,7 +20,7 @@ from incrowd.workflows.forms.anonymized.demanded import (
     shown,
     type_of,
 )
-from incrowd.workflows.forms.checks import steps_of, whole
+from incrowd.workflows.forms.checks import half_told, steps_of, whole
 from incrowd.workflows.forms.form import Problem
 from incrowd.workflows.forms.microdata.form import MICRODATA
 
@@ -54,12 +54,9 @@ def check_complete(certificate: Certificate) -> Problem | None:
         ]
         if not stated:
             return Problem(f"the claim {kind!r} belongs to this guarantee and is missing")
-        for claim in stated:
-            told = {each.text for each in claim.preconditions if each.status is Status.ASSUMED}
-            if not claim.preconditions or not certificate.guarantee.assumes <= told:
-                return Problem(f"the preconditions of {kind!r} leave out what the guarantee assumes")
-            if not claim.not_protected:
-                return Problem(f"the claim {kind!r} does not say what it leaves open")
+        untold = next(filter(None, (half_told(claim, certificate) for claim in stated)), None)
+        if untold is not None:
+            return untold
     return None
 
 

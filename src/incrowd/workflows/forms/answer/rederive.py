@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 
 from incrowd.core.certificate import Certificate
-from incrowd.core.unit import Adjacency
-from incrowd.workflows.forms.checks import whole
+from incrowd.core.loss import Sampled
+from incrowd.core.unit import Adjacency, Unit
+from incrowd.workflows.forms.answer.tails import chance_of
+from incrowd.workflows.forms.checks import TOLERANCE, whole
 
 Step = Mapping[str, Any]
-_BOUND, _GROUP, _ADD, _NOISE, _LEAST, _PICK = (
+_SAMPLE, _BOUND, _GROUP, _ADD, _NOISE, _LEAST, _PICK = (
+    "sample",
     "bound what one unit contributes",
     "group",
     "add up",
@@ -63,9 +66,12 @@ def questions_of(certificate: Certificate) -> list[list[Step]]:
 
 def cost_of(certificate: Certificate) -> Cost:
     """Return what all steps cost together; steps that cannot be read raise."""
-    total = Cost()
+    total, loss = Cost(), certificate.guarantee.loss
+    rates = [Fraction(str(step["rate"])) for step in certificate.chain if step["step"] == _SAMPLE]
+    if rates != ([loss.rate] if isinstance(loss, Sampled) else []):
+        raise ValueError("the sample is not that of the guarantee")
     for steps in questions_of(certificate):
-        total = total.plus(_question(steps, certificate.guarantee.unit.adjacency))
+        total = total.plus(_question(steps, certificate.guarantee.unit))
     return total
 
 
@@ -75,14 +81,14 @@ def gaussian_epsilon(rho: float, delta: float) -> float:
     Source: Canonne, Kamath & Steinke 2020, Proposition 12: δ ≤ e^((α−1)(αρ−ε)) (1 − 1/α)^α / (α − 1) for every α > 1.
 
     >>> round(gaussian_epsilon(0.01, 1e-6), 3)
-    0.703
+    0.622
     """
     orders = 1.0 + np.geomspace(1e-6, 1e9, 400_001)
     found = orders * rho + (orders * np.log1p(-1.0 / orders) - np.log(orders - 1.0) - math.log(delta)) / (orders - 1.0)
     return max(0.0, float(found.min()))
 
 
-def _question(steps: Sequence[Step], adjacency: Adjacency) -> Cost:
+def _question(steps: Sequence[Step], unit: Unit) -> Cost:
     named = {str(step["step"]): step for step in steps}
     reach = named[_BOUND]
     rows, groups = whole(reach["rows"]), whole(reach["groups"])
@@ -90,13 +96,42 @@ def _question(steps: Sequence[Step], adjacency: Adjacency) -> Cost:
     if _NOISE in named:
         cost = cost.plus(_noise(named[_ADD], named[_NOISE], (rows, groups)))
     if _LEAST in named:
-        cost = cost.plus(Cost(hidden=Fraction(str(named[_LEAST]["delta"]))))
+        cost = cost.plus(Cost(hidden=_hidden(named, (rows, groups))))
     elif not isinstance(named[_GROUP]["groups"], int):
         raise ValueError("groups that nobody listed need a threshold")
     for step in steps:
         if step["step"] == _PICK:
-            cost = cost.plus(Cost.of_pure(_pick(step, rows, adjacency)))
-    return cost
+            cost = cost.plus(Cost.of_pure(_pick(step, rows, unit.adjacency)))
+    return _sampled(cost, named, unit) if _SAMPLE in named else cost
+
+
+def _sampled(cost: Cost, named: Mapping[str, Step], unit: Unit) -> Cost:
+    """Return ln(1 + rate (e^ε − 1)) for ε on a sample with a coin for each row: what a row that is a unit loses."""
+    rate, pure = Fraction(str(named[_SAMPLE]["rate"])), float(cost.pure)
+    alone = unit == Unit() and len(named["understand"]["tables"]) == 1
+    if (
+        not alone
+        or cost.rho
+        or cost.hidden
+        or not 0 < rate < 1
+        or not str(named[_SAMPLE]["design"]).startswith("Poisson")
+    ):
+        raise ValueError("a sample goes with pure noise, and with rows that are units of their own")
+    inside = math.log1p(float(rate) * math.expm1(pure)) if pure < 700 else pure
+    return Cost.of_pure(Fraction(inside))
+
+
+def _hidden(named: Mapping[str, Step], reach: tuple[int, int]) -> Fraction:
+    """Return δ of a threshold: that somebody alone in up to all of a unit's groups reaches it in any of them."""
+    step, statistics = named[_LEAST], named[_ADD]["statistics"]
+    delta, place = Fraction(str(step["delta"])), whole(step["on"])
+    counted = statistics[place]["of"]
+    if counted not in ("people", "rows"):
+        raise ValueError("a threshold is one on people or rows")
+    beyond = whole(step["least"]) - (1 if counted == "people" else reach[0])
+    if beyond < 1 or chance_of(named[_NOISE], place, beyond) * reach[1] > float(delta) * TOLERANCE:
+        raise ValueError("the threshold is too low for its delta")
+    return delta
 
 
 def _noise(add: Step, noise: Step, reach: tuple[int, int]) -> Cost:

@@ -8,14 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from incrowd.core.certificate import Certificate, Claim, Status
+from incrowd.core.certificate import Certificate, Claim
 from incrowd.core.loss import Syntactic
 from incrowd.engines.sources import open_source
 from incrowd.methods.outcomes.blanked import Blanked
 from incrowd.methods.outcomes.outcome import Outcome
 from incrowd.workflows.forms.anonymized.form import reopened
 from incrowd.workflows.forms.blanked.again import fewest_alike, fewest_matching, tuples_of
-from incrowd.workflows.forms.checks import drafted_of, steps_of, whole
+from incrowd.workflows.forms.checks import drafted_of, half_told, steps_of, whole
 from incrowd.workflows.forms.form import Form, Look, Problem
 from incrowd.workflows.forms.microdata.form import MICRODATA
 from incrowd.workflows.forms.microdata.steps import check_columns
@@ -57,12 +57,9 @@ class _Blanked:
             ]
             if not stated:
                 return Problem(f"the claim {kind!r} belongs to this guarantee and is missing")
-            for claim in stated:
-                told = {each.text for each in claim.preconditions if each.status is Status.ASSUMED}
-                if not claim.preconditions or not certificate.guarantee.assumes <= told:
-                    return Problem(f"the preconditions of {kind!r} leave out what the guarantee assumes")
-                if not claim.not_protected:
-                    return Problem(f"the claim {kind!r} does not say what it leaves open")
+            untold = next(filter(None, (half_told(claim, certificate) for claim in stated)), None)
+            if untold is not None:
+                return untold
         return None
 
     def check_steps(self, certificate: Certificate) -> Problem | None:

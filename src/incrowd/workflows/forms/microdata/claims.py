@@ -50,6 +50,8 @@ def check_complete(certificate: Certificate) -> Problem | None:
             told = {each.text for each in claim.preconditions if each.status is Status.ASSUMED}
             if not claim.preconditions or (kind in spared and len(assumed - told) > spared[kind]):
                 return Problem(f"the preconditions of {kind!r} leave out what the guarantee assumes")
+            if not any(claim.not_protected):
+                return Problem(f"the claim {kind!r} does not say what it leaves open")
     return None
 
 

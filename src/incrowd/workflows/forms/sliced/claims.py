@@ -46,8 +46,8 @@ def check_complete(certificate: Certificate) -> Problem | None:
     assumed, drafted = certificate.guarantee.assumes, isinstance(certificate.guarantee.loss, Syntactic)
     for kind in (_ANONYMITY,) if drafted else (_PRIVATE, _ANONYMITY):
         stated = [claim for claim in certificate.claims if claim.kind == kind]
-        if not stated or not all(claim.preconditions for claim in stated):
-            return Problem(f"the claim {kind!r} belongs to this guarantee and is missing, or has no preconditions")
+        if not stated or not all(claim.preconditions and any(claim.not_protected) for claim in stated):
+            return Problem(f"the claim {kind!r} is missing, or says not what it rests on, or not what it leaves open")
         told = [{each.text for each in claim.preconditions if each.status is Status.ASSUMED} for claim in stated]
         if kind == _PRIVATE and not all(assumed <= each for each in told):
             return Problem(f"the preconditions of {kind!r} leave out what the guarantee assumes")

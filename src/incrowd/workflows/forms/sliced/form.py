@@ -47,6 +47,7 @@ class _Sliced:
             k = suppressed_below(certificate)
             told = f"the rarest tuple of a table occurs {least} times, k is {k}" if least else "there are no rows"
             yield Look("crowds in the files", Problem(told) if least is not None and least < k else None, told)
+            yield from _joint(certificate, [_rows(path) for path in paths])
 
     def recount(self, certificate: Certificate, outcome: Outcome) -> Problem | None:
         if not isinstance(outcome, Sliced):
@@ -55,7 +56,8 @@ class _Sliced:
             return strange
         least = [int(table.counts.counts.min()) for table in outcome.tables if len(table)]
         rare = min(least, default=suppressed_below(certificate)) < suppressed_below(certificate)
-        return Problem("some tuple occurs too rarely") if rare else None
+        split = (look.problem for look in _joint(certificate, [len(table) for table in outcome.tables]))
+        return Problem("some tuple occurs too rarely") if rare else next(split, None)
 
     def reopen(self, certificate: Certificate, file: Path) -> Sliced:
         tables = tuple(map(_table, paths_of(certificate, file)))
@@ -72,6 +74,18 @@ def _strange(certificate: Certificate, columns: list[list[str]]) -> Problem | No
     ordered = all(names == [name for name in released if name in names] for names in columns)
     small = all(0 < len(names) <= int(told[steps.CHOOSE]["size"]) for names in columns)
     return None if once and ordered and small else Problem("the tables do not hold every released column once")
+
+
+def _joint(certificate: Certificate, rows: list[int]) -> Iterator[Look]:
+    """Where the steps tell of one release that was split, look whether the tables can be that: all have its rows."""
+    if steps_of(certificate)[PUBLISH_TABLES]["sample"] == "joint":
+        unlike = Problem("the tables have different numbers of rows, so they are not parts of one release")
+        yield Look("rows in the files", unlike if len(set(rows)) > 1 else None, "each table has as many rows")
+
+
+def _rows(path: Path) -> int:
+    source = open_source(str(path))
+    return sum(len(batch) for batch in source.batches(source.names))
 
 
 def _table(path: Path) -> Microdata:

@@ -1,0 +1,160 @@
+"""Questions are computed to the same numbers wherever the rows are: here, on Spark, in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+from sqlglot import exp
+
+from incrowd.core.source import DEFAULTS
+from incrowd.core.table import Engine
+from incrowd.engines.asking.engine import Asked, Stored
+from incrowd.engines.asking.warehouse import warehouse
+from incrowd.engines.sources import open_source
+from incrowd.errors import QuestionRefused
+from incrowd.queries.language.understanding import understand
+from incrowd.queries.measurement import measurement
+from incrowd.queries.terms import Terms
+from tests.contract.questions import LOCAL_ONLY, NOT_IN_POSTGRES, QUESTIONS, tables
+from tests.postgres_tables import load
+from tests.queries.language.hospital import CATALOG
+
+TERMS = Terms(epsilon=Fraction(1), delta=Fraction(1, 10**6))
+Numbers = list[Counter[tuple[tuple[str, Any], ...]]]
+
+
+def statistics(sql: str) -> tuple[exp.Query, ...]:
+    """Return the queries that a question is computed by."""
+    question = understand(sql, CATALOG)
+    return measurement(question, CATALOG[question.tables[0]].unit, TERMS).statistics
+
+
+def numbers(asked: Asked, sql: str) -> Numbers:
+    """Return what an engine collects for a question, whatever the order of rows."""
+    found = [asked.collect(query) for query in statistics(sql)]
+    return [Counter(tuple(sorted(row.items())) for row in table.to_pylist()) for table in found]
+
+
+def stored(opened: Mapping[str, object], engine: Callable[[Any], Any] = open_source) -> dict[str, Stored]:
+    """Return the tables as an engine opened them."""
+    return {each.name: Stored(engine(opened[each.name]), each.schema) for each in CATALOG.relations}
+
+
+def differing(asked: Asked, expected: Mapping[str, Numbers], sqls: Sequence[str] = QUESTIONS) -> list[str]:
+    """Return the questions that come out differently; several are asked at once."""
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda sql: numbers(asked, sql), sqls))
+    return [sql for sql, each in zip(sqls, found, strict=True) if each != expected[sql]]
+
+
+def truth(*, extreme: bool, sqls: Sequence[str]) -> dict[str, Numbers]:
+    """Return what DuckDB computes from frames."""
+    with warehouse(stored(tables(extreme=extreme))) as asked:
+        return {sql: numbers(asked, sql) for sql in sqls}
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, Numbers]:
+    return truth(extreme=True, sqls=(*QUESTIONS, *NOT_IN_POSTGRES))
+
+
+@pytest.fixture(scope="module")
+def parquet(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("parquet")
+    for name, table in tables().items():
+        pq.write_table(table, folder / f"{name}.parquet")
+    return {name: folder / f"{name}.parquet" for name in tables()}
+
+
+@pytest.fixture(scope="module")
+def csv(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("csv")
+    for name, table in tables(extreme=False).items():
+        pc.write_csv(table, folder / f"{name}.csv")
+    return {name: folder / f"{name}.csv" for name in tables()}
+
+
+@pytest.fixture(scope="module")
+def spark_asked(parquet: dict[str, Path], spark_engine: Engine) -> Iterator[Asked]:
+    with on_spark(parquet, spark_engine) as asked:
+        yield asked
+
+
+def on_spark(files: Mapping[str, Path], engine: Engine) -> AbstractContextManager[Asked]:
+    """Return the tables of some files on Spark."""
+    from incrowd.engines.asking.spark import spark_warehouse
+    from incrowd.engines.spark.engine import SparkEngine
+
+    assert isinstance(engine, SparkEngine)
+    return spark_warehouse(engine.session, stored(files, engine.open))
+
+
+@pytest.fixture
+def postgres_asked(postgres: str) -> Iterator[Asked]:
+    from incrowd.engines.asking.postgres import open_server_rows, postgres_warehouse
+
+    addresses = {name: load(postgres, name, table) for name, table in tables().items()}
+    with postgres_warehouse(stored(addresses, lambda source: open_server_rows(source, DEFAULTS))) as asked:
+        yield asked
+
+
+def test_every_question_finds_rows_to_count(expected: dict[str, Numbers]) -> None:
+    assert len(QUESTIONS) >= 40
+    for sql, found in expected.items():
+        assert all(found), sql
+
+
+def test_parquet_is_asked_as_frames_are(parquet: dict[str, Path], expected: dict[str, Numbers]) -> None:
+    with warehouse(stored(parquet)) as asked:
+        assert asked.views == set(parquet)
+        assert differing(asked, expected) == []
+
+
+def test_text_is_asked_as_frames_are(csv: dict[str, Path]) -> None:
+    with warehouse(stored(csv)) as asked:
+        assert differing(asked, truth(extreme=False, sqls=QUESTIONS)) == []
+
+
+def test_spark_computes_what_duckdb_does(spark_asked: Asked, expected: dict[str, Numbers]) -> None:
+    assert differing(spark_asked, expected, (*QUESTIONS, *NOT_IN_POSTGRES)) == []
+
+
+def test_spark_interprets_text_as_duckdb_is_given_it(csv: dict[str, Path], spark_engine: Engine) -> None:
+    some = QUESTIONS[3:5]
+    with on_spark({name: csv[name] for name in csv}, spark_engine) as asked:
+        assert differing(asked, truth(extreme=False, sqls=some), some) == []
+
+
+@pytest.mark.postgres
+def test_postgresql_computes_what_duckdb_does(postgres_asked: Asked, expected: dict[str, Numbers]) -> None:
+    assert differing(postgres_asked, expected) == []
+
+
+@pytest.mark.parametrize("sql", LOCAL_ONLY)
+def test_spark_refuses_what_it_would_spell_otherwise(spark_asked: Asked, sql: str) -> None:
+    for query in statistics(sql):
+        with pytest.raises(QuestionRefused, match="by the local engine alone"):
+            spark_asked.require(query)
+
+
+@pytest.mark.postgres
+def test_postgresql_refuses_what_it_would_compute_otherwise(postgres_asked: Asked) -> None:
+    for sql in (*LOCAL_ONLY, *NOT_IN_POSTGRES):
+        with pytest.raises(QuestionRefused, match=r"local engine alone|not computed in PostgreSQL"):
+            postgres_asked.require(statistics(sql)[0])
+
+
+@pytest.mark.postgres
+def test_no_sample_is_drawn_on_spark_or_in_postgresql(spark_asked: Asked, postgres_asked: Asked) -> None:
+    for asked in (spark_asked, postgres_asked):
+        with pytest.raises(QuestionRefused, match="a secret sample"):
+            asked.require(statistics(QUESTIONS[0])[0], sampled=True)

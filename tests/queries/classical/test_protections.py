@@ -1,0 +1,95 @@
+"""Each classical protection does what it says, and the attack that its label names breaks it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from incrowd.core.schema import Column, Schema
+from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.catalog import Catalog, Relation
+from incrowd.queries.classical.protections import PerturbedCopy, RandomSample, SizeControl, protection_of
+from incrowd.queries.classical.sets import QuerySet, plain_question
+from incrowd.queries.question import Kind
+
+PAY = {place: Fraction(1000 + 37 * place) for place in range(20)}
+SECRET = bytes(32)
+
+
+def asked(places: range | list[int], kind: Kind = Kind.SUM, text: str = "q") -> QuerySet:
+    values = {place: Fraction(1) if kind is Kind.ROWS else PAY[place] for place in places}
+    return QuerySet(text, kind, len(PAY), values, "pay")
+
+
+def test_sets_of_allowed_size_are_answered_exactly() -> None:
+    control = SizeControl(3)
+    assert control.answer(asked(range(3)), SECRET) == sum(PAY[place] for place in range(3))
+    assert control.answer(asked(range(17), Kind.MEAN), SECRET) == sum(PAY[place] for place in range(17)) / 17
+    for places in (range(2), range(18), range(0)):
+        with pytest.raises(QuestionRefused, match="fewer than 3 rows"):
+            control.answer(asked(places), SECRET)
+
+
+def test_a_copy_stays_the_same_and_stays_within_its_width() -> None:
+    copy = PerturbedCopy(Fraction(50))
+    moved = []
+    for place, pay in PAY.items():
+        value = copy.answer(asked([place]), SECRET)
+        assert value is not None
+        assert value == copy.answer(asked([place], text="the same in other words"), SECRET)
+        assert 0 < abs(value - pay) <= 50
+        moved.append(value - pay)
+    assert min(moved) < 0 < max(moved)
+    assert copy.answer(asked(range(20), Kind.ROWS), SECRET) == 20
+    assert copy.answer(asked([3]), b"another secret") != copy.answer(asked([3]), SECRET)
+
+
+def test_a_copy_holds_nothing_that_is_computed_from_columns() -> None:
+    with pytest.raises(QuestionRefused, match="the copy holds columns"):
+        PerturbedCopy(Fraction(50)).answer(QuerySet("q", Kind.SUM, 20, PAY, None), SECRET)
+
+
+def test_samples_of_differently_written_questions_average_to_the_truth() -> None:
+    """The attack: each way to write the question is one more draw."""
+    sample, truth = RandomSample(Fraction(3, 4)), PAY[7]
+    answers = [sample.answer(asked([7], text=f"way {way}"), SECRET) for way in range(2000)]
+    assert set(answers) == {0, truth * Fraction(4, 3)}
+    # The share of draws that hold the row is binomial: six standard deviations are 0.058.
+    share = sum(1 for answer in answers if answer) / len(answers)
+    assert abs(share - 0.75) < 0.058
+
+
+def test_the_same_question_has_the_same_sample() -> None:
+    sample = RandomSample(Fraction(1, 2))
+    assert sample.answer(asked(range(20)), SECRET) == sample.answer(asked(range(20)), SECRET)
+    assert sample.answer(asked([]), SECRET) == 0
+    assert sample.answer(asked([], Kind.MEAN), SECRET) is None
+
+
+@pytest.mark.parametrize(
+    "written", ["", "audited=5", "size-control", "size-control=0", "size-control=1/2", "perturbed-copy=0",
+                "random-sample=1", "random-sample=0", "noise=1"]
+)  # fmt: skip
+def test_what_is_no_protection_is_bad_input(written: str) -> None:
+    with pytest.raises(InvalidParameter):
+        protection_of(written)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT sex, COUNT(*) FROM staff GROUP BY sex",
+        "SELECT COUNT(*), COUNT(*) + 1 FROM staff",
+        "SELECT COUNT(*) + 1 FROM staff",
+        "SELECT MODE(sex) FROM staff",
+        "SELECT COUNT(*) FROM (SELECT sex FROM staff)",
+        "SELECT COUNT(*) FROM staff LIMIT 1",
+        "SELECT COUNT(*) FROM staff HAVING COUNT(*) > 5",
+        "SELECT sex FROM staff",
+    ],
+)
+def test_only_one_number_about_one_table_is_answered(sql: str) -> None:
+    staff = Relation("staff", Schema((Column("sex"),)), "staff")
+    with pytest.raises(QuestionRefused):
+        plain_question(sql, Catalog((staff,)))

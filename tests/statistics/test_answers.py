@@ -1,0 +1,126 @@
+"""Is the noise in the answers of a desk the promised noise?  Laws are written down here from the definitions."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from incrowd.queries.terms import Terms
+from incrowd.workflows.desk import Asking, open_desk
+from incrowd.workflows.policy import load_policy
+from tests.coins import cube_radius
+from tests.statistics.alarm import FALSE_ALARM, p_value
+
+CELLS = 30_000
+VALUES = (0, 1, 1, 4)
+EPSILON = Fraction(3, 4)
+HIGHEST = 4
+
+
+def answered(folder: Path, wanted: str, **unit: object) -> Mapping[str, Sequence[Any]]:
+    """Ask a desk about a table with the same four rows in each of many groups; each of them is of another person."""
+    rows = (f"{cell},{value},p{cell}_{i}\n" for cell in range(CELLS) for i, value in enumerate(VALUES))
+    (folder / "table.csv").write_text("cell,value,who\n" + "".join(rows))
+    content = {
+        "incrowd": 1,
+        "dataset": {"name": "t", **unit},
+        "source": "table.csv",
+        "columns": {
+            "cell": {"type": "integer", "bounds": [0, CELLS - 1], "missing": "drop"},
+            "value": {"type": "integer", "bounds": [0, HIGHEST], "missing": "drop"},
+            "who": {"role": "identifier"},
+        },
+        "queries": {"table": "t"},
+        "budget": {"epsilon": str(EPSILON)},
+        "ledger": f"sqlite:///{folder}/ledger.sqlite",
+    }
+    (folder / "policy.yaml").write_text(json.dumps(content))
+    with open_desk([load_policy(str(folder / "policy.yaml"))]) as desk:
+        answer = desk.ask(Asking(f"SELECT {wanted} FROM t GROUP BY cell", Terms(epsilon=EPSILON))).answer
+    found: Mapping[str, Sequence[Any]] = answer.to_arrow().to_pydict()
+    assert len(next(iter(found.values()))) == CELLS
+    return found
+
+
+def laplace(scale: float | Fraction) -> dict[int, float]:
+    """Integer Laplace noise: P[z] ∝ e^(−|z| / scale)."""
+    return {z: math.tanh(0.5 / float(scale)) * math.exp(-abs(z) / scale) for z in range(-400, 401)}
+
+
+def whole(numbers: Sequence[Any]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.rint(np.array(numbers, dtype=np.float64)).astype(np.int64)
+
+
+def test_a_count_has_laplace_noise_of_one_over_epsilon(tmp_path: Path) -> None:
+    noise = whole(answered(tmp_path, "COUNT(*) AS n")["n"]) - len(VALUES)
+    assert p_value(noise, laplace(1 / EPSILON)) > FALSE_ALARM
+    assert p_value(noise, laplace(1.1 / EPSILON)) < FALSE_ALARM
+
+
+def test_a_sum_has_laplace_noise_of_its_bound_over_epsilon(tmp_path: Path) -> None:
+    noise = whole(answered(tmp_path, "SUM(value) AS s")["s"]) - sum(VALUES)
+    assert p_value(noise, laplace(HIGHEST / EPSILON)) > FALSE_ALARM
+    assert p_value(noise, laplace(1.1 * HIGHEST / EPSILON)) < FALSE_ALARM
+
+
+def test_a_count_where_people_have_three_rows_has_three_times_the_noise(tmp_path: Path) -> None:
+    noise = whole(answered(tmp_path, "COUNT(*) AS n", unit={"column": "who", "max_rows": 3})["n"]) - len(VALUES)
+    assert p_value(noise, laplace(3 / EPSILON)) > FALSE_ALARM
+
+
+def test_count_and_sum_have_the_joint_law_of_cube_noise(tmp_path: Path) -> None:
+    """A row moves the count by 1 and the sum of value − 2 by 2: noise falls with the larger of |x| and |y| / 2."""
+    found = answered(tmp_path, "COUNT(*) AS n, SUM(value) AS s")
+    x = whole(found["n"]) - len(VALUES)
+    y = whole(found["s"]) - sum(VALUES) - 2 * x
+    widths, fine, reach = (1, 2), 16, 40
+    points = list(itertools.product(range(-reach, reach + 1), range(-2 * reach, 2 * reach + 1)))
+    weights = [math.exp(-EPSILON * cube_radius(point, widths, fine) / fine) for point in points]
+    total = math.fsum(weights)
+    law = {1000 * a + b: weight / total for (a, b), weight in zip(points, weights, strict=True)}
+    assert p_value(1000 * x + y, law) > FALSE_ALARM
+
+
+def test_a_median_is_picked_by_the_exponential_mechanism(tmp_path: Path) -> None:
+    picked = whole(answered(tmp_path, "MEDIAN(value) AS m")["m"])
+    unrest = [abs(sum(x < v for x in VALUES) - sum(x > v for x in VALUES)) for v in range(HIGHEST + 1)]
+    weights = [math.exp(-EPSILON * each / 2) for each in unrest]
+    assert p_value(picked, {v: weight / sum(weights) for v, weight in enumerate(weights)}) > FALSE_ALARM
+
+
+def test_a_mode_is_picked_by_permuting_and_flipping(tmp_path: Path) -> None:
+    """Go through the values in a random order and take each with chance e^(−ε · how much rarer it is than the mode)."""
+    picked = whole(answered(tmp_path, "MODE(value) AS m")["m"])
+    counts = [VALUES.count(v) for v in range(HIGHEST + 1)]
+    chances = [math.exp(-EPSILON * (max(counts) - each)) for each in counts]
+    law = dict.fromkeys(range(HIGHEST + 1), 0.0)
+    orders = list(itertools.permutations(range(HIGHEST + 1)))
+    for order in orders:
+        left = 1.0 / len(orders)
+        for v in order:
+            law[v] += left * chances[v]
+            left *= 1.0 - chances[v]
+    assert p_value(picked, law) > FALSE_ALARM
+
+
+def test_the_noise_of_neighboring_groups_is_independent(tmp_path: Path) -> None:
+    noise = whole(answered(tmp_path, "COUNT(*) AS n")["n"]) - len(VALUES)
+    law = laplace(1 / EPSILON)
+    pairs = {1000 * a + b: p * q for a, p in law.items() for b, q in law.items() if abs(a) < 40 and abs(b) < 40}
+    assert p_value(1000 * noise[::2] + noise[1::2], pairs) > FALSE_ALARM
+
+
+def test_the_same_question_of_another_desk_has_other_noise(tmp_path: Path) -> None:
+    folders = tmp_path / "a", tmp_path / "b"
+    for folder in folders:
+        folder.mkdir()
+    one, other = (answered(folder, "COUNT(*) AS n, MEDIAN(value) AS m") for folder in folders)
+    assert one["n"] != other["n"]
+    assert one["m"] != other["m"]
