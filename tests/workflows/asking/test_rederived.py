@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from incrowd.accounting.budget import Amount
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.cube import AddCube
 from incrowd.mechanisms.gaussian_vector import AddGaussianVector
@@ -84,3 +86,12 @@ def test_an_account_pays_in_rho_alone(tmp_path: Path, terms: dict[str, str]) -> 
         with pytest.raises(InvalidParameter, match="rho alone"):
             desk.ask(Asking("SELECT COUNT(*) FROM people", paid, account="gauss"))
         assert desk.ledger.chain.head() == before
+
+
+def test_a_price_in_rho_is_told_for_an_account_and_refused_without_one(tmp_path: Path) -> None:
+    asked = Asking("SELECT COUNT(*) FROM people", Terms(rho=Fraction(1, 200)), account="gauss")
+    with desk_of(tmp_path, queries={"most_epsilon": "0.1"}) as desk:
+        desk.ledger.carve("people", "gauss", "0.01", "1e-7")
+        assert desk.price(asked).cost == Amount()
+        with pytest.raises(InvalidParameter, match="name one"):
+            desk.price(replace(asked, account=None))
