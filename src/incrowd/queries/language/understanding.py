@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from incrowd.core.domain import Type
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.catalog import Catalog
@@ -108,7 +109,12 @@ def _limited(question: Question, found: Joined, max_groups: int) -> Question:
     return replace(
         question,
         text=f"{question.text} /* at most {max_groups} groups of each person */",
-        rows=first_groups(question.rows, [key.name for key in question.keys], max_groups),
+        rows=first_groups(
+            question.rows,
+            [key.name for key in question.keys],
+            max_groups,
+            {key.name for key in question.keys if key.type is Type.DECIMAL},
+        ),
         contribution=replace(question.contribution, groups=groups),
     )
 
