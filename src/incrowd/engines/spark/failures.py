@@ -9,10 +9,12 @@ from __future__ import annotations
 import base64
 import errno
 import re
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from logging import Logger
+from dataclasses import dataclass
+from logging import Logger, LogRecord
 
 from incrowd import errors
 from incrowd.errors import ClusterUnavailable, IncrowdError, JobFailed, SourceChanged, SourceUnreadable
@@ -103,18 +105,31 @@ def explained() -> Iterator[None]:
         raise failure
 
 
+@dataclass(frozen=True, eq=False)
+class _Mute:
+    """Lets nothing pass that one thread logs."""
+
+    thread: int
+
+    def filter(self, record: LogRecord) -> bool:
+        return record.thread != self.thread
+
+
 @contextmanager
 def _unlogged() -> Iterator[None]:
-    """Keep PySpark meanwhile from writing the texts of errors to its own loggers."""
-    loggers = _loggers()
-    before = [logger.disabled for logger in loggers]
+    """Keep PySpark meanwhile from writing the texts of errors of this thread to its own loggers.
+
+    Questions are asked in many threads at once: what others log is passed on, and nothing is left behind by a thread
+    that never comes back.
+    """
+    mute, loggers = _Mute(threading.get_ident()), _loggers()
     for logger in loggers:
-        logger.disabled = True
+        logger.addFilter(mute)
     try:
         yield
     finally:
-        for logger, disabled in zip(loggers, before, strict=True):
-            logger.disabled = disabled
+        for logger in loggers:
+            logger.removeFilter(mute)
 
 
 def explanation(text: str) -> IncrowdError:
