@@ -1,4 +1,4 @@
-"""Thousands of releases through the whole road: a policy, a ledger on disk, a charge each, a certificate each."""
+"""Hundreds of releases through the whole road: a policy, a ledger on disk, a charge each, a certificate each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from incrowd.workflows.policy import Policy, load_policy
 from tests.audit.auditing import Claim, Trials, proved_epsilon
 from tests.audit.broken import NoSample, OneLess
 
-ROUNDS = 800
+ROUNDS = 250
 PER_LEDGER = 50
 CLAIM = Claim(2, Fraction(1, 2), 0.2)
 MEMORY = Path("/dev/shm")
@@ -28,7 +28,7 @@ MEMORY = Path("/dev/shm")
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder in memory where there is one: thousands of charges are forced to the disk."""
+    """A folder in memory where there is one: hundreds of charges are forced to the disk."""
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as path:
         yield Path(path)
 
