@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import Infeasible
+from incrowd.noise.tails import least
 
 _Array = NDArray[np.float64]
 
@@ -58,7 +58,7 @@ class CubeLaw:
             inside = np.maximum(half - m + 1.0, 0.0) / (2.0 * half + 1.0)
             return (float(bounds.above @ inside) + bounds.beyond) * (1.0 + _RELATIVE) <= float(chance) * bounds.total
 
-        return _least(rare)
+        return least(rare)
 
     def within(self, place: int, miss: float) -> int:
         """Return the least w with P[|x_place| > w] ≤ miss, but for blocks."""
@@ -68,7 +68,7 @@ class CubeLaw:
         def rare(m: int) -> bool:
             return 2.0 * float(shells.weights @ (np.maximum(half - m + 1.0, 0.0) / (2.0 * half + 1.0))) <= miss
 
-        return _least(rare) - 1
+        return least(rare) - 1
 
     def combined(self, places: tuple[int, int], factors: tuple[float, float], miss: float) -> float:
         """Return a t with P[|a x_i + b x_j| > t] ≤ miss for two coordinates i ≠ j, but for blocks.
@@ -115,7 +115,7 @@ class CubeLaw:
             ]
             return float(shells.weights @ (1.0 - np.prod(shares, axis=0))) <= miss
 
-        radius = _least(rare)
+        radius = least(rare)
         return tuple(radius * width // self.fine for width in self.widths)
 
 
@@ -190,14 +190,3 @@ def _beyond(inner: _Array, step: float, outer: _Array, t: float) -> _Array:
     slope = terms * p + r * np.where(terms > 0, (starts + stops) / 2.0 * terms, 0.0)
     ones = np.maximum(outer - np.maximum(full, -outer) + 1.0, 0.0)
     return np.asarray((slope + ones) / (2.0 * outer + 1.0))
-
-
-def _least(rare: Callable[[int], bool]) -> int:
-    high = 1
-    while not rare(high):
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if rare(middle) else (middle, high)
-    return high

@@ -24,7 +24,7 @@ def laplace_reach(scale: Fraction, chance: Fraction) -> int:
     def rare(m: int) -> bool:
         return exp_enclosure(m / scale, _DIGITS)[1] / (1 + least_ratio) <= chance
 
-    return _least(rare)
+    return least(rare)
 
 
 def gaussian_reach(scale: Fraction, chance: Fraction) -> int:
@@ -44,11 +44,15 @@ def gaussian_reach(scale: Fraction, chance: Fraction) -> int:
         falls = exp_enclosure(m / variance, _DIGITS)[1]
         return falls < 1 and exp_enclosure(m**2 / (2 * variance), _DIGITS)[1] <= chance * total * (1 - falls)
 
-    return _least(rare)
+    return least(rare)
 
 
-def _least(rare: Callable[[int], bool]) -> int:
-    """Return the least m ≥ 1 from which on `rare` holds, by doubling and halving."""
+def least(rare: Callable[[int], bool]) -> int:
+    """Return the least m ≥ 1 from which on `rare` holds, by doubling and halving.
+
+    >>> least(lambda m: m * m > 50)
+    8
+    """
     high = 1
     while not rare(high):
         high *= 2
