@@ -8,9 +8,9 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
-from incrowd.accounting.bookkeeping.datasets import Declaration
 from incrowd.accounting.budget import Budget
 from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.core.domain import Categories
 from incrowd.core.hierarchies.flat import Flat
 from incrowd.core.mechanism import Coins

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from incrowd.accounting import accountant
-from incrowd.accounting.robust import Bias
+from incrowd.accounting.blending.robust import Bias
 from incrowd.accounting.suppression.inverses import least_k
 from incrowd.core.loss import THE_ROWS, Crowd, RobustlySampled
 from incrowd.core.unit import Unit
