@@ -12,7 +12,7 @@ import pytest
 
 from incrowd.accounting.suppression import tight_delta
 from incrowd.core.domain import Categories
-from incrowd.core.hierarchies.flat import Flat
+from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Adjacency
