@@ -16,7 +16,7 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.mechanism import Coins
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import BudgetExceeded
 from incrowd.methods.anonymity.safe import Safe
 from incrowd.methods.crowds.parameters import Target

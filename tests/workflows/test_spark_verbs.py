@@ -16,7 +16,7 @@ import pytest
 from incrowd.accounting.ledger import Ledger
 from incrowd.cli.main import main
 from incrowd.core.table import Engine, Rows
-from incrowd.engines.local import LOCAL
+from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.settings import Local, Spark
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.workflows.assess import assess

@@ -18,10 +18,10 @@ from incrowd.core.schema import Schema
 from incrowd.core.table import Engine, Opened, Progress, Table
 from incrowd.engines.choose import engine_of, settings_for
 from incrowd.engines.columns import require
-from incrowd.engines.fingerprint import keyed
+from incrowd.engines.local.fingerprint import keyed
 from incrowd.engines.settings import described
-from incrowd.engines.sinks import Folders, check_free, publish, write_table
 from incrowd.engines.writers.postgres import check_table, load_table
+from incrowd.engines.writers.sinks import Folders, check_free, publish, write_table
 from incrowd.errors import InvalidParameter, OutputUnavailable
 from incrowd.workflows.book import open_book
 from incrowd.workflows.certify import Inputs, certificate_of
