@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench.safe_release import Run, measured, table
-from incrowd.core.mechanism import Sample
+from incrowd.core.coins import Sample
 from incrowd.core.schema import Schema
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine

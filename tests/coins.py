@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.core.mechanism import Coins, Sample
+from incrowd.core.coins import Coins, Sample
 from incrowd.noise.chance import rational
 from incrowd.noise.cube import cube
 from incrowd.noise.gaussian import gaussian

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.accounting.amplification import Sampling, amplify, before_sampling, resample
+from incrowd.accounting.amplification import Sampling, amplify, before_sampling
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter
 from tests.theorems.exact_laws import e_to_the
@@ -56,11 +56,6 @@ def test_a_sample_of_a_sample_is_amplified_twice(epsilon: Fraction, one: Fractio
     assert twice == pytest.approx(amplify(epsilon, 0, one * other)[0], rel=1e-11)
 
 
-def test_resampling_at_the_same_rate_changes_nothing() -> None:
-    assert resample(1, "1e-6", "0.3", "0.3") == amplify(1, "1e-6", 1)
-    assert resample(1, "1e-6", "0.3", "0.3")[0] == 1.0
-
-
 def test_sampling_nobody_out_saves_nothing() -> None:
     assert amplify("0.5", "1e-5", 1)[0] == 0.5
 
@@ -69,11 +64,6 @@ def test_huge_losses_stay_finite_and_tiny_deltas_stay_positive() -> None:
     assert amplify(10_000, 0, "0.5")[0] >= 10_000 + math.log(0.5)
     assert before_sampling(10_000, 0, "0.5")[0] == 10_000.0
     assert amplify(1, Fraction(1, 10**400), "0.5")[1] > 0.0
-
-
-def test_a_promise_kept_at_one_rate_says_nothing_about_a_higher_one() -> None:
-    with pytest.raises(InvalidParameter, match="at most 1/10"):
-        resample(1, 0, "0.1", "0.2")
 
 
 @pytest.mark.parametrize("change", [amplify, before_sampling])

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.accounting.people import bounding_rate, person_delta, require_one_row, smallest_person_epsilon
+from incrowd.accounting.people import person_delta, smallest_person_epsilon
 from incrowd.accounting.suppression import tight_delta
-from incrowd.errors import Infeasible, InvalidParameter, Refused
+from incrowd.errors import Infeasible, InvalidParameter
 from tests.theorems.exact_laws import e_to_the, excess, published_count
 
 
@@ -73,19 +73,6 @@ def test_a_dip_of_the_bound_is_found_although_it_rises_again() -> None:
     step_by_step = math.exp(curve(Fraction(10))) * (1 + math.exp(10))
     assert step_by_step > 1e-5  # at ε = 20 the floor is multiplied by a factor that has grown too much
     assert person_delta(curve, 20, rows) < 1e-6  # but what holds at a smaller ε holds there
-
-
-def test_one_coin_per_person_needs_one_row_per_person() -> None:
-    require_one_row(1)
-    with pytest.raises(Refused, match="Keep one row"):
-        require_one_row(2)
-
-
-def test_the_largest_rate_stands_for_all() -> None:
-    assert bounding_rate([Fraction(1, 3), "0.25", 0]) == Fraction(1, 3)
-    for rates in ([], ["0.1", "1.5"], ["-0.1"]):
-        with pytest.raises(InvalidParameter):
-            bounding_rate(rates)
 
 
 def test_parameters_outside_their_range_are_refused() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from incrowd.core.coins import Coins, Sample
 from incrowd.core.counts import Counts
-from incrowd.core.mechanism import Coins, Sample
 from incrowd.core.table import Table
 from incrowd.methods.anonymity.safe import Safe
 

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from numpy.typing import NDArray
 
 from incrowd.client.transport import Transport
-from incrowd.core.mechanism import Coins
+from incrowd.core.coins import Coins
 from incrowd.mechanisms.cube import AddCube
 from incrowd.queries.language import declared, tables
 from incrowd.queries.measuring import noise as question_noise

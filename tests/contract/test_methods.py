@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from incrowd.cli.main import main
 from incrowd.core.certificate import Claim, Status
+from incrowd.core.coins import Sample
 from incrowd.core.guarantee import Guarantee
-from incrowd.core.mechanism import Sample
 from incrowd.core.table import Rows, Table
 from incrowd.engines.local.counting import Limits
 from incrowd.engines.local.engine import LocalEngine

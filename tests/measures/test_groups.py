@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from scipy.stats import wasserstein_distance
 
+from incrowd.criteria.distances import equal, ordered
+from incrowd.criteria.groups import Groups
+from incrowd.criteria.variety import distinct, entropy
 from incrowd.errors import InvalidParameter
-from incrowd.measures.closeness import equal, ordered
-from incrowd.measures.diversity import distinct, entropy
-from incrowd.measures.groups import Groups
 from tests.measures.counted import Row, counted, grouped, rows
 
 QUASI = ("first", "second")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from incrowd.core import loss as losses
-from incrowd.core.mechanism import Coins
+from incrowd.core.coins import Coins
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.noisy_when_small import ClampedWhenSmall, NoisyWhenSmall
 from incrowd.noise.system import SystemCoins

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.core.mechanism import Coins
+from incrowd.core.coins import Coins
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.add_noise import AddLaplace
 from incrowd.mechanisms.noisy_when_small import ClampedWhenSmall

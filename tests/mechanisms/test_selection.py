@@ -12,8 +12,8 @@ from functools import cache
 import numpy as np
 import pytest
 
+from incrowd.core.coins import Coins
 from incrowd.core.loss import Pure
-from incrowd.core.mechanism import Coins
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
 from incrowd.mechanisms.select import Exponential, MonotoneExponential

@@ -9,8 +9,8 @@ import mpmath
 import numpy as np
 import pytest
 
+from incrowd.core.coins import Coins
 from incrowd.core.loss import Approximate, Laplace, Sequence
-from incrowd.core.mechanism import Coins
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.add_noise import AddGaussian, AddLaplace
 from incrowd.mechanisms.threshold import Threshold

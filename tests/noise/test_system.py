@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from incrowd.core.mechanism import Coins
+from incrowd.core.coins import Coins
 from incrowd.errors import InvalidParameter
 from incrowd.noise.system import SystemCoins
 from tests.coins import ScriptedCoins, SeededCoins

@@ -8,8 +8,8 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp, parse_one
 
+from incrowd.core.coins import Coins
 from incrowd.core.domain import Type
-from incrowd.core.mechanism import Coins
 from incrowd.core.rounding import Number, exact
 from incrowd.core.unit import Kind as UnitKind
 from incrowd.core.unit import Unit

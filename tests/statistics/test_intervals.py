@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from incrowd.core.coins import Coins
 from incrowd.core.domain import Type
-from incrowd.core.mechanism import Coins
 from incrowd.mechanisms.cube import AddCube
 from incrowd.mechanisms.gaussian_vector import AddGaussianVector
 from incrowd.noise.system import SystemCoins

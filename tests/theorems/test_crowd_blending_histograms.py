@@ -11,8 +11,8 @@ import pytest
 
 from incrowd.accounting.blending.rules import with_private
 from incrowd.accounting.ledger import Ledger
+from incrowd.core.coins import Coins
 from incrowd.core.loss import Crowd
-from incrowd.core.mechanism import Coins
 from incrowd.errors import DoesNotCompose
 from incrowd.mechanisms.noisy_when_small import ClampedWhenSmall
 from incrowd.mechanisms.suppress import Suppress

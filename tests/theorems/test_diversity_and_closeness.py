@@ -13,11 +13,11 @@ from incrowd.core.counts import Counts
 from incrowd.core.domain import Type
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column
+from incrowd.criteria.distances import ordered
+from incrowd.criteria.groups import Groups
+from incrowd.criteria.variety import distinct, entropy
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
-from incrowd.measures.closeness import ordered
-from incrowd.measures.diversity import distinct, entropy
-from incrowd.measures.groups import Groups
 from incrowd.measures.sizes import Sizes
 
 LECTURE = Path(__file__).resolve().parents[2] / "examples" / "lecture" / "medical.csv"

@@ -16,6 +16,7 @@ from incrowd.accounting.blending.rules import with_private
 from incrowd.accounting.blending.suppressed_count import SuppressedCount
 from incrowd.accounting.suppression.theorem1 import theorem1_delta as li_delta
 from incrowd.core.loss import Crowd
+from tests.theorems import gehrke_2012
 from tests.theorems.crowd_laws import (
     Database,
     Mechanism,
@@ -49,11 +50,11 @@ def test_theorem_1_holds_with_the_exact_delta_and_both_closed_forms(row: dict[st
     assert rounded_up(closed_forms.zero_knowledge_epsilon(crowd, rate), row["eps_zk"], 1e-11)
     assert rounded_up(sampled_crowd.delta(k, crowd, rate, row["eps_zk"]), row["delta_exact"])
     assert rounded_up(closed_forms.theorem1_delta(k, rate), row["delta_closed_kl"])
-    assert rounded_up(closed_forms.chernoff_delta(k, crowd, rate, row["eps_zk"]), row["delta_closed_kl"])
+    assert rounded_up(gehrke_2012.chernoff_delta(k, crowd, rate, row["eps_zk"]), row["delta_closed_kl"])
     assert rounded_up(closed_forms.theorem1_simple_delta(k, rate), row["delta_closed_simple"])
     for point in row["at"].values():
         assert rounded_up(sampled_crowd.delta(k, crowd, rate, point["eps1"]), point["delta_exact"])
-        closed = closed_forms.chernoff_delta(k, crowd, rate, point["eps1"])
+        closed = gehrke_2012.chernoff_delta(k, crowd, rate, point["eps1"])
         assert rounded_up(closed, point["delta_closed_kl"], 2e-10)
 
 
@@ -65,10 +66,10 @@ def test_the_exact_delta_holds_below_the_published_epsilon(row: dict[str, Any]) 
 @pytest.mark.parametrize("row", VECTORS["lemmas"], ids=lambda row: f"{row['n']}-{row['k']}-{row['p']}")
 def test_both_lemmas_have_explicit_constants(row: dict[str, Any]) -> None:
     rate = row["p"]
-    assert rounded_up(closed_forms.lemma1_delta(row["n"], rate), row["lemma1_kl"])
-    assert rounded_up(closed_forms.lemma1_simple_delta(row["n"], rate), row["lemma1_simple"])
-    assert rounded_up(closed_forms.lemma2_delta(row["k"], rate), row["lemma2_kl"])
-    assert rounded_up(closed_forms.lemma2_simple_delta(row["k"], rate), row["lemma2_simple"])
+    assert rounded_up(gehrke_2012.lemma1_delta(row["n"], rate), row["lemma1_kl"])
+    assert rounded_up(gehrke_2012.lemma1_simple_delta(row["n"], rate), row["lemma1_simple"])
+    assert rounded_up(gehrke_2012.lemma2_delta(row["k"], rate), row["lemma2_kl"])
+    assert rounded_up(gehrke_2012.lemma2_simple_delta(row["k"], rate), row["lemma2_simple"])
 
 
 @pytest.mark.parametrize("row", VECTORS["per_size"], ids=lambda row: f"{row['k']}-{row['p']}-{row['n']}")

@@ -15,25 +15,22 @@ from incrowd.accounting.suppression.binomial import log_upper_tail
 from incrowd.accounting.suppression.envelope import Part, composed_delta, distributions
 from incrowd.accounting.suppression.inverses import largest_rate, smallest_epsilon, smallest_k
 from incrowd.accounting.suppression.loss_distribution import LossDistribution, Profile, randomized_response
-from incrowd.accounting.suppression.replacement import PRODUCT, SHIFTED, replace_bounds
-from incrowd.accounting.suppression.smooth import SmoothPromise, divergence_delta, theorem6_delta
-from incrowd.accounting.suppression.theorem1 import (
-    log_theorem1_delta,
-    theorem1_delta,
-    theorem1_smallest_epsilon,
-    theorem1_smallest_k,
-)
-from incrowd.accounting.suppression.tight_delta import (
-    delta,
-    log_delta,
-    log_delta_add,
-    log_delta_remove,
-    worst_size_add,
-    worst_size_remove,
-)
+from incrowd.accounting.suppression.replacement import SHIFTED
+from incrowd.accounting.suppression.smooth import SmoothPromise, theorem6_delta
+from incrowd.accounting.suppression.theorem1 import log_theorem1_delta, theorem1_delta
+from incrowd.accounting.suppression.tight_delta import delta, log_delta, worst_size_add, worst_size_remove
 from incrowd.core.unit import Adjacency
 from incrowd.errors import Infeasible, InvalidParameter
 from tests.theorems.exact_laws import Law, bad_mass, binomial, e_to_the, excess, published_count
+from tests.theorems.li_2010 import (
+    PRODUCT,
+    divergence_delta,
+    log_delta_add,
+    log_delta_remove,
+    replace_bounds,
+    theorem1_smallest_epsilon,
+    theorem1_smallest_k,
+)
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "vectors_li.json").read_text())
 EXCESS = 1e-10  # how much larger than the truth a reported loss may be, relatively

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from incrowd.core.coins import Coins
 from incrowd.core.domain import Numbers
-from incrowd.core.mechanism import Coins
 from incrowd.core.schema import Column
 from incrowd.core.table import Table
 from incrowd.methods.synthesis.grid import Place

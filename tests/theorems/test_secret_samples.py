@@ -13,10 +13,9 @@ import pytest
 
 from incrowd.accounting.amplification import amplify, before_sampling
 from incrowd.accounting.blending import sampled_crowd
-from incrowd.accounting.people import person_delta, require_one_row
+from incrowd.accounting.people import person_delta
 from incrowd.accounting.suppression import tight_delta
 from incrowd.accounting.suppression.envelope import composed_delta
-from incrowd.errors import Refused
 from tests.theorems.crowd_laws import Database, delta, mixture, on_sample, response, suppressed_histogram, sure
 from tests.theorems.exact_laws import Law, binomial, e_to_the, excess, pair, published_count
 
@@ -225,8 +224,6 @@ def test_one_coin_for_several_rows_betrays_t_at_any_epsilon(
     laws = released(40, TENTH, release)
     assert excess(*laws, ANY) == TENTH * upper_tail(40, TENTH, least)
     assert f"{float(excess(*laws, ANY)):.4f}" == number
-    with pytest.raises(Refused):
-        require_one_row(2)
 
 
 def test_keeping_one_of_a_persons_sampled_rows_is_not_sampling_at_the_rate() -> None:

@@ -11,9 +11,9 @@ import pytest
 from incrowd.accounting.budget import Budget
 from incrowd.accounting.ledger import Ledger
 from incrowd.accounting.ledger.datasets import Declaration
+from incrowd.core.coins import Coins
 from incrowd.core.domain import Categories
 from incrowd.core.hierarchy.flat import Flat
-from incrowd.core.mechanism import Coins
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine

@@ -79,23 +79,6 @@ def before_sampling(
     return value * (1.0 - _RELATIVE), allowed
 
 
-def resample(epsilon: Number, delta: Number, rate: Number, new_rate: Number) -> tuple[float, float]:
-    """Return what becomes of an (ε, δ) promise kept under sampling at `rate` if only `new_rate` is sampled.
-
-    Source: Li, Qardaji & Su 2010, Theorem 3, with δ scaled as well. Proof: a sample at the new rate is a sample at the
-    old rate of a sample at rate new/old, so the whole old mechanism is amplified by new/old. Conditions as `amplify`.
-
-    >>> resample(1, 0, "0.5", "0.05") == amplify(1, 0, "0.1")
-    True
-    """
-    old, new = _rate(rate), _rate(new_rate)
-    if new > old:
-        raise InvalidParameter(
-            f"a promise kept at rate {old} says nothing about the higher rate {new}: give a new rate of at most {old}."
-        )
-    return amplify(epsilon, delta, new / old)
-
-
 def _require(adjacency: Adjacency, sampling: Sampling) -> None:
     if sampling is not Sampling.POISSON:
         raise InvalidParameter(

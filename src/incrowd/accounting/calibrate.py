@@ -1,4 +1,4 @@
-"""The least noise that meets a budget, or the least budget that meets an accuracy; scales are exact."""
+"""The least budget that meets an accuracy, and the accuracy of a noise; scales are exact."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from incrowd.accounting.noise import additive
 from incrowd.core.loss import Gaussian, Laplace
 from incrowd.core.rounding import Number, exact, float_down, float_up
 from incrowd.errors import Infeasible, InvalidParameter
 
 _DIGITS = 9
-_MOST_SCALE = Fraction(10**18)
 
 
 @dataclass(frozen=True)
@@ -23,42 +21,6 @@ class Calibration:
     error: int
     confidence: Fraction
     answers: int
-
-
-def laplace_for_budget(epsilon: Number, sensitivity: int = 1) -> Laplace:
-    """Return the integer Laplace noise that is exactly ε-differentially private: scale Δ/ε.
-
-    Source: Ghosh, Roughgarden & Sundararajan 2009.
-
-    >>> laplace_for_budget("0.5", 2).scale
-    Fraction(4, 1)
-    """
-    return Laplace(Fraction(sensitivity) / _positive(epsilon, "epsilon"), sensitivity)
-
-
-def gaussian_for_budget(epsilon: Number, delta: Number, sensitivity: int = 1) -> Gaussian:
-    """Return integer Gaussian noise with a least scale, to nine digits, that is (ε, δ)-differentially private.
-
-    Source: Canonne, Kamath & Steinke 2020, Theorem 7, by bisection; the scale returned was itself checked.
-
-    >>> noise = gaussian_for_budget(1, "1e-6")
-    >>> additive.gaussian_delta(noise, 1.0) <= 1e-6
-    True
-    """
-    target, small = float_down(_positive(epsilon, "epsilon")), float_down(_probability(delta, "delta"))
-
-    def enough(scale: Fraction) -> bool:
-        return additive.gaussian_delta(Gaussian(scale, sensitivity), target) <= small
-
-    low, high = Fraction(0), Fraction(sensitivity)
-    while not enough(high):
-        low, high = high, 2 * high
-        if high > _MOST_SCALE:
-            raise Infeasible("no Gaussian noise of a usable size meets this epsilon and delta; allow more of either.")
-    while high - low > high / 10**_DIGITS:
-        middle = Fraction(float((low + high) / 2)).limit_denominator(10**12)
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return Gaussian(high, sensitivity)
 
 
 def laplace_for_error(error: int, confidence: Number, answers: int = 1, sensitivity: int = 1) -> Calibration:
@@ -120,13 +82,6 @@ def _laplace_tail(scale: Fraction, error: int) -> float:
     inverse = float_down(1 / scale)
     exponent = -inverse * (error + 1)
     return 2.0 * math.exp(exponent) / (1.0 + math.exp(-inverse)) * (1.0 + 1e-12)
-
-
-def _positive(value: Number, name: str) -> Fraction:
-    number = exact(value, name)
-    if number <= 0:
-        raise InvalidParameter(f"{name} must be above 0 to calibrate noise.")
-    return number
 
 
 def _probability(value: Number, name: str) -> Fraction:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from fractions import Fraction
 
 from incrowd.core.rounding import Number, exact, not_below
-from incrowd.errors import Infeasible, InvalidParameter, Refused
+from incrowd.errors import Infeasible, InvalidParameter
 
 RowCurve = Callable[[Fraction], float]
 """ln δ of everything released together, at row level, as a function of ε; never below the truth."""
@@ -81,43 +81,6 @@ def smallest_person_epsilon(row_log_delta: RowCurve, delta: Number, rows: int) -
         f"no epsilon up to {low:.0f} gives a person with {rows} rows a delta of {float(target):g}: "
         "allow fewer rows per person, a larger k, a lower sampling rate or a larger delta."
     )
-
-
-def require_one_row(rows: int) -> None:
-    """Refuse one coin per person for people with several rows; with one row each it is one coin per row.
-
-    A person's rows that come and go together leave traces that no threshold on rows hides: if everybody else has two
-    rows in a cell, an odd count betrays the one who has a single row; a person with k rows in a cell passes the
-    threshold alone; and two cells shared by everybody else differ by the one who is in a single cell. Each time δ is
-    about the sampling rate, at every ε.
-
-    >>> require_one_row(1)
-    """
-    _check_rows(rows)
-    if rows > 1:
-        raise Refused(
-            f"one coin per person was asked for people with up to {rows} rows; rows that come and go together betray "
-            "the person. Keep one row per person before sampling, or give every row its own coin."
-        )
-
-
-def bounding_rate(rates: Iterable[Number]) -> Fraction:
-    """Return the rate that stands for unequal rates: the largest one.
-
-    Proof: sampling at rate βᵢ ≤ β is thinning by βᵢ/β followed by sampling at β. For every outcome of the thinning
-    the promise at β holds (or the person is gone and nothing is left to hide), and promises survive mixing.
-
-    Requires that each person's rate depends on that person's own record only.
-
-    >>> bounding_rate(["0.1", "0.05"])
-    Fraction(1, 10)
-    """
-    shares = [exact(rate, "the sampling rate") for rate in rates]
-    if not shares:
-        raise InvalidParameter("give at least one sampling rate.")
-    if min(shares) < 0 or max(shares) > 1:
-        raise InvalidParameter("a sampling rate lies between 0 and 1.")
-    return max(shares)
 
 
 def _log_person_delta(row_log_delta: RowCurve, epsilon: Fraction, rows: int) -> float:

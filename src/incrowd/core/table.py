@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from incrowd.core.cells import Cells
+    from incrowd.core.coins import Coins
     from incrowd.core.counts import Counts
-    from incrowd.core.mechanism import Coins
     from incrowd.core.schema import Column, Schema
 
 Progress = Callable[[int, int | None], None]

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.core.coins import Coins
 from incrowd.core.loss import ZeroConcentrated
-from incrowd.core.mechanism import Coins
 from incrowd.core.rounding import Number, float_up
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.integers import integers, plus

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.core.coins import Coins
 from incrowd.core.loss import Pure
-from incrowd.core.mechanism import Coins
 from incrowd.mechanisms.parameters import counting_number, positive
 from incrowd.mechanisms.select import gaps_below_best
 

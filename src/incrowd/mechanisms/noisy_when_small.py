@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core import loss as losses
-from incrowd.core.mechanism import Coins
+from incrowd.core.coins import Coins
 from incrowd.mechanisms.integers import integers, plus
 from incrowd.mechanisms.parameters import counting_number, positive
 

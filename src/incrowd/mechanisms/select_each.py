@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.core.mechanism import Coins
+from incrowd.core.coins import Coins
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.integers import integers
 from incrowd.mechanisms.noisy_max import NoisyMax

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.core.coins import Coins
 from incrowd.core.loss import Approximate, Loss, Sequence
-from incrowd.core.mechanism import Coins
 from incrowd.mechanisms.add_noise import AddGaussian, AddLaplace
 from incrowd.mechanisms.parameters import probability
 from incrowd.noise.tails import gaussian_reach, laplace_reach

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
     from incrowd.core.certificate import Claim
+    from incrowd.core.coins import Coins
     from incrowd.core.guarantee import Guarantee
-    from incrowd.core.mechanism import Coins
     from incrowd.core.schema import Schema
     from incrowd.core.table import Table
     from incrowd.methods.outcomes.outcome import Outcome

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.core.mechanism import Sample
+from incrowd.core.coins import Sample
 from incrowd.errors import InvalidParameter
 from incrowd.noise.chance import rational
 from incrowd.noise.cube import cube

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from incrowd.core.certificate import Claim
+from incrowd.core.coins import Coins
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Loss
-from incrowd.core.mechanism import Coins
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
 from incrowd.queries.answer import Answer, Column

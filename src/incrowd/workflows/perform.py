@@ -26,7 +26,7 @@ from incrowd.methods.outcomes.outcome import Outcome
 from incrowd.noise.system import SystemCoins
 
 if TYPE_CHECKING:
-    from incrowd.core.mechanism import Coins
+    from incrowd.core.coins import Coins
     from incrowd.engines.sql.engine import Asked
     from incrowd.queries.answer import Answer
     from incrowd.queries.measurement import Measurement

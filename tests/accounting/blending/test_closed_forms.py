@@ -11,18 +11,20 @@ from hypothesis import strategies as st
 
 from incrowd.accounting.blending import sampled_crowd
 from incrowd.accounting.blending.closed_forms import (
-    chernoff_delta,
     divergence,
-    lemma1_delta,
-    lemma1_simple_delta,
-    lemma2_delta,
-    lemma2_simple_delta,
     theorem1_delta,
     theorem1_simple_delta,
     zero_knowledge_epsilon,
 )
 from incrowd.errors import InvalidParameter
 from tests.theorems.exact_laws import binomial, e_to_the
+from tests.theorems.gehrke_2012 import (
+    chernoff_delta,
+    lemma1_delta,
+    lemma1_simple_delta,
+    lemma2_delta,
+    lemma2_simple_delta,
+)
 
 rates = st.decimals("0.01", "0.95", places=2).map(Fraction)
 crowds = st.decimals("0", "3", places=2).map(Fraction)

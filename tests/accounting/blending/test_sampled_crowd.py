@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from incrowd.accounting.amplification import amplify
 from incrowd.accounting.blending import sampled_crowd
-from incrowd.accounting.blending.closed_forms import chernoff_delta
 from incrowd.accounting.blending.sampled_crowd import (
     delta,
     histogram_delta,
@@ -25,6 +24,7 @@ from incrowd.accounting.blending.suppressed_count import SuppressedCount
 from incrowd.accounting.blending.worst_crowd import WorstCrowd, highest
 from incrowd.accounting.suppression import tight_delta
 from incrowd.errors import Infeasible, InvalidParameter
+from tests.theorems.gehrke_2012 import chernoff_delta
 
 sizes = st.integers(1, 60)
 rates = st.decimals("0.01", "0.95", places=2).map(Fraction)

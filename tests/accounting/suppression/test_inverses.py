@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.accounting.suppression.inverses import largest_rate, smallest_epsilon, smallest_k
-from incrowd.accounting.suppression.theorem1 import theorem1_delta, theorem1_smallest_epsilon, theorem1_smallest_k
+from incrowd.accounting.suppression.theorem1 import theorem1_delta
 from incrowd.accounting.suppression.tight_delta import delta, log_delta
 from incrowd.core.rounding import Number, float_up
 from incrowd.core.unit import Adjacency
 from incrowd.errors import Infeasible, InvalidParameter
+from tests.theorems.li_2010 import theorem1_smallest_epsilon, theorem1_smallest_k
 
 RATES = st.fractions(Fraction(1, 1000), Fraction(9, 10), max_denominator=1000)
 EPSILONS = st.fractions(Fraction(1, 20), 4, max_denominator=100)

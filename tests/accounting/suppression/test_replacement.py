@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.accounting.suppression.replacement import PRODUCT, SHIFTED, TWO_STEPS, replace_bounds
+from incrowd.accounting.suppression.replacement import SHIFTED, TWO_STEPS
 from incrowd.accounting.suppression.tight_delta import delta, log_delta
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter
 from tests.theorems.exact_laws import e_to_the, excess, pair, published_count
+from tests.theorems.li_2010 import PRODUCT, replace_bounds
 
 
 def worst_replacement(k: int, rate: Fraction, ratio: Fraction, largest: int) -> Fraction:

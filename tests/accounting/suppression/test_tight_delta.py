@@ -10,18 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from incrowd.accounting.suppression.theorem1 import theorem1_delta
-from incrowd.accounting.suppression.tight_delta import (
-    delta,
-    log_delta,
-    log_delta_add,
-    log_delta_remove,
-    worst_size_add,
-    worst_size_remove,
-)
+from incrowd.accounting.suppression.tight_delta import delta, log_delta, worst_size_add, worst_size_remove
 from incrowd.core.rounding import Number
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter
 from tests.theorems.exact_laws import e_to_the, excess, published_count
+from tests.theorems.li_2010 import log_delta_add, log_delta_remove
 
 RATES = st.fractions(Fraction(1, 1000), Fraction(999, 1000), max_denominator=1000)
 EPSILONS = st.fractions(0, 6, max_denominator=1000)

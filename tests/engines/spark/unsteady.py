@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.core.mechanism import Sample
+from incrowd.core.coins import Sample
 
 PATIENCE = 180.0
 """How many seconds a held task hangs, and others wait for it, if nobody comes."""

@@ -7,44 +7,9 @@ apart, both shown from k on, differ by exactly one if x is there, and x blends w
 
 from __future__ import annotations
 
-from incrowd.core.loss import Crowd, Pure
+from incrowd.core.loss import Crowd
 from incrowd.core.rounding import Number, exact
-from incrowd.core.unit import Adjacency
-from incrowd.errors import InvalidParameter, Refused
-
-
-def from_private(private: Pure, k: int, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Crowd:
-    """Return the crowd-blending promise of an ε-private mechanism: (k, ε) for every k, since it ignores everyone.
-
-    Source: Gehrke, Hay, Lui & Pass 2012, Proposition 1. Requires privacy for people added or removed: the exact
-    number of people is perfectly private when people are only replaced, but shows whether a lone person is there.
-
-    >>> from fractions import Fraction
-    >>> from_private(Pure(Fraction(1, 2)), 10)
-    Crowd(k=10, epsilon=Fraction(1, 2))
-    """
-    if adjacency is not Adjacency.ADD_REMOVE:
-        raise InvalidParameter(
-            "privacy for replaced people does not make anyone blend: a mechanism may still show how many there are. "
-            "State its loss for people added or removed."
-        )
-    return Crowd(k, private.epsilon)
-
-
-def to_private(crowd: Crowd, most_people: int) -> Pure:
-    """Return the ε-privacy, for people added or removed, of a crowd promise on datasets too small for a crowd.
-
-    If there are publicly at most `most_people` < k people, nobody finds k to blend with, so everyone is ignored.
-
-    >>> to_private(Crowd(10), 9)
-    Pure(epsilon=Fraction(0, 1))
-    """
-    if most_people >= crowd.k:
-        raise Refused(
-            f"a crowd of k = {crowd.k} fits among {most_people} people, and who blends in it is not ignored: "
-            "crowd-blending alone has no finite epsilon. Sample secretly first."
-        )
-    return Pure(crowd.epsilon)
+from incrowd.errors import InvalidParameter
 
 
 def with_private(crowd: Crowd, private_epsilon: Number, replaced_epsilon: Number | None = None) -> Crowd:

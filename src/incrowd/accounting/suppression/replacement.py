@@ -17,36 +17,23 @@ from incrowd.accounting.bound import Bound
 from incrowd.accounting.suppression.likelihood_ratio import LikelihoodRatio
 from incrowd.accounting.suppression.loss_distribution import Dots, Floats, connect_the_dots
 from incrowd.accounting.suppression.sampled_cell import SampledCell
-from incrowd.core.rounding import Number, exact
 
 SHIFTED = "removal, after what an addition can cost at most"
 TWO_STEPS = "removal and addition, half of epsilon each"
-PRODUCT = "removal and addition, product of the worst cases"
 
 _KNOTS = 33
 _BELOW = 3.0  # how far below zero the losses of an addition are told apart, in units of their maximum
 _SLACK = 1e-12
 
 
-def replace_bounds(k: int, rate: Number, epsilon: Number) -> tuple[Bound, ...]:
-    """Return every bound on ln(delta) of one replaced record that holds at epsilon, the least first, with its rule.
+def log_replace(cell: SampledCell, epsilon: Fraction, population: int | None = None) -> float:
+    """Return the least of the bounds on ln(delta); within a bounded population, the least of the closed ones.
 
     * An addition's loss is at most L = -ln(1 - rate), with delta 0, so delta <= delta of a removal at epsilon - L.
     * From (epsilon, delta) for a removal and an addition follows (2 epsilon, (1 + e^epsilon) delta) for both.
     * The worst removal and the worst addition, as dominating pairs, dominate jointly (see `envelope`): delta is at most
       the sum over the losses x of an addition of their mass times the delta of a removal at epsilon - x. The
       addition's losses are discretized upwards, at knots that do not depend on epsilon.
-
-    >>> [bound.rule for bound in replace_bounds(20, 0.1, 0.5)][0] == PRODUCT
-    True
-    """
-    cell = SampledCell(k, exact(rate, "the rate"))
-    at = LikelihoodRatio(exact(epsilon, "epsilon")).epsilon
-    return tuple(sorted([*_closed_bounds(cell, at, None), Bound(_log_product(cell, at), PRODUCT)]))
-
-
-def log_replace(cell: SampledCell, epsilon: Fraction, population: int | None = None) -> float:
-    """Return the least of the bounds on ln(delta); within a bounded population, the least of the closed ones.
 
     >>> cell = SampledCell(3, Fraction(1, 4))
     >>> f"{math.exp(log_replace(cell, Fraction('0.4054651081081644'))):.3g}"

@@ -32,23 +32,6 @@ def theorem6_delta(k: int, rate: Number, epsilon: Number) -> float:
     return probability(_log_theorem6(_reached(k, rate, epsilon), exact(epsilon)))
 
 
-def divergence_delta(k: int, rate: Number, epsilon: Number) -> float:
-    """Return the sharper closed bound exp(-k KL(gamma || rate) / gamma), rounded up; requires epsilon >= -ln(1 - rate).
-
-    The proof is Theorem 6's, with the exponent n KL(s / n || rate), which also falls in n while s / n > rate. It lies
-    between Theorem 1 and Theorem 6 and tends to the floor rate ** k.
-
-    >>> round(divergence_delta(20, "0.2", "0.25"), 4)
-    0.0121
-    """
-    cell = _reached(k, rate, epsilon)
-    at = exact(epsilon)
-    gamma = _gamma(cell, at)
-    unseen = cell.q / (1.0 + LikelihoodRatio(at).less_one)
-    lost = unseen * float(at) if unseen > 0.0 else 0.0
-    return probability(cell.rounded_up(-k * (math.log(gamma / cell.p) - lost / gamma)))
-
-
 @dataclass(frozen=True)
 class SmoothPromise:
     """Theorem 6's promise for releases (k, rate, epsilon) by sampled suppression, each with a fresh sample.

@@ -8,14 +8,6 @@ from fractions import Fraction
 from itertools import count
 
 from incrowd.accounting.suppression.binomial import log_upper_tail
-from incrowd.accounting.suppression.inverses import (
-    feasible_k,
-    least_argument,
-    least_k,
-    log_at_most,
-    require_feasible,
-    wanted_delta,
-)
 from incrowd.accounting.suppression.likelihood_ratio import LikelihoodRatio
 from incrowd.accounting.suppression.sampled_cell import SampledCell
 from incrowd.accounting.suppression.tight_delta import probability
@@ -23,7 +15,6 @@ from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter
 
 _TIE = 1e-12
-_CLOSE = 1e-9
 
 
 def theorem1_delta(k: int, rate: Number, epsilon: Number) -> float:
@@ -55,43 +46,11 @@ def log_theorem1_delta(k: int, rate: Number, epsilon: Number) -> float:
     return cell.rounded_up(_worst_tail(cell, exact(epsilon, "epsilon")).logarithm)
 
 
-def theorem1_smallest_k(epsilon: Number, delta: Number, rate: Number) -> int:
-    """Return the least k for which Theorem 1 promises (epsilon, delta) at this rate; requires epsilon >= -ln(1 - rate).
-
-    >>> theorem1_smallest_k(0.5, 1e-6, 0.1)  # the tight curve says 10
-    13
-    """
-    wanted, sampled = wanted_delta(delta), SampledCell(1, exact(rate, "the rate")).rate
-    at = exact(epsilon, "epsilon")
-    return least_k(lambda k: _meets(SampledCell(k, sampled), at, wanted), feasible_k(wanted, sampled))
-
-
-def theorem1_smallest_epsilon(delta: Number, k: int, rate: Number) -> float:
-    """Return the least epsilon, rounded up and at least -ln(1 - rate), for which Theorem 1 promises this delta.
-
-    >>> round(theorem1_smallest_epsilon(1e-6, 20, 0.1), 5)  # the tight curve says 0.18299
-    0.29194
-    """
-    wanted, cell = wanted_delta(delta), SampledCell(k, exact(rate, "the rate"))
-    require_feasible(wanted, cell)
-
-    def meets(epsilon: float) -> bool:
-        return _meets(cell, exact(epsilon), wanted)
-
-    least = _limit(cell) * (1.0 + _TIE)
-    enough = max(least, math.log((k + 1.0) * cell.q)) + 1.0
-    return least if meets(least) else least_argument(meets, least, enough)
-
-
 @dataclass(frozen=True)
 class _Tail:
     logarithm: float
     m: int
     n: int
-
-    def exactly(self, rate: Fraction) -> Fraction:
-        masses = (math.comb(self.n, j) * rate**j * (1 - rate) ** (self.n - j) for j in range(self.m, self.n + 1))
-        return sum(masses, Fraction(0))
 
 
 def _worst_tail(cell: SampledCell, epsilon: Fraction) -> _Tail:
@@ -108,14 +67,6 @@ def _worst_tail(cell: SampledCell, epsilon: Fraction) -> _Tail:
         tail = _Tail(log_upper_tail(m, n, cell.p, cell.q), m, n)
         best = max(best, tail, key=lambda each: each.logarithm)
     return best
-
-
-def _meets(cell: SampledCell, epsilon: Fraction, wanted: Fraction) -> bool:
-    # Tails are rational and can be equal to what is wanted: if rounding cannot tell, the fraction does.
-    worst = _worst_tail(cell, epsilon)
-    if log_at_most(cell.rounded_up(worst.logarithm), wanted):
-        return True
-    return log_at_most(worst.logarithm - _CLOSE, wanted) and worst.exactly(cell.rate) <= wanted
 
 
 def require_reach(cell: SampledCell, epsilon: Fraction) -> None:

@@ -63,26 +63,6 @@ def log_delta(
     return _log_delta(SampledCell(k, exact(rate, "the rate")), _ratio(epsilon), adjacency, population)
 
 
-def log_delta_remove(k: int, rate: Number, epsilon: Number, population: int | None = None) -> float:
-    """Return the logarithm of the delta of removing a record: published with it against published without it.
-
-    >>> log_delta_remove(5, 0.1, 100) == log_delta(5, 0.1, 100)
-    True
-    """
-    return SampledCell(k, exact(rate, "the rate")).log_remove(_ratio(epsilon), _checked(population))
-
-
-def log_delta_add(k: int, rate: Number, epsilon: Number, population: int | None = None) -> float:
-    """Return the logarithm of the delta of adding a record; minus infinity from epsilon = -ln(1 - rate) on.
-
-    >>> log_delta_add(20, 0.1, 0.5)
-    -inf
-    >>> log_delta_add(35, 0.97, 0.05) > log_delta_remove(35, 0.97, 0.05)  # adding can be the worse of the two
-    True
-    """
-    return SampledCell(k, exact(rate, "the rate")).log_add(_ratio(epsilon), _checked(population))
-
-
 def worst_size_remove(k: int, rate: Number, epsilon: Number) -> int:
     """Return how many records a cell has from which removing one shows most at epsilon.
 

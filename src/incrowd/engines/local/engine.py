@@ -11,9 +11,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.cells import Cells
+from incrowd.core.coins import Coins
 from incrowd.core.counts import Counts
 from incrowd.core.keys import Layout, grouped, translated
-from incrowd.core.mechanism import Coins
 from incrowd.core.schema import Column, Schema
 from incrowd.core.source import DEFAULTS, IN_ENGINE, SourceOptions
 from incrowd.core.table import Kept, Learned, Progress, Rows

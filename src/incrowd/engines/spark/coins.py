@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from incrowd.core.reading import as_dictionary, canonical, read
 
 if TYPE_CHECKING:
-    from incrowd.core.mechanism import Coins
+    from incrowd.core.coins import Coins
     from incrowd.core.schema import Column
     from incrowd.engines.spark.places import Places
 

@@ -29,7 +29,7 @@ from incrowd.engines.spark.workers import ready
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from incrowd.core.mechanism import Coins
+    from incrowd.core.coins import Coins
     from incrowd.engines.settings import Spark
 
 

@@ -30,7 +30,7 @@ from incrowd.errors import InvalidParameter
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from incrowd.core.mechanism import Coins
+    from incrowd.core.coins import Coins
     from incrowd.core.table import Kept
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from sqlglot import exp
 
-from incrowd.core.mechanism import Sample
+from incrowd.core.coins import Sample
 from incrowd.engines.readers.sources import Source
 from incrowd.engines.sql.engine import FAILED, SLOW, Drawn, Limits, Stored, asked_tables
 from incrowd.engines.sql.native import native_query

@@ -11,7 +11,7 @@ from sqlglot import exp
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from incrowd.core.mechanism import Sample
+    from incrowd.core.coins import Sample
     from incrowd.core.schema import Schema
     from incrowd.core.table import Opened
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.core.coins import Sample
 from incrowd.core.domain import Type
-from incrowd.core.mechanism import Sample
 from incrowd.core.reading import as_dictionary, read
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Rows

@@ -33,8 +33,8 @@ from incrowd.quality.sizes import AverageSize, Discernibility
 
 if TYPE_CHECKING:
     from incrowd.core.certificate import Claim
+    from incrowd.core.coins import Coins
     from incrowd.core.counts import Counts
-    from incrowd.core.mechanism import Coins
     from incrowd.core.table import Engine, Table
 
 _QUALITIES: dict[str, type[Quality]] = {

@@ -23,7 +23,7 @@ from incrowd.methods.outcomes.microdata import WEIGHT, Microdata
 
 if TYPE_CHECKING:
     from incrowd.core.certificate import Claim
-    from incrowd.core.mechanism import Coins
+    from incrowd.core.coins import Coins
     from incrowd.core.table import Kept, Table
 
 _TIGHT = "Li, Qardaji & Su 2010, Theorem 1, by its tight curve"

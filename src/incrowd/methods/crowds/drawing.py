@@ -15,7 +15,7 @@ from incrowd.core.recoding import Recoding
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from incrowd.core.mechanism import Coins
+    from incrowd.core.coins import Coins
     from incrowd.core.schema import Schema
 
 

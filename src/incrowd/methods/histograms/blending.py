@@ -27,7 +27,7 @@ from incrowd.methods.outcomes.histogram import COUNT, EXACT, Histogram
 
 if TYPE_CHECKING:
     from incrowd.core.certificate import Claim
-    from incrowd.core.mechanism import Coins
+    from incrowd.core.coins import Coins
     from incrowd.core.table import Table
     from incrowd.core.unit import Unit
     from incrowd.methods.crowds.parameters import Parameters

@@ -24,7 +24,7 @@ from incrowd.mechanisms.partition import MOST_BINS, Occupied
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from incrowd.core.mechanism import Coins
+    from incrowd.core.coins import Coins
     from incrowd.core.table import Table
 
 LISTED = 10**7

@@ -25,7 +25,7 @@ from incrowd.noise.tails import laplace_reach
 
 if TYPE_CHECKING:
     from incrowd.core.certificate import Claim
-    from incrowd.core.mechanism import Coins
+    from incrowd.core.coins import Coins
     from incrowd.core.table import Table
 
 SOURCES = {

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.core.coins import Coins
 from incrowd.core.counts import Counts
 from incrowd.core.keys import Codes, Keys
-from incrowd.core.mechanism import Coins
 from incrowd.mechanisms.noisy_when_small import ClampedWhenSmall
 from incrowd.mechanisms.partition import Occupied, blended
 from incrowd.methods.synthesis.grid import FINE, Axis, Grid

@@ -23,7 +23,7 @@ from incrowd.methods.synthesis.slowly_changing import slowly_changing
 
 if TYPE_CHECKING:
     from incrowd.core.certificate import Claim
-    from incrowd.core.mechanism import Coins
+    from incrowd.core.coins import Coins
     from incrowd.core.schema import Schema
     from incrowd.core.table import Table
 

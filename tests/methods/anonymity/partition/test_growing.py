@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from incrowd.core.coins import Coins
 from incrowd.core.domain import Numbers, Type
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.hierarchy.tree import tree
-from incrowd.core.mechanism import Coins
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Missing
 from incrowd.methods.anonymity.mondrian.axes import Axis

@@ -34,7 +34,7 @@ from incrowd.methods.outcomes.itemsets import ItemTable
 
 if TYPE_CHECKING:
     from incrowd.core.certificate import Claim
-    from incrowd.core.mechanism import Coins
+    from incrowd.core.coins import Coins
     from incrowd.core.table import Table
 
 

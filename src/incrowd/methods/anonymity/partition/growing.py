@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.core.mechanism import Coins
+from incrowd.core.coins import Coins
 from incrowd.mechanisms.add_noise import AddLaplace
 from incrowd.mechanisms.noisy_max import MonotoneNoisyMax
 from incrowd.methods.anonymity.mondrian.partitioning import Grid

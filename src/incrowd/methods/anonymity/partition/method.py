@@ -32,8 +32,8 @@ from incrowd.methods.outcomes.anonymized import Partitioned
 
 if TYPE_CHECKING:
     from incrowd.core.certificate import Claim
+    from incrowd.core.coins import Coins
     from incrowd.core.counts import Counts
-    from incrowd.core.mechanism import Coins
     from incrowd.core.table import Table
 
 _DEEPEST = 14

@@ -28,7 +28,7 @@ from incrowd.methods.outcomes.microdata import ChosenMicrodata
 
 if TYPE_CHECKING:
     from incrowd.core.certificate import Claim
-    from incrowd.core.mechanism import Coins
+    from incrowd.core.coins import Coins
     from incrowd.core.table import Table
 
 _MOST = 20_000

@@ -27,7 +27,7 @@ from incrowd.methods.outcomes.sliced import Sliced
 
 if TYPE_CHECKING:
     from incrowd.core.certificate import Claim
-    from incrowd.core.mechanism import Coins
+    from incrowd.core.coins import Coins
 
 _AUTO, _FRESH, _JOINT = "auto", "fresh", "joint"
 _SHARED = frozenset({"shared", "same", "one", "single", "common"})

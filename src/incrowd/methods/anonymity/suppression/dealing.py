@@ -14,8 +14,8 @@ from incrowd.methods.anonymity.suppression.shown import MISSING, Shown, overlaps
 from incrowd.methods.outcomes.blanked import Blanked
 
 if TYPE_CHECKING:
+    from incrowd.core.coins import Coins
     from incrowd.core.counts import Counts
-    from incrowd.core.mechanism import Coins
     from incrowd.core.recoding import Classes
 
 

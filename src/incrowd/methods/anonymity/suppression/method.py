@@ -23,8 +23,8 @@ from incrowd.methods.crowds import safe_claims
 if TYPE_CHECKING:
     from incrowd.core.cells import Cells
     from incrowd.core.certificate import Claim
+    from incrowd.core.coins import Coins
     from incrowd.core.counts import Counts
-    from incrowd.core.mechanism import Coins
     from incrowd.core.schema import Schema
     from incrowd.core.table import Table
     from incrowd.methods.outcomes.blanked import Blanked

@@ -7,10 +7,10 @@ from fractions import Fraction
 import pytest
 
 from incrowd.accounting.blending import sampled_crowd
-from incrowd.accounting.blending.zero_knowledge import ZeroKnowledge, compose, from_sampled, replaced
 from incrowd.errors import InvalidParameter
 from tests.theorems.crowd_laws import Database, delta, on_sample, suppressed_histogram
 from tests.theorems.exact_laws import Law, e_to_the, pair
+from tests.theorems.zero_knowledge import ZeroKnowledge, compose, from_sampled, replaced
 
 RATE, K = Fraction(2, 5), 2
 SCHEMES = ({"a": "x", "t": "x"}, {"a": "a", "t": "t"})

@@ -1,4 +1,4 @@
-"""Mechanism: a promise from the schema alone, and a release that keeps it; Coins: where its chance comes from."""
+"""Coins: where the chance of a release comes from; Sample: a secret sample drawn by them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from incrowd.core.guarantee import Guarantee
-    from incrowd.core.schema import Schema
-    from incrowd.core.table import Table
 
 Out_co = TypeVar("Out_co", covariant=True)
 
@@ -59,13 +56,3 @@ class Coins(Protocol):
 
     def sample(self, rate: Fraction) -> Sample:
         """Return a fresh secret sample under a key of its own."""
-
-
-class Mechanism(Protocol[Out_co]):
-    """Something that releases.  Its parameters are its fields."""
-
-    def guarantee(self, schema: Schema) -> Guarantee:
-        """Promise, with the data unplugged."""
-
-    def release(self, table: Table, coins: Coins) -> Out_co:
-        """Read the rows and release what was promised."""
