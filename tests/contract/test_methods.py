@@ -24,7 +24,7 @@ from incrowd.core.certificate import Claim, Status
 from incrowd.core.coins import Sample
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.table import Rows, Table
-from incrowd.engines.local.counting import Limits
+from incrowd.engines.local.counting import CountingLimits
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
 from incrowd.methods import METHODS
@@ -171,8 +171,10 @@ def test_a_release_does_not_depend_on_batches_or_formats(policy: Policy, tmp_pat
     assert first, "nothing was released, so nothing was compared"
 
 
-@pytest.mark.parametrize("limits", [Limits(dense=1, buffered=50, held=4), Limits(dense=1, buffered=5, held=1000)])
-def test_a_release_does_not_depend_on_how_cells_are_counted(policy: Policy, limits: Limits) -> None:
+@pytest.mark.parametrize(
+    "limits", [CountingLimits(dense=1, buffered=50, held=4), CountingLimits(dense=1, buffered=5, held=1000)]
+)
+def test_a_release_does_not_depend_on_how_cells_are_counted(policy: Policy, limits: CountingLimits) -> None:
     limited = outcome_of(policy, Batches(rows(), 30), LocalEngine(limits)).to_arrow()
     assert limited.equals(outcome_of(policy, Batches(rows(), 30)).to_arrow())
 

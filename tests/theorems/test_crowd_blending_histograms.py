@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from incrowd.accounting.blending.rules import with_private
+from incrowd.accounting.blending.crowd_losses import with_private
 from incrowd.accounting.ledger import Ledger
 from incrowd.core.coins import Coins
 from incrowd.core.loss import Crowd

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from incrowd.accounting.blending import closed_forms, robust, sampled_crowd
-from incrowd.accounting.blending.rules import with_private
+from incrowd.accounting.blending.crowd_losses import with_private
 from incrowd.accounting.blending.suppressed_count import SuppressedCount
 from incrowd.accounting.suppression.theorem1 import theorem1_delta as li_delta
 from incrowd.core.loss import Crowd

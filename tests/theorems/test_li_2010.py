@@ -14,7 +14,7 @@ import pytest
 from incrowd.accounting.suppression.binomial import log_upper_tail
 from incrowd.accounting.suppression.envelope import Part, composed_delta, distributions
 from incrowd.accounting.suppression.inverses import largest_rate, smallest_epsilon, smallest_k
-from incrowd.accounting.suppression.loss_distribution import LossDistribution, Profile, randomized_response
+from incrowd.accounting.suppression.loss_distribution import LossDistribution, ProfilePair, randomized_response
 from incrowd.accounting.suppression.replacement import SHIFTED
 from incrowd.accounting.suppression.smooth import SmoothPromise, theorem6_delta
 from incrowd.accounting.suppression.theorem1 import log_theorem1_delta, theorem1_delta
@@ -321,7 +321,7 @@ def test_the_loss_distribution_of_one_size_is_unsound() -> None:
         def backward(epsilon: float) -> float:
             return float(excess(without, with_it, Fraction(math.exp(epsilon))))
 
-        return LossDistribution.of(Profile(forward, backward, 3.0, 3.0), 0.02)
+        return LossDistribution.of(ProfilePair(forward, backward, 3.0, 3.0), 0.02)
 
     at_half, at_tenth = of_one_size(8).repeated(3), of_one_size(15).repeated(3)
     envelope = composed_delta([(k, rate)] * 3, "0.2", step=0.02)

@@ -25,7 +25,7 @@ class SchemaOptions:
 
 
 @dataclass(frozen=True)
-class CheckOptions:
+class PolicyCheckOptions:
     """What `incrowd policy check` can be told."""
 
     file: Annotated[Path, typer.Argument(help="The policy file.")]
@@ -47,8 +47,8 @@ def schema(options: SchemaOptions) -> None:
 
 
 @policy.command("check")
-@takes(CheckOptions)
-def check(options: CheckOptions) -> None:
+@takes(PolicyCheckOptions)
+def check(options: PolicyCheckOptions) -> None:
     """Read a policy and say how it was understood; no data is opened."""
     from incrowd.workflows.policy import load_policy
 

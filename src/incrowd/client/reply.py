@@ -16,7 +16,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True)
-class Column:
+class ReplyColumn:
     """One column of an answer; `low` and `high` are the ends of its 95 % intervals, where it has some."""
 
     name: str
@@ -27,7 +27,7 @@ class Column:
     note: str = ""
 
     @classmethod
-    def of(cls, plain: Mapping[str, Any]) -> Column:
+    def of(cls, plain: Mapping[str, Any]) -> ReplyColumn:
         """Read a column of a server's answer."""
         values = plain["values"]
         if plain["type"] == "date":
@@ -46,7 +46,7 @@ class Reply:
     [{'n': 7, 'n_low': 3.0, 'n_high': 11.0}]
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[ReplyColumn, ...]
     cost: Mapping[str, str]
     left: Mapping[str, Any]
     certificate: Mapping[str, Any]
@@ -58,7 +58,7 @@ class Reply:
         answer = plain["answer"]
         if answer.get("answer") != VERSION:
             raise UnsupportedVersion(f"this client reads answers of version {VERSION}: install the server's version.")
-        columns = tuple(map(Column.of, answer["columns"]))
+        columns = tuple(map(ReplyColumn.of, answer["columns"]))
         return cls(columns, plain["cost"], plain["left"], plain["certificate"], plain["repeated"])
 
     def parts(self) -> list[tuple[str, str, tuple[Any, ...]]]:

@@ -25,7 +25,7 @@ _TYPES = {
 
 
 @dataclass(frozen=True)
-class Column:
+class AnswerColumn:
     """One column of an answer; `low` and `high` are the ends of its intervals, or `note` says why it has none."""
 
     name: str
@@ -39,12 +39,12 @@ class Column:
 class Answer:
     """What an asker gets; everything in it is noisy or public, so nothing done with it costs more.
 
-    >>> column = Column("n", pa.array([7]), pa.array([3.0]), pa.array([11.0]))
+    >>> column = AnswerColumn("n", pa.array([7]), pa.array([3.0]), pa.array([11.0]))
     >>> Answer((column,)).rows()
     [{'n': 7, 'n_low': 3.0, 'n_high': 11.0}]
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[AnswerColumn, ...]
 
     @property
     def table(self) -> pa.Table:
@@ -72,7 +72,7 @@ class Answer:
     def to_json(self) -> dict[str, Any]:
         """Return the plain form; dates are written as 2020-12-31.
 
-        >>> Answer((Column("n", pa.array([7])),)).to_json()["columns"][0]["values"]
+        >>> Answer((AnswerColumn("n", pa.array([7])),)).to_json()["columns"][0]["values"]
         [7]
         """
         return {"answer": VERSION, "confidence": CONFIDENCE, "columns": [_written(each) for each in self.columns]}
@@ -81,7 +81,7 @@ class Answer:
     def from_json(cls, plain: Mapping[str, Any]) -> Answer:
         """Read what `to_json` wrote.
 
-        >>> answer = Answer((Column("n", pa.array([7]), pa.array([3.0]), pa.array([11.0]), ""),))
+        >>> answer = Answer((AnswerColumn("n", pa.array([7]), pa.array([3.0]), pa.array([11.0]), ""),))
         >>> Answer.from_json(answer.to_json()) == answer
         True
         """
@@ -99,7 +99,7 @@ def _table(parts: list[tuple[str, pa.Array]]) -> pa.Table:
     return pa.Table.from_arrays([values for _, values in parts], names=[name for name, _ in parts])
 
 
-def _written(column: Column) -> dict[str, Any]:
+def _written(column: AnswerColumn) -> dict[str, Any]:
     kind = next(name for name, stored in _TYPES.items() if stored == column.values.type)
     values = column.values.cast(pa.string()) if kind == "date" else column.values
     plain: dict[str, Any] = {"name": column.name, "type": kind, "values": values.to_pylist()}
@@ -108,7 +108,7 @@ def _written(column: Column) -> dict[str, Any]:
     return plain | ({"note": column.note} if column.note else {})
 
 
-def _read(plain: Mapping[str, Any]) -> Column:
+def _read(plain: Mapping[str, Any]) -> AnswerColumn:
     kind = _TYPES[plain["type"]]
     values = (
         pa.array(plain["values"], pa.string()).cast(kind)
@@ -116,4 +116,4 @@ def _read(plain: Mapping[str, Any]) -> Column:
         else pa.array(plain["values"], kind)
     )
     low, high = (None if plain.get(end) is None else pa.array(plain[end], pa.float64()) for end in ("low", "high"))
-    return Column(str(plain["name"]), values, low, high, str(plain.get("note", "")))
+    return AnswerColumn(str(plain["name"]), values, low, high, str(plain.get("note", "")))

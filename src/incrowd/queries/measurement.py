@@ -18,7 +18,7 @@ from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Loss
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
-from incrowd.queries.answer import Answer, Column
+from incrowd.queries.answer import Answer, AnswerColumn
 from incrowd.queries.measuring.accuracy import Expected, expected_of
 from incrowd.queries.measuring.certificate import claims_of, promise_of, steps_of
 from incrowd.queries.measuring.estimates import NO_INTERVAL, Reading
@@ -127,7 +127,7 @@ class Measurement:
             columns = self._read(noisy)
         for pick, table in zip(self.picks, tables, strict=True):
             found = pick.picked(self.question, table, names, coins)
-            columns[pick.aggregate.name] = Column(pick.aggregate.name, found, note=pick.note)
+            columns[pick.aggregate.name] = AnswerColumn(pick.aggregate.name, found, note=pick.note)
         bounds = partial(self._ranges, noisy)
         return presented(self.question, Noisy(self._keys(names) | columns, len(names), bounds))
 
@@ -143,14 +143,14 @@ class Measurement:
         noise = self.settled.noise
         return None if noise is None else Reading(self.sums, noise.law, MISS / max(1, numbers), self.terms.rate)
 
-    def _read(self, noisy: NDArray[np.int64]) -> dict[str, Column]:
+    def _read(self, noisy: NDArray[np.int64]) -> dict[str, AnswerColumn]:
         reading, columns = self._reading(1), {}
         for aggregate in self.question.aggregates:
             if reading is not None and not is_pick(aggregate):
                 found = reading.of(aggregate, noisy)
                 low, high = _ends(found.interval)
                 note = "" if found.interval else NO_INTERVAL
-                columns[aggregate.name] = Column(aggregate.name, pa.array(found.values), low, high, note)
+                columns[aggregate.name] = AnswerColumn(aggregate.name, pa.array(found.values), low, high, note)
         return columns
 
     def _ranges(self, noisy: NDArray[np.int64], names: frozenset[str]) -> dict[str, Interval]:
@@ -160,10 +160,10 @@ class Measurement:
         found = {each.name: reading.of(each, noisy).interval for each in wanted} if reading is not None else {}
         return {name: interval for name, interval in found.items() if interval is not None}
 
-    def _keys(self, names: tuple[Names, ...]) -> dict[str, Column]:
+    def _keys(self, names: tuple[Names, ...]) -> dict[str, AnswerColumn]:
         values = zip(*names, strict=True) if names else [()] * len(self.question.keys)
         return {
-            key.name: Column(key.name, pa.array(column, ARROW[key.type]))
+            key.name: AnswerColumn(key.name, pa.array(column, ARROW[key.type]))
             for key, column in zip(self.question.keys, values, strict=bool(self.question.keys))
         }
 

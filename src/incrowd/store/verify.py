@@ -22,7 +22,7 @@ Derive = Callable[[Link, Values], Mapping[Key, Any]]
 
 
 @dataclass(frozen=True)
-class Report:
+class ChainReport:
     """What a check found: how many entries are in order, and the first one that is not."""
 
     head: Anchor
@@ -105,7 +105,7 @@ class _Replay:
         return None
 
 
-def verify(chain: Chain, derive: Derive, against: Iterable[Anchor] = ()) -> Report:
+def verify(chain: Chain, derive: Derive, against: Iterable[Anchor] = ()) -> ChainReport:
     """Check hashes, order, totals and index of a chain, and that it holds the places `against`.
 
     `derive` says what an entry must set, given the values before it.  Entries are read in short transactions, so that
@@ -115,16 +115,18 @@ def verify(chain: Chain, derive: Derive, against: Iterable[Anchor] = ()) -> Repo
     head = chain.inspect(lambda reader: reader.head)
     strangers = [anchor for anchor in anchors if anchor.chain != head.chain]
     if strangers:
-        return Report(head, 0, 1, "entry 1 is not that of the ledger the certificate names: this is another ledger.")
+        return ChainReport(
+            head, 0, 1, "entry 1 is not that of the ledger the certificate names: this is another ledger."
+        )
     replay = _Replay(head.chain, _by_sequence(anchors), derive)
     while True:
         rows, head, pointers = chain.inspect(lambda reader: _batch(reader, replay.end))
         for row in rows:
             if finding := replay.follow(row):
-                return Report(head, replay.end, replay.end + 1, finding)
+                return ChainReport(head, replay.end, replay.end + 1, finding)
         if pointers is not None:
             bad = replay.close(head, pointers)
-            return Report(head, replay.end, *bad) if bad else Report(head, replay.end)
+            return ChainReport(head, replay.end, *bad) if bad else ChainReport(head, replay.end)
 
 
 def _batch(reader: Reader, after: int) -> tuple[Sequence[Row[Any]], Anchor, Sequence[Mapping[str, Any]] | None]:

@@ -14,7 +14,7 @@ from incrowd.errors import IncrowdError
 from incrowd.governance.books import Books
 from incrowd.web import replies
 from incrowd.web.caller import NobodyKnown
-from incrowd.web.desk import Desk
+from incrowd.web.desk import QuestionDesk
 from incrowd.web.guard import Guard
 from incrowd.web.limiter import Limiter
 from incrowd.web.logs import note
@@ -30,7 +30,7 @@ _ABOUT = (
 _ROUTES = (questions, public, tokens, sessions, auditing, operation)
 
 
-def app(desk: Desk, books: Books, settings: Settings, close: Callable[[], None] | None = None) -> FastAPI:
+def app(desk: QuestionDesk, books: Books, settings: Settings, close: Callable[[], None] | None = None) -> FastAPI:
     """Return the server's application; any number of workers may run it beside one ledger.
 
     Charges, answers, tokens, sessions and the audit log are on disk and shared by all workers.  Only the limits on the

@@ -14,7 +14,7 @@ from incrowd.governance.access.grant import Grant, Holder
 from incrowd.governance.access.roles import Right
 from incrowd.governance.access.token import is_mark
 from incrowd.governance.audit.log import Event
-from incrowd.web.desk import Desk
+from incrowd.web.desk import QuestionDesk
 from incrowd.web.replies import TooOften
 from incrowd.web.services import Here, Services
 
@@ -44,7 +44,7 @@ class Caller:
         """Whose allowance pays: his own, unless he asks for everyone."""
         return None if self.holder.may(Right.PUBLISH) else self.holder.name
 
-    def desk(self, services: Services) -> Desk:
+    def desk(self, services: Services) -> QuestionDesk:
         """Return the desk as he may see it: what is outside his datasets does not exist there."""
         return services.desk if self.holder.datasets is None else services.desk.within(self.holder.datasets)
 

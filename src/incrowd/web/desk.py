@@ -8,20 +8,20 @@ from typing import Any, Protocol
 from incrowd.workflows.asking.asking import Asking
 
 
-class Told(Protocol):
+class JsonDocument(Protocol):
     """A price, an answer or a certificate."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
 
 
-class Desk(Protocol):
+class QuestionDesk(Protocol):
     """Where questions are answered; safe for many threads."""
 
-    def price(self, asking: Asking) -> Told:
+    def price(self, asking: Asking) -> JsonDocument:
         """Say what a question would cost and how exact its answer would be; reads no row and writes nothing."""
 
-    def ask(self, asking: Asking, ready: Callable[[], None]) -> Told:
+    def ask(self, asking: Asking, ready: Callable[[], None]) -> JsonDocument:
         """Charge a question and answer it, or refuse; call `ready` before anybody can see that the answer is there."""
 
     def schema(self) -> Mapping[str, Any]:
@@ -33,8 +33,8 @@ class Desk(Protocol):
     def releases(self) -> Sequence[Mapping[str, Any]]:
         """Return what was released so far, each with its id and dataset."""
 
-    def certificate(self, id_: str) -> Told | None:
+    def certificate(self, id_: str) -> JsonDocument | None:
         """Return the certificate of a release."""
 
-    def within(self, datasets: Collection[str]) -> Desk:
+    def within(self, datasets: Collection[str]) -> QuestionDesk:
         """Return a desk that knows these datasets and the public tables alone."""

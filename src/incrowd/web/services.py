@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from incrowd.governance.books import Books
-from incrowd.web.desk import Desk
+from incrowd.web.desk import QuestionDesk
 from incrowd.web.limiter import Limiter
 from incrowd.web.settings import Settings
 from incrowd.web.threads import ThreadPool
@@ -18,7 +18,7 @@ from incrowd.web.threads import ThreadPool
 class Services:
     """The desk, the books and the limits of one worker; what correctness needs is in the books, on disk."""
 
-    desk: Desk
+    desk: QuestionDesk
     books: Books
     settings: Settings
     pool: ThreadPool

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from incrowd.accounting.suppression.loss_distribution import (
     LossDistribution,
-    Profile,
+    ProfilePair,
     connect_the_dots,
     randomized_response,
 )
@@ -28,7 +28,7 @@ def responses_together(epsilon: float, times: int, at: float) -> float:
     )
 
 
-def gaussian(sigma: float) -> Profile:
+def gaussian(sigma: float) -> ProfilePair:
     def profile(epsilon: float) -> float:
         def upper(x: float) -> float:
             return math.erfc(x / math.sqrt(2)) / 2
@@ -36,7 +36,7 @@ def gaussian(sigma: float) -> Profile:
         shift = 1 / (2 * sigma)
         return upper(epsilon * sigma - shift) - math.exp(epsilon) * upper(epsilon * sigma + shift)
 
-    return Profile(profile, profile, 8 / sigma, 8 / sigma)
+    return ProfilePair(profile, profile, 8 / sigma, 8 / sigma)
 
 
 @given(st.integers(1, 12), st.floats(0.0, 3.0), st.sampled_from([0.1, 0.25, 0.5]))
@@ -75,12 +75,12 @@ def test_deltas_far_below_the_noise_of_a_fourier_transform_are_right() -> None:
     found = LossDistribution.of(randomized_response(5.0), 0.5).repeated(30)
     truth = responses_together(5.0, 30, 149.0)
     assert found.delta(149.0) == pytest.approx(truth, rel=1e-8)
-    tiny = LossDistribution.of(Profile(lambda x: 1e-60, lambda x: 1e-60, 1.0, 1.0), 0.5).repeated(3)
+    tiny = LossDistribution.of(ProfilePair(lambda x: 1e-60, lambda x: 1e-60, 1.0, 1.0), 0.5).repeated(3)
     assert tiny.delta(1.0) == pytest.approx(3e-60, rel=1e-8)
 
 
 def test_masses_too_small_to_multiply_are_accounted_for_above_not_lost() -> None:
-    faint = LossDistribution.of(Profile(lambda x: 1e-200 * max(0.0, 1 - x), lambda x: 1e-200, 1.0, 1.0), 0.25)
+    faint = LossDistribution.of(ProfilePair(lambda x: 1e-200 * max(0.0, 1 - x), lambda x: 1e-200, 1.0, 1.0), 0.25)
     assert 0.0 < faint.composed(faint).delta(1.5) <= 1e-280
 
 
@@ -112,7 +112,7 @@ def test_a_delta_below_the_infinite_mass_has_no_epsilon() -> None:
 
 
 def test_a_profile_without_any_reach_is_total_variation_alone() -> None:
-    flat = LossDistribution.of(Profile(lambda x: 0.2, lambda x: 0.2, 0.0, 0.0), 0.1)
+    flat = LossDistribution.of(ProfilePair(lambda x: 0.2, lambda x: 0.2, 0.0, 0.0), 0.1)
     assert flat.delta(0.0) == flat.delta(9.0) == pytest.approx(0.2, rel=1e-9)
     assert flat.masses.sum() == pytest.approx(0.8, rel=1e-9)
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.core.domain import Categories, Numbers, Provenance, Text
-from incrowd.core.hierarchy.arx import ArxTable, Style, parse, table_of
+from incrowd.core.hierarchy.arx import ArxStyle, ArxTable, parse, table_of
 from incrowd.core.hierarchy.intervals import Intervals
 from incrowd.core.hierarchy.prefix import Prefix, Redaction
 from incrowd.errors import InvalidParameter
@@ -36,7 +36,7 @@ _FIELD = st.text(st.characters(exclude_characters="\r\x00", exclude_categories=[
 @settings(deadline=None)
 @given(st.lists(st.tuples(_FIELD, _FIELD), min_size=1), st.sampled_from(";,\t"), st.booleans(), st.booleans())
 def test_what_is_written_is_read_back(rows: list[tuple[str, str]], delimiter: str, ends: bool, quoted: bool) -> None:
-    style = Style(delimiter, ends_with_newline=ends, all_quoted=quoted)
+    style = ArxStyle(delimiter, ends_with_newline=ends, all_quoted=quoted)
     text = ArxTable(tuple(rows), style).text()
     if text.startswith("\ufeff"):
         return

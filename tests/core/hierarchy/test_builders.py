@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from incrowd.core.domain import Categories, Dates, Numbers, Text, Type
 from incrowd.core.hierarchy.calendar import Calendar, Period
 from incrowd.core.hierarchy.cuts import Cuts
-from incrowd.core.hierarchy.grid import Grid
+from incrowd.core.hierarchy.grid import NumberGrid
 from incrowd.core.hierarchy.intervals import Intervals
 from incrowd.core.hierarchy.prefix import Prefix, Redaction
 from incrowd.core.hierarchy.tree import Tree, ordered, tree
@@ -62,7 +62,7 @@ def test_a_tenth_is_where_it_is_written_to_be() -> None:
     st.lists(st.floats(-1e9, 1e9), max_size=30),
 )
 def test_a_grid_finds_the_last_point_not_above(origin: Fraction, width: Fraction, numbers: list[float]) -> None:
-    grid = Grid(origin, width, whole=False)
+    grid = NumberGrid(origin, width, whole=False)
     found = grid.below(np.array(numbers, np.float64)).tolist()
     for number, point in zip(numbers, found, strict=True):
         step = grid.step(number)
@@ -73,7 +73,7 @@ def test_a_grid_finds_the_last_point_not_above(origin: Fraction, width: Fraction
 @settings(deadline=None)
 @given(st.integers(-(2**60), 2**60), st.integers(1, 2**60), st.lists(st.integers(-(2**62), 2**62)))
 def test_a_grid_of_whole_numbers_never_wraps(origin: int, width: int, numbers: list[int]) -> None:
-    found = Grid(Fraction(origin), Fraction(width), whole=True).below(np.array(numbers, np.int64)).tolist()
+    found = NumberGrid(Fraction(origin), Fraction(width), whole=True).below(np.array(numbers, np.int64)).tolist()
     assert found == [origin + (number - origin) // width * width for number in numbers]
 
 

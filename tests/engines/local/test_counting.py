@@ -13,10 +13,15 @@ from numpy.typing import NDArray
 
 from incrowd.core.keys import Layout, grouped
 from incrowd.engines.local import counting
-from incrowd.engines.local.counting import Limits, Tally
+from incrowd.engines.local.counting import CountingLimits, Tally
 from incrowd.engines.local.spill import Disk, Held, merged
 
-TINY = (Limits(), Limits(dense=0, buffered=5, held=1000), Limits(dense=0, buffered=3, held=4), Limits(12, 3, 4))
+TINY = (
+    CountingLimits(),
+    CountingLimits(dense=0, buffered=5, held=1000),
+    CountingLimits(dense=0, buffered=3, held=4),
+    CountingLimits(12, 3, 4),
+)
 
 
 @st.composite
@@ -40,7 +45,7 @@ def columns(rows: list[tuple[int, ...]], width: int) -> list[NDArray[np.int32]]:
 @settings(deadline=None)
 @given(batches=growing(), at_least=st.integers(1, 3))
 def test_a_tally_counts_as_a_counter_does(
-    limits: Limits, batches: list[tuple[tuple[int, ...], list[tuple[int, ...]]]], at_least: int
+    limits: CountingLimits, batches: list[tuple[tuple[int, ...], list[tuple[int, ...]]]], at_least: int
 ) -> None:
     with Disk() as disk:
         tally = Tally(limits, (3, 1, 1), disk)
@@ -55,7 +60,7 @@ def test_a_tally_counts_as_a_counter_does(
 
 def test_a_counter_that_is_full_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "_FULL", 10)
-    tally = Tally(Limits(), (2,), Disk())
+    tally = Tally(CountingLimits(), (2,), Disk())
     for _ in range(7):
         tally.add([np.array([0, 1, 1], np.int32)], (2,))
     assert tally.result()[1][1].tolist() == [7, 14]
@@ -63,7 +68,7 @@ def test_a_counter_that_is_full_starts_again(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_what_is_too_much_for_memory_goes_to_disk() -> None:
     with Disk() as disk:
-        tally = Tally(Limits(dense=0, buffered=10, held=20), (1000,), disk)
+        tally = Tally(CountingLimits(dense=0, buffered=10, held=20), (1000,), disk)
         for start in range(0, 200, 10):
             tally.add([np.arange(start, start + 10, dtype=np.int32)], (1000,))
         assert tally._spilled

@@ -18,7 +18,7 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.hierarchy.prefix import Prefix
 from incrowd.core.schema import Column, Schema
 from incrowd.engines.local.contributions import Limited
-from incrowd.engines.local.counting import Limits
+from incrowd.engines.local.counting import CountingLimits
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import IncrowdError, SourceChanged
 from tests.coins import ScriptedSample
@@ -27,9 +27,9 @@ from tests.tables import Batches, as_counter, tally, text_table
 
 ENGINES = (
     LocalEngine(),
-    LocalEngine(Limits(dense=0, buffered=7, held=1000)),
-    LocalEngine(Limits(dense=0, buffered=3, held=4)),
-    LocalEngine(Limits(dense=2**12, buffered=3, held=4)),
+    LocalEngine(CountingLimits(dense=0, buffered=7, held=1000)),
+    LocalEngine(CountingLimits(dense=0, buffered=3, held=4)),
+    LocalEngine(CountingLimits(dense=2**12, buffered=3, held=4)),
 )
 
 
@@ -121,7 +121,7 @@ def test_classes_met_while_reading_may_become_many() -> None:
     table = text_table({"zip": zips, "sex": ["F", "M"] * (len(zips) // 2) + ["F"] * (len(zips) % 2)})
     cells = Cells.of(schema, {"zip": 1})
     wanted = tally(cells, table)
-    for engine in (LocalEngine(), LocalEngine(Limits(dense=3000, buffered=500, held=600))):
+    for engine in (LocalEngine(), LocalEngine(CountingLimits(dense=3000, buffered=500, held=600))):
         assert as_counter(engine.count(Batches(table, 100), cells)) == wanted
 
 

@@ -16,7 +16,7 @@ from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Kind, Unit
 from incrowd.engines.local.validate import Check, Findings, checks_of, validate
-from incrowd.engines.readers.reader import Problem
+from incrowd.engines.readers.reader import SourceProblem
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import SourceChanged, SourceInvalid, SourceUnreadable, UnknownColumn
 
@@ -90,7 +90,7 @@ def test_the_structure_is_checked_even_if_no_column_is(tmp_path: Path) -> None:
 
 def test_rows_of_a_frame_are_named_by_number() -> None:
     findings = validate(open_source(pa.table({"age": ["1", "x"]})), {"age": INTEGER})
-    assert findings.problems == (Problem("cannot be read as integer", row=2, column="age"),)
+    assert findings.problems == (SourceProblem("cannot be read as integer", row=2, column="age"),)
 
 
 def test_rows_of_a_sheet_are_named_as_the_sheet_numbers_them(tmp_path: Path) -> None:

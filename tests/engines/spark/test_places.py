@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from incrowd.engines.local.contributions import Limited
 from incrowd.engines.spark.coins import fresh_key, ranks
-from incrowd.engines.spark.pieces import Piece, Pieces, read_in_full
+from incrowd.engines.spark.pieces import FilePieces, Piece, read_in_full
 from incrowd.engines.spark.places import Positions, ids_of
 from incrowd.errors import InvalidParameter, SourceChanged, SourceInvalid, SourceUnreadable
 from incrowd.noise.positioned import PositionedSample
@@ -51,7 +51,7 @@ def test_ranks_are_distinct_and_hang_on_the_key() -> None:
 def test_positions_follow_the_names_of_the_files() -> None:
     files = [Piece(3, "file:/d/part%2010.parquet", 4), Piece(9, "file:/d/part%202.parquet", 2)]
     files.append(Piece(5, "file:/d/a/part.parquet", 3))
-    pieces = Pieces.of(files)
+    pieces = FilePieces.of(files)
     assert [piece.stamp for piece in pieces.files] == [5, 3, 9]
     assert pieces.positions(np.array([9, 5, 5, 3]), np.array([1, 0, 2, 0])).tolist() == [8, 0, 2, 3]
     assert pieces.rows == 9
@@ -59,13 +59,13 @@ def test_positions_follow_the_names_of_the_files() -> None:
 
 @pytest.mark.parametrize(("stamp", "row"), [(4, 0), (3, 4)])
 def test_a_file_that_is_not_as_it_was_is_refused(stamp: int, row: int) -> None:
-    pieces = Pieces.of([Piece(3, "file:/d/a.parquet", 4)])
+    pieces = FilePieces.of([Piece(3, "file:/d/a.parquet", 4)])
     with pytest.raises(SourceChanged, match="changed while it was in use"):
         pieces.positions(np.array([stamp]), np.array([row]))
 
 
 def test_a_pass_over_more_or_fewer_rows_is_refused() -> None:
-    pieces = Pieces.of([Piece(3, "file:/d/a.parquet", 4)])
+    pieces = FilePieces.of([Piece(3, "file:/d/a.parquet", 4)])
     read_in_full(pieces, 4)
     for rows in (3, 5):
         with pytest.raises(SourceChanged):
@@ -74,4 +74,4 @@ def test_a_pass_over_more_or_fewer_rows_is_refused() -> None:
 
 def test_files_that_cannot_be_told_apart_are_refused() -> None:
     with pytest.raises(SourceUnreadable, match="told apart"):
-        Pieces.of([Piece(3, "file:/d/a.parquet", 4), Piece(3, "file:/d/b.parquet", 4)])
+        FilePieces.of([Piece(3, "file:/d/a.parquet", 4), Piece(3, "file:/d/b.parquet", 4)])

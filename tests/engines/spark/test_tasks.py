@@ -21,13 +21,13 @@ from incrowd.core.domain import Categories
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Kept
-from incrowd.engines.local.counting import Limits
+from incrowd.engines.local.counting import CountingLimits
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.spark import tuples
 from incrowd.engines.spark.count import Counting
 from incrowd.engines.spark.limit import Limiting, limit
-from incrowd.engines.spark.pieces import Piece, Pieces
-from incrowd.engines.spark.reading import Identified, Stored
+from incrowd.engines.spark.pieces import FilePieces, Piece
+from incrowd.engines.spark.reading import Identified, StoredColumns
 from incrowd.engines.spark.task import TaskFailed, Work, perform
 from incrowd.errors import InvalidParameter
 from incrowd.noise.positioned import PositionedSample
@@ -43,11 +43,11 @@ def sent(table: pa.Table, stamp: int, start: int) -> pa.RecordBatch:
     return whole.combine_chunks().to_batches()[0] if len(table) else pa.RecordBatch.from_pylist([], whole.schema)
 
 
-def partitions(table: pa.Table, cuts: list[int], size: int) -> tuple[Pieces, list[list[pa.RecordBatch]]]:
+def partitions(table: pa.Table, cuts: list[int], size: int) -> tuple[FilePieces, list[list[pa.RecordBatch]]]:
     """Cut rows into files, and these into partitions of few rows; the last file comes first, as it may."""
     bounds = [0, *sorted(cuts), len(table)]
     files = [table.slice(start, stop - start) for start, stop in pairwise(bounds)]
-    pieces = Pieces.of(Piece(100 + n, f"file:/data/{n:03}.parquet", len(file)) for n, file in enumerate(files))
+    pieces = FilePieces.of(Piece(100 + n, f"file:/data/{n:03}.parquet", len(file)) for n, file in enumerate(files))
     tasks = [
         [sent(file.slice(start, size), 100 + n, start)]
         for n, file in enumerate(files)
@@ -94,7 +94,9 @@ def test_partial_counts_come_together_as_one_process_counts(
     cuts = data.draw(st.lists(st.integers(0, table.num_rows), max_size=3))
     kept: list[Kept] = [PositionedSample.fresh(Fraction(1, 2))] if data.draw(st.booleans()) else []
     pieces, tasks = partitions(table.select(list(cells.reads)), cuts, size)
-    work = Counting(Stored(cells.reads, pieces), cells, tuple(kept), Limits(dense=2**8, buffered=3, held=4))
+    work = Counting(
+        StoredColumns(cells.reads, pieces), cells, tuple(kept), CountingLimits(dense=2**8, buffered=3, held=4)
+    )
     counts, read = together(work, tasks, cells)
     assert read == len(table)
     assert same(counts, LocalEngine().count(Batches(table), cells, *kept))
@@ -108,7 +110,7 @@ def test_keys_beyond_one_word_travel_whole() -> None:
     rows = [[values[(7 * row + n * n) % 300] for row in range(50)] for n in range(12)]
     table = pa.table({f"c{n}": row for n, row in enumerate(rows)})
     pieces, tasks = partitions(pa.concat_tables([table, table]), [20, 70], 9)
-    counts, _ = together(Counting(Stored(cells.reads, pieces), cells, ()), tasks, cells)
+    counts, _ = together(Counting(StoredColumns(cells.reads, pieces), cells, ()), tasks, cells)
     assert same(counts, LocalEngine().count(Batches(pa.concat_tables([table, table])), cells))
 
 
@@ -128,7 +130,7 @@ def test_each_person_keeps_so_many_rows_however_they_are_partitioned(most: int) 
     found = []
     for cuts, size in (([], 60), ([13, 14, 40], 4)):
         pieces, tasks = partitions(VISITS.select(["ward", "patient"]), cuts, size)
-        work = Limiting(Stored(("ward", "patient"), pieces), cells, chosen, ())
+        work = Limiting(StoredColumns(("ward", "patient"), pieces), cells, chosen, ())
         found.append(together(work, tasks, cells, most)[0])
     assert same(*found)
     owned = Counter(who for who in VISITS["patient"].to_pylist() if who is not None)
@@ -140,7 +142,7 @@ def test_a_person_is_limited_before_the_sample_is_drawn() -> None:
     cells = Cells.of(Schema((Column("ward"),)), {})
     sample = PositionedSample.fresh(Fraction(1, 2))
     pieces, tasks = partitions(VISITS.select(["ward", "patient"]), [20], 9)
-    reading = Stored(("ward", "patient"), pieces)
+    reading = StoredColumns(("ward", "patient"), pieces)
     totals = []
     for _ in range(20):
         chosen = limit(PATIENT, 1, SystemCoins())
@@ -155,7 +157,7 @@ def test_the_row_a_person_keeps_is_a_uniform_choice() -> None:
     pieces, tasks = partitions(table, [], 4)
     rounds, met = 600, Counter[str]()
     for _ in range(rounds):
-        work = Limiting(Stored(("ward", "patient"), pieces), cells, limit(PATIENT, 1, SystemCoins()), ())
+        work = Limiting(StoredColumns(("ward", "patient"), pieces), cells, limit(PATIENT, 1, SystemCoins()), ())
         met[together(work, tasks, cells, 1)[0].to_table()["ward"][0].as_py()] += 1
     # Hoeffding: each frequency strays by more than 0.123 with a chance below 1e-6 / 4
     assert all(abs(met[ward] / rounds - 0.25) < 0.123 for ward in "abcd")
@@ -164,7 +166,7 @@ def test_the_row_a_person_keeps_is_a_uniform_choice() -> None:
 def test_what_travels_names_nobody() -> None:
     pieces, tasks = partitions(VISITS.select(["ward", "patient"]), [], 60)
     cells = Cells.of(Schema((Column("ward"),)), {"ward": 1})
-    work = Limiting(Stored(("ward", "patient"), pieces), cells, limit(PATIENT, 1, SystemCoins()), ())
+    work = Limiting(StoredColumns(("ward", "patient"), pieces), cells, limit(PATIENT, 1, SystemCoins()), ())
     persons = {who for batch in work.run(iter(tasks[0])) for who in batch.column("person").to_pylist()}
     assert len(persons - {None}) == 7
     assert all(len(who) == 16 and b"p" + bytes([n]) not in who for who in persons - {None} for n in range(48, 55))

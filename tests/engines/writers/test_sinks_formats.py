@@ -18,7 +18,7 @@ from pyarrow import parquet as pq
 
 from incrowd.engines.readers.sources import open_source
 from incrowd.engines.writers import parquet
-from incrowd.engines.writers.delimited import Style, write_csv
+from incrowd.engines.writers.delimited import CsvStyle, write_csv
 from incrowd.engines.writers.rebuilt import pieces, rebuild
 from incrowd.engines.writers.sinks import write_table
 from incrowd.errors import InvalidParameter
@@ -191,7 +191,7 @@ def test_formulas_are_kept_by_default_and_defused_on_request(tmp_path: Path) -> 
     formulas = ["=1+1", "+x", "-x", "@x", "\tx", "a=b", None]
     table = pa.table({"t": formulas, "n": [-1] * 7})
     write_csv(table, tmp_path / "keep.csv")
-    write_csv(table, tmp_path / "defused.csv", Style(formulas="defuse"))
+    write_csv(table, tmp_path / "defused.csv", CsvStyle(formulas="defuse"))
     kept, defused = (
         [row[0] for row in csv.reader(io.StringIO((tmp_path / name).read_bytes().decode(), newline=""))][1:]
         for name in ("keep.csv", "defused.csv")
@@ -204,7 +204,7 @@ def test_formulas_are_kept_by_default_and_defused_on_request(tmp_path: Path) -> 
 @pytest.mark.parametrize("style", [{"delimiter": ";;"}, {"delimiter": '"'}, {"formulas": "run"}])
 def test_styles_that_mean_nothing_are_refused(style: dict[str, str]) -> None:
     with pytest.raises(InvalidParameter):
-        Style(**style)
+        CsvStyle(**style)
 
 
 CELLS = st.none() | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=5)
@@ -221,7 +221,7 @@ def test_any_text_is_written_so_that_others_read_it_back(
     arrays = [pa.array(column, pa.string()) for column in columns]
     table = pa.table({f"c{i}": array.dictionary_encode() if coded else array for i, array in enumerate(arrays)})
     path = tmp_path / "t.csv"
-    write_csv(table, path, Style(delimiter))
+    write_csv(table, path, CsvStyle(delimiter))
     text = io.StringIO(path.read_bytes().decode(), newline="")
     expected = [[cell or "" for cell in row] for row in zip(*columns, strict=True)]
     assert list(csv.reader(text, delimiter=delimiter))[1:] == expected

@@ -1,4 +1,9 @@
-"""Crowds under a secret sample, read as differential privacy: which theorem speaks for which loss."""
+"""Crowds under a secret sample, read as differential privacy: which theorem speaks for which loss.
+
+Post-processing needs no rule: whom a release cannot tell apart or ignores, nothing computed from it can tell apart or
+betray. Two crowd-blending releases have none: with k people v and one x, the counts of {v, x} together and of v and x
+apart, both shown from k on, differ by exactly one if x is there, and x blends with nobody.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +12,13 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from incrowd.accounting.blending import robust, sampled_crowd
-from incrowd.accounting.blending.rules import with_private
 from incrowd.accounting.bound import INFINITE, Bound, least_epsilon
 from incrowd.accounting.suppression import envelope, inverses, tight_delta
 from incrowd.accounting.suppression.loss_distribution import randomized_response
 from incrowd.core.loss import Approximate, Crowd, Loss, NoisyWhenSmall, Pure, RobustlySampled, Sampled, Sequence
-from incrowd.core.rounding import float_down, float_up, not_below
+from incrowd.core.rounding import Number, exact, float_down, float_up, not_below
 from incrowd.core.unit import Adjacency
-from incrowd.errors import DoesNotCompose, Infeasible
+from incrowd.errors import DoesNotCompose, Infeasible, InvalidParameter
 
 _TIGHT = "sampled suppression, tight curve"
 _EXACT = "crowd-blending after sampling, exact worst case"
@@ -138,6 +142,30 @@ def _crowd(loss: Loss, adjacency: Adjacency) -> Crowd | None:
                     )
                 return with_private(found[0], sum(private, Fraction(0)))
     return None
+
+
+def with_private(crowd: Crowd, private_epsilon: Number, replaced_epsilon: Number | None = None) -> Crowd:
+    """Return the joint promise of a crowd-blending release and private ones on the same rows: (k, ε + 2ε′).
+
+    `private_epsilon` is ε′, the sum of the private releases' ε for people added or removed; `replaced_epsilon` the one
+    for people replaced, if it is known to be below 2ε′ (a single count has ε′). Proof: who is ignored by the first is
+    ignored by both, at ε + ε′. Whoever t can be exchanged for at ε costs the private part one replacement. So t's crowd
+    stays whole at ε + max(ε′, replaced). The factor 2 is real: beside a suppressed count of {v, w}, a noisy histogram
+    of v and w has a likelihood ratio of e^(2ε′) when one v becomes a w.
+
+    Requires pure private releases whose ε′ is counted on the very rows the crowd is counted on (not amplified by a
+    sample), with coins of their own. They may be chosen after seeing the crowd's release, never the other way round.
+
+    >>> with_private(Crowd(20), "0.1")
+    Crowd(k=20, epsilon=Fraction(1, 5))
+    >>> with_private(Crowd(20), "0.1", replaced_epsilon="0.1")
+    Crowd(k=20, epsilon=Fraction(1, 10))
+    """
+    private = exact(private_epsilon, "the private epsilon")
+    replaced = 2 * private if replaced_epsilon is None else exact(replaced_epsilon, "the epsilon for replaced people")
+    if private < 0 or replaced < 0:
+        raise InvalidParameter("epsilon cannot be negative.")
+    return Crowd(crowd.k, crowd.epsilon + max(private, min(replaced, 2 * private)))
 
 
 def _either(curve: Callable[[float], float], epsilon: float, adjacency: Adjacency) -> float:

@@ -15,7 +15,7 @@ from incrowd.accounting.ledger.composition import (
     refuse_used_rows,
 )
 from incrowd.accounting.ledger.datasets import Sets, Values, after, known_dataset, terms_of, totals_of
-from incrowd.accounting.ledger.standing import Terms, Totals
+from incrowd.accounting.ledger.standing import DatasetTerms, Totals
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import THE_ROWS
 from incrowd.core.unit import Unit
@@ -30,7 +30,7 @@ class _Payer:
     """Who pays: a dataset, and the analyst for whom the release is (None: for everyone)."""
 
     root: str
-    terms: Terms
+    terms: DatasetTerms
     totals: Totals
     analyst: str | None
     own: Amount  # what the analyst spent so far

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from incrowd.accounting.budget import Budget
-from incrowd.accounting.ledger.standing import Standing, Terms, Totals
+from incrowd.accounting.ledger.standing import DatasetTerms, Standing, Totals
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, MixedUnits, Refused
 from incrowd.store.link import Key
@@ -63,7 +63,7 @@ def registered(values: Values, body: Mapping[str, Any]) -> Sets:
     sets = _sources(values, body, root)
     if values(("dataset", root)) is None:
         budget = body["budget"] and Budget.from_json(body["budget"])
-        terms = Terms(Unit.from_json(body["unit"]), budget, budget)
+        terms = DatasetTerms(Unit.from_json(body["unit"]), budget, budget)
         return {**sets, ("dataset", root): {"root": root, **terms.to_json()}, ("spent", root): Totals().to_json()}
     _same_terms(terms_of(values, root), body, root)
     return sets if found else {**sets, ("dataset", dataset): {"root": root}}
@@ -77,9 +77,9 @@ def known_dataset(values: Values, dataset: str) -> str:
     return str(found["root"])
 
 
-def terms_of(values: Values, root: str) -> Terms:
+def terms_of(values: Values, root: str) -> DatasetTerms:
     """Return what holds for a registered dataset."""
-    return Terms.from_json(values(("dataset", root)))
+    return DatasetTerms.from_json(values(("dataset", root)))
 
 
 def totals_of(values: Values, root: str) -> Totals:
@@ -145,7 +145,7 @@ def _sources(values: Values, body: Mapping[str, Any], root: str) -> Sets:
     return sets
 
 
-def _same_terms(terms: Terms, body: Mapping[str, Any], root: str) -> None:
+def _same_terms(terms: DatasetTerms, body: Mapping[str, Any], root: str) -> None:
     unit = Unit.from_json(body["unit"])
     if unit != terms.unit:
         raise MixedUnits(

@@ -21,7 +21,7 @@ from incrowd.errors import InvalidParameter, LedgerCorrupted, Refused
 from incrowd.store.chain import Chain
 from incrowd.store.link import Anchor
 from incrowd.store.transaction import Reader, Writer
-from incrowd.store.verify import Report, verify
+from incrowd.store.verify import ChainReport, verify
 
 _NAME = "ledger"
 
@@ -164,7 +164,7 @@ class Ledger:
         """Yield all entries that follow the one numbered `since`."""
         return map(Entry.of, self.chain.links(since))
 
-    def check(self, *against: Anchor) -> Report:
+    def check(self, *against: Anchor) -> ChainReport:
         """Recompute everything from the first entry, and compare it with the places that certificates name."""
         return verify(self.chain, derive, against)
 

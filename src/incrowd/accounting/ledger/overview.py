@@ -8,13 +8,13 @@ from decimal import Decimal
 from typing import Any
 
 from incrowd.accounting.budget import Allowance, Amount, plain, read, remaining
-from incrowd.accounting.ledger.standing import Standing, Terms, Totals
+from incrowd.accounting.ledger.standing import DatasetTerms, Standing, Totals
 from incrowd.store.link import Anchor, Key
 from incrowd.store.transaction import Reader
 
 
 @dataclass(frozen=True)
-class Share:
+class AnalystShare:
     """What one analyst spent of one dataset, and his allowance if he has one."""
 
     dataset: str
@@ -55,7 +55,7 @@ class Overview:
     head: Anchor
     datasets: tuple[Standing, ...]
     shared: Mapping[str, str]
-    shares: tuple[Share, ...]
+    shares: tuple[AnalystShare, ...]
     accounts: tuple[Account, ...]
     looks: Mapping[str, Mapping[str, int]]
 
@@ -78,7 +78,7 @@ def overview(reader: Reader) -> Overview:
     return Overview(
         reader.head,
         tuple(
-            Standing(root, Terms.from_json(datasets["dataset", root]), Totals.from_json(totals["spent", root]))
+            Standing(root, DatasetTerms.from_json(datasets["dataset", root]), Totals.from_json(totals["spent", root]))
             for root in roots
         ),
         {key[1]: value["root"] for key, value in datasets.items() if value["root"] != key[1]},
@@ -91,10 +91,10 @@ def overview(reader: Reader) -> Overview:
     )
 
 
-def _shares(spent: Mapping[Key, Any], allowances: Mapping[Key, Any]) -> tuple[Share, ...]:
+def _shares(spent: Mapping[Key, Any], allowances: Mapping[Key, Any]) -> tuple[AnalystShare, ...]:
     people = sorted({key[1:] for key in [*spent, *allowances]})
     return tuple(
-        Share(
+        AnalystShare(
             root,
             analyst,
             Amount.from_json(spent["analyst", root, analyst]) if ("analyst", root, analyst) in spent else Amount(),

@@ -14,7 +14,7 @@ INFINITY = Decimal("Infinity")
 
 
 @dataclass(frozen=True)
-class Terms:
+class DatasetTerms:
     """What holds for a dataset: its unit of privacy, the budget its policy declared, the budget as granted since."""
 
     unit: Unit
@@ -32,7 +32,7 @@ class Terms:
         }
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Terms:
+    def from_json(cls, stored: Mapping[str, Any]) -> DatasetTerms:
         """Read what `to_json` wrote."""
         declared, budget = (stored[name] and Budget.from_json(stored[name]) for name in ("declared", "budget"))
         return cls(Unit.from_json(stored["unit"]), declared, budget, stored["closed"])
@@ -70,13 +70,13 @@ class Totals:
 class Standing:
     """Terms and totals of a dataset at one moment.
 
-    >>> terms = Terms(Unit(), budget=Budget.of(3, "1e-7"))
+    >>> terms = DatasetTerms(Unit(), budget=Budget.of(3, "1e-7"))
     >>> Standing("births", terms, Totals(spent=Amount.up(1, 0))).left
     Amount(epsilon=Decimal('2'), delta=Decimal('1E-7'))
     """
 
     dataset: str
-    terms: Terms
+    terms: DatasetTerms
     totals: Totals
 
     @property

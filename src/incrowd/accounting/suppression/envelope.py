@@ -25,14 +25,14 @@ from fractions import Fraction
 from functools import reduce
 
 from incrowd.accounting.suppression.likelihood_ratio import LikelihoodRatio
-from incrowd.accounting.suppression.loss_distribution import LossDistribution, Profile
+from incrowd.accounting.suppression.loss_distribution import LossDistribution, ProfilePair
 from incrowd.accounting.suppression.sampled_cell import SampledCell
 from incrowd.accounting.suppression.tight_delta import probability
 from incrowd.core.rounding import Number, exact, float_down
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter
 
-Part = tuple[int, Number] | Profile
+Part = tuple[int, Number] | ProfilePair
 
 _WIDEST_STEP, _FINEST_STEP = 0.005, 0.0005
 
@@ -83,7 +83,9 @@ def distributions(
     """
     if not parts:
         raise InvalidParameter("nothing to compose: give at least one part.")
-    counted = Counter(part if isinstance(part, Profile) else (part[0], exact(part[1], "the rate")) for part in parts)
+    counted = Counter(
+        part if isinstance(part, ProfilePair) else (part[0], exact(part[1], "the rate")) for part in parts
+    )
     profiles = [(_profile(part), times) for part, times in counted.items()]
     grid = step if step is not None else _suitable_step([part[0] for part in counted if isinstance(part, tuple)])
     ahead = [(LossDistribution.of(profile, grid), times) for profile, times in profiles]
@@ -97,7 +99,7 @@ def distributions(
     return (_together(both),) if all(replaced) else tuple(_together([*both, *side]) for side in given)
 
 
-def envelope(k: int, rate: Number) -> Profile:
+def envelope(k: int, rate: Number) -> ProfilePair:
     """Return the profile of the worst removal (forward) and the worst addition (backward) of one release.
 
     >>> forward = envelope(4, "0.1").forward
@@ -115,11 +117,11 @@ def envelope(k: int, rate: Number) -> Profile:
 
     # From the ratio k (1 - rate) on a removal costs rate ** k; from 1 / (1 - rate) on an addition costs nothing.
     unsampled = math.log(cell.q)
-    return Profile(removed, added, max(0.0, math.log(k) + unsampled), -unsampled)
+    return ProfilePair(removed, added, max(0.0, math.log(k) + unsampled), -unsampled)
 
 
-def _profile(part: tuple[int, Fraction] | Profile) -> Profile:
-    return part if isinstance(part, Profile) else envelope(*part)
+def _profile(part: tuple[int, Fraction] | ProfilePair) -> ProfilePair:
+    return part if isinstance(part, ProfilePair) else envelope(*part)
 
 
 def _suitable_step(ks: Sequence[int]) -> float:

@@ -21,7 +21,7 @@ _SCALE = 1e150  # products of scaled masses neither vanish nor overflow, nor slo
 
 
 @dataclass(frozen=True)
-class Profile:
+class ProfilePair:
     """Two privacy profiles of one pair of laws P, Q: epsilon to delta for P against Q, and for Q against P.
 
     Each must be, at every epsilon >= 0, at least the true hockey-stick divergence at e^epsilon. The reaches
@@ -33,12 +33,12 @@ class Profile:
     forward_reach: float
     backward_reach: float
 
-    def swapped(self) -> Profile:
+    def swapped(self) -> ProfilePair:
         """Return the profiles of Q against P."""
-        return Profile(self.backward, self.forward, self.backward_reach, self.forward_reach)
+        return ProfilePair(self.backward, self.forward, self.backward_reach, self.forward_reach)
 
 
-def randomized_response(epsilon: float, delta: float = 0.0) -> Profile:
+def randomized_response(epsilon: float, delta: float = 0.0) -> ProfilePair:
     """Return the profile that dominates everything (epsilon, delta)-differentially private.
 
     Source: Kairouz, Oh and Viswanath 2015, Theorem 3.3.
@@ -53,7 +53,7 @@ def randomized_response(epsilon: float, delta: float = 0.0) -> Profile:
         gap = -math.expm1(at - epsilon) / (1.0 + math.exp(-epsilon)) if at < epsilon else 0.0
         return delta + (1.0 - delta) * gap
 
-    return Profile(profile, profile, epsilon, epsilon)
+    return ProfilePair(profile, profile, epsilon, epsilon)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class LossDistribution:
     infinite: float
 
     @classmethod
-    def of(cls, profile: Profile, step: float) -> LossDistribution:
+    def of(cls, profile: ProfilePair, step: float) -> LossDistribution:
         """Discretize a profile by connecting its values at multiples of `step` with straight lines in e^epsilon.
 
         A convex function lies below its chords, so the result dominates; at the knots it is exact.

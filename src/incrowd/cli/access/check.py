@@ -14,15 +14,15 @@ _FAILED = 1
 
 
 @dataclass(frozen=True)
-class CheckOptions:
+class AccessCheckOptions:
     """What `incrowd access check` can be told."""
 
     ledger: Address = DEFAULT
     as_json: Json = False
 
 
-@takes(CheckOptions)
-def check(options: CheckOptions) -> None:
+@takes(AccessCheckOptions)
+def check(options: AccessCheckOptions) -> None:
     """Recompute the book of access and the audit log; exit 1 and name the first entry that is wrong.
 
     The log is there as soon as a server ran; one that was lost since is an error.

@@ -10,7 +10,7 @@ from incrowd.cli.options import Json, takes
 
 
 @dataclass(frozen=True)
-class GrantOptions:
+class AccessGrantOptions:
     """What `incrowd access grant` can be told."""
 
     name: Name
@@ -23,8 +23,8 @@ class GrantOptions:
     as_json: Json = False
 
 
-@takes(GrantOptions)
-def grant(options: GrantOptions) -> None:
+@takes(AccessGrantOptions)
+def grant(options: AccessGrantOptions) -> None:
     """Give somebody a token of 256 random bits; it is shown once, and only its hash is kept.
 
     The book of access is made beside the ledger if it is not there.

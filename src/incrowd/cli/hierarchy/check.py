@@ -20,7 +20,7 @@ _SHOWN = 50
 
 
 @dataclass(frozen=True)
-class CheckOptions:
+class HierarchyCheckOptions:
     """What `incrowd hierarchy check` can be told."""
 
     files: Annotated[
@@ -36,8 +36,8 @@ class CheckOptions:
     json: Json = False
 
 
-@takes(CheckOptions)
-def check(options: CheckOptions) -> None:
+@takes(HierarchyCheckOptions)
+def check(options: HierarchyCheckOptions) -> None:
     """Name every value that is missing, listed twice or in two places, with a line to paste; exit code 1 if any.
 
     What is printed holds values of the data: it is for its holder only.
@@ -51,7 +51,7 @@ def check(options: CheckOptions) -> None:
         raise typer.Exit(_FAILED)
 
 
-def _policy(options: CheckOptions, path: Path) -> Report:
+def _policy(options: HierarchyCheckOptions, path: Path) -> Report:
     from incrowd.workflows.hierarchies.report import check_policy
     from incrowd.workflows.looking import record_look
     from incrowd.workflows.opening import open_rows
@@ -67,7 +67,7 @@ def _policy(options: CheckOptions, path: Path) -> Report:
     return check_policy(policy, rows)
 
 
-def _file(options: CheckOptions) -> Report:
+def _file(options: HierarchyCheckOptions) -> Report:
     from incrowd.workflows.hierarchies.report import check_file
     from incrowd.workflows.opening import open_rows
 
@@ -90,12 +90,12 @@ def _show(report: Report, delimiter: str) -> None:
     note = f"and {more} more: --json lists all." if more else ""
     title = "1 problem" if len(report.problems) == 1 else f"{len(report.problems):,} problems"
     print_table(title, lines, note, header=header)
-    from incrowd.core.hierarchy.arx import ArxTable, Style
+    from incrowd.core.hierarchy.arx import ArxStyle, ArxTable
 
     paste = [problem.paste for problem in shown if problem.paste is not None]
     if paste:
         print("Rows to paste, after a look at their labels:\n")
-        print(ArxTable(tuple(paste), Style(delimiter)).text(), end="")
+        print(ArxTable(tuple(paste), ArxStyle(delimiter)).text(), end="")
 
 
 def _count(rows: int | None) -> str:

@@ -21,7 +21,7 @@ _FAILED = 1
 
 
 @dataclass(frozen=True)
-class CheckOptions:
+class LedgerCheckOptions:
     """What `incrowd ledger check` can be told."""
 
     against: Annotated[
@@ -31,8 +31,8 @@ class CheckOptions:
     as_json: Json = False
 
 
-@takes(CheckOptions)
-def check(options: CheckOptions) -> None:
+@takes(LedgerCheckOptions)
+def check(options: LedgerCheckOptions) -> None:
     """Recompute the whole chain; exit 1 and name the first entry that is wrong.
 
     A changed or deleted entry is always found. A cut-off tail or a restored old copy is found only --against a

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class GrantOptions:
+class LedgerGrantOptions:
     """What `incrowd ledger grant` can be told."""
 
     dataset: Dataset
@@ -43,8 +43,8 @@ class GrantOptions:
     as_json: Json = False
 
 
-@takes(GrantOptions)
-def grant(options: GrantOptions) -> None:
+@takes(LedgerGrantOptions)
+def grant(options: LedgerGrantOptions) -> None:
     """Add to the budget of a dataset, for good, or set an analyst's allowance.
 
     This is the only way to change a budget. With --new the dataset, and if need be the ledger, is made first.
@@ -58,14 +58,14 @@ def grant(options: GrantOptions) -> None:
     print_standing(ledger.standing(options.dataset), options.as_json)
 
 
-def _addition(options: GrantOptions) -> Callable[[Ledger], object]:
+def _addition(options: LedgerGrantOptions) -> Callable[[Ledger], object]:
     from incrowd.accounting.budget import Budget
 
     more, who = Budget.of(options.epsilon, options.delta, options.unbounded), person(options.who)
     return lambda ledger: ledger.grant(options.dataset, more, who, options.why)
 
 
-def _allowance(options: GrantOptions, analyst: str) -> Callable[[Ledger], object]:
+def _allowance(options: LedgerGrantOptions, analyst: str) -> Callable[[Ledger], object]:
     from incrowd.accounting.budget import Allowance
 
     allowance = Allowance.of(analyst, options.epsilon, options.delta, _day(options.until))
@@ -73,7 +73,7 @@ def _allowance(options: GrantOptions, analyst: str) -> Callable[[Ledger], object
     return lambda ledger: ledger.allow(options.dataset, allowance, who, options.why)
 
 
-def _with_new_dataset(options: GrantOptions) -> Ledger:
+def _with_new_dataset(options: LedgerGrantOptions) -> Ledger:
     from incrowd.accounting.ledger import Ledger
     from incrowd.accounting.ledger.datasets import Declaration
 
@@ -89,7 +89,7 @@ def _with_new_dataset(options: GrantOptions) -> Ledger:
     return ledger
 
 
-def _unit(options: GrantOptions) -> Unit:
+def _unit(options: LedgerGrantOptions) -> Unit:
     from incrowd.cli.bounds.parameters import whole
     from incrowd.core.unit import Adjacency, Kind, Unit
 
@@ -99,7 +99,7 @@ def _unit(options: GrantOptions) -> Unit:
     return Unit(Kind.PERSON, adjacency, options.person, whole(options.max_rows, "max-rows"))
 
 
-def _check(options: GrantOptions) -> None:
+def _check(options: LedgerGrantOptions) -> None:
     if options.new and options.analyst is not None:
         raise InvalidParameter("make the dataset known first (--new), then allow an analyst a part of it (--analyst).")
     if not options.new and (options.person is not None or options.replace or options.max_rows != "1"):

@@ -14,7 +14,7 @@ from incrowd.cli.output import print_json, print_table
 if TYPE_CHECKING:
     from incrowd.accounting.budget import Amount
     from incrowd.accounting.ledger.entry import Entry
-    from incrowd.accounting.ledger.overview import Overview, Share
+    from incrowd.accounting.ledger.overview import AnalystShare, Overview
     from incrowd.accounting.ledger.standing import Standing
 
 
@@ -79,7 +79,7 @@ def _standing(standing: Standing) -> tuple[str, ...]:
     )
 
 
-def _allowance(share: Share) -> str:
+def _allowance(share: AnalystShare) -> str:
     if share.allowance is None:
         return "none: the dataset's budget holds"
     return _down(share.allowance.limit) + (f", until {share.allowance.until}" if share.allowance.until else "")

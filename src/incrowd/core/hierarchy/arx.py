@@ -16,7 +16,7 @@ _OTHERS = {",": "a comma", "\t": "a tab", "|": "a bar", ";": "a semicolon"}
 
 
 @dataclass(frozen=True)
-class Style:
+class ArxStyle:
     """How the lines are written, kept so that a file that is read and written again stays the same bytes."""
 
     delimiter: str = ";"
@@ -38,7 +38,7 @@ class ArxTable:
     """
 
     rows: tuple[tuple[str, ...], ...]
-    style: Style = Style()
+    style: ArxStyle = ArxStyle()
 
     def hierarchy(self, provenance: Provenance = DECLARED) -> Tree:
         """Return the hierarchy these lines declare."""
@@ -75,7 +75,7 @@ def parse(text: str, delimiter: str = ";") -> ArxTable:
         if meant:
             raise InvalidParameter(f"no line contains {delimiter!r}, but all contain {meant[0]}: name that delimiter.")
     newline = "\r\n" if "\r\n" in content else "\n"
-    style = Style(delimiter, newline, content.endswith(newline), byte_order_mark=content != text)
+    style = ArxStyle(delimiter, newline, content.endswith(newline), byte_order_mark=content != text)
     table = ArxTable(rows, style)
     quoted = replace(table, style=replace(style, all_quoted=True))
     return quoted if quoted.text() == text != table.text() else table

@@ -1,4 +1,4 @@
-"""Grid: points at equal distances on the number line, and the one at or below each number."""
+"""NumberGrid: points at equal distances on the number line, and the one at or below each number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
-class Grid:
+class NumberGrid:
     """The points origin + step · width; for whole numbers exactly, else each rounded once to the nearest double.
 
     Numbers and points are both doubles nearest to what was written, and are compared as such: 0.3 written in a file
@@ -26,7 +26,7 @@ class Grid:
     def point(self, step: int) -> float:
         """Return one point, as it is stored.
 
-        >>> Grid(Fraction(0), Fraction(1, 10), whole=False).point(3)
+        >>> NumberGrid(Fraction(0), Fraction(1, 10), whole=False).point(3)
         0.3
         """
         exactly = self.origin + step * self.width
@@ -37,7 +37,7 @@ class Grid:
 
         The exact step is not above; the next point is, unless rounding puts it on the number.
 
-        >>> Grid(Fraction(0), Fraction(1, 10), whole=False).step(0.3)
+        >>> NumberGrid(Fraction(0), Fraction(1, 10), whole=False).step(0.3)
         3
         """
         step = math.floor((Fraction(number) - self.origin) / self.width)
@@ -46,7 +46,7 @@ class Grid:
     def below(self, numbers: NDArray[Any]) -> NDArray[Any]:
         """Return for each number the last point that is not above it.
 
-        >>> Grid(Fraction(10), Fraction(5), whole=True).below(np.array([9, 10, 17])).tolist()
+        >>> NumberGrid(Fraction(10), Fraction(5), whole=True).below(np.array([9, 10, 17])).tolist()
         [5, 10, 15]
         """
         if self.whole:

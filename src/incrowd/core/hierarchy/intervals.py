@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.domain import DECLARED, ENUMERABLE, Numbers, Provenance, Type
 from incrowd.core.hierarchy.flat import holds, written
-from incrowd.core.hierarchy.grid import Grid
+from incrowd.core.hierarchy.grid import NumberGrid
 from incrowd.core.hierarchy.hierarchy import Hierarchy
 from incrowd.core.reading import number_text, parse
 from incrowd.core.rounding import Number, exact
@@ -78,8 +78,8 @@ class Intervals(Hierarchy):
     def _start(self) -> Fraction:
         return (self.domain.bounds[0] or Fraction(0)) if self.origin is None else exact(self.origin, "the origin")
 
-    def _grid(self, level: int) -> Grid:
-        return Grid(self._start, exact(self.widths[level - 1]), self.domain.type is Type.INTEGER)
+    def _grid(self, level: int) -> NumberGrid:
+        return NumberGrid(self._start, exact(self.widths[level - 1]), self.domain.type is Type.INTEGER)
 
     def _lift(self, values: pa.Array, level: int) -> pa.Array:
         missing = values.is_null().to_numpy(zero_copy_only=False)

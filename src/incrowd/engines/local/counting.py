@@ -13,7 +13,7 @@ from incrowd.engines.local.spill import Disk, Held, Part, Run, merged
 
 
 @dataclass(frozen=True)
-class Limits:
+class CountingLimits:
     """When to count how: numbers of cells or keys.
 
     Up to `dense` cells there is a counter for each cell (4 bytes).  Beyond, `buffered` keys (8 bytes and more) are
@@ -33,14 +33,14 @@ class Tally:
     """Counts of tuples of codes, added batch by batch; the numbers of codes may grow meanwhile.
 
     >>> with Disk() as disk:
-    ...     tally = Tally(Limits(), (2, 3), disk)
+    ...     tally = Tally(CountingLimits(), (2, 3), disk)
     ...     tally.add([np.array([1, 0, 1], np.int32), np.array([2, 0, 2], np.int32)], (2, 3))
     ...     layout, (keys, counts) = tally.result()
     >>> [codes.tolist() for codes in layout.unpack(keys)], counts.tolist()
     ([[0, 1], [0, 2]], [1, 2])
     """
 
-    def __init__(self, limits: Limits, sizes: tuple[int, ...], disk: Disk) -> None:
+    def __init__(self, limits: CountingLimits, sizes: tuple[int, ...], disk: Disk) -> None:
         self._limits = limits
         self._disk = disk
         self._buffer: list[Keys] = []

@@ -18,7 +18,7 @@ from incrowd.core.schema import Column, Schema
 from incrowd.core.source import DEFAULTS, IN_ENGINE, SourceOptions
 from incrowd.core.table import Kept, Learned, Progress, Rows
 from incrowd.engines.local.contributions import Limited, limit
-from incrowd.engines.local.counting import Limits, Tally
+from incrowd.engines.local.counting import CountingLimits, Tally
 from incrowd.engines.local.encoding import Encoder
 from incrowd.engines.local.fingerprint import content_digest
 from incrowd.engines.local.progress import ProgressRows
@@ -32,7 +32,7 @@ from incrowd.errors import InvalidParameter, SourceChanged, SourceInvalid, Sourc
 class LocalEngine:
     """Rows in this process, read in batches."""
 
-    limits: Limits = field(default_factory=Limits)
+    limits: CountingLimits = field(default_factory=CountingLimits)
 
     def open(self, source: object, options: SourceOptions = DEFAULTS) -> Source:
         """Open a file, a table in one, or a frame, without reading a row."""

@@ -14,7 +14,7 @@ from incrowd.core.domain import Type
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Schema
 from incrowd.engines.readers.plain import is_list, several
-from incrowd.engines.readers.reader import Lined, Problem, Typed
+from incrowd.engines.readers.reader import Lined, SourceProblem, Typed
 from incrowd.engines.readers.sources import Source
 from incrowd.errors import SourceChanged, SourceInvalid, SourceUnreadable
 
@@ -113,7 +113,7 @@ class Findings:
     rows: int | None
     """How many rows there are; None if the structure is broken."""
     total: int
-    problems: tuple[Problem, ...]
+    problems: tuple[SourceProblem, ...]
     """The first of them."""
 
     @property
@@ -124,7 +124,7 @@ class Findings:
     def raise_if_any(self) -> None:
         """Raise with the first problems, one a line, and how many there are in all.
 
-        >>> Findings(3, 1, (Problem("cannot be read as integer", line=2, column="age"),)).raise_if_any()
+        >>> Findings(3, 1, (SourceProblem("cannot be read as integer", line=2, column="age"),)).raise_if_any()
         Traceback (most recent call last):
         ...
         incrowd.errors.SourceInvalid: 1 problem in the source; nothing was released and nothing was charged.
@@ -187,11 +187,11 @@ def _bad_cells(batch: pa.RecordBatch, checks: Mapping[str, Check], limit: int) -
     return sorted(cells, key=lambda cell: cell[0])[:limit], total
 
 
-def _described(cells: list[_Cell], checks: Mapping[str, Check], lined: Lined | None) -> tuple[Problem, ...]:
+def _described(cells: list[_Cell], checks: Mapping[str, Check], lined: Lined | None) -> tuple[SourceProblem, ...]:
     places = [place for place, _ in cells]
     lines = lined.lines(places) if lined and places else [None] * len(places)
     return tuple(
-        Problem(f"cannot be read as {checks[column].declared}", line=line, row=place + 1, column=column)
+        SourceProblem(f"cannot be read as {checks[column].declared}", line=line, row=place + 1, column=column)
         for line, (place, column) in zip(lines, cells, strict=True)
     )
 
@@ -200,7 +200,7 @@ def _structure(lined: Lined | None, limit: int) -> Findings | None:
     """Name the lines by which the structure is broken, if there are lines."""
     if lined is None:
         return None
-    total, first = 0, list[Problem]()
+    total, first = 0, list[SourceProblem]()
     for problem in lined.problems():
         total += 1
         first += [problem] if len(first) < limit else []

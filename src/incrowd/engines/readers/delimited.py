@@ -12,8 +12,8 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from incrowd.engines.readers.dialect import Dialect, Wanted, dialect, split, wrong_encoding
-from incrowd.engines.readers.reader import Problem
+from incrowd.engines.readers.dialect import Dialect, DialectOptions, dialect, split, wrong_encoding
+from incrowd.engines.readers.reader import SourceProblem
 from incrowd.errors import SourceUnreadable
 
 BLOCK_BYTES = 1 << 21
@@ -82,7 +82,7 @@ class Delimited:
                 break
         return tuple(found.get(position) for position in positions)
 
-    def problems(self) -> Iterator[Problem]:
+    def problems(self) -> Iterator[SourceProblem]:
         """Name the lines with bytes outside the encoding, with too few or too many cells, and a quote left open."""
         line, record = 0, [""]
         for following in self._records():
@@ -90,7 +90,7 @@ class Delimited:
                 yield from self._problem(line, record)
             line, record = following
         if record != [_END] * len(self.names):
-            yield Problem("a quote is opened here and never closed", line=line)
+            yield SourceProblem("a quote is opened here and never closed", line=line)
 
     def expected(self) -> int | None:
         """Guess from the size of the file and the length of its first rows."""
@@ -121,13 +121,13 @@ class Delimited:
             )
             yield from reader
 
-    def _problem(self, line: int, record: list[str]) -> Iterator[Problem]:
+    def _problem(self, line: int, record: list[str]) -> Iterator[SourceProblem]:
         width = len(self.names)
         if any("\ufffd" in cell for cell in record):
-            yield Problem(wrong_encoding(self.dialect.encoding), line=line)
+            yield SourceProblem(wrong_encoding(self.dialect.encoding), line=line)
         if len(record) != width:
             cells = "1 cell" if len(record) == 1 else f"{len(record)} cells"
-            yield Problem(f"{cells} where the header has {width}", line=line)
+            yield SourceProblem(f"{cells} where the header has {width}", line=line)
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
         """Read the rows one by one with the line each starts on, the mark of the end last: slow and obvious."""
@@ -191,7 +191,7 @@ def _within(batches: Iterator[pa.RecordBatch], header: int) -> Iterator[pa.Recor
         yield last.slice(header, rows - header)
 
 
-def open_delimited(path: Path, wanted: Wanted, nulls: tuple[str, ...] = ("",)) -> Delimited:
+def open_delimited(path: Path, wanted: DialectOptions, nulls: tuple[str, ...] = ("",)) -> Delimited:
     """Open a delimited text file: its first lines are read, and no more."""
     try:
         return Delimited(path, dialect(path, wanted), nulls)

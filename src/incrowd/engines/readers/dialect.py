@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from incrowd.engines.readers.reader import Problem, named
+from incrowd.engines.readers.reader import SourceProblem, named
 from incrowd.errors import InvalidParameter, SourceUnreadable
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _UNMARKED = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
 
 
 @dataclass(frozen=True)
-class Wanted:
+class DialectOptions:
     """What the data holder says about a text file; None is found out from its first lines."""
 
     delimiter: str | None = None
@@ -60,7 +60,7 @@ class Dialect:
     """What was found rather than told."""
 
 
-def dialect(path: Path, wanted: Wanted) -> Dialect:
+def dialect(path: Path, wanted: DialectOptions) -> Dialect:
     """Read the first lines of a file, and nothing else of it, and settle how the rest will be read.
 
     Always decided the same way: the encoding by the byte-order mark, else UTF-8; the delimiter as the one of comma,
@@ -97,7 +97,7 @@ def _no_header(head: _Head) -> str:
     return "the file is empty: there is not even a header line. Is this the right file?"
 
 
-def _check(wanted: Wanted) -> None:
+def _check(wanted: DialectOptions) -> None:
     if wanted.delimiter is not None and (len(wanted.delimiter) != 1 or wanted.delimiter in '\r\n"'):
         raise InvalidParameter("delimiter must be a single character such as , or ; (a tab is \\t), and not a quote.")
     if wanted.delimiter is not None and not wanted.delimiter.isascii():
@@ -136,7 +136,7 @@ def _decode(start: bytes, encoding: str, *, cut: bool) -> _Head:
     except UnicodeDecodeError as error:
         line = start[: error.start].decode(encoding, errors="replace").count("\n") + 1
     if line is not None:
-        raise SourceUnreadable(str(Problem(wrong_encoding(encoding), line=line)))
+        raise SourceUnreadable(str(SourceProblem(wrong_encoding(encoding), line=line)))
     return _Head(text, cut)
 
 
@@ -193,7 +193,7 @@ def _spelled(delimiter: str) -> str:
     return {"\t": "a tab", ",": "a comma", ";": "a semicolon", "|": "a bar"}[delimiter]
 
 
-def _names(first: list[str], wanted: Wanted) -> tuple[str, ...]:
+def _names(first: list[str], wanted: DialectOptions) -> tuple[str, ...]:
     if wanted.header:
         return named(first)
     if wanted.names is None:

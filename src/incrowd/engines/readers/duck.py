@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incrowd.engines.readers.question import Question, pick_table
-from incrowd.engines.readers.reader import BATCH_ROWS, Reader, distinct, muffled
+from incrowd.engines.readers.question import RowSelection, pick_table
+from incrowd.engines.readers.reader import BATCH_ROWS, SourceReader, distinct, muffled
 from incrowd.engines.readers.spool import spool
 from incrowd.engines.sql.quoting import quoted
 from incrowd.errors import SourceUnreadable
@@ -46,7 +46,7 @@ class DuckTable:
                 yield batch.select(list(columns))
 
 
-def open_duckdb(path: Path, question: Question) -> Reader:
+def open_duckdb(path: Path, question: RowSelection) -> SourceReader:
     """Open a table, or run a view or query once and keep its rows."""
     failed, reader = False, None
     try:
@@ -61,7 +61,7 @@ def open_duckdb(path: Path, question: Question) -> Reader:
     return reader
 
 
-def _open(base: duckdb.DuckDBPyConnection, path: Path, question: Question) -> Reader:
+def _open(base: duckdb.DuckDBPyConnection, path: Path, question: RowSelection) -> SourceReader:
     if question.query is not None:
         return _once(base, question.query.strip().rstrip(";"), {"query": question.query})
     found = base.execute(
@@ -78,7 +78,7 @@ def _open(base: duckdb.DuckDBPyConnection, path: Path, question: Question) -> Re
     return DuckTable(path, table, names, rows, notes)
 
 
-def _once(base: duckdb.DuckDBPyConnection, query: str, settings: Mapping[str, str]) -> Reader:
+def _once(base: duckdb.DuckDBPyConnection, query: str, settings: Mapping[str, str]) -> SourceReader:
     answer = _reader(base, f"SELECT * FROM ({query})")  # noqa: S608 - the owner of the file asks what he likes
     distinct(answer.schema.names)
     return spool(iter(answer), answer.schema, settings, "the query was run once and its rows kept")

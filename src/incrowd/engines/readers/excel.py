@@ -14,7 +14,7 @@ from xml.etree.ElementTree import ParseError
 
 import pyarrow as pa
 
-from incrowd.engines.readers.reader import BATCH_ROWS, Problem, muffled, named, package
+from incrowd.engines.readers.reader import BATCH_ROWS, SourceProblem, muffled, named, package
 from incrowd.engines.readers.spelling import spell
 from incrowd.errors import SourceUnreadable
 
@@ -61,12 +61,12 @@ class Sheet:
         found = {place: number for place, (number, _) in enumerate(self._records()) if place in wanted}
         return tuple(found.get(place) for place in positions)
 
-    def problems(self) -> Iterator[Problem]:
+    def problems(self) -> Iterator[SourceProblem]:
         """Name the rows with a value to the right of the last column of the header."""
         width = len(self.names)
         for number, cells in self._records():
             if any(cell is not None for cell in cells[width:]):
-                yield Problem(f"a value to the right of the {width} columns of the header", line=number)
+                yield SourceProblem(f"a value to the right of the {width} columns of the header", line=number)
 
     def expected(self) -> int | None:
         """Not guessed."""

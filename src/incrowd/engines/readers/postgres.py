@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import compute as pc
 
 from incrowd.engines.postgres import Address, answers, connected, explained, run, streamed
-from incrowd.engines.readers.question import Question, pick_table
+from incrowd.engines.readers.question import RowSelection, pick_table
 from incrowd.engines.readers.reader import distinct
 from incrowd.engines.readers.spool import Spooled, spool
 from incrowd.engines.sql.quoting import quoted
@@ -87,7 +87,7 @@ class PostgresRows:
         return self.kept.read(columns)
 
 
-def open_postgres(address: Address, question: Question) -> PostgresRows:
+def open_postgres(address: Address, question: RowSelection) -> PostgresRows:
     """Copy a table, view or query; nothing is changed in the database.
 
     Whole and floating numbers, truth values, texts, dates and times are read as what they are; exact decimals and
@@ -111,7 +111,7 @@ def open_postgres(address: Address, question: Question) -> PostgresRows:
 
 
 @dataclass(frozen=True)
-class Look:
+class TableDescription:
     """A table, view or query as its server describes it, without a row: what stands behind FROM, and its columns."""
 
     rows: str
@@ -122,22 +122,22 @@ class Look:
     notes: tuple[str, ...]
 
 
-def look_at(address: Address, question: Question) -> Look:
+def look_at(address: Address, question: RowSelection) -> TableDescription:
     """Describe a table, view or query; nothing is read or copied."""
 
-    def work() -> Look:
+    def work() -> TableDescription:
         with connected(address) as connection:
             run(connection, *_SESSION)
             rows, told, notes = _asked(connection, address, question)
             with connection.cursor() as cursor:
                 schema = cursor.adbc_execute_schema(f"SELECT * FROM {rows}")  # noqa: S608 - quoted, or the owner's own
             kinds = {name: _wanted(schema.field(place))[0] for place, name in enumerate(distinct(schema.names))}
-            return Look(rows, kinds, _place(connection, address, told), told, notes)
+            return TableDescription(rows, kinds, _place(connection, address, told), told, notes)
 
     return explained(work, partial(_unreadable, address))
 
 
-def _copied(connection: Any, address: Address, question: Question) -> PostgresRows:
+def _copied(connection: Any, address: Address, question: RowSelection) -> PostgresRows:
     rows, told, notes = _asked(connection, address, question)
     with connection.cursor() as cursor:
         schema = cursor.adbc_execute_schema(f"SELECT * FROM {rows}")  # noqa: S608 - quoted, or the owner's own query
@@ -161,7 +161,7 @@ def _unreadable(address: Address, words: str) -> IncrowdError:
     return SourceUnreadable(f"{address.shown} {words} Nothing was charged.")
 
 
-def _asked(connection: Any, address: Address, question: Question) -> tuple[str, dict[str, str], tuple[str, ...]]:
+def _asked(connection: Any, address: Address, question: RowSelection) -> tuple[str, dict[str, str], tuple[str, ...]]:
     """Return what stands behind FROM, how that is recorded, and what was guessed."""
     if question.query is not None:
         query = question.query.strip().rstrip(";")

@@ -1,4 +1,4 @@
-"""Question: which rows of a database are meant."""
+"""RowSelection: which rows of a database are meant."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from incrowd.errors import InvalidParameter, SourceUnreadable
 
 
 @dataclass(frozen=True)
-class Question:
+class RowSelection:
     """A table or view by name, or a query; neither, if the database has a single table."""
 
     table: str | None = None

@@ -1,4 +1,4 @@
-"""Reader: named columns, batches of them in a stable order; Problem: what is wrong, and where."""
+"""SourceReader: named columns, batches of them in a stable order; SourceProblem: what is wrong, and where."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ BATCH_ROWS = 1 << 17
 
 
 @dataclass(frozen=True)
-class Problem:
+class SourceProblem:
     """Something wrong in a source, told to the data holder: the line, the column, never the value.
 
     `line` counts the lines of a text file (or the rows of a sheet) from 1, header included; `row` counts the records
     from 1, header excluded, where there are no lines.
 
-    >>> print(Problem("cannot be read as integer", line=12, column="age"))
+    >>> print(SourceProblem("cannot be read as integer", line=12, column="age"))
     line 12, column age: cannot be read as integer
     """
 
@@ -41,7 +41,7 @@ class Problem:
         return f"{where}: {self.what}" if where else self.what
 
 
-class Reader(Protocol):
+class SourceReader(Protocol):
     """One opened source: no row is read before `read` is iterated, and every `read` sees the same rows in one order."""
 
     @property
@@ -80,7 +80,7 @@ class Lined(Protocol):
     def lines(self, positions: Sequence[int]) -> tuple[int | None, ...]:
         """Return on which line the rows at these positions (ascending, from 0) start."""
 
-    def problems(self) -> Iterator[Problem]:
+    def problems(self) -> Iterator[SourceProblem]:
         """Look through the whole structure, slowly, and name every line that is not as it should be."""
 
     def expected(self) -> int | None:

@@ -19,7 +19,7 @@ from incrowd.errors import InvalidParameter, SourceChanged, SourceUnreadable
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from incrowd.engines.readers.reader import Reader
+    from incrowd.engines.readers.reader import SourceReader
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Source:
     A file that changes between two passes is refused: the position of a row must keep meaning the same row.
     """
 
-    reader: Reader
+    reader: SourceReader
     format: str
     address: str | None
     """Where the rows are, the same for every way to write it; None for a frame."""
@@ -165,12 +165,12 @@ def _open_frame(frame: object, options: SourceOptions) -> Source:
 
 def _open_postgres(text: str, options: SourceOptions) -> Source:
     from incrowd.engines.readers.postgres import open_postgres
-    from incrowd.engines.readers.question import Question
+    from incrowd.engines.readers.question import RowSelection
 
     address = address_of(text)
     if options.format is not None:
         raise InvalidParameter("an address of PostgreSQL says what it is. Leave the option format out.")
     options = with_part(options, "postgresql", address.part) if address.part else options
     check_applies(options, "postgresql")
-    reader = open_postgres(address, Question(options.table, options.query))
+    reader = open_postgres(address, RowSelection(options.table, options.query))
     return Source(reader, "postgresql", reader.place, (Stamp.of(reader.path),))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from incrowd.engines.readers.question import Question, pick_table
-from incrowd.engines.readers.reader import BATCH_ROWS, Reader, distinct, muffled
+from incrowd.engines.readers.question import RowSelection, pick_table
+from incrowd.engines.readers.reader import BATCH_ROWS, SourceReader, distinct, muffled
 from incrowd.engines.readers.spelling import spell
 from incrowd.engines.readers.spool import spool
 from incrowd.engines.sql.quoting import quoted
@@ -52,7 +52,7 @@ class SQLiteTable:
         return muffled(batches, (sqlite3.Error, UnicodeError), f"{self.path} is a broken SQLite file.")
 
 
-def open_sqlite(path: Path, question: Question) -> Reader:
+def open_sqlite(path: Path, question: RowSelection) -> SourceReader:
     """Open a table, or run a view or query once and keep its rows."""
     failed, reader = False, None
     try:
@@ -67,7 +67,7 @@ def open_sqlite(path: Path, question: Question) -> Reader:
     return reader
 
 
-def _open(base: sqlite3.Connection, path: Path, question: Question) -> Reader:
+def _open(base: sqlite3.Connection, path: Path, question: RowSelection) -> SourceReader:
     if question.query is not None:
         return _once(base, path, question.query.strip().rstrip(";"), {"query": question.query})
     found = base.execute(
@@ -96,7 +96,7 @@ def _order(base: sqlite3.Connection, table: str, names: tuple[str, ...]) -> str:
     return ", ".join(quoted(key) for (key,) in keys)
 
 
-def _once(base: sqlite3.Connection, path: Path, query: str, settings: Mapping[str, str]) -> Reader:
+def _once(base: sqlite3.Connection, path: Path, query: str, settings: Mapping[str, str]) -> SourceReader:
     asked = f"SELECT * FROM ({query})"  # noqa: S608 - the owner of the file asks what he likes, for reading
     names = distinct([column[0] for column in base.execute(f"{asked} LIMIT 0").description])
     schema = pa.schema([(name, pa.string()) for name in names])

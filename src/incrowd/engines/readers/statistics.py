@@ -34,7 +34,7 @@ class Coding:
 
 
 @dataclass(frozen=True)
-class Statistics:
+class StatisticsFile:
     """A file of Stata, SPSS or SAS.
 
     A column with value labels is text: the label, or the code where a code has none.  Values that the file declares as
@@ -87,7 +87,7 @@ class Statistics:
         return pa.array([None if isinstance(value, str) and not value else value for value in values])
 
 
-def open_statistics(path: Path, coding: Coding) -> Statistics:
+def open_statistics(path: Path, coding: Coding) -> StatisticsFile:
     """Open a file of Stata, SPSS or SAS; only its dictionary of variables is read."""
     if coding.catalog is not None and path.suffix.lower() != ".sas7bdat":
         raise InvalidParameter("a catalog of labels belongs to a SAS file (.sas7bdat); leave catalog out.")
@@ -101,7 +101,7 @@ def open_statistics(path: Path, coding: Coding) -> Statistics:
             f"{path} is not a readable {path.suffix} file, or its encoding is another. Write it again."
         )
     labels = about.variable_value_labels if coding.labels else {}
-    return Statistics(path, distinct(about.column_names), about.number_rows, labels, coding)
+    return StatisticsFile(path, distinct(about.column_names), about.number_rows, labels, coding)
 
 
 def _call(path: Path, coding: Coding, **options: object) -> tuple[Any, Any]:

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
-from incrowd.engines.local.counting import Limits, Tally
+from incrowd.engines.local.counting import CountingLimits, Tally
 from incrowd.engines.local.encoding import Encoder
 from incrowd.engines.local.spill import Disk
 from incrowd.engines.spark import tuples
 from incrowd.engines.spark.functions import functions_of
 from incrowd.engines.spark.limit import Chosen, Limiting
 from incrowd.engines.spark.pieces import read_in_full, unchanged
-from incrowd.engines.spark.reading import Reading, Slice
+from incrowd.engines.spark.reading import PartitionReading, Slice
 from incrowd.engines.spark.task import Work, collected, mapped
 from incrowd.errors import InvalidParameter
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from incrowd.core.table import Kept
     from incrowd.engines.spark.rows import SparkRows
 
-LIMITS = Limits(dense=2**22, buffered=2**18, held=2**20)
+LIMITS = CountingLimits(dense=2**22, buffered=2**18, held=2**20)
 """A worker runs one task for each of its cores: each takes a few tens of megabytes, and goes to disk beyond."""
 
 _CHUNK = 2**16
@@ -40,10 +40,10 @@ _CHUNK = 2**16
 class Counting:
     """Counts the rows of a partition that are kept, and says in a row without a key how many rows it read."""
 
-    reading: Reading
+    reading: PartitionReading
     cells: Cells
     kept: tuple[Kept, ...]
-    limits: Limits = LIMITS
+    limits: CountingLimits = LIMITS
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Read everything, then return keys and counts."""

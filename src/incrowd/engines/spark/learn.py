@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from incrowd.core.table import Learned, Summary
 from incrowd.engines.spark.pieces import read_in_full
-from incrowd.engines.spark.reading import Reading
+from incrowd.engines.spark.reading import PartitionReading
 from incrowd.engines.spark.task import collected, mapped
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _FIELDS = "summary binary, rows bigint"
 class Learning:
     """Summarizes a partition."""
 
-    reading: Reading
+    reading: PartitionReading
     empty: Callable[[], Summary]
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

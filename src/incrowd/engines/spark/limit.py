@@ -24,7 +24,7 @@ from incrowd.engines.local.codebook import Codebook
 from incrowd.engines.spark import tuples
 from incrowd.engines.spark.coins import fresh_key, people, ranks
 from incrowd.engines.spark.functions import functions_of, window_of
-from incrowd.engines.spark.reading import Reading, Slice
+from incrowd.engines.spark.reading import PartitionReading, Slice
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def limit(column: Column, at_most: int, coins: Coins) -> Chosen:
 class Limiting:
     """Sends every row that has a person: who, its rank, and its key if it is kept otherwise."""
 
-    reading: Reading
+    reading: PartitionReading
     cells: Cells
     limit: Chosen
     kept: tuple[Kept, ...]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from incrowd.engines.readers.reader import distinct
 from incrowd.engines.spark.failures import explained
 from incrowd.engines.spark.functions import functions_of
-from incrowd.engines.spark.pieces import Piece, Pieces
-from incrowd.engines.spark.reading import Stored
+from incrowd.engines.spark.pieces import FilePieces, Piece
+from incrowd.engines.spark.reading import StoredColumns
 from incrowd.engines.spark.rows import ROW, STAMP, stood_in, stored_types
 from incrowd.engines.spark.task import collected
 
@@ -48,9 +48,9 @@ class ParquetFiles:
         return True
 
     @cached_property
-    def pieces(self) -> Pieces:
+    def pieces(self) -> FilePieces:
         """The files with their numbers of rows, which Spark takes from the footers."""
-        return Pieces.of(self._listed())
+        return FilePieces.of(self._listed())
 
     def stamps(self) -> frozenset[int]:
         """Look at the files once more, not into them, and return their stamps."""
@@ -69,14 +69,14 @@ class ParquetFiles:
         """All columns."""
         return self.load()
 
-    def selected(self, columns: Sequence[str]) -> tuple[DataFrame, Stored]:
+    def selected(self, columns: Sequence[str]) -> tuple[DataFrame, StoredColumns]:
         """Return the columns, and behind them the stamp of each row's file and the row's place in it."""
         pieces = self.pieces
         with explained():
             frame = self.load()
             row = frame.metadataColumn("_metadata").row_index
             chosen = frame.select(*stood_in(frame, columns), _stamp(frame).alias(STAMP), row.alias(ROW))
-        return chosen, Stored(tuple(columns), pieces)
+        return chosen, StoredColumns(tuple(columns), pieces)
 
 
 def _stamp(frame: DataFrame) -> Column:

@@ -1,4 +1,4 @@
-"""Pieces: the files of a source as they were first seen, and where in its one order each file begins."""
+"""FilePieces: the files of a source as they were first seen, and where in its one order each file begins."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Pieces:
+class FilePieces:
     """The files in the order of their names.
 
-    >>> pieces = Pieces.of([Piece(11, "file:/data/b.parquet", 5), Piece(12, "file:/data/a.parquet", 3)])
+    >>> pieces = FilePieces.of([Piece(11, "file:/data/b.parquet", 5), Piece(12, "file:/data/a.parquet", 3)])
     >>> pieces.positions(np.array([12, 12, 11]), np.array([0, 2, 4])).tolist()
     [0, 2, 7]
     """
@@ -41,7 +41,7 @@ class Pieces:
     files: tuple[Piece, ...]
 
     @classmethod
-    def of(cls, found: Iterable[Piece]) -> Pieces:
+    def of(cls, found: Iterable[Piece]) -> FilePieces:
         """Put files in order; two with the same stamp could not be told apart, and are refused."""
         files = tuple(sorted(found, key=lambda piece: _parts(piece.path)))
         if len({piece.stamp for piece in files}) < len(files):
@@ -80,13 +80,13 @@ class Pieces:
         return positions
 
 
-def read_in_full(pieces: Pieces | None, rows: int) -> None:
+def read_in_full(pieces: FilePieces | None, rows: int) -> None:
     """Raise if a pass read another number of rows than the files have: one was added, or removed."""
     if pieces is not None and rows != pieces.rows:
         raise SourceChanged(_CHANGED)
 
 
-def unchanged(pieces: Pieces | None, stamps: frozenset[int]) -> None:
+def unchanged(pieces: FilePieces | None, stamps: frozenset[int]) -> None:
     """Raise if files have other stamps after a pass than they had when they were first listed."""
     if pieces is not None and stamps != {piece.stamp for piece in pieces.files}:
         raise SourceChanged(_CHANGED)

@@ -1,4 +1,4 @@
-"""Reading: what Spark hands to a worker becomes batches of named columns, with the place of every row."""
+"""PartitionReading: what Spark hands to a worker becomes batches of named columns, with the place of every row."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from incrowd.engines.readers.delimited import Delimited, open_delimited
-from incrowd.engines.readers.dialect import Wanted
+from incrowd.engines.readers.dialect import DialectOptions
 from incrowd.engines.readers.plain import plain_batch
-from incrowd.engines.spark.pieces import Pieces, name_of
+from incrowd.engines.spark.pieces import FilePieces, name_of
 from incrowd.engines.spark.places import Places, Positions, ids_of
 from incrowd.errors import SourceChanged, SourceUnreadable
 
@@ -30,7 +30,7 @@ class Slice:
     places: Places | None
 
 
-class Reading(Protocol):
+class PartitionReading(Protocol):
     """How a partition is read."""
 
     def slices(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Slice]:
@@ -38,11 +38,11 @@ class Reading(Protocol):
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredColumns:
     """Columns as Spark read them, in this order; behind them the stamp of each row's file and its place in there."""
 
     columns: tuple[str, ...]
-    pieces: Pieces
+    pieces: FilePieces
 
     def slices(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Slice]:
         """Return the rows of a partition with their positions."""
@@ -74,9 +74,9 @@ class Texts:
 
     names: tuple[str, ...]
     columns: tuple[str, ...]
-    wanted: Wanted
+    wanted: DialectOptions
     nulls: tuple[str, ...]
-    pieces: Pieces | None = None
+    pieces: FilePieces | None = None
 
     def files(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, str, Delimited]]:
         """Return each file's stamp and path with a reader on a private copy that is removed afterwards."""

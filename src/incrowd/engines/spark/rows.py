@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
-    from incrowd.engines.spark.pieces import Pieces
-    from incrowd.engines.spark.reading import Reading
+    from incrowd.engines.spark.pieces import FilePieces
+    from incrowd.engines.spark.reading import PartitionReading
 
 STAMP, ROW, ID = "stamp", "row", "id"
 
 
-class Origin(Protocol):
+class SparkOrigin(Protocol):
     """Where rows come from, and how a task reads them."""
 
     @property
@@ -37,7 +37,7 @@ class Origin(Protocol):
         """Whether rows are told apart the same way every time they are read, as coins need it."""
 
     @property
-    def pieces(self) -> Pieces | None:
+    def pieces(self) -> FilePieces | None:
         """The files with their numbers of rows, where the rows lie in files that have an order."""
 
     def stamps(self) -> frozenset[int]:
@@ -47,7 +47,7 @@ class Origin(Protocol):
     def content(self) -> DataFrame:
         """The frame that holds everything there is, for a digest."""
 
-    def selected(self, columns: Sequence[str]) -> tuple[DataFrame, Reading]:
+    def selected(self, columns: Sequence[str]) -> tuple[DataFrame, PartitionReading]:
         """Return a frame with these columns and with what places rows, and how tasks read it."""
 
 
@@ -55,7 +55,7 @@ class Origin(Protocol):
 class SparkRows:
     """Rows that Spark reads, opened and not read."""
 
-    origin: Origin
+    origin: SparkOrigin
     address: str | None
     settings: Mapping[str, str]
     notes: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ class SparkRows:
         del columns
         raise InvalidParameter("rows on a cluster stay there: ask the engine for counts, or use the local engine.")
 
-    def selected(self, columns: Sequence[str]) -> tuple[DataFrame, Reading]:
+    def selected(self, columns: Sequence[str]) -> tuple[DataFrame, PartitionReading]:
         """Return a frame with these columns and with what places rows, and how tasks read it."""
         require(self.names, columns)
         return self.origin.selected(columns)

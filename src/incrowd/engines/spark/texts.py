@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from incrowd.engines.readers.delimited import Delimited, open_delimited
-from incrowd.engines.readers.dialect import SAMPLE_BYTES, Wanted
+from incrowd.engines.readers.dialect import SAMPLE_BYTES, DialectOptions
 from incrowd.engines.spark.failures import explained
 from incrowd.engines.spark.functions import functions_of
-from incrowd.engines.spark.pieces import Piece, Pieces, name_of
+from incrowd.engines.spark.pieces import FilePieces, Piece, name_of
 from incrowd.engines.spark.reading import Texts, named_after
 from incrowd.engines.spark.rows import STAMP
 from incrowd.engines.spark.task import collected, mapped
@@ -36,7 +36,7 @@ class TextFiles:
 
     load: Callable[[], DataFrame]
     """Lists the files anew, a row for each: path, modificationTime, length, content."""
-    wanted: Wanted
+    wanted: DialectOptions
     nulls: tuple[str, ...]
     first: Delimited
     files: int
@@ -57,11 +57,11 @@ class TextFiles:
         return True
 
     @cached_property
-    def pieces(self) -> Pieces:
+    def pieces(self) -> FilePieces:
         """The files with their numbers of rows: one pass over all of them."""
         counted = mapped(self._files, _Lengths(self._texts(self.names[:1])), "stamp bigint, path string, rows bigint")
         listed = collected(counted).to_pylist()
-        return Pieces.of(Piece(each[STAMP], each["path"], each["rows"]) for each in listed)
+        return FilePieces.of(Piece(each[STAMP], each["path"], each["rows"]) for each in listed)
 
     @property
     def content(self) -> DataFrame:
@@ -119,13 +119,13 @@ def open_texts(load: Callable[[], DataFrame], options: SourceOptions) -> TextFil
     path = str(listed[0]["path"])
     tabbed = options.delimiter is None and ".tsv" in Path(name_of(path)).suffixes
     delimiter = "\t" if tabbed else options.delimiter
-    wanted = Wanted(delimiter, options.encoding, options.quote, options.header, options.names)
+    wanted = DialectOptions(delimiter, options.encoding, options.quote, options.header, options.names)
     first = _first(frame, path, wanted, options.nulls)
     settled = replace(wanted, delimiter=first.dialect.delimiter, encoding=first.dialect.encoding)
     return TextFiles(load, settled, options.nulls, first, len(listed))
 
 
-def _first(frame: DataFrame, path: str, wanted: Wanted, nulls: tuple[str, ...]) -> Delimited:
+def _first(frame: DataFrame, path: str, wanted: DialectOptions, nulls: tuple[str, ...]) -> Delimited:
     """Look at the first bytes of a file."""
     functions = functions_of(frame)
     start = functions.substring("content", 1, 2 * SAMPLE_BYTES).alias("start")

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from incrowd.engines.local.validate import Check, Findings, unsure
 from incrowd.engines.readers.delimited import Delimited
-from incrowd.engines.readers.reader import Problem
+from incrowd.engines.readers.reader import SourceProblem
 from incrowd.engines.spark.pieces import name_of, unchanged
 from incrowd.engines.spark.places import Positions
-from incrowd.engines.spark.reading import Reading, Texts
+from incrowd.engines.spark.reading import PartitionReading, Texts
 from incrowd.engines.spark.tables import Tabled
 from incrowd.engines.spark.task import Work, collected, mapped
 from incrowd.engines.spark.texts import TextFiles
@@ -66,18 +66,18 @@ def _findings(rows: SparkRows, checks: Mapping[str, Check]) -> Findings:
     return Findings(None, total, tuple(_problem(each) for each in listed[:_LISTED]))
 
 
-def _problem(found: Mapping[str, Any]) -> Problem:
+def _problem(found: Mapping[str, Any]) -> SourceProblem:
     what, place = str(found["what"]), found["place"]
     if found["file"] is not None:
-        return Problem(what, line=place, column=found["name"])
-    return Problem(what, row=None if place is None else place + 1, column=found["name"])
+        return SourceProblem(what, line=place, column=found["name"])
+    return SourceProblem(what, row=None if place is None else place + 1, column=found["name"])
 
 
 @dataclass(frozen=True, eq=False)
 class Validating:
     """Lists the first values of a partition that cannot be read, by position where there is one."""
 
-    reading: Reading
+    reading: PartitionReading
     checks: Mapping[str, Check]
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

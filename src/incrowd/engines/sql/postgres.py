@@ -14,8 +14,8 @@ from sqlglot import exp, parse_one
 from incrowd.core.domain import Type
 from incrowd.core.schema import Column
 from incrowd.engines.postgres import Address, address_of, answers, connected, explained, is_postgres, run
-from incrowd.engines.readers.postgres import Look, look_at
-from incrowd.engines.readers.question import Question
+from incrowd.engines.readers.postgres import TableDescription, look_at
+from incrowd.engines.readers.question import RowSelection
 from incrowd.engines.sql.dialect import placed
 from incrowd.engines.sql.engine import FAILED, SLOW, Drawn, Limits, Stored, asked_tables
 from incrowd.engines.sql.postgres_sql import in_postgres
@@ -59,7 +59,7 @@ class ServerRows:
     """Rows that stay on a server: described, not read."""
 
     server: Address
-    look: Look
+    look: TableDescription
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -159,7 +159,7 @@ def open_server_rows(source: object, options: SourceOptions) -> ServerRows:
             "pushdown out."
         )
     address = address_of(source)
-    server, look = Address(address.uri), look_at(address, Question(options.table or address.part, options.query))
+    server, look = Address(address.uri), look_at(address, RowSelection(options.table or address.part, options.query))
     _require_unicode(server)
     return ServerRows(server, look)
 

@@ -20,7 +20,7 @@ from incrowd.engines.readers.sources import Stamp
 from incrowd.engines.spark.failures import explained
 from incrowd.engines.spark.parquet import ParquetFiles
 from incrowd.engines.spark.pieces import unchanged
-from incrowd.engines.spark.reading import Reading
+from incrowd.engines.spark.reading import PartitionReading
 from incrowd.engines.spark.rows import SparkRows, on_cluster
 from incrowd.engines.spark.tables import Tabled
 from incrowd.engines.spark.task import collected, mapped
@@ -132,7 +132,7 @@ class SparkWarehouse:
 class Typing:
     """Interprets the values of a partition as those of their declared types."""
 
-    reading: Reading
+    reading: PartitionReading
     kinds: tuple[Type, ...]
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -18,7 +18,7 @@ _ROWS = 1 << 16
 
 
 @dataclass(frozen=True)
-class Style:
+class CsvStyle:
     """How a CSV file is written.
 
     Spreadsheet programs run a cell that begins with = + - or @ as a formula, which somebody may have planted in the
@@ -37,10 +37,10 @@ class Style:
             raise InvalidParameter("formulas must be keep or defuse.")
 
 
-COMMAS = Style()
+COMMAS = CsvStyle()
 
 
-def write_csv(data: Released, path: Path, style: Style = COMMAS) -> None:
+def write_csv(data: Released, path: Path, style: CsvStyle = COMMAS) -> None:
     r"""Write a header and one line a row, ended by \n.
 
     A missing value is an empty field and an empty text is a quoted one; in a file of a single column, where an empty
@@ -60,7 +60,7 @@ def write_csv(data: Released, path: Path, style: Style = COMMAS) -> None:
                 file.write(_lines(batch.columns, style))
 
 
-def _lines(columns: Sequence[pa.Array], style: Style) -> pa.Buffer:
+def _lines(columns: Sequence[pa.Array], style: CsvStyle) -> pa.Buffer:
     cells = [_column(column, style) for column in columns]
     empty = '""' if len(cells) == 1 else ""
     *most, last = [pc.fill_null(cell, empty) for cell in cells]
@@ -70,7 +70,7 @@ def _lines(columns: Sequence[pa.Array], style: Style) -> pa.Buffer:
     return characters[: pa.Array.from_buffers(pa.int32(), len(joined) + 1, [None, offsets])[len(joined)].as_py()]
 
 
-def _column(column: pa.Array, style: Style) -> pa.Array:
+def _column(column: pa.Array, style: CsvStyle) -> pa.Array:
     if types.is_dictionary(column.type):
         if len(column.dictionary) <= len(column):
             return _cells(column.dictionary.cast(pa.string()), style).take(column.indices)
@@ -79,7 +79,7 @@ def _column(column: pa.Array, style: Style) -> pa.Array:
     return _cells(text, style) if types.is_string(column.type) or types.is_large_string(column.type) else text
 
 
-def _cells(texts: pa.Array, style: Style) -> pa.Array:
+def _cells(texts: pa.Array, style: CsvStyle) -> pa.Array:
     if style.formulas == "defuse":
         texts = _prefixed(texts, pc.match_substring_regex(texts, "^[=+\\-@\t\r]"), "'")
     special = pc.match_substring_regex(texts, f'^$|["\r\n{re.escape(style.delimiter)}]')

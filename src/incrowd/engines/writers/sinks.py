@@ -40,9 +40,9 @@ def write_table(data: Released, path: Path) -> None:
 
         write_parquet(data, path)
     elif path.suffix in {".csv", ".tsv"}:
-        from incrowd.engines.writers.delimited import Style, write_csv
+        from incrowd.engines.writers.delimited import CsvStyle, write_csv
 
-        write_csv(data, path, Style("\t" if path.suffix == ".tsv" else ","))
+        write_csv(data, path, CsvStyle("\t" if path.suffix == ".tsv" else ","))
     else:
         raise InvalidParameter(f"{path.name}: releases are written as .parquet, .csv or .tsv. Choose one of them.")
 

@@ -15,7 +15,7 @@ from incrowd.governance.access.token import fingerprint, new_token
 from incrowd.governance.addresses import beside
 from incrowd.store.chain import Chain
 from incrowd.store.transaction import Reader, Writer
-from incrowd.store.verify import Report, verify
+from incrowd.store.verify import ChainReport, verify
 
 _NAME = "access"
 
@@ -116,7 +116,7 @@ class Access:
         found: str | None = self.chain.read(lambda reader: reader.value(("book", book)))
         return found
 
-    def check(self) -> Report:
+    def check(self) -> ChainReport:
         """Recompute the book from its first entry."""
         return verify(self.chain, derive)
 

@@ -14,7 +14,7 @@ from incrowd.governance.addresses import beside
 from incrowd.store.chain import Chain
 from incrowd.store.link import Key, Link
 from incrowd.store.transaction import Reader, Writer
-from incrowd.store.verify import Report, Values, verify
+from incrowd.store.verify import ChainReport, Values, verify
 
 _NAME = "audit"
 _KIND = "event"
@@ -84,7 +84,7 @@ class Audit:
         """Return a name for a text that tells nothing about it without the log's secret, and is the same next time."""
         return hmac.new(self._secret, text.encode(), sha256).hexdigest()[:32]
 
-    def check(self) -> Report:
+    def check(self) -> ChainReport:
         """Recompute the log from its first entry."""
         return verify(self.chain, _derive)
 

@@ -34,7 +34,7 @@ _MOST_CHOICES = 4096
 
 
 @dataclass(frozen=True)
-class Asked:
+class AggregateCall:
     """One aggregate, bound: its kind, the value it is about, and the quantile."""
 
     kind: Kind
@@ -42,7 +42,7 @@ class Asked:
     at: Fraction | None = None
 
 
-def asked(node: exp.Expr, scope: Scope) -> Asked:
+def asked(node: exp.Expr, scope: Scope) -> AggregateCall:
     """Return what an aggregate asks.
 
     Preconditions: `node` is an aggregate as `splitting.is_aggregate` knows it, over the columns of the scope.  A sum
@@ -60,27 +60,27 @@ def asked(node: exp.Expr, scope: Scope) -> Asked:
     if isinstance(node, exp.Count):
         return _count(node, scope, filter_)
     if isinstance(node, exp.Quantile | exp.PercentileCont | exp.PercentileDisc):
-        return Asked(Kind.QUANTILE, _measured(node, scope, filter_), _place(node, scope))
+        return AggregateCall(Kind.QUANTILE, _measured(node, scope, filter_), _place(node, scope))
     kind = _KINDS.get(type(node))
     if kind is None:
         raise _unknown(node)
     _check_plain(node, ("this",))
     value = _measured(node, scope, filter_)
     if kind is Kind.MODE:
-        return Asked(kind, _choice(value))
+        return AggregateCall(kind, _choice(value))
     if kind is not Kind.QUANTILE and not value.extent.numeric:
         raise InvalidParameter(
             f"{title(node)} works on numbers, not on {only_type(value.extent)}: "
             "count conditions by COUNT(*) FILTER (WHERE …)."
         )
-    return Asked(kind, value, _PLACES.get(type(node)))
+    return AggregateCall(kind, value, _PLACES.get(type(node)))
 
 
-def _count(node: exp.Count, scope: Scope, filter_: exp.Expr | None) -> Asked:
+def _count(node: exp.Count, scope: Scope, filter_: exp.Expr | None) -> AggregateCall:
     _check_plain(node, ("this", "big_int"))
     what = node.this
     if what is None or isinstance(what, exp.Star):
-        return Asked(Kind.ROWS) if filter_ is None else _counted(Meaning(constant(1), whole(1, 1)), [filter_])
+        return AggregateCall(Kind.ROWS) if filter_ is None else _counted(Meaning(constant(1), whole(1, 1)), [filter_])
     if isinstance(what, exp.Distinct):
         inner = what.expressions[0] if len(what.expressions) == 1 else None
         if not isinstance(inner, exp.Column) or not scope.find(inner)[1].person:
@@ -95,22 +95,22 @@ def _count(node: exp.Count, scope: Scope, filter_: exp.Expr | None) -> Asked:
                 "after LEFT JOIN, COUNT(DISTINCT …) counts the people of the first table: name its column, or use JOIN "
                 "to count those who are in both."
             )
-        return Asked(Kind.PEOPLE)
+        return AggregateCall(Kind.PEOPLE)
     value = binder(scope.resolve)(what)
     return _counted(value, [] if filter_ is None else [filter_])
 
 
-def _counted(value: Meaning, conditions: list[exp.Expr]) -> Asked:
+def _counted(value: Meaning, conditions: list[exp.Expr]) -> AggregateCall:
     """Return a count of the rows in which a value is there and conditions hold."""
     if not conditions and value.extent.optional and value.extent.numeric and _bounded(value.extent):
-        return Asked(Kind.COUNT, value)  # the column that SUM and AVG of the same expression are about
+        return AggregateCall(Kind.COUNT, value)  # the column that SUM and AVG of the same expression are about
     tests = [*conditions, *([present(value.tree)] if value.extent.optional else [])]
     if not tests:
-        return Asked(Kind.ROWS)
+        return AggregateCall(Kind.ROWS)
     tree = operand(tests[0])
     for test in tests[1:]:
         tree = exp.And(this=tree, expression=operand(test))
-    return Asked(Kind.COUNT, Meaning(case((tree, constant(1))), whole(1, 1, optional=True)))
+    return AggregateCall(Kind.COUNT, Meaning(case((tree, constant(1))), whole(1, 1, optional=True)))
 
 
 def _measured(node: exp.Expr, scope: Scope, filter_: exp.Expr | None) -> Meaning:

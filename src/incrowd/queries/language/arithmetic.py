@@ -14,7 +14,7 @@ from incrowd.core.rounding import exact
 from incrowd.errors import InvalidParameter
 from incrowd.queries.language.dates import days_between, shifted, span
 from incrowd.queries.language.extent import LISTED, Constant, Extent, Meaning, among, decimals, listed
-from incrowd.queries.language.rules import LARGEST, Mean, Rule, number, whole_number, within
+from incrowd.queries.language.rules import LARGEST, Mean, NodeRule, number, whole_number, within
 from incrowd.queries.language.trees import as_decimal, case, cast, constant, function, operand, operation
 
 _LEAST_DIVISOR = Fraction(1, 10**6)
@@ -288,22 +288,22 @@ def _outward(low: float | Fraction, high: float | Fraction) -> tuple[Fraction, F
     return (Fraction(low) - abs(Fraction(low)) * spare - spare, Fraction(high) + abs(Fraction(high)) * spare + spare)
 
 
-RULES: dict[type[exp.Expr], Rule] = {
-    exp.Literal: Rule(_literal, ("this", "is_string")),
-    exp.Add: Rule(_add, ("this", "expression")),
-    exp.Sub: Rule(_subtract, ("this", "expression")),
-    exp.Mul: Rule(_multiply, ("this", "expression")),
-    exp.Div: Rule(_divide, ("this", "expression")),
-    exp.IntDiv: Rule(_floor_divide, ("this", "expression")),
-    exp.Mod: Rule(_remainder, ("this", "expression")),
-    exp.Neg: Rule(_negate),
-    exp.Abs: Rule(_absolute),
-    exp.Sign: Rule(_sign),
-    exp.Floor: Rule(_floor),
-    exp.Ceil: Rule(_ceil),
-    exp.Round: Rule(rounded, ("this", "decimals")),
-    exp.Sqrt: Rule(_root),
-    exp.Ln: Rule(_logarithm),
-    exp.Exp: Rule(_exponential),
-    exp.Pow: Rule(_power, ("this", "expression")),
+RULES: dict[type[exp.Expr], NodeRule] = {
+    exp.Literal: NodeRule(_literal, ("this", "is_string")),
+    exp.Add: NodeRule(_add, ("this", "expression")),
+    exp.Sub: NodeRule(_subtract, ("this", "expression")),
+    exp.Mul: NodeRule(_multiply, ("this", "expression")),
+    exp.Div: NodeRule(_divide, ("this", "expression")),
+    exp.IntDiv: NodeRule(_floor_divide, ("this", "expression")),
+    exp.Mod: NodeRule(_remainder, ("this", "expression")),
+    exp.Neg: NodeRule(_negate),
+    exp.Abs: NodeRule(_absolute),
+    exp.Sign: NodeRule(_sign),
+    exp.Floor: NodeRule(_floor),
+    exp.Ceil: NodeRule(_ceil),
+    exp.Round: NodeRule(rounded, ("this", "decimals")),
+    exp.Sqrt: NodeRule(_root),
+    exp.Ln: NodeRule(_logarithm),
+    exp.Exp: NodeRule(_exponential),
+    exp.Pow: NodeRule(_power, ("this", "expression")),
 }

@@ -11,7 +11,7 @@ from incrowd.errors import QuestionRefused
 from incrowd.queries.language.arithmetic import rounded
 from incrowd.queries.language.dates import written
 from incrowd.queries.language.extent import FIRST, LAST, Extent, Meaning, calendar, listed, texts, whole
-from incrowd.queries.language.rules import Mean, Rule
+from incrowd.queries.language.rules import Mean, NodeRule
 from incrowd.queries.language.trees import (
     as_decimal,
     between,
@@ -102,7 +102,7 @@ def _read(part: Meaning, kind: Type) -> Meaning | None:
     return None
 
 
-RULES: dict[type[exp.Expr], Rule] = {
-    exp.Cast: Rule(_recast, ("this", "to")),
-    exp.TryCast: Rule(_recast, ("this", "to", "safe")),
+RULES: dict[type[exp.Expr], NodeRule] = {
+    exp.Cast: NodeRule(_recast, ("this", "to")),
+    exp.TryCast: NodeRule(_recast, ("this", "to", "safe")),
 }

@@ -12,7 +12,7 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.extent import FIRST, LAST, Extent, Meaning, among, day, days, listed, whole
-from incrowd.queries.language.rules import Mean, Rule, moment, number, whole_number
+from incrowd.queries.language.rules import Mean, NodeRule, moment, number, whole_number
 from incrowd.queries.language.trees import between, case, cast, constant, function, operand
 
 _MOST_DAYS = 4_000_000
@@ -180,15 +180,15 @@ def _moment_of(node: exp.Expr, mean: Mean) -> Meaning:
     return moment(mean(node), "DATE_DIFF")
 
 
-RULES: dict[type[exp.Expr], Rule] = {
-    exp.Year: Rule(_part_of),
-    exp.Quarter: Rule(_part_of),
-    exp.Month: Rule(_part_of),
-    exp.Day: Rule(_part_of),
-    exp.DayOfWeek: Rule(_part_of),
-    exp.Extract: Rule(_extract, ("this", "expression")),
-    exp.TimestampTrunc: Rule(_truncate, ("this", "unit")),
-    exp.DateTrunc: Rule(_truncate, ("this", "unit")),
-    exp.DateDiff: Rule(_difference, ("this", "expression", "unit", "date_part_boundary")),
-    exp.DateAdd: Rule(_shift, ("this", "expression")),
+RULES: dict[type[exp.Expr], NodeRule] = {
+    exp.Year: NodeRule(_part_of),
+    exp.Quarter: NodeRule(_part_of),
+    exp.Month: NodeRule(_part_of),
+    exp.Day: NodeRule(_part_of),
+    exp.DayOfWeek: NodeRule(_part_of),
+    exp.Extract: NodeRule(_extract, ("this", "expression")),
+    exp.TimestampTrunc: NodeRule(_truncate, ("this", "unit")),
+    exp.DateTrunc: NodeRule(_truncate, ("this", "unit")),
+    exp.DateDiff: NodeRule(_difference, ("this", "expression", "unit", "date_part_boundary")),
+    exp.DateAdd: NodeRule(_shift, ("this", "expression")),
 }

@@ -10,9 +10,9 @@ from sqlglot import exp
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language import arithmetic, casts, dates, logic, texts
 from incrowd.queries.language.extent import Meaning
-from incrowd.queries.language.rules import Mean, Rule
+from incrowd.queries.language.rules import Mean, NodeRule
 
-RULES: Mapping[type[exp.Expr], Rule] = {
+RULES: Mapping[type[exp.Expr], NodeRule] = {
     **arithmetic.RULES,
     **logic.RULES,
     **texts.RULES,

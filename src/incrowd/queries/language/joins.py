@@ -11,7 +11,7 @@ from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, MixedUnits, QuestionRefused
 from incrowd.queries.language.expressions import binder
 from incrowd.queries.language.limiting import first_rows
-from incrowd.queries.language.plan import Rows, Scope
+from incrowd.queries.language.plan import RowQuery, Scope
 from incrowd.queries.language.rules import condition
 from incrowd.queries.language.trees import column, every, operation, subquery
 from incrowd.queries.question import PERSON
@@ -29,7 +29,7 @@ class Joined:
     source: exp.Expr
     joins: tuple[exp.Join, ...]
     scope: Scope
-    rows: Rows
+    rows: RowQuery
     carrier: str = "t1"
 
     @property
@@ -38,7 +38,7 @@ class Joined:
         return column(PERSON, self.carrier)
 
 
-def joined(first: Rows, others: Sequence[tuple[exp.Join, Rows]]) -> Joined:
+def joined(first: RowQuery, others: Sequence[tuple[exp.Join, RowQuery]]) -> Joined:
     """Return sources joined from left to right.
 
     A private row meets at most `most` rows of a public table, as many as share the values it is joined on: so one
@@ -55,7 +55,7 @@ def joined(first: Rows, others: Sequence[tuple[exp.Join, Rows]]) -> Joined:
     return found
 
 
-def same_unit(left: Rows, right: Rows) -> Unit:
+def same_unit(left: RowQuery, right: RowQuery) -> Unit:
     """Return the unit of privacy of both, which must agree."""
     if left.unit is None or right.unit is None:
         raise TypeError
@@ -64,7 +64,7 @@ def same_unit(left: Rows, right: Rows) -> Unit:
     return left.unit
 
 
-def _beside(found: Joined, join: exp.Join, rows: Rows, name: str) -> Joined:
+def _beside(found: Joined, join: exp.Join, rows: RowQuery, name: str) -> Joined:
     side, kind = (join.args.get("side") or ""), (join.args.get("kind") or "")
     odd = [part for part, value in join.args.items() if value and part not in ("this", "on", "using", "side", "kind")]
     if odd or side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER"):
@@ -100,7 +100,7 @@ def _beside(found: Joined, join: exp.Join, rows: Rows, name: str) -> Joined:
     return Joined(first, (*found.joins, _join(second, name, on, side)), scope, total, carrier)
 
 
-def _people(found: Joined, how: tuple[exp.Join, exp.Expr], what: tuple[Rows, str], scope: Scope) -> Joined:
+def _people(found: Joined, how: tuple[exp.Join, exp.Expr], what: tuple[RowQuery, str], scope: Scope) -> Joined:
     (join, on), (rows, name) = how, what
     unit = same_unit(found.rows, rows)
     same = any(
@@ -196,7 +196,7 @@ def _conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
     return [node]
 
 
-def _limited(rows: Rows, keys: list[str]) -> tuple[exp.Query, int]:
+def _limited(rows: RowQuery, keys: list[str]) -> tuple[exp.Query, int]:
     """Return a public table with at most as many rows for each value joined on as were counted, and that number."""
     if rows.relation is None:
         raise QuestionRefused("a public table is joined as it is, not inside a subquery: filter in WHERE.")

@@ -12,7 +12,7 @@ from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.dates import written
 from incrowd.queries.language.extent import Constant, Extent, Meaning, decimals, hull, listed, truth
-from incrowd.queries.language.rules import Mean, Rule, condition, sole, text
+from incrowd.queries.language.rules import Mean, NodeRule, condition, sole, text
 from incrowd.queries.language.trees import (
     as_decimal,
     between,
@@ -250,22 +250,24 @@ def _any_missing(*parts: Meaning) -> bool:
     return any(part.extent.optional for part in parts)
 
 
-RULES: dict[type[exp.Expr], Rule] = {
-    **{kind: Rule(_compare, ("this", "expression")) for kind in (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)},
-    exp.NullSafeEQ: Rule(_same, ("this", "expression")),
-    exp.NullSafeNEQ: Rule(_same, ("this", "expression")),
-    exp.Between: Rule(_in_between, ("this", "low", "high")),
-    exp.In: Rule(_is_in, ("this", "expressions", "query", "unnest", "field")),
-    exp.Is: Rule(_is_a, ("this", "expression")),
-    exp.Like: Rule(_like, ("this", "expression", "negate")),
-    exp.And: Rule(_combine, ("this", "expression")),
-    exp.Or: Rule(_combine, ("this", "expression")),
-    exp.Not: Rule(_negation),
-    exp.Boolean: Rule(_boolean),
-    exp.Case: Rule(_choose, ("this", "ifs", "default")),
-    exp.If: Rule(_when, ("this", "true", "false")),
-    exp.Coalesce: Rule(_coalesce, ("this", "expressions")),
-    exp.Nullif: Rule(_nullif, ("this", "expression")),
-    exp.Least: Rule(_extreme, ("this", "expressions", "ignore_nulls")),
-    exp.Greatest: Rule(_extreme, ("this", "expressions", "ignore_nulls")),
+RULES: dict[type[exp.Expr], NodeRule] = {
+    **{
+        kind: NodeRule(_compare, ("this", "expression")) for kind in (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+    },
+    exp.NullSafeEQ: NodeRule(_same, ("this", "expression")),
+    exp.NullSafeNEQ: NodeRule(_same, ("this", "expression")),
+    exp.Between: NodeRule(_in_between, ("this", "low", "high")),
+    exp.In: NodeRule(_is_in, ("this", "expressions", "query", "unnest", "field")),
+    exp.Is: NodeRule(_is_a, ("this", "expression")),
+    exp.Like: NodeRule(_like, ("this", "expression", "negate")),
+    exp.And: NodeRule(_combine, ("this", "expression")),
+    exp.Or: NodeRule(_combine, ("this", "expression")),
+    exp.Not: NodeRule(_negation),
+    exp.Boolean: NodeRule(_boolean),
+    exp.Case: NodeRule(_choose, ("this", "ifs", "default")),
+    exp.If: NodeRule(_when, ("this", "true", "false")),
+    exp.Coalesce: NodeRule(_coalesce, ("this", "expressions")),
+    exp.Nullif: NodeRule(_nullif, ("this", "expression")),
+    exp.Least: NodeRule(_extreme, ("this", "expressions", "ignore_nulls")),
+    exp.Greatest: NodeRule(_extreme, ("this", "expressions", "ignore_nulls")),
 }

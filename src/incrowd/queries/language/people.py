@@ -16,7 +16,7 @@ from incrowd.queries.language.expressions import binder, title
 from incrowd.queries.language.extent import Extent, Meaning, decimals, whole
 from incrowd.queries.language.joins import Joined
 from incrowd.queries.language.limiting import first_rows, scrambled
-from incrowd.queries.language.plan import Field, Rows
+from incrowd.queries.language.plan import Field, RowQuery
 from incrowd.queries.language.rules import within
 from incrowd.queries.language.splitting import qualified, split
 from incrowd.queries.language.trees import (
@@ -35,7 +35,7 @@ from incrowd.queries.question import PERSON, Kind
 _BITS = 52
 
 
-def person_rows(query: exp.Select, found: Joined, inner: exp.Select) -> Rows:
+def person_rows(query: exp.Select, found: Joined, inner: exp.Select) -> RowQuery:
     """Return one row for each person (and each value of further keys) with exact aggregates of that person's rows.
 
     Rows of a group are all of one person, so each row of the result is a function of that person's rows alone.  Sums

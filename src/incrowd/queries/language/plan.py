@@ -32,7 +32,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowQuery:
     """Rows as a query that cannot fail; adding or removing one unit changes at most `most` of them.
 
     Public rows have no unit; nobody changes them.  Private rows whose unit is a person carry the column `PERSON`.
@@ -73,7 +73,7 @@ class Context:
 class Scope:
     """The sources after FROM by their names; columns shared by USING are those of the first source that has them."""
 
-    sources: tuple[tuple[str, Rows], ...]
+    sources: tuple[tuple[str, RowQuery], ...]
     shared: frozenset[str] = frozenset()
     optional: frozenset[str] = frozenset()
 

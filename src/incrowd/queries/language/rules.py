@@ -21,7 +21,7 @@ Mean = Callable[[exp.Expr], Meaning]
 
 
 @dataclass(frozen=True)
-class Rule:
+class NodeRule:
     """How one kind of node is understood, and the parts that it may have; any other part is refused."""
 
     understand: Callable[[exp.Expr, Mean], Meaning]

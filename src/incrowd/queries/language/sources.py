@@ -12,7 +12,7 @@ from incrowd.queries.language.expressions import binder
 from incrowd.queries.language.extent import hull
 from incrowd.queries.language.joins import Joined, joined, same_unit
 from incrowd.queries.language.people import person_rows
-from incrowd.queries.language.plan import Context, Field, Rows
+from incrowd.queries.language.plan import Context, Field, RowQuery
 from incrowd.queries.language.rules import condition
 from incrowd.queries.language.splitting import has_aggregate
 from incrowd.queries.language.tables import table_rows
@@ -43,7 +43,7 @@ def gathered(query: exp.Select, context: Context) -> Joined:
     return joined(first, others)
 
 
-def source_rows(node: exp.Expr, context: Context) -> Rows:
+def source_rows(node: exp.Expr, context: Context) -> RowQuery:
     """Return the rows of one source."""
     odd = [part for part, value in node.args.items() if value and part not in ("this", "alias")]
     if isinstance(node, exp.Subquery) and not odd:
@@ -55,7 +55,7 @@ def source_rows(node: exp.Expr, context: Context) -> Rows:
     raise QuestionRefused("after FROM stand tables of the catalog and subqueries, nothing else.")
 
 
-def query_rows(query: exp.Expr, context: Context) -> Rows:
+def query_rows(query: exp.Expr, context: Context) -> RowQuery:
     """Return the rows of a subquery."""
     while isinstance(query, exp.Subquery) and not any(query.args[part] for part in query.args if part != "this"):
         query = query.this
@@ -135,7 +135,7 @@ def _all(star: exp.Expr, found: Joined) -> list[tuple[Field, exp.Expr]]:
     return items
 
 
-def _stacked(above: Rows, below: Rows) -> Rows:
+def _stacked(above: RowQuery, below: RowQuery) -> RowQuery:
     """Return the rows of both; a unit that is in both changes both."""
     if not (above.private and below.private):
         raise QuestionRefused("UNION ALL puts private tables together: join a public table by JOIN.")
@@ -158,7 +158,7 @@ def _stacked(above: Rows, below: Rows) -> Rows:
         tops.append(alias(column(PERSON), PERSON))
         bottoms.append(alias(column(PERSON), PERSON))
     left, right = (select(items, subquery(rows.query, "t1")) for items, rows in ((tops, above), (bottoms, below)))
-    return Rows(
+    return RowQuery(
         query=exp.Union(this=left, expression=right, distinct=False),
         fields=tuple(fields),
         tables=(*above.tables, *below.tables),

@@ -12,7 +12,7 @@ from incrowd.queries.catalog import Relation
 from incrowd.queries.language.declared import BASE, Cleaned, cleaned
 from incrowd.queries.language.extent import Extent
 from incrowd.queries.language.limiting import PLACE, first_rows, scrambled
-from incrowd.queries.language.plan import Context, Field, Rows
+from incrowd.queries.language.plan import Context, Field, RowQuery
 from incrowd.queries.language.trees import alias, column, every, name, present, select
 from incrowd.queries.question import PERSON
 
@@ -21,7 +21,7 @@ _IDENTIFIES = "it identifies people. Ask about other columns."
 _DRAFTED = "what it can hold was drafted from the rows. Let the owner of the data name a public source for it."
 
 
-def table_rows(relation: Relation, context: Context) -> Rows:
+def table_rows(relation: Relation, context: Context) -> RowQuery:
     """Return the rows of a table, each brought into what was declared, and at most `max_rows` of each person.
 
     Which rows of a person take part is decided by those rows alone: they are ordered by a hash of the columns that
@@ -49,7 +49,7 @@ def table_rows(relation: Relation, context: Context) -> Rows:
     if person is not None:
         decimals = {item for item, found in asked.items() if found.meaning.extent.type is Type.DECIMAL}
         query = first_rows(query, [PERSON], scrambled(list(asked), decimals), relation.unit.max_rows)
-    return Rows(
+    return RowQuery(
         query=query,
         fields=tuple(fields),
         tables=(relation.name,),

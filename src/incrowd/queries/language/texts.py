@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.extent import Constant, Extent, Meaning, listed, texts, truth, whole
-from incrowd.queries.language.rules import Mean, Rule, sole, text, whole_number
+from incrowd.queries.language.rules import Mean, NodeRule, sole, text, whole_number
 from incrowd.queries.language.trees import function, operand
 
 _CUT = 1000
@@ -141,17 +141,17 @@ def _checked(longest: int) -> int:
     return longest
 
 
-RULES: dict[type[exp.Expr], Rule] = {
-    exp.Upper: Rule(_letters),
-    exp.Lower: Rule(_letters),
-    exp.Trim: Rule(_trim, ("this", "position")),
-    exp.Length: Rule(_length),
-    exp.Substring: Rule(_substring, ("this", "start", "length")),
-    exp.Left: Rule(_side, ("this", "expression")),
-    exp.Right: Rule(_side, ("this", "expression")),
-    exp.DPipe: Rule(_joined, ("this", "expression", "safe")),
-    exp.Concat: Rule(_concat, ("expressions", "safe", "coalesce")),
-    exp.Replace: Rule(_replaced, ("this", "expression", "replacement")),
-    exp.StartsWith: Rule(_has, ("this", "expression")),
-    exp.Contains: Rule(_has, ("this", "expression")),
+RULES: dict[type[exp.Expr], NodeRule] = {
+    exp.Upper: NodeRule(_letters),
+    exp.Lower: NodeRule(_letters),
+    exp.Trim: NodeRule(_trim, ("this", "position")),
+    exp.Length: NodeRule(_length),
+    exp.Substring: NodeRule(_substring, ("this", "start", "length")),
+    exp.Left: NodeRule(_side, ("this", "expression")),
+    exp.Right: NodeRule(_side, ("this", "expression")),
+    exp.DPipe: NodeRule(_joined, ("this", "expression", "safe")),
+    exp.Concat: NodeRule(_concat, ("expressions", "safe", "coalesce")),
+    exp.Replace: NodeRule(_replaced, ("this", "expression", "replacement")),
+    exp.StartsWith: NodeRule(_has, ("this", "expression")),
+    exp.Contains: NodeRule(_has, ("this", "expression")),
 }

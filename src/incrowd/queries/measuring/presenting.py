@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from incrowd.queries.answer import Answer, Column
+from incrowd.queries.answer import Answer, AnswerColumn
 from incrowd.queries.measuring.evaluation import Row, check, evaluate
 from incrowd.queries.measuring.ranges import Range, range_of
 from incrowd.queries.measuring.ratios import Interval
@@ -23,7 +23,7 @@ COMPUTED = "computed from noisy numbers; its interval follows from theirs, where
 class Noisy:
     """The noisy numbers by name, keys and aggregates, of one length; `bounds` gives intervals that hold together."""
 
-    columns: Mapping[str, Column]
+    columns: Mapping[str, AnswerColumn]
     length: int
     bounds: Callable[[frozenset[str]], Mapping[str, Interval]]
 
@@ -75,16 +75,16 @@ def _bare(output: Output) -> str | None:
     return inner.name if isinstance(inner, exp.Column) else None
 
 
-def _column(output: Output, noisy: Noisy, rows: list[Row]) -> Column:
+def _column(output: Output, noisy: Noisy, rows: list[Row]) -> AnswerColumn:
     found = noisy.columns.get(_bare(output) or "")
     if found is not None:
-        return Column(output.name, found.values, found.low, found.high, found.note)
+        return AnswerColumn(output.name, found.values, found.low, found.high, found.note)
     inner = output.expression.unalias()
     values = _array([evaluate(inner, row) for row in rows])
     ends = _ranges(inner, noisy, rows)
     low, high = (pa.array([end[i] if end else None for end in ends], pa.float64()) for i in range(2))
     known = any(end is not None for end in ends)
-    return Column(output.name, values, low if known else None, high if known else None, COMPUTED)
+    return AnswerColumn(output.name, values, low if known else None, high if known else None, COMPUTED)
 
 
 def _ranges(inner: exp.Expr, noisy: Noisy, rows: list[Row]) -> list[Range | None]:
@@ -114,9 +114,9 @@ def _ordered(question: Question, rows: list[Row], places: list[int]) -> list[int
     return places
 
 
-def _taken(column: Column, places: pa.Array) -> Column:
+def _taken(column: AnswerColumn, places: pa.Array) -> AnswerColumn:
     low, high = (None if end is None else end.take(places) for end in (column.low, column.high))
-    return Column(column.name, column.values.take(places), low, high, column.note)
+    return AnswerColumn(column.name, column.values.take(places), low, high, column.note)
 
 
 def _array(values: list[Any]) -> pa.Array:

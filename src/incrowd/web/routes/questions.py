@@ -13,7 +13,7 @@ from incrowd.queries.language.reading import is_explain
 from incrowd.queries.terms import Terms
 from incrowd.web import replies
 from incrowd.web.caller import Asker, Caller, Reader
-from incrowd.web.desk import Told
+from incrowd.web.desk import JsonDocument
 from incrowd.web.logs import note
 from incrowd.web.routes.failures import failures
 from incrowd.web.services import Here, Services
@@ -77,7 +77,7 @@ def _reply(action: str, asked: AskedShape, caller: Caller, services: Services, w
     return reply
 
 
-def _told(action: str, asked: AskedShape, caller: Caller, services: Services, wait: Callable[[], None]) -> Told:
+def _told(action: str, asked: AskedShape, caller: Caller, services: Services, wait: Callable[[], None]) -> JsonDocument:
     delta = Fraction(0) if asked.delta is None else asked.delta
     terms = Terms(asked.epsilon, delta, asked.error, asked.rate, asked.rho)
     only_price, sql = is_explain(asked.sql)

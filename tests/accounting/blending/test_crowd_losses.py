@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from incrowd.accounting.blending.rules import with_private
+from incrowd.accounting.blending.crowd_losses import with_private
 from incrowd.core.loss import Crowd
 from incrowd.errors import InvalidParameter
 
