@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from incrowd.accounting.sampled import delta, worst_size_remove
 from incrowd.accounting.suppression.envelope import composed_delta
 from incrowd.accounting.suppression.inverses import largest_rate, smallest_epsilon, smallest_k
 from incrowd.accounting.suppression.theorem1 import theorem1_delta
+from incrowd.accounting.suppression.tight_delta import delta, worst_size_remove
 
 MICROSECOND, MILLISECOND = 1e-6, 1e-3
 KS, RATES, EPSILONS = (10, 100, 1000), (0.001, 0.1, 0.5, 0.9, 0.99), (0.01, 0.1, 0.5, 1.0, 5.0)

@@ -27,7 +27,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import csv
 
-from incrowd.core.hierarchies import arx
+from incrowd.core.hierarchy import arx
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local import LOCAL

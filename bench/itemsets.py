@@ -23,11 +23,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incrowd.core.criteria.itemsets import smallest_support
-from incrowd.core.hierarchies.tree import Tree
+from incrowd.core.hierarchy.tree import Tree
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.sets import Sets, read_sets
 from incrowd.core.table import Table
+from incrowd.criteria.itemsets import smallest_support
 from incrowd.engines.local import LOCAL
 from incrowd.methods.anonymity.itemsets.items import ItemTree
 from incrowd.methods.anonymity.itemsets.method import Itemsets

@@ -34,20 +34,20 @@ from pyarrow import csv
 
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
-from incrowd.core.criteria.closeness import EqualCloseness
-from incrowd.core.criteria.criterion import Criterion
-from incrowd.core.criteria.crowds import KAnonymity
-from incrowd.core.criteria.diversity import DistinctDiversity
-from incrowd.core.hierarchies import arx
-from incrowd.core.quality.additive import Loss
+from incrowd.core.hierarchy import arx
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.source import SourceOptions
+from incrowd.criteria.closeness import EqualCloseness
+from incrowd.criteria.criterion import Criterion
+from incrowd.criteria.crowds import KAnonymity
+from incrowd.criteria.diversity import DistinctDiversity
 from incrowd.engines.local import LocalEngine
 from incrowd.engines.sources import open_source
 from incrowd.methods.anonymity.search import kernels, rollup
 from incrowd.methods.anonymity.search.lattice import Lattice
 from incrowd.methods.anonymity.search.optimal import Found, optimal
 from incrowd.methods.anonymity.search.task import Task
+from incrowd.quality.additive import Loss
 
 EIGHT = ("age", "education", "marital-status", "native-country", "race", "salary-class", "sex", "workclass")
 NINE = (*EIGHT, "occupation")

@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 
 from incrowd.core.counts import Counts
-from incrowd.core.criteria.crowds import KAnonymity
-from incrowd.core.hierarchies.tree import Tree
+from incrowd.core.hierarchy.tree import Tree
 from incrowd.core.keys import Layout, grouped
 from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.schema import Column
+from incrowd.criteria.crowds import KAnonymity
 from incrowd.methods.anonymity.search.lattice import Lattice, Limits
 from incrowd.methods.anonymity.search.optimal import Patience, optimal
 from incrowd.methods.anonymity.search.task import Task

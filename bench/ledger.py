@@ -17,11 +17,11 @@ from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 
-from incrowd.accounting.bookkeeping.datasets import Declaration
-from incrowd.accounting.bookkeeping.price import Accountant
-from incrowd.accounting.bookkeeping.request import Part, charging
 from incrowd.accounting.budget import Budget
-from incrowd.accounting.ledger import Ledger, enter
+from incrowd.accounting.ledger.datasets import Declaration
+from incrowd.accounting.ledger.ledger import Ledger, enter
+from incrowd.accounting.ledger.price import Accountant
+from incrowd.accounting.ledger.request import Part, charging
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Pure
 from incrowd.core.unit import Unit

@@ -24,18 +24,18 @@ from pyarrow import csv
 
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
-from incrowd.core.criteria.criterion import Criterion
-from incrowd.core.criteria.crowds import KAnonymity
-from incrowd.core.criteria.diversity import DistinctDiversity
-from incrowd.core.hierarchies import arx
-from incrowd.core.quality.additive import Loss
+from incrowd.core.hierarchy import arx
 from incrowd.core.schema import Column, Role, Schema
+from incrowd.criteria.criterion import Criterion
+from incrowd.criteria.crowds import KAnonymity
+from incrowd.criteria.diversity import DistinctDiversity
 from incrowd.engines.local import LOCAL
 from incrowd.methods.anonymity.local.course import Course, recoded
 from incrowd.methods.anonymity.local.rounds import Ground
 from incrowd.methods.anonymity.search.lattice import Lattice
 from incrowd.methods.anonymity.search.optimal import optimal
 from incrowd.methods.anonymity.search.task import Task
+from incrowd.quality.additive import Loss
 
 EIGHT = ("age", "education", "marital-status", "native-country", "race", "salary-class", "sex", "workclass")
 SENSITIVE = "occupation"

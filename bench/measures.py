@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from incrowd.core.cells import Cells
-from incrowd.core.hierarchies import arx
+from incrowd.core.hierarchy import arx
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.engines.local import LocalEngine
 from incrowd.engines.sources import open_source

@@ -23,8 +23,8 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.domain import Numbers, Type
-from incrowd.core.hierarchies import arx
-from incrowd.core.hierarchies.flat import Flat
+from incrowd.core.hierarchy import arx
+from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.source import SourceOptions
 from incrowd.core.table import Rows, Table

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from incrowd.accounting.amplification import amplify
 from incrowd.core.domain import Numbers, Type
-from incrowd.core.hierarchies.flat import Flat
+from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local import LocalEngine

@@ -17,7 +17,7 @@ from pathlib import Path
 from incrowd.accounting.suppression.inverses import smallest_k
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
-from incrowd.core.hierarchies import arx
+from incrowd.core.hierarchy import arx
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.source import SourceOptions
 from incrowd.engines.local import LocalEngine

@@ -9,8 +9,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from incrowd.accounting import sampled
 from incrowd.accounting.amplification import amplify
+from incrowd.accounting.suppression import tight_delta
 from incrowd.accounting.suppression.smooth import SmoothPromise
 from incrowd.accounting.suppression.theorem1 import log_theorem1_delta, theorem1_delta
 from incrowd.workflows.bounds.curves import curve
@@ -32,7 +32,7 @@ def table1() -> list[dict[str, Any]]:
             "rate": rate,
             "epsilon": epsilon,
             "theorem1": theorem1_delta(20, rate, epsilon),
-            "tight": sampled.delta(20, rate, epsilon),
+            "tight": tight_delta.delta(20, rate, epsilon),
         }
         for rate in TABLE_RATES
         for epsilon in TABLE_EPSILONS
@@ -104,7 +104,7 @@ def _theorem1(k: int, rate: str) -> Callable[[Fraction], float]:
 
 
 def _tight(k: int, rate: str) -> Callable[[Fraction], float]:
-    return lambda epsilon: sampled.log_delta(k, rate, epsilon)
+    return lambda epsilon: tight_delta.log_delta(k, rate, epsilon)
 
 
 def _of_kind(line: Curve, kind: str) -> Curve:

@@ -6,11 +6,11 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from incrowd.core.domain import Categories, Dates, Numbers, Text, Type
-from incrowd.core.hierarchies.calendar import Calendar, Period
-from incrowd.core.hierarchies.flat import Flat
-from incrowd.core.hierarchies.intervals import Intervals
-from incrowd.core.hierarchies.prefix import Prefix
-from incrowd.core.hierarchies.tree import tree
+from incrowd.core.hierarchy.calendar import Calendar, Period
+from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.hierarchy.intervals import Intervals
+from incrowd.core.hierarchy.prefix import Prefix
+from incrowd.core.hierarchy.tree import tree
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from tests.tables import text_table
 

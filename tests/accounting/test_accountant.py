@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.accounting import accountant, sampled
+from incrowd.accounting import accountant
 from incrowd.accounting.accountant import charge_of, delta, epsilon
 from incrowd.accounting.bound import Bound
+from incrowd.accounting.suppression import tight_delta
 from incrowd.core.loss import (
     Approximate,
     Crowd,
@@ -239,7 +240,7 @@ def test_charges_round_up_and_use_a_delta_of_their_own() -> None:
     assert spend.delta == Decimal("0.000001")
     assert Fraction(spend.epsilon) >= Fraction(1, 3)
     spend = charge_of(SDGS, SMALL)
-    assert sampled.delta(20, TENTH, Fraction(spend.epsilon)) <= 1e-6
+    assert tight_delta.delta(20, TENTH, Fraction(spend.epsilon)) <= 1e-6
 
 
 def test_a_person_with_several_rows_pays_for_each() -> None:

@@ -5,7 +5,6 @@ from fractions import Fraction
 
 import pytest
 
-from incrowd.accounting.additive import gaussian_delta
 from incrowd.accounting.calibrate import (
     gaussian_error,
     gaussian_for_budget,
@@ -13,6 +12,7 @@ from incrowd.accounting.calibrate import (
     laplace_for_budget,
     laplace_for_error,
 )
+from incrowd.accounting.noise.additive import gaussian_delta
 from incrowd.core.loss import Gaussian, Laplace
 from incrowd.errors import Infeasible, InvalidParameter
 

@@ -9,22 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.accounting import sampled
 from incrowd.accounting.people import bounding_rate, person_delta, require_one_row, smallest_person_epsilon
+from incrowd.accounting.suppression import tight_delta
 from incrowd.errors import Infeasible, InvalidParameter, Refused
 from tests.theorems.exact_laws import e_to_the, excess, published_count
 
 
 def suppression(epsilon: Fraction) -> float:
-    return sampled.log_delta(20, "0.1", epsilon)
+    return tight_delta.log_delta(20, "0.1", epsilon)
 
 
 def test_one_row_is_the_row_itself() -> None:
-    assert person_delta(suppression, "0.5", 1) == pytest.approx(sampled.delta(20, "0.1", "0.5"), rel=1e-11)
+    assert person_delta(suppression, "0.5", 1) == pytest.approx(tight_delta.delta(20, "0.1", "0.5"), rel=1e-11)
 
 
 def test_at_epsilon_zero_every_row_counts_once() -> None:
-    assert person_delta(suppression, 0, 4) == pytest.approx(4 * sampled.delta(20, "0.1", 0), rel=1e-11)
+    assert person_delta(suppression, 0, 4) == pytest.approx(4 * tight_delta.delta(20, "0.1", 0), rel=1e-11)
 
 
 @settings(deadline=None)
@@ -40,7 +40,7 @@ def test_the_factor_is_a_sum_of_powers(rows: int, epsilon: Fraction) -> None:
 @pytest.mark.parametrize("epsilon", ["0", "0.5", "2"])
 def test_rows_in_one_cell_stay_below_the_bound(rows: int, epsilon: str) -> None:
     k, rate = 4, Fraction(1, 5)
-    bound = person_delta(lambda x: sampled.log_delta(k, rate, x), epsilon, rows)
+    bound = person_delta(lambda x: tight_delta.log_delta(k, rate, x), epsilon, rows)
     for size in range(rows, 30):
         full, less = published_count(size, k, rate), published_count(size - rows, k, rate)
         ratio = e_to_the(Fraction(epsilon))
@@ -59,14 +59,14 @@ def test_no_epsilon_is_needed_for_a_generous_delta() -> None:
 
 def test_a_delta_below_the_floor_is_infeasible() -> None:
     with pytest.raises(Infeasible, match="fewer rows"):
-        smallest_person_epsilon(lambda epsilon: sampled.log_delta(3, "0.1", epsilon), "1e-3", 4)
+        smallest_person_epsilon(lambda epsilon: tight_delta.log_delta(3, "0.1", epsilon), "1e-3", 4)
 
 
 def test_a_dip_of_the_bound_is_found_although_it_rises_again() -> None:
     k, rate, rows = 8, "0.1", 2
 
     def curve(epsilon: Fraction) -> float:
-        return sampled.log_delta(k, rate, epsilon)
+        return tight_delta.log_delta(k, rate, epsilon)
 
     found = smallest_person_epsilon(curve, "1e-5", rows)
     assert person_delta(curve, found, rows) <= 1e-5

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from scipy.stats import beta
 
-from incrowd.accounting import sampled
+from incrowd.accounting.suppression import tight_delta
 from tests.statistics.alarm import FALSE_ALARM
 
 Law = dict[object, float]
@@ -25,7 +25,7 @@ class Claim:
 
     @property
     def delta(self) -> float:
-        return sampled.delta(self.k, self.rate, self.epsilon)
+        return tight_delta.delta(self.k, self.rate, self.epsilon)
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from functools import cache
 import pyarrow as pa
 import pytest
 
-from incrowd.accounting import sampled
+from incrowd.accounting.suppression import tight_delta
 from incrowd.core.domain import Categories
-from incrowd.core.hierarchies.flat import Flat
+from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Adjacency
@@ -80,14 +80,14 @@ def test_no_replacement_exceeds_the_claim(k: int, rate: Fraction) -> None:
     pairs = [("a" * n + "b" * (m - 1), "a" * (n - 1) + "b" * m) for n in range(1, 5) for m in range(1, 5)]
     for epsilon in EPSILONS:
         worst = max(distance(law(k, rate, one), law(k, rate, other), epsilon) for one, other in pairs)
-        assert worst <= sampled.delta(k, rate, epsilon, Adjacency.REPLACE) * (1 + 1e-12)
+        assert worst <= tight_delta.delta(k, rate, epsilon, Adjacency.REPLACE) * (1 + 1e-12)
 
 
 def test_a_replacement_shows_more_than_a_removal() -> None:
     half = Fraction(1, 2)
     replaced = distance(law(3, half, "aaaabbb"), law(3, half, "aaabbbb"), 0.3)
     assert replaced == pytest.approx(0.16524650872393723)
-    assert sampled.delta(3, half, 0.3) == pytest.approx(0.14376764905300476)
+    assert tight_delta.delta(3, half, 0.3) == pytest.approx(0.14376764905300476)
 
 
 @pytest.mark.parametrize("rows", ["aa", "ab", "aaa", "aab"])
@@ -104,4 +104,4 @@ def test_no_person_with_several_rows_exceeds_the_claim_for_people(rows: str) -> 
 
 def test_a_person_with_several_rows_shows_more_than_a_row() -> None:
     shown = distance(law(2, Fraction(1, 4), "aaa"), law(2, Fraction(1, 4), ""), 0.5)
-    assert shown > 2 * sampled.delta(2, Fraction(1, 4), 0.5)
+    assert shown > 2 * tight_delta.delta(2, Fraction(1, 4), 0.5)

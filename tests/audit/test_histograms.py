@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from incrowd.accounting import accountant
 from incrowd.core.domain import Categories
-from incrowd.core.hierarchies.flat import Flat
+from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local import LocalEngine

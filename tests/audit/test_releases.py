@@ -15,8 +15,8 @@ import pytest
 
 from incrowd.core.counts import Counts
 from incrowd.core.domain import Categories
-from incrowd.core.hierarchies.flat import Flat
-from incrowd.core.hierarchies.prefix import Prefix
+from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.hierarchy.prefix import Prefix
 from incrowd.core.mechanism import Coins
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table

@@ -15,7 +15,7 @@ import pytest
 from incrowd.accounting import accountant
 from incrowd.core.cells import Cells
 from incrowd.core.domain import Categories
-from incrowd.core.hierarchies.flat import Flat
+from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.mechanism import Coins, Sample
 from incrowd.core.schema import Column, Missing, Outside, Schema
 from incrowd.core.table import Table

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.domain import Categories, Numbers, Text, Type
-from incrowd.core.hierarchies.flat import Flat
-from incrowd.core.hierarchies.intervals import Intervals
-from incrowd.core.hierarchies.prefix import Prefix, Redaction
+from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.hierarchy.intervals import Intervals
+from incrowd.core.hierarchy.prefix import Prefix, Redaction
 from incrowd.core.schema import Column, Missing, Role, Schema
 from incrowd.engines.local import LocalEngine
 from incrowd.errors import InvalidParameter

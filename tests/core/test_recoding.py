@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.core.domain import Categories, Dates, Numbers, Text, Type
-from incrowd.core.hierarchies.calendar import Calendar, Period
-from incrowd.core.hierarchies.flat import Flat
-from incrowd.core.hierarchies.intervals import Intervals
-from incrowd.core.hierarchies.prefix import Prefix
-from incrowd.core.hierarchies.tree import Tree, tree
+from incrowd.core.hierarchy.calendar import Calendar, Period
+from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.hierarchy.intervals import Intervals
+from incrowd.core.hierarchy.prefix import Prefix
+from incrowd.core.hierarchy.tree import Tree, tree
 from incrowd.core.recoding import LEFT_OUT, Recoding
 from incrowd.core.schema import Column, Missing, Outside
 from incrowd.engines.codebook import Codebook
 from incrowd.errors import InvalidParameter
-from tests.core.hierarchies import CASES, Case
+from tests.core.hierarchy.examples import CASES, Case
 from tests.tables import LEFT_OUT as ORACLE_LEFT_OUT
 from tests.tables import released
 

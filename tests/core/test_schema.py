@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from incrowd.core.domain import Categories, Dates, Numbers, Provenance, Text, Type
-from incrowd.core.hierarchies.flat import Flat, flat
-from incrowd.core.hierarchies.prefix import Prefix
-from incrowd.core.hierarchies.tree import Tree
+from incrowd.core.hierarchy.flat import Flat, flat
+from incrowd.core.hierarchy.prefix import Prefix
+from incrowd.core.hierarchy.tree import Tree
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema, written_as
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter

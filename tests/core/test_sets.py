@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.core.domain import Categories, Type
-from incrowd.core.hierarchies.flat import Flat
-from incrowd.core.hierarchies.tree import tree
+from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.hierarchy.tree import tree
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Missing, Outside, Role
 from incrowd.core.sets import Sets, read_sets

@@ -6,8 +6,8 @@ import pytest
 
 from incrowd.core.cells import Cells
 from incrowd.core.domain import Categories, Text, Type
-from incrowd.core.hierarchies.flat import Flat
-from incrowd.core.hierarchies.prefix import Prefix
+from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.hierarchy.prefix import Prefix
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Missing, Schema
 from incrowd.engines.codebook import Codebook

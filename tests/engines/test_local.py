@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from incrowd.core.cells import Cells
 from incrowd.core.domain import Categories, Text
-from incrowd.core.hierarchies.flat import Flat
-from incrowd.core.hierarchies.prefix import Prefix
+from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.hierarchy.prefix import Prefix
 from incrowd.core.schema import Column, Schema
 from incrowd.engines.contributions import Limited
 from incrowd.engines.counting import Limits

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from examples.hospital.population import DIAGNOSES, ETHNICITIES, PROCEDURES, SCHEMA, discharges, write
-from incrowd.core.hierarchies import arx
+from incrowd.core.hierarchy import arx
 from incrowd.workflows.policy import load_policy
 
 HOSPITAL = Path(__file__).resolve().parents[2] / "examples" / "hospital"

@@ -34,7 +34,7 @@ def test_a_ledger_of_an_earlier_version_still_tells_the_same_and_goes_on(version
 
 
 def test_the_golden_ledger_holds_every_kind_of_entry(sqlite: str) -> None:
-    from incrowd.accounting.bookkeeping.books import MEANING
+    from incrowd.accounting.ledger.books import MEANING
 
     ledger = create(sqlite)
     fill(ledger)

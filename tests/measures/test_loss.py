@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.core.domain import Categories, Dates, Numbers, Text, Type
-from incrowd.core.hierarchies.calendar import Calendar, Period
-from incrowd.core.hierarchies.intervals import Intervals
-from incrowd.core.hierarchies.prefix import Prefix
-from incrowd.core.hierarchies.tree import tree
+from incrowd.core.hierarchy.calendar import Calendar, Period
+from incrowd.core.hierarchy.intervals import Intervals
+from incrowd.core.hierarchy.prefix import Prefix
+from incrowd.core.hierarchy.tree import tree
 from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.schema import Column
 from incrowd.errors import InvalidParameter
 from incrowd.measures.loss import class_losses, mean_loss
-from tests.core.hierarchies import CASES
+from tests.core.hierarchy.examples import CASES
 
 LISTED = [
     (name, level)

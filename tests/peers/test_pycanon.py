@@ -25,11 +25,11 @@ import pytest
 
 import incrowd
 from incrowd.core.cells import Cells
-from incrowd.core.criteria.criterion import Criterion
-from incrowd.core.criteria.diversity import RecursiveDiversity
-from incrowd.core.criteria.groups import Groups
-from incrowd.core.criteria.likeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness
-from incrowd.core.criteria.partition import Partition
+from incrowd.criteria.criterion import Criterion
+from incrowd.criteria.diversity import RecursiveDiversity
+from incrowd.criteria.groups import Groups
+from incrowd.criteria.likeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness
+from incrowd.criteria.partition import Partition
 from incrowd.engines.local import LOCAL
 from incrowd.engines.sources import open_source
 from incrowd.workflows.as_is import as_is

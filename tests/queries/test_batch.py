@@ -8,7 +8,7 @@ import pytest
 
 from incrowd.accounting import accountant
 from incrowd.core.domain import Categories, Numbers, Type
-from incrowd.core.hierarchies.flat import Flat
+from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Schema
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.cube import AddCube

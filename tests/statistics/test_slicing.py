@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.domain import Categories
-from incrowd.core.hierarchies.flat import Flat
+from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local import LocalEngine

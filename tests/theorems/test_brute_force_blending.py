@@ -10,7 +10,7 @@ from itertools import product
 
 import pytest
 
-from incrowd.accounting import blending, robust
+from incrowd.accounting.blending import robust, sampled_crowd
 from tests.theorems.crowd_laws import (
     ONE,
     Database,
@@ -121,7 +121,7 @@ def test_the_worst_mechanism_attains_the_exact_delta(rate: str, crowd: str, epsi
         )
         for others in range(26)
     )
-    assert truth <= blending.delta(k, crowd, rate, epsilon) <= float(truth) * SLACK
+    assert truth <= sampled_crowd.delta(k, crowd, rate, epsilon) <= float(truth) * SLACK
 
 
 def random_close_law(chance: random.Random, law: list[float], epsilon: float) -> list[float]:
@@ -158,7 +158,7 @@ def test_no_random_crowd_blending_mechanism_exceeds_the_exact_delta(seed: int) -
         without = [sum(w * law[o] for w, law in zip(weights, absent, strict=True)) for o in range(5)]
         drawn = [sum(w * law[o] for w, law in zip(weights, present, strict=True)) for o in range(5)]
         released = [rate * a + (1 - rate) * b for a, b in zip(drawn, without, strict=True)]
-        bound = blending.delta(k, crowd, rate, epsilon)
+        bound = sampled_crowd.delta(k, crowd, rate, epsilon)
         for one, other in ((released, without), (without, released)):
             found = sum(max(0.0, a - math.exp(epsilon) * b) for a, b in zip(one, other, strict=True))
             assert found <= bound * (1 + 1e-12) + 1e-15
@@ -186,8 +186,8 @@ def test_noise_on_small_counts_stays_below_its_histogram_delta(epsilon: str, fla
         with_t = mixture([(rate, laws[1]), (1 - rate, laws[0])])
         truth = max(truth, delta(with_t, laws[0], e_to_the(Fraction(epsilon))))
     noise = -math.log(fall)
-    found = blending.histogram_delta(k, rate, epsilon, noise)
-    assert truth <= found <= blending.delta(k, noise, rate, epsilon)
+    found = sampled_crowd.histogram_delta(k, rate, epsilon, noise)
+    assert truth <= found <= sampled_crowd.delta(k, noise, rate, epsilon)
     if float(epsilon) > -math.log(1 - rate):
         assert found <= float(truth) * SLACK  # there it is exact: the noise costs nothing
 
@@ -213,4 +213,4 @@ def test_biased_samples_never_exceed_the_robust_delta_and_attain_it(epsilon: str
 
 def test_an_even_sample_is_a_biased_one_without_bias() -> None:
     even = robust.Bias(RATE, RATE, 0, RATE)
-    assert robust.delta(7, "0.2", even, "0.4") == blending.delta(7, "0.2", RATE, "0.4")
+    assert robust.delta(7, "0.2", even, "0.4") == sampled_crowd.delta(7, "0.2", RATE, "0.4")

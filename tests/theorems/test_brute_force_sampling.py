@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement
 
 import pytest
 
-from incrowd.accounting.sampled import delta, worst_size_add, worst_size_remove
+from incrowd.accounting.suppression.tight_delta import delta, worst_size_add, worst_size_remove
 from incrowd.core.unit import Adjacency
 from tests.theorems.exact_laws import Database, e_to_the, excess, published_table
 

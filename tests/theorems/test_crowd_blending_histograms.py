@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from incrowd.accounting.crowd.rules import with_private
+from incrowd.accounting.blending.rules import with_private
 from incrowd.accounting.ledger import Ledger
 from incrowd.core.loss import Crowd
 from incrowd.core.mechanism import Coins

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from incrowd.accounting.concentrated import largest_rho
+from incrowd.accounting.noise.concentrated import largest_rho
 from incrowd.mechanisms.cube import AddCube
 from incrowd.mechanisms.gaussian_vector import AddGaussianVector
 from tests.coins import cube_radius

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from incrowd.accounting import blending, robust
-from incrowd.accounting.crowd import closed_forms
-from incrowd.accounting.crowd.rules import with_private
-from incrowd.accounting.crowd.suppressed_count import SuppressedCount
+from incrowd.accounting.blending import closed_forms, robust, sampled_crowd
+from incrowd.accounting.blending.rules import with_private
+from incrowd.accounting.blending.suppressed_count import SuppressedCount
 from incrowd.accounting.suppression.theorem1 import theorem1_delta as li_delta
 from incrowd.core.loss import Crowd
 from tests.theorems.crowd_laws import (
@@ -48,19 +47,19 @@ def bias_of(row: dict[str, Any]) -> robust.Bias:
 def test_theorem_1_holds_with_the_exact_delta_and_both_closed_forms(row: dict[str, Any]) -> None:
     k, rate, crowd = row["k"], row["p"], row["eps"]
     assert rounded_up(closed_forms.zero_knowledge_epsilon(crowd, rate), row["eps_zk"], 1e-11)
-    assert rounded_up(blending.delta(k, crowd, rate, row["eps_zk"]), row["delta_exact"])
+    assert rounded_up(sampled_crowd.delta(k, crowd, rate, row["eps_zk"]), row["delta_exact"])
     assert rounded_up(closed_forms.theorem1_delta(k, rate), row["delta_closed_kl"])
     assert rounded_up(closed_forms.chernoff_delta(k, crowd, rate, row["eps_zk"]), row["delta_closed_kl"])
     assert rounded_up(closed_forms.theorem1_simple_delta(k, rate), row["delta_closed_simple"])
     for point in row["at"].values():
-        assert rounded_up(blending.delta(k, crowd, rate, point["eps1"]), point["delta_exact"])
+        assert rounded_up(sampled_crowd.delta(k, crowd, rate, point["eps1"]), point["delta_exact"])
         closed = closed_forms.chernoff_delta(k, crowd, rate, point["eps1"])
         assert rounded_up(closed, point["delta_closed_kl"], 2e-10)
 
 
 @pytest.mark.parametrize("row", VECTORS["low_epsilon"], ids=lambda row: f"{row['k']}-{row['p']}-{row['eps']}")
 def test_the_exact_delta_holds_below_the_published_epsilon(row: dict[str, Any]) -> None:
-    assert rounded_up(blending.delta(row["k"], row["eps"], row["p"], row["eps1"]), row["delta_exact"])
+    assert rounded_up(sampled_crowd.delta(row["k"], row["eps"], row["p"], row["eps1"]), row["delta_exact"])
 
 
 @pytest.mark.parametrize("row", VECTORS["lemmas"], ids=lambda row: f"{row['n']}-{row['k']}-{row['p']}")
@@ -117,7 +116,7 @@ def test_the_theorem_strengthens_the_notion_of_li_and_others_but_not_their_numbe
     closed, li, exact = (
         closed_forms.theorem1_delta(20, "0.1"),
         li_delta(20, "0.1", epsilon),
-        blending.delta(20, 0, "0.1", epsilon),
+        sampled_crowd.delta(20, 0, "0.1", epsilon),
     )
     assert [f"{value:.2g}" for value in (closed, li, exact)] == ["0.021", "0.0036", "4e-05"]
 
@@ -239,6 +238,6 @@ def noisy_pair_delta(k: int, rate: float, private: float, epsilon: float) -> flo
 
 def test_the_factor_of_two_is_real_after_sampling_too() -> None:
     truth = noisy_pair_delta(3, 0.3, 0.5, 0.5)
-    once, twice = blending.delta(3, "0.5", "0.3", "0.5"), blending.delta(3, 1, "0.3", "0.5")
+    once, twice = sampled_crowd.delta(3, "0.5", "0.3", "0.5"), sampled_crowd.delta(3, 1, "0.3", "0.5")
     assert once < truth < twice
     assert [f"{value:.4f}" for value in (truth, once, twice)] == ["0.0425", "0.0398", "0.0627"]

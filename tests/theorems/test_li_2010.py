@@ -11,18 +11,10 @@ from typing import Any
 
 import pytest
 
-from incrowd.accounting.binomial import log_upper_tail
-from incrowd.accounting.loss_distribution import LossDistribution, Profile, randomized_response
-from incrowd.accounting.sampled import (
-    delta,
-    log_delta,
-    log_delta_add,
-    log_delta_remove,
-    worst_size_add,
-    worst_size_remove,
-)
+from incrowd.accounting.suppression.binomial import log_upper_tail
 from incrowd.accounting.suppression.envelope import Part, composed_delta, distributions
 from incrowd.accounting.suppression.inverses import largest_rate, smallest_epsilon, smallest_k
+from incrowd.accounting.suppression.loss_distribution import LossDistribution, Profile, randomized_response
 from incrowd.accounting.suppression.replacement import PRODUCT, SHIFTED, replace_bounds
 from incrowd.accounting.suppression.smooth import SmoothPromise, divergence_delta, theorem6_delta
 from incrowd.accounting.suppression.theorem1 import (
@@ -30,6 +22,14 @@ from incrowd.accounting.suppression.theorem1 import (
     theorem1_delta,
     theorem1_smallest_epsilon,
     theorem1_smallest_k,
+)
+from incrowd.accounting.suppression.tight_delta import (
+    delta,
+    log_delta,
+    log_delta_add,
+    log_delta_remove,
+    worst_size_add,
+    worst_size_remove,
 )
 from incrowd.core.unit import Adjacency
 from incrowd.errors import Infeasible, InvalidParameter

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from incrowd.accounting import blending, sampled
 from incrowd.accounting.amplification import amplify, before_sampling
+from incrowd.accounting.blending import sampled_crowd
 from incrowd.accounting.people import person_delta, require_one_row
+from incrowd.accounting.suppression import tight_delta
 from incrowd.accounting.suppression.envelope import composed_delta
 from incrowd.errors import Refused
 from tests.theorems.crowd_laws import Database, delta, mixture, on_sample, response, suppressed_histogram, sure
@@ -99,7 +100,7 @@ def test_two_counts_of_one_sample_betray_t_although_each_is_private_under_sampli
     assert excess(*both, ANY) == truth
     assert truth > Fraction(row["delta_at_any_eps_lower"])
     assert f"{float(truth):.4f}" == "0.0992"
-    alone = sampled.delta(k, rate, 1)
+    alone = tight_delta.delta(k, rate, 1)
     assert 2 * alone == pytest.approx(float(row["sum_delta_if_independent_eps1_each"]), rel=1e-9)
     for release in (lambda drawn, t: shown(drawn + t, k), lambda drawn, t: shown(drawn, k)):
         assert delta(*released(others, rate, release), e_to_the(Fraction(1))) <= alone
@@ -137,7 +138,7 @@ def test_slices_read_off_one_joint_release_cost_one_release() -> None:
 
     present = on_sample(marginals, [(name, rate) for name in people])
     absent = on_sample(marginals, [(name, rate) for name in people[:-1]])
-    assert delta(present, absent, e_to_the(epsilon)) <= sampled.delta(k, rate, epsilon)
+    assert delta(present, absent, e_to_the(epsilon)) <= tight_delta.delta(k, rate, epsilon)
 
 
 # A scheme chosen by looking
@@ -160,7 +161,7 @@ def test_a_privately_chosen_scheme_adds_its_epsilon_and_no_delta(epsilon: str) -
     k, rate, choice = 2, Fraction(1, 4), Fraction(3, 2)
     present = scheme_and_release(("a", "a", "b", "b", "b"), k, rate, choice)
     absent = scheme_and_release(("a", "a", "b", "b"), k, rate, choice)
-    bound = sampled.delta(k, rate, epsilon)
+    bound = tight_delta.delta(k, rate, epsilon)
     assert delta(present, absent, choice * e_to_the(Fraction(epsilon))) <= bound
     if epsilon == "0":
         assert delta(present, absent, e_to_the(Fraction(epsilon))) > bound  # the choice itself is not free
@@ -169,7 +170,7 @@ def test_a_privately_chosen_scheme_adds_its_epsilon_and_no_delta(epsilon: str) -
 def test_the_reference_cost_of_a_chosen_scheme_is_the_tight_delta() -> None:
     row = VECTORS["scheme_selection"]
     assert Fraction(row["eps1"]) + Fraction(row["eps2"]) == Fraction(row["total_eps"])
-    found = sampled.delta(row["k"], row["beta"], row["eps2"])
+    found = tight_delta.delta(row["k"], row["beta"], row["eps2"])
     assert 0 <= Fraction(found) / Fraction(row["total_delta"]) - 1 < 1e-10
 
 
@@ -184,7 +185,7 @@ def test_the_finest_scheme_that_suppresses_nobody_betrays_who_made_it_coarser() 
 
     laws = released(others, TENTH, release)
     assert excess(*laws, ANY) == TENTH * upper_tail(others, TENTH, k - 1)
-    assert excess(*laws, ANY) > 1000 * sampled.delta(k, TENTH, 30)
+    assert excess(*laws, ANY) > 1000 * tight_delta.delta(k, TENTH, 30)
 
 
 # People with several rows, and what may happen before sampling
@@ -193,9 +194,9 @@ def test_the_finest_scheme_that_suppresses_nobody_betrays_who_made_it_coarser() 
 @pytest.mark.parametrize("row", VECTORS["person_rows"], ids=lambda row: f"{row['k']}-{row['beta']}-{row['m']}")
 def test_a_person_with_several_rows_has_the_reference_delta(row: dict[str, Any]) -> None:
     k, rate, rows = row["k"], row["beta"], row["m"]
-    found = person_delta(lambda epsilon: sampled.log_delta(k, rate, epsilon), row["eps"], rows)
+    found = person_delta(lambda epsilon: tight_delta.log_delta(k, rate, epsilon), row["eps"], rows)
     assert found == pytest.approx(float(row["delta_person"]), rel=float(row["rel_tol"]))
-    single = sampled.delta(k, rate, Fraction(row["eps"]) / rows)
+    single = tight_delta.delta(k, rate, Fraction(row["eps"]) / rows)
     assert single == pytest.approx(float(row["delta_row"]), rel=float(row["rel_tol"]))
 
 
@@ -204,7 +205,7 @@ def test_five_rows_in_one_cell_show_far_more_than_five_independent_rows() -> Non
     truth = max(
         excess(published_count(size, k, rate), published_count(size - rows, k, rate), ratio) for size in range(30, 80)
     )
-    bound = person_delta(lambda epsilon: sampled.log_delta(k, rate, epsilon), 2, rows)
+    bound = person_delta(lambda epsilon: tight_delta.log_delta(k, rate, epsilon), 2, rows)
     assert f"{float(truth):.3g}" == "4.34e-09"
     assert truth <= bound < 1.25 * float(truth)
     assert truth > 10**8 * composed_delta([(k, rate)] * rows, 2)
@@ -238,7 +239,7 @@ def test_keeping_one_of_a_persons_sampled_rows_is_not_sampling_at_the_rate() -> 
         for t, chance in ((1, enters), (0, 1 - enters))
     )
     assert excess(present, sure(0), ANY) == enters * TENTH**2
-    assert excess(present, sure(0), ANY) > 4 * sampled.delta(k, TENTH, 30)
+    assert excess(present, sure(0), ANY) > 4 * tight_delta.delta(k, TENTH, 30)
 
 
 def test_dropping_small_cells_of_the_full_data_betrays_the_fiftieth_person() -> None:
@@ -255,7 +256,7 @@ def test_a_rate_computed_from_the_number_of_people_breaks_its_own_promise() -> N
         return pair(*(published_count(n, k, rates[size]) for n in (cell, people - mine)))
 
     truth = delta(table(people, mine), table(people - 1, mine - 1), e_to_the(Fraction(1, 20)))
-    assert truth > sampled.delta(k, rates[people], Fraction(1, 20))
+    assert truth > tight_delta.delta(k, rates[people], Fraction(1, 20))
 
 
 def test_unequal_rates_are_covered_by_the_largest() -> None:
@@ -266,7 +267,7 @@ def test_unequal_rates_are_covered_by_the_largest() -> None:
         present = on_sample(release, [("a", rate) for rate in (*rates, member)])
         absent = on_sample(release, [("a", rate) for rate in rates])
         for epsilon in ("0", "0.4", "1"):
-            assert delta(present, absent, e_to_the(Fraction(epsilon))) <= sampled.delta(k, largest, epsilon)
+            assert delta(present, absent, e_to_the(Fraction(epsilon))) <= tight_delta.delta(k, largest, epsilon)
 
 
 def test_weighted_counts_betray_a_person_of_unique_weight() -> None:
@@ -275,13 +276,13 @@ def test_weighted_counts_betray_a_person_of_unique_weight() -> None:
     assert excess(*laws, ANY) == TENTH * upper_tail(others, TENTH, k - 1)
     constant = released(others, TENTH, lambda drawn, t: 10 * shown(drawn + t, k))
     for epsilon in ("0.1", "1"):
-        assert delta(*constant, e_to_the(Fraction(epsilon))) <= sampled.delta(k, TENTH, epsilon)
+        assert delta(*constant, e_to_the(Fraction(epsilon))) <= tight_delta.delta(k, TENTH, epsilon)
 
 
 def test_the_size_of_the_sample_is_a_count_without_a_crowd() -> None:
     for epsilon in ("0.1", "5"):
-        assert sampled.delta(1, TENTH, epsilon) == pytest.approx(0.1, rel=1e-10)
-        assert blending.delta(1, "0.3", TENTH, epsilon) == pytest.approx(0.1, rel=1e-10)
+        assert tight_delta.delta(1, TENTH, epsilon) == pytest.approx(0.1, rel=1e-10)
+        assert sampled_crowd.delta(1, "0.3", TENTH, epsilon) == pytest.approx(0.1, rel=1e-10)
     assert excess(*released(0, TENTH, lambda drawn, t: drawn + t), ANY) == TENTH
 
 
@@ -293,5 +294,7 @@ def test_the_tight_curve_of_suppression_is_crowd_blending_at_crowd_epsilon_zero(
         (7, "0.4", 0),
         (50, "0.01", 2),
     ):
-        assert blending.log_delta(k, 0, rate, epsilon) == pytest.approx(sampled.log_delta(k, rate, epsilon), abs=2e-10)
-    assert math.isclose(blending.delta(4, 0, TENTH, 40), 1e-4, rel_tol=1e-9)
+        assert sampled_crowd.log_delta(k, 0, rate, epsilon) == pytest.approx(
+            tight_delta.log_delta(k, rate, epsilon), abs=2e-10
+        )
+    assert math.isclose(sampled_crowd.delta(4, 0, TENTH, 40), 1e-4, rel_tol=1e-9)

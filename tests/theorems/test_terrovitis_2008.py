@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from incrowd.core.hierarchies.tree import tree
+from incrowd.core.hierarchy.tree import tree
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local import LOCAL

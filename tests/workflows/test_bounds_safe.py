@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.accounting import sampled
+from incrowd.accounting.suppression import tight_delta
 from incrowd.core.unit import Adjacency
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.workflows.bounds.safe import SafeQuestion, solve
@@ -56,7 +56,7 @@ def test_a_person_with_more_rows_is_worth_less(epsilon: Fraction, rows: int) -> 
 
 def test_the_price_for_people_is_the_sum_of_the_steps() -> None:
     step = Fraction(1, 3)
-    row = sampled.delta(10, "0.1", step)
+    row = tight_delta.delta(10, "0.1", step)
     steps = 1 + math.exp(step) + math.exp(2 * step)
     assert solve(SafeQuestion(10, "0.1", 1, rows_per_person=3)).delta == pytest.approx(row * steps, rel=1e-9)
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.core.criteria.criterion import All
-from incrowd.core.criteria.partition import Partition
+from incrowd.criteria.criterion import All
+from incrowd.criteria.partition import Partition
 from incrowd.engines.local import LocalEngine
 from incrowd.engines.sources import open_source
 from incrowd.errors import InvalidParameter, UnknownColumn
@@ -27,7 +27,7 @@ from incrowd.workflows.check import Asked, Verdict, check
 from incrowd.workflows.criteria import Finding, Wanted
 from incrowd.workflows.opening import released_levels
 from incrowd.workflows.policy import load_policy
-from tests.core import slow_criteria as slow
+from tests.criteria import slow_criteria as slow
 from tests.workflows.forms.test_anonymized_criteria import EVERYTHING, MONDRIAN, SUPPRESSED, published, rows
 
 Row = tuple[str, str]

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.core.domain import Categories, Dates, Numbers, Type
-from incrowd.core.hierarchies import arx
-from incrowd.core.hierarchies.flat import Flat
-from incrowd.core.hierarchies.tree import Tree, tree
+from incrowd.core.hierarchy import arx
+from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.hierarchy.tree import Tree, tree
 from incrowd.core.schema import Column
 from incrowd.engines.sources import open_source
 from incrowd.errors import InvalidParameter, UnknownColumn

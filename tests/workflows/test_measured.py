@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.core.criteria.groups import Groups
+from incrowd.criteria.groups import Groups
 from incrowd.methods.anonymity.sensitive import Recursive, Sensitive
 from incrowd.workflows.measured import Declared, closeness_of, measured, parts_of
 

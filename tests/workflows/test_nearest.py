@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from incrowd.accounting import sampled
+from incrowd.accounting.suppression import tight_delta
 from incrowd.core.loss import Crowd, Loss, Pure, Syntactic
 from incrowd.core.unit import Kind, Unit
 from incrowd.workflows.nearest import nearest_safe
@@ -19,7 +19,7 @@ def test_every_proposal_keeps_its_own_delta_and_no_smaller_crowd(k: int, loss: L
         assert each.k >= k
         assert each.epsilon <= 2
         assert each.delta * 10**9 < 1
-        assert Fraction(sampled.delta(each.k, each.rate, str(each.epsilon))) <= each.delta
+        assert Fraction(tight_delta.delta(each.k, each.rate, str(each.epsilon))) <= each.delta
 
 
 def test_where_there_is_an_epsilon_or_nothing_is_near_nothing_is_proposed() -> None:

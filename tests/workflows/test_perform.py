@@ -8,11 +8,11 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
-from incrowd.accounting.bookkeeping.datasets import Declaration
 from incrowd.accounting.budget import Budget
 from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.core.domain import Categories
-from incrowd.core.hierarchies.flat import Flat
+from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.mechanism import Coins
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from incrowd.accounting import accountant, sampled
+from incrowd.accounting import accountant
+from incrowd.accounting.suppression import tight_delta
 from incrowd.accounting.suppression.smooth import theorem6_delta
 from incrowd.accounting.suppression.theorem1 import theorem1_delta
 from incrowd.core.loss import Crowd, Grouped, Sampled
@@ -42,7 +43,7 @@ def few_crowds(k: int, rate: Fraction, epsilon: float) -> bool:
 @settings(deadline=None, max_examples=60)
 def test_the_delta_of_sampled_suppression(k: int, rate: Fraction, epsilon: float) -> None:
     assume(few_crowds(k, rate, epsilon))
-    agree(rederive.suppression_delta(k, rate, epsilon), sampled.delta(k, rate, epsilon))
+    agree(rederive.suppression_delta(k, rate, epsilon), tight_delta.delta(k, rate, epsilon))
 
 
 @given(ks, rates, st.floats(0.02, 3.0))
@@ -85,8 +86,8 @@ def test_no_replaced_row_that_was_tried_is_worse_than_the_accountant_says(k: int
     epsilon = -math.log1p(-float(Fraction(rate))) * above
     tried = rederive.replaced_delta(k, Fraction(rate), epsilon, 1)
     assert tried is not None
-    bound = sampled.delta(k, Fraction(rate), epsilon, Adjacency.REPLACE)
-    assert sampled.delta(k, Fraction(rate), epsilon) <= bound
+    bound = tight_delta.delta(k, Fraction(rate), epsilon, Adjacency.REPLACE)
+    assert tight_delta.delta(k, Fraction(rate), epsilon) <= bound
     assert tried <= bound * (1 + CLOSE)
     assert bound <= 1.5 * tried
 
@@ -107,7 +108,7 @@ def test_the_worst_sizes_alone_never_say_more_than_all(k: int, rate: Fraction, e
 def test_where_there_are_too_many_crowds_the_worst_sizes_agree_with_the_accountant(
     k: int, rate: str, epsilon: float
 ) -> None:
-    fast = sampled.delta(k, Fraction(rate), epsilon)
+    fast = tight_delta.delta(k, Fraction(rate), epsilon)
     part = rederive.suppression_floor(k, Fraction(rate), epsilon)
     assert part <= fast * (1 + 1e-7)
     assert part == pytest.approx(fast, rel=1e-3)

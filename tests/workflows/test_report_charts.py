@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import incrowd.workflows.report
-from incrowd.accounting import sampled
+from incrowd.accounting.suppression import tight_delta
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Crowd, Pure, Sampled
 from incrowd.core.unit import Unit
@@ -33,7 +33,7 @@ def test_the_curve_is_the_tight_one_and_reaches_past_the_promise() -> None:
     assert points[0].epsilon == 0.0
     assert points[-1].epsilon == 1.0
     for point in points[::6]:
-        assert point.delta == pytest.approx(sampled.delta(20, "0.1", repr(point.epsilon)), rel=1e-9)
+        assert point.delta == pytest.approx(tight_delta.delta(20, "0.1", repr(point.epsilon)), rel=1e-9)
 
 
 def test_the_promised_point_lies_on_or_above_the_curve() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from incrowd.accounting import sampled
+from incrowd.accounting.suppression import tight_delta
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.report.odds import PRIORS, Odds
 
@@ -34,7 +34,7 @@ def percent(text: str) -> float:
 
 @pytest.mark.parametrize(("k", "rate", "epsilon"), [(2, 0.5, 0.7), (3, 0.5, 1.0), (3, 0.2, 0.5), (5, 0.1, 0.3)])
 def test_no_best_guess_on_a_real_crowd_beats_what_is_printed(k: int, rate: float, epsilon: float) -> None:
-    odds = Odds(Decimal(repr(epsilon)), Decimal(repr(sampled.delta(k, repr(rate), repr(epsilon)))))
+    odds = Odds(Decimal(repr(epsilon)), Decimal(repr(tight_delta.delta(k, repr(rate), repr(epsilon)))))
     for n in range(1, 30):
         with_you, without = published(k, n, rate), np.append(published(k, n - 1, rate), 0.0)
         right = np.maximum(with_you, without).sum() / 2.0
@@ -47,7 +47,7 @@ def test_no_strategy_gains_more_than_the_game_that_is_described(
     k: int, rate: float, epsilon: float, prior: Fraction
 ) -> None:
     """The game: told the truth with probability δ, else a belief of at most the printed one; for any stakes."""
-    delta = sampled.delta(k, repr(rate), repr(epsilon))
+    delta = tight_delta.delta(k, repr(rate), repr(epsilon))
     factor, before = math.exp(epsilon), float(prior)
     for n in range(1, 25):
         with_you, without = published(k, n, rate), np.append(published(k, n - 1, rate), 0.0)

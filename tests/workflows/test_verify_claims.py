@@ -11,7 +11,7 @@ from incrowd.accounting.accountant import charge_of
 from incrowd.accounting.budget import plain
 from incrowd.core.certificate import Certificate
 from incrowd.core.domain import Categories
-from incrowd.core.hierarchies.flat import Flat
+from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import Infeasible

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from incrowd.accounting import additive, basic, crowds, distribution
+from incrowd.accounting import basic
+from incrowd.accounting.blending import crowd_losses
 from incrowd.accounting.bound import INFINITE, Bound, least_epsilon
-from incrowd.accounting.concentrated import delta_of_rho, epsilon_of_rho, rho_of
+from incrowd.accounting.noise import additive, distribution
+from incrowd.accounting.noise.concentrated import delta_of_rho, epsilon_of_rho, rho_of
 from incrowd.accounting.people import person_delta, smallest_person_epsilon
 from incrowd.core.loss import (
     Approximate,
@@ -154,7 +156,7 @@ def _epsilon(loss: Loss, delta: Fraction, adjacency: Adjacency) -> Bound:
             return max((_epsilon(part, delta, adjacency) for part in parts), default=Bound(0.0, ""))
         case Crowd() | Syntactic():
             return INFINITE
-        case Sampled() | RobustlySampled() if (bound := crowds.epsilon_of(loss, delta, adjacency)) is not None:
+        case Sampled() | RobustlySampled() if (bound := crowd_losses.epsilon_of(loss, delta, adjacency)) is not None:
             return bound
         case Grouped(size, inner):
             _rows_must_come_and_go(inner, adjacency)
@@ -187,7 +189,7 @@ def _delta(loss: Loss, epsilon: float, adjacency: Adjacency) -> Bound:
             return max((_delta(part, epsilon, adjacency) for part in parts), default=Bound(0.0, ""))
         case Crowd() | Syntactic():
             return Bound(1.0, INFINITE.rule)
-        case Sampled() | RobustlySampled() if (bound := crowds.delta_of(loss, epsilon, adjacency)) is not None:
+        case Sampled() | RobustlySampled() if (bound := crowd_losses.delta_of(loss, epsilon, adjacency)) is not None:
             return bound
         case Sampled(rate, inner):
             return _on_sample(rate, inner, epsilon, adjacency)
@@ -242,7 +244,7 @@ def _in_sequence(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> list[
             _sums(loss, delta, adjacency),
             _concentrated(loss, delta, adjacency),
             _composed_distribution(loss, delta, adjacency),
-            crowds.composed_epsilon(loss, delta, adjacency),
+            crowd_losses.composed_epsilon(loss, delta, adjacency),
         )
         if bound is not None
     ]
@@ -277,7 +279,7 @@ def _sequence_deltas(loss: Sequence, epsilon: float, adjacency: Adjacency) -> li
     found = distribution.delta(loss, epsilon, adjacency)
     if found is not None:
         bounds.append(Bound(found, "privacy loss distribution"))
-    composed = crowds.composed_delta(loss, epsilon, adjacency)
+    composed = crowd_losses.composed_delta(loss, epsilon, adjacency)
     return [*bounds, composed] if composed is not None else bounds
 
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from incrowd.accounting import additive
+from incrowd.accounting.noise import additive
 from incrowd.core.loss import Gaussian, Laplace
 from incrowd.core.rounding import Number, exact, float_down, float_up
 from incrowd.errors import Infeasible, InvalidParameter

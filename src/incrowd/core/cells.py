@@ -23,7 +23,7 @@ class Cells:
     """The tuples over some columns, each at its level.
 
     >>> from incrowd.core.domain import Categories
-    >>> from incrowd.core.hierarchies.flat import Flat
+    >>> from incrowd.core.hierarchy.flat import Flat
     >>> from incrowd.core.schema import Column
     >>> schema = Schema((Column("sex", hierarchy=Flat(Categories(("F", "M")))), Column("zip")))
     >>> Cells.of(schema, {"zip": 1}).size      # F, M, other and missing; every zip is `*`

@@ -26,7 +26,7 @@ class Counts:
     depends on the order of the rows.
 
     >>> from incrowd.core.domain import Categories
-    >>> from incrowd.core.hierarchies.flat import Flat
+    >>> from incrowd.core.hierarchy.flat import Flat
     >>> from incrowd.core.recoding import Recoding
     >>> from incrowd.core.schema import Column
     >>> sexes = Recoding(Column("sex", hierarchy=Flat(Categories(("F", "M")))), 0).classes

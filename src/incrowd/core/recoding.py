@@ -41,7 +41,7 @@ class Recoding:
     """A column at a level of its hierarchy.
 
     >>> from incrowd.core.domain import Numbers, Type
-    >>> from incrowd.core.hierarchies.intervals import Intervals
+    >>> from incrowd.core.hierarchy.intervals import Intervals
     >>> age = Column("age", type=Type.INTEGER, hierarchy=Intervals(Numbers(0, 39), (20,)), outside=Outside.OTHER)
     >>> Recoding(age, 1).classes.labels().to_pylist()
     ['[0, 20)', '[20, 40)', 'other', None]

@@ -10,9 +10,9 @@ from enum import StrEnum
 import pyarrow as pa
 
 from incrowd.core.domain import Categories, Dates, Domain, Numbers, Text, Type, listed
-from incrowd.core.hierarchies.flat import Flat, flat
-from incrowd.core.hierarchies.pseudonym import Pseudonyms
-from incrowd.core.hierarchy import Hierarchy
+from incrowd.core.hierarchy.flat import Flat, flat
+from incrowd.core.hierarchy.hierarchy import Hierarchy
+from incrowd.core.hierarchy.pseudonym import Pseudonyms
 from incrowd.core.reading import canonical, parse
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter

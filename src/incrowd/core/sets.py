@@ -102,7 +102,7 @@ def read_sets(array: pa.Array, column: Column) -> tuple[Sets, NDArray[np.bool_]]
     The codes are those of the item's classes at level 0.  A row without items, or whose items are missing, has the
     empty set, unless its column drops what is missing; an item outside the domain is `other`, or drops its row.
 
-    >>> from incrowd.core.hierarchies.tree import tree
+    >>> from incrowd.core.hierarchy.tree import tree
     >>> ill = Column("ill", hierarchy=tree({"lungs": ["flu", "cough"], "heart": ["attack"]}), separator=";")
     >>> sets, kept = read_sets(pa.array(["cough;flu", None, "gout;flu;flu"]), ill)
     >>> [sets.row(place).tolist() for place in range(3)], kept.tolist()
@@ -129,7 +129,7 @@ def read_sets(array: pa.Array, column: Column) -> tuple[Sets, NDArray[np.bool_]]
 def items_of(array: pa.Array, column: Column) -> pa.Array:
     """Return all items of a set-valued column as they are written, one after the other.
 
-    >>> from incrowd.core.hierarchies.tree import tree
+    >>> from incrowd.core.hierarchy.tree import tree
     >>> bought = Column("bought", hierarchy=tree({"drinks": ["tea", "milk"]}), separator=",")
     >>> items_of(pa.array(["tea, beer", None, ",milk"]), bought).to_pylist()
     ['tea', 'beer', 'milk']

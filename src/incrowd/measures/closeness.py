@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from incrowd.core.criteria.distances import equal, ordered
+from incrowd.criteria.distances import equal, ordered
 
 __all__ = ["equal", "ordered"]

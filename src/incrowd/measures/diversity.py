@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from incrowd.core.criteria.variety import distinct, entropy
+from incrowd.criteria.variety import distinct, entropy
 
 __all__ = ["distinct", "entropy"]

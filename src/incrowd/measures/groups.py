@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from incrowd.core.criteria.groups import Each, Groups
+from incrowd.criteria.groups import Each, Groups
 
 __all__ = ["Each", "Groups"]

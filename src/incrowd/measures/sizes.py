@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core.counts import Counts
-from incrowd.core.criteria.groups import class_starts
+from incrowd.criteria.groups import class_starts
 
 
 @dataclass(frozen=True, eq=False)

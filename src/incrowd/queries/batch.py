@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from incrowd.accounting import accountant
-from incrowd.accounting.concentrated import largest_rho
+from incrowd.accounting.noise.concentrated import largest_rho
 from incrowd.core.certificate import Claim
 from incrowd.core.guarantee import Guarantee, in_sequence
 from incrowd.core.unit import Unit

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from incrowd import __version__
-from incrowd.accounting.bookkeeping.entry import Charged
-from incrowd.accounting.bookkeeping.standing import Standing
 from incrowd.accounting.budget import plain
+from incrowd.accounting.ledger.entry import Charged
+from incrowd.accounting.ledger.standing import Standing
 from incrowd.core.certificate import Certificate
 from incrowd.core.schema import Schema
 from incrowd.workflows.perform import Performed

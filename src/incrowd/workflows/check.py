@@ -9,10 +9,10 @@ from typing import Any
 
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
-from incrowd.core.criteria.partition import Partition
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Role
 from incrowd.core.table import Engine, Rows
+from incrowd.criteria.partition import Partition
 from incrowd.engines.columns import require
 from incrowd.engines.local import LOCAL
 from incrowd.errors import InvalidParameter

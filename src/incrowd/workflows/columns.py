@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from incrowd.core.domain import Categories, Dates, Domain, Numbers, Provenance, Text, Type
-from incrowd.core.hierarchies import arx
-from incrowd.core.hierarchies.calendar import Calendar, Period
-from incrowd.core.hierarchies.cuts import Cuts
-from incrowd.core.hierarchies.flat import Flat, flat
-from incrowd.core.hierarchies.intervals import Intervals
-from incrowd.core.hierarchies.prefix import Prefix, Redaction
-from incrowd.core.hierarchies.pseudonym import Pseudonyms
-from incrowd.core.hierarchies.tree import Tree, ordered, tree
-from incrowd.core.hierarchy import Hierarchy
+from incrowd.core.hierarchy import arx
+from incrowd.core.hierarchy.calendar import Calendar, Period
+from incrowd.core.hierarchy.cuts import Cuts
+from incrowd.core.hierarchy.flat import Flat, flat
+from incrowd.core.hierarchy.hierarchy import Hierarchy
+from incrowd.core.hierarchy.intervals import Intervals
+from incrowd.core.hierarchy.prefix import Prefix, Redaction
+from incrowd.core.hierarchy.pseudonym import Pseudonyms
+from incrowd.core.hierarchy.tree import Tree, ordered, tree
 from incrowd.core.schema import Column, Missing, Outside, Role
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.sections import ColumnSection, HierarchySection

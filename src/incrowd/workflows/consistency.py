@@ -12,8 +12,8 @@ from incrowd.workflows.files import FORMATS, names_of, tables_of
 from incrowd.workflows.forms.form import Problem
 
 if TYPE_CHECKING:
-    from incrowd.accounting.bookkeeping.standing import Standing
     from incrowd.accounting.ledger import Ledger
+    from incrowd.accounting.ledger.standing import Standing
 
 _BESIDE = ("certificate.json", "report.html")
 _CONCENTRATED = "zero-concentrated differential privacy"
@@ -71,7 +71,7 @@ def _without_epsilon(certificate: Certificate) -> Decimal:
 
 def standing_at(ledger: Ledger, dataset: str, sequence: int) -> Standing:
     """Return how a dataset stood right after an entry, as the entries up to that one tell."""
-    from incrowd.accounting.bookkeeping.datasets import known_dataset, standing_of
+    from incrowd.accounting.ledger.datasets import known_dataset, standing_of
     from incrowd.store.link import Key, text_of
 
     told: dict[str, Any] = {}

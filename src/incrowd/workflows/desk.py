@@ -11,10 +11,10 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any
 
-from incrowd.accounting.bookkeeping.entry import Entry
-from incrowd.accounting.bookkeeping.price import Accountant
 from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.entry import Entry
+from incrowd.accounting.ledger.price import Accountant
 from incrowd.core.certificate import NONCE_BYTES, Certificate, release_id
 from incrowd.core.guarantee import Guarantee
 from incrowd.engines.asking.engine import Asked, Limits

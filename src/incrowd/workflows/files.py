@@ -30,7 +30,7 @@ def names_of(tables: int, form: str) -> tuple[str, ...]:
 def check_labels(form: str, schema: Schema) -> None:
     """Refuse an empty text among the labels of a column where files are text: there it is what is missing.
 
-    >>> from incrowd.core.hierarchies.flat import Flat
+    >>> from incrowd.core.hierarchy.flat import Flat
     >>> from incrowd.core.schema import Column
     >>> check_labels("csv", Schema((Column("ill", hierarchy=Flat(Categories(("", "flu")))),)))
     Traceback (most recent call last):

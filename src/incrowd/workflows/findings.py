@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core.counts import Counts
-from incrowd.core.criteria.criterion import Criterion
-from incrowd.core.criteria.groups import Each, Groups
-from incrowd.core.criteria.partition import Partition, harmful
-from incrowd.core.criteria.risk import AverageRisk, unique_share
-from incrowd.core.hierarchy import TOP
+from incrowd.core.hierarchy.hierarchy import TOP
+from incrowd.criteria.criterion import Criterion
+from incrowd.criteria.groups import Each, Groups
+from incrowd.criteria.partition import Partition, harmful
+from incrowd.criteria.risk import AverageRisk, unique_share
 from incrowd.measures.sizes import Sizes
 from incrowd.methods.anonymity.sensitive import Sensitive
 from incrowd.workflows import criteria as named

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incrowd.core.criteria.itemsets import smallest_support
 from incrowd.core.keys import Layout
 from incrowd.core.schema import Role
 from incrowd.core.sets import Rows as Places
 from incrowd.core.sets import Sets
 from incrowd.core.table import Engine, Rows, Table
+from incrowd.criteria.itemsets import smallest_support
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.itemsets.method import Itemsets
 from incrowd.workflows.criteria import ITEMS, Finding

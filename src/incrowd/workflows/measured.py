@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from incrowd.core.criteria.distances import equal, hierarchical, ordered
-from incrowd.core.criteria.groups import Each, Groups
-from incrowd.core.criteria.partition import harmful, lifts
-from incrowd.core.criteria.variety import distinct, entropy, frequent
 from incrowd.core.domain import Type
 from incrowd.core.keys import Codes
 from incrowd.core.reading import read
 from incrowd.core.recoding import Recoding
+from incrowd.criteria.distances import equal, hierarchical, ordered
+from incrowd.criteria.groups import Each, Groups
+from incrowd.criteria.partition import harmful, lifts
+from incrowd.criteria.variety import distinct, entropy, frequent
 from incrowd.methods.anonymity.sensitive import Sensitive
 from incrowd.workflows import criteria as named
 

@@ -8,10 +8,10 @@ from decimal import Decimal
 from typing import Any
 
 from incrowd.accounting.accountant import charge_of
-from incrowd.accounting.bookkeeping.datasets import Declaration, registered
-from incrowd.accounting.bookkeeping.standing import Standing
 from incrowd.accounting.budget import Budget
 from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.datasets import Declaration, registered
+from incrowd.accounting.ledger.standing import Standing
 from incrowd.core.guarantee import Guarantee
 from incrowd.errors import Refused
 from incrowd.methods.crowds.robust import Degraded, degradation

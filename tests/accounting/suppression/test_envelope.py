@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.accounting.loss_distribution import randomized_response
-from incrowd.accounting.sampled import delta, log_delta_add, log_delta_remove
 from incrowd.accounting.suppression.envelope import composed_delta, composed_epsilon, distributions, envelope
+from incrowd.accounting.suppression.loss_distribution import randomized_response
+from incrowd.accounting.suppression.tight_delta import delta, log_delta_add, log_delta_remove
 from incrowd.core.unit import Adjacency
 from incrowd.errors import Infeasible, InvalidParameter
 from tests.theorems.exact_laws import e_to_the, excess, pair, published_count

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.accounting.sampled import delta, log_delta
 from incrowd.accounting.suppression.inverses import largest_rate, smallest_epsilon, smallest_k
 from incrowd.accounting.suppression.theorem1 import theorem1_delta, theorem1_smallest_epsilon, theorem1_smallest_k
+from incrowd.accounting.suppression.tight_delta import delta, log_delta
 from incrowd.core.rounding import Number, float_up
 from incrowd.core.unit import Adjacency
 from incrowd.errors import Infeasible, InvalidParameter

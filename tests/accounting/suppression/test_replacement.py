@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.accounting.sampled import delta, log_delta
 from incrowd.accounting.suppression.replacement import PRODUCT, SHIFTED, TWO_STEPS, replace_bounds
+from incrowd.accounting.suppression.tight_delta import delta, log_delta
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter
 from tests.theorems.exact_laws import e_to_the, excess, pair, published_count

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.accounting.sampled import delta
 from incrowd.accounting.suppression.smooth import SmoothPromise, divergence_delta, theorem6_delta
 from incrowd.accounting.suppression.theorem1 import theorem1_delta
+from incrowd.accounting.suppression.tight_delta import delta
 from incrowd.errors import InvalidParameter
 
 RATES = st.fractions(Fraction(1, 1000), Fraction(99, 100), max_denominator=1000)

@@ -19,8 +19,8 @@ import pytest
 
 from incrowd.core.cells import Cells
 from incrowd.core.domain import Dates, Numbers, Type
-from incrowd.core.hierarchies.calendar import Calendar, Period
-from incrowd.core.hierarchies.flat import Flat
+from incrowd.core.hierarchy.calendar import Calendar, Period
+from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.source import SourceOptions
 from incrowd.core.table import Engine

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.domain import Categories
-from incrowd.core.hierarchies.flat import Flat
+from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Kept
 from incrowd.engines.counting import Limits

@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.core.domain import Categories, Numbers, Text, Type
-from incrowd.core.hierarchies.flat import Flat
-from incrowd.core.hierarchies.intervals import Intervals
-from incrowd.core.hierarchies.prefix import Prefix
-from incrowd.core.hierarchies.tree import tree
+from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.hierarchy.intervals import Intervals
+from incrowd.core.hierarchy.prefix import Prefix
+from incrowd.core.hierarchy.tree import tree
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local import LocalEngine
@@ -33,7 +33,7 @@ from incrowd.methods.anonymity.population import Population, Presence, Unique
 from incrowd.methods.anonymity.sensitive import Recursive, Sensitive
 from incrowd.methods.outcomes.anonymized import Anonymized
 from incrowd.noise.system import SystemCoins
-from tests.core import slow_criteria as slow
+from tests.criteria import slow_criteria as slow
 from tests.tables import Batches
 
 CITY = Column("city", Role.QUASI, hierarchy=tree({"north": ["Oslo", "Bergen"], "south": ["Rome", "Bari"]}))

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.core.domain import Categories, Text
-from incrowd.core.hierarchies.flat import Flat
-from incrowd.core.hierarchies.prefix import Prefix
-from incrowd.core.hierarchies.tree import tree
+from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.hierarchy.prefix import Prefix
+from incrowd.core.hierarchy.tree import tree
 from incrowd.core.loss import Syntactic
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table

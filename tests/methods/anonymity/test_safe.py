@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.core.domain import Categories, Provenance, Text
-from incrowd.core.hierarchies.flat import Flat
-from incrowd.core.hierarchies.prefix import Prefix
+from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.hierarchy.prefix import Prefix
 from incrowd.core.loss import Crowd, Grouped, Sampled, Syntactic
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.accounting import sampled
+from incrowd.accounting.suppression import tight_delta
 from incrowd.core.cells import Cells
 from incrowd.core.domain import Categories, Provenance, Text
-from incrowd.core.hierarchies.flat import Flat
-from incrowd.core.hierarchies.prefix import Prefix
-from incrowd.core.hierarchies.tree import tree
+from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.hierarchy.prefix import Prefix
+from incrowd.core.hierarchy.tree import tree
 from incrowd.core.loss import Crowd, Grouped, Pure, Sampled, Sequence, Syntactic
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
@@ -102,7 +102,7 @@ def test_the_cost_is_never_below_that_of_the_two_stages_on_one_crowd() -> None:
     k, rate, choosing = 8, Fraction(1, 10), 0.1
     epsilon = float(SCHEME.epsilon(SCHEMA.unit))
     right = math.exp(choosing) / (1 + math.exp(choosing))
-    bound = right * sampled.delta(k, rate, epsilon - choosing) + (1 - right) * sampled.delta(
+    bound = right * tight_delta.delta(k, rate, epsilon - choosing) + (1 - right) * tight_delta.delta(
         k, rate, epsilon + choosing
     )
     assert bound <= float(DELTA) * (1 + 1e-6)

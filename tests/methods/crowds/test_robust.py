@@ -4,7 +4,9 @@ from fractions import Fraction
 
 import pytest
 
-from incrowd.accounting import accountant, robust, sampled
+from incrowd.accounting import accountant
+from incrowd.accounting.blending import robust
+from incrowd.accounting.suppression import tight_delta
 from incrowd.core.loss import THE_ROWS, Crowd, RobustlySampled
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Table
@@ -39,7 +41,7 @@ def test_the_loss_says_that_the_rows_are_the_sample() -> None:
 
 def test_without_irregular_people_the_promise_is_that_of_an_even_sample_at_the_highest_rate() -> None:
     found = safe().parameters(Unit())
-    assert sampled.delta(30, HIGH, found.epsilon) == pytest.approx(1e-6, rel=1e-6)
+    assert tight_delta.delta(30, HIGH, found.epsilon) == pytest.approx(1e-6, rel=1e-6)
 
 
 def test_every_row_is_read() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from incrowd.core.cells import Cells
 from incrowd.core.domain import Categories, Numbers, Type
-from incrowd.core.hierarchies.flat import Flat
+from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Schema
 from incrowd.core.unit import Unit
 from incrowd.engines.local import LocalEngine

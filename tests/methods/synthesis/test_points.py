@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from incrowd.core.domain import Dates, Numbers, Provenance, Type
-from incrowd.core.hierarchies.flat import Flat
+from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.loss import Crowd, Grouped, NoisyWhenSmall, Sampled
 from incrowd.core.schema import Column, Outside, Role, Schema
 from incrowd.core.table import Table

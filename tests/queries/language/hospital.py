@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 
 from incrowd.core.domain import Categories, Dates, Numbers, Provenance, Type
-from incrowd.core.hierarchies.flat import Flat
+from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.queries.catalog import Catalog, Relation

@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from incrowd.core.domain import Categories, Dates, Numbers, Type
-from incrowd.core.hierarchies.flat import Flat
+from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import OTHER, Column, Missing, Outside, Role, Schema
 from incrowd.core.unit import Kind, Unit
 from incrowd.queries.catalog import Catalog, Relation

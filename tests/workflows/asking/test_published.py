@@ -89,7 +89,7 @@ def test_a_changed_file_is_found_out(folder: Path) -> None:
 
 
 def test_gaussian_parts_are_converted_by_the_second_route_never_below_the_first() -> None:
-    from incrowd.accounting.concentrated import epsilon_of_rho
+    from incrowd.accounting.noise.concentrated import epsilon_of_rho
 
     for rho, delta in ((0.01, 1e-6), (0.5, 1e-9), (3.0, 1e-5), (1e-6, 1e-8)):
         assert gaussian_epsilon(rho, delta) == pytest.approx(float(epsilon_of_rho(rho, delta)), rel=1e-4)

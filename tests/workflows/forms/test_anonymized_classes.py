@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.core.criteria.distances import equal, ordered
-from incrowd.core.criteria.groups import Groups
-from incrowd.core.criteria.risk import unique_share
-from incrowd.core.criteria.variety import distinct, entropy
 from incrowd.core.domain import Type
+from incrowd.criteria.distances import equal, ordered
+from incrowd.criteria.groups import Groups
+from incrowd.criteria.risk import unique_share
+from incrowd.criteria.variety import distinct, entropy
 from incrowd.workflows.forms.anonymized import classes, shares
 from incrowd.workflows.forms.anonymized.recounted import _most
 from incrowd.workflows.forms.anonymized.shares import Verdict

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.core.certificate import Certificate
-from incrowd.core.criteria import risk
-from incrowd.core.criteria.risk import Estimator
+from incrowd.criteria import risk
+from incrowd.criteria.risk import Estimator
 from incrowd.workflows.forms import form_of
 from incrowd.workflows.forms.anonymized.estimates import MODELS, unique_share
 from incrowd.workflows.policy import load_policy

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.accounting import robust
+from incrowd.accounting.blending import robust
 from incrowd.accounting.ledger import Ledger
 from incrowd.core.loss import Crowd, RobustlySampled
 from incrowd.errors import SampleReused

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from incrowd.accounting import sampled
+from incrowd.accounting.suppression import tight_delta
 from incrowd.core.loss import Crowd, Sampled
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy import Policy, load_policy
@@ -49,8 +49,8 @@ def test_what_a_sample_would_add_lies_on_the_tight_curve() -> None:
     rows = {row.rate: row for row in explain("minimum cell size 20", "1e-6").sampled}
     tenth = rows[Fraction(1, 10)]
     assert tenth.epsilon == pytest.approx(0.18299, rel=1e-4)
-    assert sampled.delta(20, "0.1", tenth.epsilon or 0) <= 1e-6
-    assert tenth.delta_at_one == sampled.delta(20, "0.1", 1)
+    assert tight_delta.delta(20, "0.1", tenth.epsilon or 0) <= 1e-6
+    assert tenth.delta_at_one == tight_delta.delta(20, "0.1", 1)
     assert rows[Fraction(1, 2)].epsilon is not None
     assert explain("k = 5").sampled[-1].epsilon is None  # (1/2)^5 is above 1e-6
 

@@ -24,10 +24,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import reduce
 
-from incrowd.accounting.loss_distribution import LossDistribution, Profile
-from incrowd.accounting.sampled import probability
 from incrowd.accounting.suppression.likelihood_ratio import LikelihoodRatio
+from incrowd.accounting.suppression.loss_distribution import LossDistribution, Profile
 from incrowd.accounting.suppression.sampled_cell import SampledCell
+from incrowd.accounting.suppression.tight_delta import probability
 from incrowd.core.rounding import Number, exact, float_down
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter

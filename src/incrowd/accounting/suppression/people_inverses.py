@@ -9,8 +9,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from incrowd.accounting.people import person_delta
-from incrowd.accounting.sampled import log_delta
 from incrowd.accounting.suppression.inverses import feasible_k, largest_decimal, least_k, wanted_delta
+from incrowd.accounting.suppression.tight_delta import log_delta
 from incrowd.core.rounding import Number, exact
 from incrowd.core.unit import Adjacency
 

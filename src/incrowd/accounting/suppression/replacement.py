@@ -14,8 +14,8 @@ from fractions import Fraction
 import numpy as np
 
 from incrowd.accounting.bound import Bound
-from incrowd.accounting.loss_distribution import Dots, Floats, connect_the_dots
 from incrowd.accounting.suppression.likelihood_ratio import LikelihoodRatio
+from incrowd.accounting.suppression.loss_distribution import Dots, Floats, connect_the_dots
 from incrowd.accounting.suppression.sampled_cell import SampledCell
 from incrowd.core.rounding import Number, exact
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 
-from incrowd.accounting.binomial import log_lower_tail, log_lower_tail_bound, log_mass, tail_sums
+from incrowd.accounting.suppression.binomial import log_lower_tail, log_lower_tail_bound, log_mass, tail_sums
 from incrowd.accounting.suppression.likelihood_ratio import LikelihoodRatio
 from incrowd.errors import InvalidParameter
 

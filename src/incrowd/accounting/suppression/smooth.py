@@ -10,10 +10,10 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from incrowd.accounting.sampled import probability
 from incrowd.accounting.suppression.likelihood_ratio import LikelihoodRatio
 from incrowd.accounting.suppression.sampled_cell import SampledCell
 from incrowd.accounting.suppression.theorem1 import require_reach
+from incrowd.accounting.suppression.tight_delta import probability
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter
 

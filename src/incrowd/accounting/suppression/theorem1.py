@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count
 
-from incrowd.accounting.binomial import log_upper_tail
-from incrowd.accounting.sampled import probability
+from incrowd.accounting.suppression.binomial import log_upper_tail
 from incrowd.accounting.suppression.inverses import (
     feasible_k,
     least_argument,
@@ -19,6 +18,7 @@ from incrowd.accounting.suppression.inverses import (
 )
 from incrowd.accounting.suppression.likelihood_ratio import LikelihoodRatio
 from incrowd.accounting.suppression.sampled_cell import SampledCell
+from incrowd.accounting.suppression.tight_delta import probability
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter
 

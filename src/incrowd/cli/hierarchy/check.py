@@ -90,7 +90,7 @@ def _show(report: Report, delimiter: str) -> None:
     note = f"and {more} more: --json lists all." if more else ""
     title = "1 problem" if len(report.problems) == 1 else f"{len(report.problems):,} problems"
     print_table(title, lines, note, header=header)
-    from incrowd.core.hierarchies.arx import ArxTable, Style
+    from incrowd.core.hierarchy.arx import ArxTable, Style
 
     paste = [problem.paste for problem in shown if problem.paste is not None]
     if paste:

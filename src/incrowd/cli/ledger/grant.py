@@ -74,8 +74,8 @@ def _allowance(options: GrantOptions, analyst: str) -> Callable[[Ledger], object
 
 
 def _with_new_dataset(options: GrantOptions) -> Ledger:
-    from incrowd.accounting.bookkeeping.datasets import Declaration
     from incrowd.accounting.ledger import Ledger
+    from incrowd.accounting.ledger.datasets import Declaration
 
     declaration = Declaration(options.dataset, _unit(options))
     make_folder(options.ledger)

@@ -12,10 +12,10 @@ from incrowd.cli.options import Json, takes
 from incrowd.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from incrowd.accounting.bookkeeping.entry import Entry
-    from incrowd.accounting.bookkeeping.overview import Overview, Share
-    from incrowd.accounting.bookkeeping.standing import Standing
     from incrowd.accounting.budget import Amount
+    from incrowd.accounting.ledger.entry import Entry
+    from incrowd.accounting.ledger.overview import Overview, Share
+    from incrowd.accounting.ledger.standing import Standing
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from incrowd.core.criteria.criterion import Criterion
-from incrowd.core.criteria.crowds import KAnonymity
-from incrowd.core.criteria.risk import AverageRisk
 from incrowd.core.domain import Dates, Numbers
 from incrowd.core.loss import Syntactic
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Role, Schema
+from incrowd.criteria.criterion import Criterion
+from incrowd.criteria.crowds import KAnonymity
+from incrowd.criteria.risk import AverageRisk
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.population import Population, Unique
 from incrowd.methods.anonymity.sensitive import Distance, Sensitive, plainly

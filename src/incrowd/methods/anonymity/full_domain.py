@@ -11,14 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from incrowd.core.cells import Cells
-from incrowd.core.criteria.criterion import All
-from incrowd.core.criteria.partition import Partition
 from incrowd.core.guarantee import Guarantee
-from incrowd.core.quality.additive import Height, Loss, Precision
-from incrowd.core.quality.information import Divergence, NonUniformEntropy
-from incrowd.core.quality.quality import Quality
-from incrowd.core.quality.sizes import AverageSize, Discernibility
 from incrowd.core.schema import Schema
+from incrowd.criteria.criterion import All
+from incrowd.criteria.partition import Partition
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity import syntactic
 from incrowd.methods.anonymity.mondrian.labels import kept_values
@@ -30,6 +26,10 @@ from incrowd.methods.anonymity.search.task import Task
 from incrowd.methods.anonymity.sensitive import Sensitive
 from incrowd.methods.crowds import safe_claims
 from incrowd.methods.outcomes.anonymized import Anonymized, Generalized
+from incrowd.quality.additive import Height, Loss, Precision
+from incrowd.quality.information import Divergence, NonUniformEntropy
+from incrowd.quality.quality import Quality
+from incrowd.quality.sizes import AverageSize, Discernibility
 
 if TYPE_CHECKING:
     from incrowd.core.certificate import Claim
@@ -261,7 +261,7 @@ class FullDomain:
 
 def _tuples_in(places: Counts, classes: Counts, columns: int) -> np.ndarray[Any, np.dtype[np.intp]]:
     """Return how many tuples each class has; both are in the order of the same columns."""
-    from incrowd.core.criteria.groups import class_starts
+    from incrowd.criteria.groups import class_starts
 
     starts = class_starts(places, columns)
     if len(starts) != len(classes):

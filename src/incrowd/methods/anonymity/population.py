@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from incrowd.core.cells import Cells
-from incrowd.core.criteria.criterion import Criterion
-from incrowd.core.criteria.crowds import KMap
-from incrowd.core.criteria.presence import DeltaPresence
-from incrowd.core.criteria.risk import PopulationUniqueness
+from incrowd.criteria.criterion import Criterion
+from incrowd.criteria.crowds import KMap
+from incrowd.criteria.presence import DeltaPresence
+from incrowd.criteria.risk import PopulationUniqueness
 from incrowd.engines.columns import require
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.sensitive import plainly

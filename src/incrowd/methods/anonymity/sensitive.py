@@ -7,13 +7,13 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, Literal
 
-from incrowd.core.criteria.closeness import EqualCloseness, HierarchicalCloseness, OrderedCloseness
-from incrowd.core.criteria.criterion import Criterion
-from incrowd.core.criteria.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
-from incrowd.core.criteria.likeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness
 from incrowd.core.domain import Dates, Numbers
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column
+from incrowd.criteria.closeness import EqualCloseness, HierarchicalCloseness, OrderedCloseness
+from incrowd.criteria.criterion import Criterion
+from incrowd.criteria.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
+from incrowd.criteria.likeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness
 from incrowd.errors import Infeasible, InvalidParameter
 
 Distance = Literal["equal", "ordered", "hierarchical"]

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from incrowd.accounting import accountant
-from incrowd.accounting.robust import Bias, theorem2_delta, zero_knowledge_epsilon
+from incrowd.accounting.blending.robust import Bias, theorem2_delta, zero_knowledge_epsilon
 from incrowd.accounting.suppression.inverses import least_k
 from incrowd.core.loss import THE_ROWS, Crowd, RobustlySampled
 from incrowd.core.steps.samples import DrawnBefore, DrawnHere, Survey

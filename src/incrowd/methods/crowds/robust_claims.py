@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from incrowd.accounting.robust import theorem2_delta, zero_knowledge_epsilon
+from incrowd.accounting.blending.robust import theorem2_delta, zero_knowledge_epsilon
 from incrowd.core.certificate import Claim, Precondition, Status
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.methods.crowds import safe_claims

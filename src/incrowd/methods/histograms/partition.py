@@ -39,7 +39,7 @@ class Partition:
     """The bins over some columns at their levels.
 
     >>> from incrowd.core.domain import Categories
-    >>> from incrowd.core.hierarchies.flat import Flat
+    >>> from incrowd.core.hierarchy.flat import Flat
     >>> from incrowd.core.schema import Column
     >>> schema = Schema((Column("sex", hierarchy=Flat(Categories(("F", "M")))), Column("zip")))
     >>> Partition.of(schema, ("sex",), {}).size      # F, M, other and missing

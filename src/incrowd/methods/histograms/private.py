@@ -51,7 +51,7 @@ class PrivateHistogram:
     2012.
 
     >>> from incrowd.core.domain import Categories
-    >>> from incrowd.core.hierarchies.flat import Flat
+    >>> from incrowd.core.hierarchy.flat import Flat
     >>> from incrowd.core.schema import Column
     >>> schema = Schema((Column("sex", hierarchy=Flat(Categories(("F", "M")))),))
     >>> PrivateHistogram(epsilon=Fraction(1, 2)).settings(schema)["within"]

@@ -45,7 +45,7 @@ class MostCommon:
     Source: Ghosh, Roughgarden & Sundararajan 2009; McKenna & Sheldon 2020.
 
     >>> from incrowd.core.domain import Categories
-    >>> from incrowd.core.hierarchies.flat import Flat
+    >>> from incrowd.core.hierarchy.flat import Flat
     >>> from incrowd.core.schema import Column
     >>> schema = Schema((Column("sex", hierarchy=Flat(Categories(("F", "M")))),))
     >>> MostCommon(epsilon=Fraction(1, 2)).guarantee(schema).loss

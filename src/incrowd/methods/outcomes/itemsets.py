@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incrowd.core.criteria.itemsets import smallest_support
 from incrowd.core.keys import Layout
 from incrowd.core.sets import Rows, Sets
+from incrowd.criteria.itemsets import smallest_support
 from incrowd.methods.outcomes.anonymized import Anonymized
 from incrowd.methods.outcomes.outcome import Outcome
 

@@ -74,7 +74,7 @@ def accuracy(grid: Grid, place: Place, k: int, epsilon: Fraction | None) -> Accu
     """Return what the grid and the noise guarantee; ε is that of the noise, None for suppression.
 
     >>> from incrowd.core.domain import Numbers
-    >>> from incrowd.core.hierarchies.slices import Slices
+    >>> from incrowd.core.hierarchy.slices import Slices
     >>> from incrowd.core.schema import Column, Type
     >>> age = Column("age", type=Type.INTEGER, hierarchy=Slices(Numbers(0, 99), 1))
     >>> accuracy(Grid.of([age], 10), Place.CENTERS, 5, Fraction(1))
@@ -95,7 +95,7 @@ def least_pieces(grid: Grid, place: Place, error: Fraction) -> int:
     """Return the least s for which points move by at most `error`, whatever the pieces of the grid that is given.
 
     >>> from incrowd.core.domain import Numbers
-    >>> from incrowd.core.hierarchies.slices import Slices
+    >>> from incrowd.core.hierarchy.slices import Slices
     >>> from incrowd.core.schema import Column, Type
     >>> side = Column("x", type=Type.DECIMAL, hierarchy=Slices(Numbers(0, 1, Type.DECIMAL), 1))
     >>> least_pieces(Grid.of([side, Column("y", type=side.type, hierarchy=side.hierarchy)], 1), Place.CENTERS,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.cells import Cells
 from incrowd.core.domain import Dates, Numbers, Type
-from incrowd.core.hierarchies.slices import Slices
+from incrowd.core.hierarchy.slices import Slices
 from incrowd.core.keys import Codes
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Missing, Outside

@@ -10,7 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from incrowd.core.domain import Numbers, Type
-from incrowd.core.hierarchies.flat import Flat
+from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role
 from incrowd.core.unit import Kind as UnitKind
 from incrowd.errors import InvalidParameter, QuestionRefused

@@ -37,7 +37,7 @@ def cleaned(declared: Column) -> Cleaned:
     do dates outside the years 1 to 9999.  A value outside the domain whose rule is `other` is the text other; where
     the type has no such value, it is missing.
 
-    >>> from incrowd.core.hierarchies.flat import Flat
+    >>> from incrowd.core.hierarchy.flat import Flat
     >>> cleaned(Column("age", type=Type.INTEGER, hierarchy=Flat(Numbers(0, 99)))).meaning.extent.ends
     (Fraction(0, 1), Fraction(99, 1))
     """

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from incrowd.accounting.concentrated import largest_rho
+from incrowd.accounting.noise.concentrated import largest_rho
 from incrowd.core.loss import Approximate, Loss, Pure, Sampled, Sequence, ZeroConcentrated
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter

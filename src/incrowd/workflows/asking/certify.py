@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from incrowd import __version__
-from incrowd.accounting.bookkeeping.entry import Entry
+from incrowd.accounting.ledger.entry import Entry
 from incrowd.core.certificate import Certificate
 from incrowd.methods.outcomes.answer import AnswerTable
 from incrowd.queries.answer import Answer

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from incrowd.accounting import blending, robust
-from incrowd.accounting.crowd import closed_forms
-from incrowd.accounting.sampled import probability
+from incrowd.accounting.blending import closed_forms, robust, sampled_crowd
+from incrowd.accounting.suppression.tight_delta import probability
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.bounds.stated import stated_epsilon
@@ -77,13 +76,13 @@ class Crowd:
         """
         if self.bias is not None:
             return robust.log_delta(self.k, self.crowd_epsilon, self.bias, epsilon)
-        return blending.log_delta(self.k, self.crowd_epsilon, self.rate, epsilon)
+        return sampled_crowd.log_delta(self.k, self.crowd_epsilon, self.rate, epsilon)
 
     def smallest_epsilon(self, delta: Number) -> float:
         """Return the least ε at which δ is reached."""
         if self.bias is not None:
             return robust.smallest_epsilon(delta, self.k, self.crowd_epsilon, self.bias)
-        return blending.smallest_epsilon(delta, self.k, self.crowd_epsilon, self.rate)
+        return sampled_crowd.smallest_epsilon(delta, self.k, self.crowd_epsilon, self.rate)
 
     def published(self) -> tuple[float, float, float]:
         """Return the ε of the paper's theorem, and two closed forms of δ there: the sharper and the simpler one."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from incrowd.accounting import people, sampled
-from incrowd.accounting.suppression import inverses, people_inverses
+from incrowd.accounting import people
+from incrowd.accounting.suppression import inverses, people_inverses, tight_delta
 from incrowd.accounting.suppression.theorem1 import theorem1_delta
 from incrowd.core.rounding import Number, exact
 from incrowd.core.unit import Adjacency
@@ -91,17 +91,17 @@ def log_delta_of(question: SafeQuestion, epsilon: Number) -> float:
     """Return ln δ at another ε, for whom the question protects."""
     k, rate = _count(question.k), _number(question.rate)
     if question.rows_per_person == 1:
-        return sampled.log_delta(k, rate, epsilon, question.adjacency)
-    value = people.person_delta(lambda x: sampled.log_delta(k, rate, x), epsilon, question.rows_per_person)
+        return tight_delta.log_delta(k, rate, epsilon, question.adjacency)
+    value = people.person_delta(lambda x: tight_delta.log_delta(k, rate, x), epsilon, question.rows_per_person)
     return math.log(value)
 
 
 def _described(full: SafeQuestion, solved: str) -> SafeBound:
     epsilon = stated_epsilon(_number(full.epsilon))
     logarithm = log_delta_of(full, epsilon)
-    tight = sampled.probability(logarithm)
+    tight = tight_delta.probability(logarithm)
     if full.rows_per_person == 1:
-        tight = sampled.delta(_count(full.k), _number(full.rate), epsilon, full.adjacency)
+        tight = tight_delta.delta(_count(full.k), _number(full.rate), epsilon, full.adjacency)
     asked = tight if full.delta is None else float(exact(full.delta, "delta"))
     plain = full.adjacency is Adjacency.ADD_REMOVE and full.rows_per_person == 1
     return SafeBound(
@@ -144,7 +144,7 @@ def _smallest_epsilon(question: SafeQuestion) -> float:
     delta, k, rate = _number(question.delta), _count(question.k), _number(question.rate)
     if question.rows_per_person == 1:
         return inverses.smallest_epsilon(delta, k, rate, question.adjacency)
-    return people.smallest_person_epsilon(lambda x: sampled.log_delta(k, rate, x), delta, question.rows_per_person)
+    return people.smallest_person_epsilon(lambda x: tight_delta.log_delta(k, rate, x), delta, question.rows_per_person)
 
 
 def _check_people(question: SafeQuestion) -> None:

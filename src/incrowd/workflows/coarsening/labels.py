@@ -19,7 +19,7 @@ def risen(column: Column, low: int, high: int, met: Iterable[str | None]) -> Ris
     """Return what the labels that were met at level `low` become at level `high`.
 
     >>> from incrowd.core.domain import Numbers
-    >>> from incrowd.core.hierarchies.intervals import Intervals
+    >>> from incrowd.core.hierarchy.intervals import Intervals
     >>> from incrowd.core.domain import Type
     >>> age = Column("age", type=Type.INTEGER, hierarchy=Intervals(Numbers(0, 39), (10, 20)))
     >>> risen(age, 1, 2, ["[0, 10)", "[10, 20)", None])

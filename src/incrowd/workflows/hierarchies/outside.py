@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.domain import Categories, Dates, Numbers, Text
-from incrowd.core.hierarchies.tree import Tree
+from incrowd.core.hierarchy.tree import Tree
 from incrowd.core.reading import as_dictionary, canonical, read
 from incrowd.core.schema import Column
 from incrowd.core.sets import items_of
@@ -27,7 +27,7 @@ def outside(rows: Rows, columns: Sequence[Column]) -> tuple[Problem, ...]:
     """Read the columns once and name every value that is outside its declared domain, the most frequent first.
 
     >>> from incrowd.engines.sources import open_source
-    >>> from incrowd.core.hierarchies.tree import tree
+    >>> from incrowd.core.hierarchy.tree import tree
     >>> city = Column("city", hierarchy=tree({"Europe": ["Paris", "Rome"], "Asia": ["Kyoto"]}))
     >>> found = outside(open_source(pa.table({"city": ["Paris", "paris", "Lima"]})), [city])
     >>> [(problem.value, problem.paste) for problem in found]

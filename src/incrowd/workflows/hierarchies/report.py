@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from incrowd.core.hierarchies import arx
+from incrowd.core.hierarchy import arx
 from incrowd.core.schema import Column, Role
 from incrowd.core.table import Rows
 from incrowd.engines.columns import require

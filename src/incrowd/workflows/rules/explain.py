@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from incrowd.accounting import sampled
 from incrowd.accounting.budget import shown_up
+from incrowd.accounting.suppression import tight_delta
 from incrowd.accounting.suppression.inverses import smallest_epsilon
 from incrowd.core.rounding import Number, exact, round_up
 from incrowd.errors import Infeasible, InvalidParameter
@@ -106,7 +106,7 @@ def _sampled(k: int, rate: Fraction, delta: Fraction) -> SampledPromise:
         epsilon: float | None = smallest_epsilon(delta, k, rate)
     except Infeasible:
         epsilon = None
-    return SampledPromise(rate, epsilon, delta, sampled.delta(k, rate, 1))
+    return SampledPromise(rate, epsilon, delta, tight_delta.delta(k, rate, 1))
 
 
 def _reading(rule: Rule) -> str:

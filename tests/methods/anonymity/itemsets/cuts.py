@@ -8,7 +8,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from incrowd.core.hierarchies.tree import Tree
+from incrowd.core.hierarchy.tree import Tree
 from incrowd.core.schema import Column, Outside, Role
 from incrowd.methods.anonymity.itemsets.items import ItemTree
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from incrowd.core.domain import Categories, Numbers, Text, Type
-from incrowd.core.hierarchies.flat import Flat
-from incrowd.core.hierarchies.prefix import Prefix
-from incrowd.core.hierarchies.tree import tree
+from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.hierarchy.prefix import Prefix
+from incrowd.core.hierarchy.tree import tree
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Kind, Unit

@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.core.criteria.closeness import EqualCloseness, OrderedCloseness
-from incrowd.core.criteria.criterion import Criterion, Monotone
-from incrowd.core.criteria.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
-from incrowd.core.criteria.groups import Groups
-from incrowd.core.criteria.likeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness
-from incrowd.core.criteria.partition import Partition
 from incrowd.core.domain import Categories, Numbers, Type
-from incrowd.core.hierarchies.flat import Flat
-from incrowd.core.hierarchies.tree import tree
+from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.hierarchy.tree import tree
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
+from incrowd.criteria.closeness import EqualCloseness, OrderedCloseness
+from incrowd.criteria.criterion import Criterion, Monotone
+from incrowd.criteria.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
+from incrowd.criteria.groups import Groups
+from incrowd.criteria.likeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness
+from incrowd.criteria.partition import Partition
 from incrowd.engines.local import LocalEngine
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.local.beside import Beside

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from incrowd.accounting.accountant import charge_of
 from incrowd.core.domain import Categories, Dates, Numbers, Type
-from incrowd.core.hierarchies.flat import Flat
-from incrowd.core.hierarchies.intervals import Intervals
-from incrowd.core.hierarchies.tree import tree
+from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.hierarchy.intervals import Intervals
+from incrowd.core.hierarchy.tree import tree
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Kind, Unit

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from incrowd.core.domain import Numbers, Type
-from incrowd.core.hierarchies.flat import Flat
-from incrowd.core.hierarchies.tree import Tree
+from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.hierarchy.tree import Tree
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Missing, Outside
 from incrowd.methods.anonymity.mondrian.axes import Axis

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.core.domain import Numbers, Type
-from incrowd.core.hierarchies.flat import Flat
-from incrowd.core.hierarchies.tree import tree
+from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.hierarchy.tree import tree
 from incrowd.core.mechanism import Coins
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Missing

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from incrowd.core.domain import Categories, Numbers, Provenance, Text, Type
-from incrowd.core.hierarchies.flat import Flat
-from incrowd.core.hierarchies.prefix import Prefix
+from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.hierarchy.prefix import Prefix
 from incrowd.core.loss import Crowd, Pure, Sampled, Sequence, Syntactic
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from incrowd.core.counts import Counts
-from incrowd.core.hierarchies.tree import Tree
+from incrowd.core.hierarchy.tree import Tree
 from incrowd.core.keys import Layout, grouped
 from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.schema import Column

@@ -13,12 +13,12 @@ import pytest
 
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
-from incrowd.core.criteria.criterion import Criterion
-from incrowd.core.criteria.crowds import KAnonymity
-from incrowd.core.criteria.diversity import DistinctDiversity
-from incrowd.core.hierarchies import arx
+from incrowd.core.hierarchy import arx
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.source import SourceOptions
+from incrowd.criteria.criterion import Criterion
+from incrowd.criteria.crowds import KAnonymity
+from incrowd.criteria.diversity import DistinctDiversity
 from incrowd.engines.local import LocalEngine
 from incrowd.engines.sources import open_source
 from incrowd.methods.anonymity.search.lattice import Lattice

@@ -4,13 +4,13 @@ import time
 
 import pytest
 
-from incrowd.core.criteria.crowds import KAnonymity, KMap
-from incrowd.core.criteria.presence import DeltaPresence
-from incrowd.core.quality.sizes import Discernibility
+from incrowd.criteria.crowds import KAnonymity, KMap
+from incrowd.criteria.presence import DeltaPresence
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search.lattice import Lattice
 from incrowd.methods.anonymity.search.optimal import Patience, Progress, optimal
 from incrowd.methods.anonymity.search.task import Task
+from incrowd.quality.sizes import Discernibility
 from tests.methods.anonymity.search.huge import huge
 from tests.methods.anonymity.search.universe import QUASI, Row, counted, cut, label
 

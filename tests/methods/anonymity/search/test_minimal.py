@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from incrowd.core.cells import Cells
-from incrowd.core.criteria.crowds import KAnonymity
+from incrowd.criteria.crowds import KAnonymity
 from incrowd.engines.local import LocalEngine
 from incrowd.engines.sources import open_source
 from incrowd.errors import InvalidParameter

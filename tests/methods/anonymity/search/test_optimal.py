@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.core.criteria.crowds import KAnonymity
+from incrowd.criteria.crowds import KAnonymity
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search import kernels
 from incrowd.methods.anonymity.search import optimal as search
@@ -16,7 +16,7 @@ from incrowd.methods.anonymity.search.lattice import Lattice, Limits
 from incrowd.methods.anonymity.search.minimal import minimal
 from incrowd.methods.anonymity.search.optimal import Patience, Progress, optimal
 from incrowd.methods.anonymity.search.task import Task
-from tests.core.slow_criteria import CRITERIA, SENSITIVE
+from tests.criteria.slow_criteria import CRITERIA, SENSITIVE
 from tests.methods.anonymity.search import universe
 from tests.methods.anonymity.search.universe import QUALITIES, QUASI, Row, counted, feasible
 

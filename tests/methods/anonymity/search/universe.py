@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.domain import Categories
-from incrowd.core.hierarchies.flat import Flat
-from incrowd.core.hierarchies.tree import Tree, tree
-from incrowd.core.quality.additive import Height, Loss, Precision
-from incrowd.core.quality.information import Ambiguity, Divergence, NonUniformEntropy
-from incrowd.core.quality.quality import Factors, Quality
-from incrowd.core.quality.sizes import AverageSize, Discernibility
+from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.hierarchy.tree import Tree, tree
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.engines.local import LocalEngine
-from tests.core.slow_criteria import ILLNESSES, SENSITIVE, VALUES, Histogram, Holds
+from incrowd.quality.additive import Height, Loss, Precision
+from incrowd.quality.information import Ambiguity, Divergence, NonUniformEntropy
+from incrowd.quality.quality import Factors, Quality
+from incrowd.quality.sizes import AverageSize, Discernibility
+from tests.criteria.slow_criteria import ILLNESSES, SENSITIVE, VALUES, Histogram, Holds
 from tests.tables import Batches, text_table
 
 Row = tuple[str | None, ...]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from incrowd.core.counts import Counts
 from incrowd.core.domain import Categories
-from incrowd.core.hierarchies.flat import Flat
+from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.keys import Layout
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Missing, Outside

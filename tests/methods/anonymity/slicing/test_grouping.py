@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.cells import Cells
 from incrowd.core.domain import Categories
-from incrowd.core.hierarchies.flat import Flat
+from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Missing, Outside, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.engines.local import LocalEngine

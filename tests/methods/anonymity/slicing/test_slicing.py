@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from incrowd.core.domain import Categories, Provenance
-from incrowd.core.hierarchies.flat import Flat
-from incrowd.core.hierarchies.tree import tree
+from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.hierarchy.tree import tree
 from incrowd.core.loss import Crowd, Pure, Sampled, Sequence, Syntactic
 from incrowd.core.schema import Column, Missing, Role, Schema
 from incrowd.core.table import Table

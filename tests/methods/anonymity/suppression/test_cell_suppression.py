@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.core.domain import Categories, Numbers, Type
-from incrowd.core.hierarchies.flat import Flat
-from incrowd.core.hierarchies.intervals import Intervals
+from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.hierarchy.intervals import Intervals
 from incrowd.core.loss import Syntactic
 from incrowd.core.schema import Column, Missing, Role, Schema
 from incrowd.core.table import Table

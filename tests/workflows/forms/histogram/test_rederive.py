@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from incrowd.accounting import additive, blending, concentrated
+from incrowd.accounting.blending import sampled_crowd
+from incrowd.accounting.noise import additive, concentrated
 from incrowd.core.loss import Gaussian
 from incrowd.workflows.forms.histogram.noise import concentrated_delta, gaussian_delta
 from incrowd.workflows.forms.histogram.rederive import blended_delta, clamped
@@ -22,7 +23,7 @@ def test_written_out_laws_never_exceed_the_bound_and_meet_it_where_noise_is_free
     k: int, rate: Fraction, epsilon: float
 ) -> None:
     found = blended_delta(k, rate, epsilon, 1.0)
-    bound = blending.histogram_delta(k, rate, epsilon, 1)
+    bound = sampled_crowd.histogram_delta(k, rate, epsilon, 1)
     assert found is not None
     assert found <= bound * (1 + 1e-9)
     if epsilon >= max(math.log1p(float(rate) * math.expm1(1.0)), -math.log1p(-float(rate))):

@@ -18,7 +18,7 @@ class Baskets:
     """A summary that keeps every row's items, four bytes each, and the key of its other columns.
 
     >>> from incrowd.core.domain import Categories
-    >>> from incrowd.core.hierarchies.flat import Flat
+    >>> from incrowd.core.hierarchy.flat import Flat
     >>> bought = Column("bought", hierarchy=Flat(Categories(("tea", "milk"))), separator=",")
     >>> baskets = Baskets(bought)
     >>> baskets.add(pa.record_batch({"bought": ["milk,tea", "tea"]}))

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.core.criteria.itemsets import supports
 from incrowd.core.keys import Codes
 from incrowd.core.sets import Rows, Sets
+from incrowd.criteria.itemsets import supports
 from incrowd.methods.anonymity.itemsets.items import GONE, ItemTree
 
 
@@ -47,7 +47,7 @@ def best_cut(sets: Sets, classes: Rows, tree: ItemTree, demand: Demand) -> Cut:
     Source: the model is the global recoding of Terrovitis, Mamoulis & Kalnis 2008, sections 3 and 4; this search goes
     down where theirs goes up, and ends at a cut that cannot be refined (the module says why).
 
-    >>> from incrowd.core.hierarchies.tree import tree
+    >>> from incrowd.core.hierarchy.tree import tree
     >>> from incrowd.core.schema import Column
     >>> kinds = tree({"lungs": ["flu", "cough"], "heart": ["attack"]})
     >>> ill = ItemTree.of(Column("ill", hierarchy=kinds, separator=";"))

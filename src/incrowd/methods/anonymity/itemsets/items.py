@@ -21,7 +21,7 @@ GONE = -1
 class ItemTree:
     """For each level the node of each item, and for each node its label; nodes of all levels have different numbers.
 
-    >>> from incrowd.core.hierarchies.tree import tree
+    >>> from incrowd.core.hierarchy.tree import tree
     >>> ill = Column("ill", hierarchy=tree({"lungs": ["flu", "cough"], "heart": ["attack"]}), separator=";")
     >>> items = ItemTree.of(ill)
     >>> [nodes.tolist() for nodes in items.nodes], [items.labels[node] for node in items.nodes[1]]

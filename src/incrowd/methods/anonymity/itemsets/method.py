@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.core.cells import Cells
-from incrowd.core.criteria.itemsets import check
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.keys import Codes, Keys, Layout
 from incrowd.core.loss import Syntactic
 from incrowd.core.schema import Column, Missing, Role, Schema
 from incrowd.core.sets import Rows, Sets
 from incrowd.core.unit import Kind
+from incrowd.criteria.itemsets import check
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.itemsets import claims
 from incrowd.methods.anonymity.itemsets.baskets import Baskets

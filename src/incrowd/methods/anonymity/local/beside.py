@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow.compute as pc
 
-from incrowd.core.criteria.criterion import Criterion, Mask, Monotone
-from incrowd.core.criteria.groups import Groups
-from incrowd.core.criteria.partition import Partition
+from incrowd.criteria.criterion import Criterion, Mask, Monotone
+from incrowd.criteria.groups import Groups
+from incrowd.criteria.partition import Partition
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +21,7 @@ class Beside(Criterion):
     classes merge stays true.
 
     >>> import pyarrow as pa
-    >>> from incrowd.core.criteria.closeness import EqualCloseness
+    >>> from incrowd.criteria.closeness import EqualCloseness
     >>> names = pa.array(["flu", "gout"])
     >>> whole = Groups(np.array([0]), np.array([0, 1], np.int32), np.array([4, 4]), names)
     >>> part = Groups(np.array([0]), np.array([0], np.int32), np.array([2]), names.slice(0, 1))

@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core.counts import Counts
-from incrowd.core.criteria.criterion import All, Criterion
-from incrowd.core.criteria.groups import class_starts
-from incrowd.core.criteria.partition import Partition
-from incrowd.core.quality.additive import Loss
-from incrowd.core.quality.quality import shares_of_weights
 from incrowd.core.rounding import Number
+from incrowd.criteria.criterion import All, Criterion
+from incrowd.criteria.groups import class_starts
+from incrowd.criteria.partition import Partition
 from incrowd.methods.anonymity.local.beside import Beside
 from incrowd.methods.anonymity.search.lattice import EVERYTHING, Lattice, Limits, Node
 from incrowd.methods.anonymity.search.optimal import Patience, optimal
 from incrowd.methods.anonymity.search.rollup import Rolled, Roller
 from incrowd.methods.anonymity.search.task import Task
+from incrowd.quality.additive import Loss
+from incrowd.quality.quality import shares_of_weights
 
 Chosen = NDArray[np.bool_]
 """Which of the table's tuples."""

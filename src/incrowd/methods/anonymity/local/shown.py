@@ -15,7 +15,7 @@ from incrowd.methods.anonymity.mondrian.labels import kept_values
 from incrowd.methods.outcomes.local import LocallyGeneralized
 
 if TYPE_CHECKING:
-    from incrowd.core.quality.ladder import Ladder
+    from incrowd.quality.ladder import Ladder
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ class Axis:
     `*`, which node each place is in, numbered from 0 along the axis.  On a line the places are in the order of the
     values; what is outside or missing comes last.
 
-    >>> from incrowd.core.hierarchies.tree import tree
+    >>> from incrowd.core.hierarchy.tree import tree
     >>> from incrowd.core.recoding import Recoding
     >>> from incrowd.core.schema import Column
     >>> towns = Column("town", hierarchy=tree({"north": ["Oslo", "Bergen"], "south": ["Rome"]}))

@@ -10,10 +10,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.counts import Counts
-from incrowd.core.criteria.criterion import Criterion
-from incrowd.core.criteria.groups import Groups
-from incrowd.core.criteria.partition import Partition, lifts
 from incrowd.core.keys import Codes
+from incrowd.criteria.criterion import Criterion
+from incrowd.criteria.groups import Groups
+from incrowd.criteria.partition import Partition, lifts
 from incrowd.methods.anonymity.mondrian.pieces import Pieces, tally
 
 
@@ -66,7 +66,7 @@ def condition(criterion: Criterion, counts: Counts) -> Callable[[Pieces], NDArra
 def criteria(parts: Sequence[Criterion]) -> Criterion:
     """Return all of several criteria as one.
 
-    >>> from incrowd.core.criteria.crowds import KAnonymity
+    >>> from incrowd.criteria.crowds import KAnonymity
     >>> criteria([KAnonymity(5)])
     KAnonymity(k=5)
     """

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.domain import Dates, Numbers
-from incrowd.core.hierarchy import TOP
+from incrowd.core.hierarchy.hierarchy import TOP
 from incrowd.methods.anonymity.mondrian.axes import Axis
 from incrowd.methods.anonymity.mondrian.pieces import Pieces
 

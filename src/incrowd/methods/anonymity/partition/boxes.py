@@ -42,7 +42,7 @@ class Box:
         Only the declaration and this box decide.
 
         >>> from incrowd.core.domain import Categories
-        >>> from incrowd.core.hierarchies.flat import Flat
+        >>> from incrowd.core.hierarchy.flat import Flat
         >>> from incrowd.core.recoding import Recoding
         >>> from incrowd.core.schema import Column
         >>> axis = Axis.of(Recoding(Column("sex", hierarchy=Flat(Categories(("F", "M")))), 0).classes)
@@ -83,7 +83,7 @@ def scores(box: Box, axes: Sequence[Axis], places: NDArray[np.integer], rows: ND
     is at most one.  So each score rises by 0 or 1: sensitivity 1, and all scores move in one direction.
 
     >>> from incrowd.core.domain import Numbers
-    >>> from incrowd.core.hierarchies.flat import Flat
+    >>> from incrowd.core.hierarchy.flat import Flat
     >>> from incrowd.core.recoding import Recoding
     >>> from incrowd.core.schema import Column, Type
     >>> age = Column("age", type=Type.INTEGER, hierarchy=Flat(Numbers(0, 3)), missing="drop")

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core.counts import Counts
-from incrowd.core.quality.shares import class_losses
 from incrowd.core.recoding import Classes
 from incrowd.mechanisms.integers import WIDEST
 from incrowd.methods.anonymity.scheme.kept import Kept
+from incrowd.quality.shares import class_losses
 
 DETAIL = 2**12
 """How finely a cell's details are measured."""
@@ -53,7 +53,7 @@ def worth(counts: Counts, kept: Kept, details: Details | None = None) -> int:
 
     >>> from fractions import Fraction
     >>> from incrowd.core.domain import Categories
-    >>> from incrowd.core.hierarchies.flat import Flat
+    >>> from incrowd.core.hierarchy.flat import Flat
     >>> from incrowd.core.recoding import Recoding
     >>> from incrowd.core.schema import Column
     >>> from incrowd.methods.anonymity.scheme.kept import kept_of

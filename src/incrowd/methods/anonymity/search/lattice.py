@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.counts import Counts
-from incrowd.core.criteria.groups import class_starts
-from incrowd.core.criteria.partition import lifts
 from incrowd.core.keys import Codes
-from incrowd.core.quality.ladder import Ladder, occurring
-from incrowd.core.quality.tuples import Spread, Tuples
+from incrowd.criteria.groups import class_starts
+from incrowd.criteria.partition import lifts
 from incrowd.errors import InvalidParameter
+from incrowd.quality.ladder import Ladder, occurring
+from incrowd.quality.tuples import Spread, Tuples
 
 Node = tuple[int, ...]
 """One rung for each column."""

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from incrowd.core.quality.quality import Measure
 from incrowd.methods.anonymity.search.board import Board, Visit
 from incrowd.methods.anonymity.search.lattice import Lattice, Node
 from incrowd.methods.anonymity.search.rollup import Roller
 from incrowd.methods.anonymity.search.task import Judged, Point, Task, judge
 from incrowd.methods.anonymity.search.waiting import Waiting
+from incrowd.quality.quality import Measure
 
 TIE = 1e-12
 """Scores that differ by less, relatively, are equal; of equal ones the lowest node wins, then the first in order."""

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.core.criteria.groups import Groups
-from incrowd.core.criteria.partition import Partition
 from incrowd.core.keys import Codes
-from incrowd.core.quality.tuples import Spread, Tuples, merged_spread
+from incrowd.criteria.groups import Groups
+from incrowd.criteria.partition import Partition
 from incrowd.methods.anonymity.search.kernels import grouper
 from incrowd.methods.anonymity.search.lattice import Lattice, Node
+from incrowd.quality.tuples import Spread, Tuples, merged_spread
 
 _WORTH = 2
 """A node's classes are kept for coarser nodes if there are so many times fewer than where they came from."""

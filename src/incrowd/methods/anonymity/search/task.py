@@ -9,21 +9,21 @@ from functools import cached_property
 
 import numpy as np
 
-from incrowd.core.criteria.criterion import All, Criterion, Monotone, Rows
-from incrowd.core.criteria.partition import Partition
-from incrowd.core.quality.additive import Loss
-from incrowd.core.quality.quality import Kept, Measure, Quality
 from incrowd.core.rounding import Number, exact
+from incrowd.criteria.criterion import All, Criterion, Monotone, Rows
+from incrowd.criteria.partition import Partition
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search.lattice import Lattice, Node
 from incrowd.methods.anonymity.search.rollup import Rolled
+from incrowd.quality.additive import Loss
+from incrowd.quality.quality import Kept, Measure, Quality
 
 
 @dataclass(frozen=True)
 class Task:
     """A criterion to meet, the share of the rows that may be suppressed for it, and what is lost.
 
-    >>> from incrowd.core.criteria.crowds import KAnonymity
+    >>> from incrowd.criteria.crowds import KAnonymity
     >>> Task(KAnonymity(5), limit="0.05").allowed(30162)
     1508
     """

@@ -31,7 +31,7 @@ def association(counts: Counts) -> int:
     The bound cannot be improved: a row with two new values beside n rows of independent columns adds 2n/(n + 1).
 
     >>> from incrowd.core.domain import Categories
-    >>> from incrowd.core.hierarchies.flat import Flat
+    >>> from incrowd.core.hierarchy.flat import Flat
     >>> from incrowd.core.recoding import Recoding
     >>> from incrowd.core.schema import Column
     >>> one, other = (Recoding(Column(name, hierarchy=Flat(Categories(("x", "y")))), 0).classes for name in "ab")

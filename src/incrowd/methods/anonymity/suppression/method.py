@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from incrowd.core.criteria.groups import class_starts
 from incrowd.core.guarantee import Guarantee
+from incrowd.criteria.groups import class_starts
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity import syntactic
 from incrowd.methods.anonymity.safe import Safe

@@ -1,0 +1,148 @@
+"""Crowds under a secret sample, read as differential privacy: which theorem speaks for which loss."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from incrowd.accounting.blending import robust, sampled_crowd
+from incrowd.accounting.blending.rules import with_private
+from incrowd.accounting.bound import INFINITE, Bound, least_epsilon
+from incrowd.accounting.suppression import envelope, inverses, tight_delta
+from incrowd.accounting.suppression.loss_distribution import randomized_response
+from incrowd.core.loss import Approximate, Crowd, Loss, NoisyWhenSmall, Pure, RobustlySampled, Sampled, Sequence
+from incrowd.core.rounding import float_down, float_up, not_below
+from incrowd.core.unit import Adjacency
+from incrowd.errors import DoesNotCompose, Infeasible
+
+_TIGHT = "sampled suppression, tight curve"
+_EXACT = "crowd-blending after sampling, exact worst case"
+_NOISY = "noisy small counts after sampling, tight curve"
+_ROBUST = "crowd-blending after biased sampling, exact worst case"
+_COMPOSED = "sampled suppression, composed envelope"
+
+
+def delta_of(loss: Sampled | RobustlySampled, epsilon: float, adjacency: Adjacency) -> Bound | None:
+    """Return δ of a crowd under a secret sample, or None if there is no crowd under it.
+
+    >>> delta_of(Sampled(Fraction(1, 10), Crowd(20)), 0.5, Adjacency.ADD_REMOVE).rule
+    'sampled suppression, tight curve'
+    """
+    if isinstance(loss, RobustlySampled):
+        crowd, bias = loss.inner, robust.Bias(loss.low, loss.high, loss.irregular, loss.max_rate)
+        return Bound(_either(lambda x: robust.delta(crowd.k, crowd.epsilon, bias, x), epsilon, adjacency), _ROBUST)
+    found, rate = _crowd(loss.inner, adjacency), loss.rate
+    if found is None:
+        return None
+    if found.epsilon == 0:
+        return Bound(tight_delta.delta(found.k, rate, epsilon, adjacency), _TIGHT)
+    if isinstance(found, NoisyWhenSmall):
+        return Bound(
+            _either(lambda x: sampled_crowd.histogram_delta(found.k, rate, x, found.epsilon), epsilon, adjacency),
+            _NOISY,
+        )
+    return Bound(_either(lambda x: sampled_crowd.delta(found.k, found.epsilon, rate, x), epsilon, adjacency), _EXACT)
+
+
+def epsilon_of(loss: Sampled | RobustlySampled, delta: Fraction, adjacency: Adjacency) -> Bound | None:
+    """Return the least ε of a crowd under a secret sample at `delta`, or None if there is no crowd under it.
+
+    >>> bound = epsilon_of(Sampled(Fraction(1, 10), Crowd(20)), Fraction(1, 10**6), Adjacency.ADD_REMOVE)
+    >>> round(bound.value, 5)
+    0.18299
+    """
+    crowd = _crowd(loss.inner, adjacency)
+    if isinstance(loss, Sampled) and crowd is not None and crowd.epsilon == 0 and delta:
+        try:
+            return Bound(inverses.smallest_epsilon(delta, crowd.k, loss.rate, adjacency), _TIGHT)
+        except Infeasible:
+            return INFINITE
+    if (at_zero := delta_of(loss, 0.0, adjacency)) is None:
+        return None
+
+    def curve(epsilon: float) -> float:
+        bound = delta_of(loss, epsilon, adjacency)
+        return bound.value if bound is not None else 1.0
+
+    found = least_epsilon(curve, float_down(delta))
+    if math.isinf(found) and isinstance(loss, Sampled):
+        found = _at_the_floor(loss, delta, adjacency)
+    return Bound(found, at_zero.rule)
+
+
+def _at_the_floor(loss: Sampled, delta: Fraction, adjacency: Adjacency) -> float:
+    """Return ε at a δ of exactly rate ** k, which no float on the curve needs to meet."""
+    match loss:
+        case Sampled(rate, Crowd(k, crowd_epsilon)) if crowd_epsilon == 0 and rate**k == delta:
+            return inverses.smallest_epsilon(delta, k, rate, adjacency)
+    return math.inf
+
+
+def composed_delta(loss: Sequence, epsilon: float, adjacency: Adjacency) -> Bound | None:
+    """Return δ of several releases by sampled suppression, beside pure ones, or None if something else is among them.
+
+    >>> composed_delta(Sequence((Sampled(Fraction(1, 10), Crowd(20)),) * 8), 1.0, Adjacency.ADD_REMOVE).value < 4e-14
+    True
+    """
+    if (parts := _releases(loss)) is None:
+        return None
+    return Bound(envelope.composed_delta(parts, epsilon, adjacency), _COMPOSED)
+
+
+def composed_epsilon(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> Bound | None:
+    """Return ε of several releases by sampled suppression, beside pure ones, or None if something else is there."""
+    if not delta or (parts := _releases(loss)) is None:
+        return None
+    try:
+        return Bound(envelope.composed_epsilon(parts, delta, adjacency), _COMPOSED)
+    except Infeasible:
+        return None
+
+
+def _releases(loss: Sequence) -> tuple[envelope.Part, ...] | None:
+    parts: list[envelope.Part] = []
+    for part in loss.parts:
+        match part:
+            case Sampled(rate, Crowd(k, crowd_epsilon)) if crowd_epsilon == 0:
+                parts.append((k, rate))
+            case Pure(private):
+                parts.append(randomized_response(float_up(private)))
+            case Approximate(private, small):
+                parts.append(randomized_response(float_up(private), float_up(small)))
+            case _:
+                return None
+    return tuple(parts) if any(isinstance(part, tuple) for part in parts) else None
+
+
+def _crowd(loss: Loss, adjacency: Adjacency) -> Crowd | None:
+    """Return the crowd that a loss on one sample amounts to.
+
+    One crowd-blending release and pure differentially private ones from the same sample are together
+    (k, ε + 2ε′)-crowd-blending: inside a crowd one record is replaced, which costs the private part twice.
+    That needs the private ones' ε′ for rows added or removed: for replaced rows the exact size of the sample has
+    ε′ = 0, and beside a suppressed count it shows how many were suppressed.
+    """
+    match loss:
+        case Crowd():
+            return loss
+        case Sequence(parts):
+            found = [part for part in parts if isinstance(part, Crowd)]
+            private = [part.epsilon for part in parts if isinstance(part, Pure)]
+            if len(found) == 1 and len(found) + len(private) == len(parts):
+                if private and adjacency is not Adjacency.ADD_REMOVE:
+                    raise DoesNotCompose(
+                        "a crowd and a private release from one secret sample compose only when the private one is "
+                        "stated for rows added and removed. State the promise for those, or draw a fresh sample for "
+                        "each."
+                    )
+                return with_private(found[0], sum(private, Fraction(0)))
+    return None
+
+
+def _either(curve: Callable[[float], float], epsilon: float, adjacency: Adjacency) -> float:
+    """Read a curve for added or removed people; a replaced one is one removed and one added: (2ε, (1+e^ε)δ)."""
+    if adjacency is Adjacency.ADD_REMOVE:
+        return curve(epsilon)
+    half = epsilon / 2.0
+    return min(1.0, not_below((1.0 + math.exp(min(half, 700.0))) * curve(half), 1e-12))

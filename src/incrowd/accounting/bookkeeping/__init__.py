@@ -1,1 +1,0 @@
-"""Bookkeeping: what the ledger decides an entry by, and recomputes it from."""

@@ -1,0 +1,237 @@
+"""Charging: whether something may be released, and how its datasets stand afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from incrowd.accounting.budget import ZERO, Allowance, Amount, Budget, add, plain, read, remaining, shown_down, shown_up
+from incrowd.accounting.ledger.composition import (
+    Footprint,
+    footprint,
+    refuse_company,
+    refuse_second_use,
+    refuse_used_rows,
+)
+from incrowd.accounting.ledger.datasets import Sets, Values, after, known_dataset, terms_of, totals_of
+from incrowd.accounting.ledger.standing import Terms, Totals
+from incrowd.core.guarantee import Guarantee
+from incrowd.core.loss import THE_ROWS
+from incrowd.core.unit import Unit
+from incrowd.errors import BudgetExceeded, InvalidParameter, MixedUnits, Refused, SampleReused
+
+INFINITE = "Infinity"
+NOTHING = Footprint(0, 0, ())
+
+
+@dataclass(frozen=True)
+class _Payer:
+    """Who pays: a dataset, and the analyst for whom the release is (None: for everyone)."""
+
+    root: str
+    terms: Terms
+    totals: Totals
+    analyst: str | None
+    own: Amount  # what the analyst spent so far
+    allowance: Allowance | None
+    at: str
+
+
+def charged(values: Values, body: Mapping[str, Any]) -> Sets:
+    """Return what a charge sets, in all its datasets together, or refuse it as a whole."""
+    for part in body["parts"]:
+        _same_unit(values, part)
+    sets: Sets = {}
+    for part in body["parts"]:
+        sets |= _part(after(values, sets), part, body)
+    return sets
+
+
+def carved(values: Values, body: Mapping[str, Any]) -> Sets:
+    """Return what carving a zero-concentrated account out of a budget sets: its (ε, δ) is paid at once.
+
+    Source: Bun & Steinke 2016, Lemma 1.7: ρ adds up, also when a loss is chosen after earlier answers; and a filter
+    that stops at ρ keeps the whole ρ-zCDP (Feldman & Zrnic 2021).  So the account is worth ε(ρ, δ), whoever uses it.
+    """
+    payer = _payer(values, body["dataset"], None, body["at"])
+    key = ("account", payer.root, body["account"])
+    if values(key) is not None:
+        raise InvalidParameter(f"dataset {payer.root} already has an account called {body['account']!r}.")
+    return {**_pay(payer, body, NOTHING), key: {"rho": body["rho"], "spent": plain(ZERO)}}
+
+
+def repeated(values: Values, body: Mapping[str, Any]) -> Sets:
+    """Return what it sets to give an answer that was already released to someone who did not pay for it yet.
+
+    The rows are not read again, so their people lose nothing more and the dataset pays nothing.  An analyst pays his
+    own allowance, once; and where the owner declared that analysts keep apart, the budget bounds what each of them
+    learns, and everyone together, so there it is counted like any other answer.
+    """
+    sets: Sets = {}
+    for part in body["parts"]:
+        payer = _payer(after(values, sets), part["dataset"], body["analyst"], body["at"])
+        paid = ("paid", payer.root, body["analyst"] or "", body["release"])
+        if after(values, sets)(paid):
+            continue
+        sets |= _pay_again(payer, Amount.from_json(part)) | {paid: True}
+    return sets
+
+
+def _pay_again(payer: _Payer, need: Amount) -> Sets:
+    budget, totals = payer.terms.budget, payer.totals
+    if budget is not None and budget.separate_analysts is not None:
+        _within(need, _used(payer, budget), budget.limit, "a budget", payer.root)
+    if payer.analyst is None:
+        return {("spent", payer.root): replace(totals, everyone=totals.everyone.plus(need)).to_json()}
+    _within_allowance(payer, need)
+    own = payer.own.plus(need)
+    return {
+        ("analyst", payer.root, payer.analyst): own.to_json(),
+        ("spent", payer.root): replace(totals, most=totals.most.worst(own)).to_json(),
+    }
+
+
+def _part(values: Values, part: Mapping[str, Any], body: Mapping[str, Any]) -> Sets:
+    payer = _payer(values, part["dataset"], body["analyst"], body["at"])
+    new = footprint(Guarantee.from_json(part["promise"]).loss)
+    refuse_company(new, payer.totals.crowds, payer.totals.unbounded)
+    refuse_second_use(new, payer.root, payer.totals.charges)
+    samples: Sets = {("sample", payer.root, sample): True for sample in new.samples}
+    if any(values(key) for key in samples):
+        raise SampleReused(
+            f"an earlier release of dataset {payer.root} used the same secret sample; together they can betray who is "
+            "in it. Draw a fresh sample."
+        )
+    return samples | (_pay(payer, part, new) if part["account"] is None else _draw(values, payer, part))
+
+
+def _pay(payer: _Payer, part: Mapping[str, Any], new: Footprint) -> Sets:
+    """Pay out of the budget: refuse, or return the new totals."""
+    if part["epsilon"] == INFINITE:
+        return _pay_unbounded(payer, new)
+    need, totals, budget = Amount.from_json(part), payer.totals, payer.terms.budget
+    sets: Sets = {}
+    if budget is None:
+        budget = Budget(need)
+        sets["dataset", payer.root] = {"root": payer.root, **replace(payer.terms, budget=budget).to_json()}
+    _within(need, _used(payer, budget), budget.limit, "a budget", payer.root)
+    _within_allowance(payer, need)
+    summed = replace(totals, spent=totals.spent.plus(need), charges=totals.charges + 1)
+    if payer.analyst is None:
+        summed = replace(summed, everyone=totals.everyone.plus(need))
+    else:
+        own = payer.own.plus(need)
+        summed = replace(summed, most=totals.most.worst(own))
+        sets["analyst", payer.root, payer.analyst] = own.to_json()
+    return {**sets, ("spent", payer.root): summed.to_json()}
+
+
+def _pay_unbounded(payer: _Payer, new: Footprint) -> Sets:
+    """Let a release without an ε pass where the owner gave a reason, and count it."""
+    budget, totals = payer.terms.budget, payer.totals
+    if not new.unbounded:
+        raise BudgetExceeded(
+            "this promise has no finite epsilon at the delta it states, so no budget can hold it. State a larger delta."
+        )
+    if budget is None or budget.unbounded is None:
+        raise BudgetExceeded(
+            "this release has no epsilon: its promise does not bound what anyone can learn. The owner of dataset "
+            f"{payer.root} can let such releases pass by a budget with unbounded: and the reason (incrowd ledger grant "
+            "--unbounded REASON). A secret sample or noise would give it an epsilon."
+        )
+    if payer.allowance is not None:
+        raise BudgetExceeded(f"this release has no epsilon, and the allowance of {payer.analyst} is finite.")
+    counted = replace(
+        totals, charges=totals.charges + 1, unbounded=totals.unbounded + 1, crowds=totals.crowds + new.crowds
+    )
+    return {("spent", payer.root): counted.to_json()}
+
+
+def _draw(values: Values, payer: _Payer, part: Mapping[str, Any]) -> Sets:
+    """Draw on an account that was paid for when it was carved out: only its ρ is filtered, and an ended allowance."""
+    key = ("account", payer.root, part["account"])
+    account = values(key)
+    if account is None:
+        raise InvalidParameter(f"dataset {payer.root} has no account called {part['account']!r}: carve it out first.")
+    _not_ended(payer)
+    need, limit, spent = read(part["rho"]), read(account["rho"]), read(account["spent"])
+    total = add(spent, need)
+    if total > limit:
+        raise BudgetExceeded(
+            f"this needs rho {shown_up(need)} of an account of {shown_down(limit)}; {shown_up(spent)} is already "
+            f"spent. Ask for at most {shown_down(remaining(limit, spent))}."
+        )
+    totals = replace(payer.totals, charges=payer.totals.charges + 1)
+    return {key: {**account, "spent": plain(total)}, ("spent", payer.root): totals.to_json()}
+
+
+def _used(payer: _Payer, budget: Budget) -> Amount:
+    """Return what already counts against the budget for this payer.
+
+    Analysts are assumed to share what they learn.  If the owner declared that they do not, the budget bounds what each
+    of them can know: his own answers and everything that was given to everyone.
+    """
+    totals = payer.totals
+    if budget.separate_analysts is None:
+        return totals.spent
+    return totals.everyone.plus(totals.most if payer.analyst is None else payer.own)
+
+
+def _within_allowance(payer: _Payer, need: Amount) -> None:
+    if payer.allowance is not None:
+        _not_ended(payer)
+        _within(need, payer.own, payer.allowance.limit, f"{payer.analyst}'s allowance", payer.root)
+
+
+def _not_ended(payer: _Payer) -> None:
+    """Refuse an analyst whose allowance has ended, whatever he would pay with."""
+    allowance = payer.allowance
+    if allowance is not None and allowance.until is not None and payer.at[:10] > allowance.until.isoformat():
+        raise BudgetExceeded(
+            f"the allowance of {payer.analyst} on dataset {payer.root} ended on {allowance.until}. Ask its owner for "
+            "a new one."
+        )
+
+
+def _within(need: Amount, used: Amount, limit: Amount, what: str, root: str) -> None:
+    left = limit.minus(used)
+    if need.within(left):
+        return
+    over = [name for name in ("epsilon", "delta") if getattr(need, name) > getattr(left, name)]
+    told = " ".join(
+        f"this needs {name} {shown_up(getattr(need, name))} of {what} of {shown_down(getattr(limit, name))}; "
+        f"{shown_up(getattr(used, name))} is already spent. Ask for at most {shown_down(getattr(left, name))}."
+        for name in over
+    )
+    raise BudgetExceeded(f"{told} The owner of dataset {root} can grant more: incrowd ledger grant.")
+
+
+def _payer(values: Values, dataset: str, analyst: str | None, at: str) -> _Payer:
+    root = known_dataset(values, dataset)
+    terms = terms_of(values, root)
+    if terms.closed:
+        raise Refused(f"dataset {root} is {terms.closed}: nothing more is released from it.")
+    if values(("sample", root, THE_ROWS)):
+        refuse_used_rows(root)
+    own = values(("analyst", root, analyst)) if analyst is not None else None
+    allowance = values(("allowance", root, analyst)) if analyst is not None else None
+    return _Payer(
+        root,
+        terms,
+        totals_of(values, root),
+        analyst,
+        Amount.from_json(own) if own else Amount(),
+        Allowance.from_json(allowance) if allowance else None,
+        at,
+    )
+
+
+def _same_unit(values: Values, part: Mapping[str, Any]) -> None:
+    root = known_dataset(values, part["dataset"])
+    unit, promised = terms_of(values, root).unit, Unit.from_json(part["promise"]["unit"])
+    if unit != promised:
+        raise MixedUnits(
+            f"dataset {root} protects {unit}; this promise is about {promised}. State the promise for the unit of "
+            "the dataset."
+        )

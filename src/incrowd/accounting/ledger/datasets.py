@@ -1,0 +1,159 @@
+"""Datasets: declared once, with one unit of privacy and one budget for the people in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from incrowd.accounting.budget import Budget
+from incrowd.accounting.ledger.standing import Standing, Terms, Totals
+from incrowd.core.unit import Unit
+from incrowd.errors import InvalidParameter, MixedUnits, Refused
+from incrowd.store.link import Key
+
+Values = Callable[[Key], Any]
+Sets = dict[Key, Any]
+
+_LONGEST = 120
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a policy says about a dataset when it first meets the ledger.
+
+    `sources` are opaque marks of where the rows come from: an address without a password, a keyed hash of the content.
+    A dataset about the same people as another (`same_people_as`) shares its budget; one that shares a source but has a
+    budget of its own needs the owner's reason (`separate`).
+
+    >>> Declaration("births-2025", Unit(), Budget.of(3, "1e-7")).to_json()["dataset"]
+    'births-2025'
+    """
+
+    dataset: str
+    unit: Unit
+    budget: Budget | None = None
+    sources: tuple[str, ...] = ()
+    same_people_as: str | None = None
+    separate: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.same_people_as is not None and self.separate is not None:
+            raise InvalidParameter("a dataset is either about the same people as another, or separate; not both.")
+        if self.separate is not None and not self.separate.strip():
+            raise InvalidParameter("write why this dataset is separate from the other one with the same source.")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form stored in ledgers; sources only as hashes."""
+        return {
+            "dataset": name(self.dataset, "a dataset"),
+            "unit": self.unit.to_json(),
+            "budget": self.budget and self.budget.to_json(),
+            "sources": sorted({sha256(source.encode()).hexdigest() for source in self.sources}),
+            "same_people_as": self.same_people_as,
+            "separate": self.separate,
+        }
+
+
+def registered(values: Values, body: Mapping[str, Any]) -> Sets:
+    """Return what registering a dataset sets; nothing if the ledger already knows all of it."""
+    dataset = body["dataset"]
+    root, found = _root(values, body), values(("dataset", dataset))
+    sets = _sources(values, body, root)
+    if values(("dataset", root)) is None:
+        budget = body["budget"] and Budget.from_json(body["budget"])
+        terms = Terms(Unit.from_json(body["unit"]), budget, budget)
+        return {**sets, ("dataset", root): {"root": root, **terms.to_json()}, ("spent", root): Totals().to_json()}
+    _same_terms(terms_of(values, root), body, root)
+    return sets if found else {**sets, ("dataset", dataset): {"root": root}}
+
+
+def known_dataset(values: Values, dataset: str) -> str:
+    """Return the name under which a dataset's budget is kept: its own, or that of the dataset with the same people."""
+    found = values(("dataset", dataset))
+    if found is None:
+        raise InvalidParameter(f"the ledger knows no dataset called {dataset!r}: register it first.")
+    return str(found["root"])
+
+
+def terms_of(values: Values, root: str) -> Terms:
+    """Return what holds for a registered dataset."""
+    return Terms.from_json(values(("dataset", root)))
+
+
+def totals_of(values: Values, root: str) -> Totals:
+    """Return what was released of a registered dataset."""
+    return Totals.from_json(values(("spent", root)))
+
+
+def standing_of(values: Values, root: str) -> Standing:
+    """Return terms and totals of a registered dataset."""
+    return Standing(root, terms_of(values, root), totals_of(values, root))
+
+
+def after(values: Values, sets: Sets) -> Values:
+    """Return the values as they are once an entry has set some of them.
+
+    >>> after(lambda key: None, {("looks",): 1})(("looks",))
+    1
+    """
+
+    def value(key: Key) -> Any:
+        return sets[key] if key in sets else values(key)
+
+    return value
+
+
+def name(text: str, what: str) -> str:
+    """Return a name if it is one: short, printable, not blank.
+
+    >>> name("births-2025", "a dataset")
+    'births-2025'
+    """
+    if not text or len(text) > _LONGEST or not text.isprintable() or text != text.strip():
+        raise InvalidParameter(f"the name of {what} is 1 to {_LONGEST} printable characters, without spaces around it.")
+    return text
+
+
+def _root(values: Values, body: Mapping[str, Any]) -> str:
+    dataset, partner = body["dataset"], body["same_people_as"]
+    found = values(("dataset", dataset))
+    wanted = known_dataset(values, partner) if partner is not None else None
+    if found is None:
+        return wanted or dataset
+    if wanted not in (None, found["root"]):
+        raise Refused(
+            f"dataset {dataset} already has a budget of its own; it cannot share that of {partner} from now on. "
+            f"Register these rows under a new name with same_people_as: {partner}."
+        )
+    return str(found["root"])
+
+
+def _sources(values: Values, body: Mapping[str, Any], root: str) -> Sets:
+    sets: Sets = {}
+    for source in body["sources"]:
+        owners = values(("source", source)) or []
+        if owners and root not in owners and body["separate"] is None:
+            raise Refused(
+                f"the rows of dataset {body['dataset']} are already known as dataset {owners[0]}; another name brings "
+                f"no fresh budget. Say same_people_as: {owners[0]} to share its budget, or separate: with the reason "
+                "why these are other people."
+            )
+        if root not in owners:
+            sets["source", source] = sorted([*owners, root])
+    return sets
+
+
+def _same_terms(terms: Terms, body: Mapping[str, Any], root: str) -> None:
+    unit = Unit.from_json(body["unit"])
+    if unit != terms.unit:
+        raise MixedUnits(
+            f"dataset {root} protects {terms.unit}; this policy says {unit}. A dataset has one unit of privacy, "
+            "declared once: change the policy back."
+        )
+    if body["budget"] is not None and Budget.from_json(body["budget"]) not in (terms.declared, terms.budget):
+        raise Refused(
+            f"the policy's budget for dataset {root} differs from the one in the ledger, which was read once and for "
+            "all. Change the policy back; to spend more, the owner uses incrowd ledger grant."
+        )

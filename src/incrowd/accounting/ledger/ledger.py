@@ -1,0 +1,222 @@
+"""Ledger: charge or refuse, on disk, before a row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import starmap
+from typing import TypeVar
+
+from incrowd.accounting.budget import Allowance, Amount, Budget
+from incrowd.accounting.ledger.books import consequence, derive
+from incrowd.accounting.ledger.datasets import Declaration, Sets, Values, after, known_dataset, name, standing_of
+from incrowd.accounting.ledger.entry import Entry
+from incrowd.accounting.ledger.overview import Overview, overview
+from incrowd.accounting.ledger.price import Accountant, Price
+from incrowd.accounting.ledger.request import Part, Request, carving, charging, repeating, signed
+from incrowd.accounting.ledger.standing import Standing
+from incrowd.core.guarantee import Guarantee
+from incrowd.core.rounding import Number, exact
+from incrowd.errors import InvalidParameter, LedgerCorrupted, Refused
+from incrowd.store.chain import Chain
+from incrowd.store.link import Anchor
+from incrowd.store.transaction import Reader, Writer
+from incrowd.store.verify import Report, verify
+
+_NAME = "ledger"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The one book of what was promised about whom; it keeps nothing open and can be shared by threads.
+
+    Every method that writes is one serializable transaction that checks and writes, committed before it returns.  What
+    is refused is written down too.  Nothing is ever refunded.
+
+    >>> from fractions import Fraction
+    >>> from tempfile import TemporaryDirectory
+    >>> from incrowd.core.loss import Pure
+    >>> from incrowd.core.unit import Unit
+    >>> promise = Guarantee(Pure(Fraction(2)), Unit(), "Dwork et al. 2006, Proposition 1")
+    >>> with TemporaryDirectory() as folder:
+    ...     ledger = Ledger.create(f"sqlite:///{folder}/ledger.sqlite")
+    ...     _ = ledger.register(Declaration("births", Unit(), Budget.of(3)))
+    ...     _ = ledger.charge(promise, "births", release="table 1")
+    ...     ledger.charge(promise, "births", release="table 2")
+    Traceback (most recent call last):
+    incrowd.errors.BudgetExceeded: this needs epsilon 2 of a budget of 3; 2 is already spent. Ask for at most 1. ...
+    """
+
+    chain: Chain
+    price: Price = field(default_factory=Accountant)
+
+    @classmethod
+    def create(cls, address: str) -> Ledger:
+        """Make the ledger at an address unless it is there already, and open it."""
+        return cls(Chain.create(address, _NAME))
+
+    @classmethod
+    def open(cls, address: str) -> Ledger:
+        """Open the ledger at an address; one that is not there is an error, never a fresh start."""
+        return cls(Chain.open(address, _NAME))
+
+    @property
+    def id(self) -> str:
+        """The random name that the ledger was given when it was made."""
+        return self.chain.read(lambda reader: reader.head.chain)
+
+    @property
+    def secret(self) -> bytes:
+        """Thirty-two random bytes that the ledger was given when it was made and that nothing published contains."""
+        first = next(self.chain.links(), None)
+        if first is None or "secret" not in first.body:
+            raise LedgerCorrupted("the ledger's first entry is not one that this version makes.")
+        return bytes.fromhex(first.body["secret"])
+
+    def register(self, declaration: Declaration) -> Standing:
+        """Tell the ledger about a dataset; telling it the same again changes nothing, anything else is refused."""
+        request = Request("register", declaration.to_json(), (declaration.dataset,))
+        return _or_raise(self.chain.transact(lambda writer: register(writer, request)))
+
+    def charge(
+        self, promise: Guarantee, dataset: str, release: str, analyst: str | None = None, account: str | None = None
+    ) -> Entry:
+        """Write a promise down and take its cost from the budget, or refuse it; `release` names what it is for.
+
+        The release is for everyone, or for one analyst.  With an `account` its ρ is taken from what was carved out.
+        """
+        return self._enter(charging(self.price, [Part(dataset, promise, account)], release, analyst))
+
+    def charge_together(self, promises: Mapping[str, Guarantee], release: str, analyst: str | None = None) -> Entry:
+        """Charge several datasets for one release that reads them all: every one of them, or none."""
+        return self._enter(charging(self.price, list(starmap(Part, promises.items())), release, analyst))
+
+    def repeat(self, sequence: int, analyst: str | None) -> None:
+        """Let an analyst have what the charge with this number paid for; the dataset pays nothing, his allowance does.
+
+        Whoever asked first has paid already, and what everyone was given costs nobody anything.
+        """
+        charged = next(self.entries(sequence - 1), None)
+        if charged is None or charged.kind != "charge":
+            raise InvalidParameter("there is no charge with this number in the ledger.")
+        if charged.body["analyst"] in (None, analyst):
+            return
+        request = repeating(charged, analyst)
+        if request.datasets:
+            _or_raise(self.chain.transact(lambda writer: register(writer, request)))
+
+    def preview(self, promises: Mapping[str, Guarantee], analyst: str | None = None) -> tuple[Standing, ...]:
+        """Return how the datasets would stand after a charge, or refuse it; nothing is spent or written."""
+        request = charging(self.price, list(starmap(Part, promises.items())), "preview", analyst)
+        if request.refusal:
+            raise request.refusal
+        return self.chain.read(lambda reader: _foreseen(reader.value, self.chain.time(), request))
+
+    def carve(self, dataset: str, account: str, rho: Number, delta: Number) -> Entry:
+        """Set a zero-concentrated account of ρ aside: its (ε(ρ, δ), δ) is charged at once, then only ρ is counted."""
+        return self._enter(carving(self.price, dataset, account, exact(rho, "rho"), exact(delta, "delta")))
+
+    def grant(self, dataset: str, more: Budget, who: str, why: str) -> Entry:
+        """Add to a dataset's budget: the only way to change it."""
+        return self._enter(signed("grant", dataset, {"budget": more.to_json()}, who, why))
+
+    def allow(self, dataset: str, allowance: Allowance, who: str, why: str) -> Entry:
+        """Set how much of a dataset one analyst may use; it replaces an earlier allowance."""
+        return self._enter(signed("allow", dataset, {"allowance": allowance.to_json()}, who, why))
+
+    def close(self, dataset: str, who: str, why: str) -> Entry:
+        """Close a dataset: nothing more is released from it."""
+        return self._enter(signed("close", dataset, {"state": "closed"}, who, why))
+
+    def retire(self, dataset: str, who: str, why: str) -> Entry:
+        """Close a dataset and record that its data was destroyed."""
+        return self._enter(signed("close", dataset, {"state": "retired"}, who, why))
+
+    def look(self, dataset: str, verb: str) -> Entry:
+        """Record that someone looked at the rows: by profile, plan, check or assess; also before registering them."""
+        body = {"dataset": name(dataset, "a dataset"), "verb": name(verb, "a verb")}
+        return self._enter(Request("look", body, ()))
+
+    def standing(self, dataset: str) -> Standing:
+        """Return how a dataset stands now."""
+        return self.chain.read(lambda reader: standing_of(reader.value, known_dataset(reader.value, dataset)))
+
+    def analyst(self, dataset: str, analyst: str) -> tuple[Amount, Allowance | None]:
+        """Return what an analyst has spent of a dataset, and his allowance if he has one."""
+
+        def find(reader: Reader) -> tuple[Amount, Allowance | None]:
+            root = known_dataset(reader.value, dataset)
+            own, allowance = (reader.value((key, root, analyst)) for key in ("analyst", "allowance"))
+            return (
+                Amount.from_json(own) if own else Amount(),
+                Allowance.from_json(allowance) if allowance else None,
+            )
+
+        return self.chain.read(find)
+
+    def show(self) -> Overview:
+        """Return how everything stands now."""
+        return self.chain.read(overview)
+
+    def entries(self, since: int = 0) -> Iterator[Entry]:
+        """Yield all entries that follow the one numbered `since`."""
+        return map(Entry.of, self.chain.links(since))
+
+    def check(self, *against: Anchor) -> Report:
+        """Recompute everything from the first entry, and compare it with the places that certificates name."""
+        return verify(self.chain, derive, against)
+
+    def _enter(self, request: Request) -> Entry:
+        return _or_raise(self.chain.transact(lambda writer: enter(writer, request)))
+
+
+def enter(writer: Writer, request: Request) -> Entry | Refused:
+    """Decide inside a transaction: write what is asked and return the entry, or write that it was refused."""
+    try:
+        sets = _consequence(writer, request)
+    except Refused as refusal:
+        return _refused(writer, request, refusal)
+    link = writer.append(request.kind, request.body, sets)
+    return Entry.of(link, _standings(writer.value, request.datasets))
+
+
+def register(writer: Writer, request: Request) -> Standing | Refused:
+    """Write what is new about a dataset, if anything is, and return how it stands."""
+    try:
+        sets = _consequence(writer, request)
+    except Refused as refusal:
+        return _refused(writer, request, refusal)
+    if sets:
+        writer.append(request.kind, request.body, sets)
+    return _standings(writer.value, request.datasets)[0]
+
+
+def _consequence(writer: Writer, request: Request) -> Sets:
+    if request.refusal:
+        for dataset in request.datasets:
+            known_dataset(writer.value, dataset)
+        raise request.refusal
+    return consequence(request.kind, writer.at, request.body, writer.value)
+
+
+def _refused(writer: Writer, request: Request, refusal: Refused) -> Refused:
+    answer = {"error": type(refusal).__name__, "reason": str(refusal)}
+    writer.append("refused", {"asked": request.kind, "request": request.body, **answer}, {})
+    return refusal
+
+
+def _foreseen(values: Values, at: str, request: Request) -> tuple[Standing, ...]:
+    return _standings(after(values, consequence(request.kind, at, request.body, values)), request.datasets)
+
+
+def _standings(values: Values, datasets: tuple[str, ...]) -> tuple[Standing, ...]:
+    roots = dict.fromkeys(known_dataset(values, dataset) for dataset in datasets)
+    return tuple(standing_of(values, root) for root in roots)
+
+
+def _or_raise(outcome: T | Refused) -> T:
+    if isinstance(outcome, Refused):
+        raise outcome
+    return outcome

@@ -1,0 +1,121 @@
+"""Request: what the ledger is asked to write, with its price."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from incrowd.accounting.budget import plain
+from incrowd.accounting.ledger.charging import INFINITE
+from incrowd.accounting.ledger.datasets import name
+from incrowd.accounting.ledger.entry import Entry
+from incrowd.accounting.ledger.price import Price
+from incrowd.core.guarantee import Guarantee
+from incrowd.core.loss import ZeroConcentrated
+from incrowd.core.rounding import round_down, round_up
+from incrowd.core.unit import Adjacency
+from incrowd.errors import InvalidParameter, Refused
+
+_FREE = {"epsilon": "0", "delta": "0", "rho": None, "rule": ""}
+
+
+@dataclass(frozen=True)
+class Request:
+    """A kind of entry, its body and the datasets it is about; `refusal` if its price already speaks against it."""
+
+    kind: str
+    body: Mapping[str, Any]
+    datasets: tuple[str, ...]
+    refusal: Refused | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """One dataset's part of a charge: what is promised about it, and the account that pays if not the budget."""
+
+    dataset: str
+    promise: Guarantee
+    account: str | None = None
+
+
+def charging(price: Price, parts: Sequence[Part], release: str, analyst: str | None) -> Request:
+    """Return the request to charge all parts for one release.
+
+    >>> from incrowd.accounting.ledger.price import Accountant
+    >>> from incrowd.core.loss import Pure
+    >>> from incrowd.core.unit import Unit
+    >>> promise = Guarantee(Pure(Fraction(1)), Unit(), "Dwork et al. 2006, Proposition 1")
+    >>> charging(Accountant(), [Part("births", promise)], "table 1", None).body["parts"][0]["epsilon"]
+    '1'
+    """
+    if not parts:
+        raise InvalidParameter("a charge needs at least one dataset.")
+    priced = [_priced(price, part) for part in parts]
+    body = {
+        "parts": [paid for paid, _ in priced],
+        "release": name(release, "a release"),
+        "analyst": None if analyst is None else name(analyst, "an analyst"),
+    }
+    refusal = next((refusal for _, refusal in priced if refusal), None)
+    return Request("charge", body, tuple(part.dataset for part in parts), refusal)
+
+
+def repeating(charged: Entry, analyst: str | None) -> Request:
+    """Return the request to give again what an earlier charge paid for; parts that an account paid are left out."""
+    parts = [part for part in charged.body["parts"] if part["account"] is None and part["epsilon"] != INFINITE]
+    paid = [{"dataset": part["dataset"], "epsilon": part["epsilon"], "delta": part["delta"]} for part in parts]
+    body = {
+        "parts": paid,
+        "release": charged.body["release"],
+        "analyst": None if analyst is None else name(analyst, "an analyst"),
+    }
+    return Request("repeat", body, tuple(part["dataset"] for part in paid))
+
+
+def carving(price: Price, dataset: str, account: str, rho: Fraction, delta: Fraction) -> Request:
+    """Return the request to set a zero-concentrated account aside; ε(ρ, δ) is the same for either adjacency."""
+    if rho <= 0:
+        raise InvalidParameter("an account needs a rho above 0.")
+    if not 0 < delta < 1:
+        raise InvalidParameter("an account needs a delta strictly between 0 and 1: it turns rho into an epsilon.")
+    spend = price.spend(ZeroConcentrated(rho), delta, Adjacency.ADD_REMOVE)
+    paid = {"epsilon": _up(spend.epsilon), "delta": _up(spend.delta), "rule": spend.rule}
+    body = {"dataset": dataset, "account": name(account, "an account"), "rho": plain(round_down(rho)), **paid}
+    return Request("carve", body, (dataset,))
+
+
+def signed(kind: str, dataset: str, content: Mapping[str, Any], who: str, why: str) -> Request:
+    """Return a request of the owner's: with a name and a reason."""
+    if not why.strip():
+        raise InvalidParameter("write why, for those who will read the ledger.")
+    return Request(kind, {"dataset": dataset, **content, "who": name(who, "a person"), "why": why}, (dataset,))
+
+
+def _priced(price: Price, part: Part) -> tuple[dict[str, Any], Refused | None]:
+    stated = {"dataset": part.dataset, "promise": part.promise.to_json(), "account": part.account, **_FREE}
+    try:
+        return stated | (_spend(price, part.promise) if part.account is None else _draw(price, part.promise)), None
+    except Refused as refusal:
+        return stated, refusal
+
+
+def _spend(price: Price, promise: Guarantee) -> dict[str, str]:
+    spend = price.spend(promise.loss, promise.delta, promise.unit.adjacency)
+    return {"epsilon": _up(spend.epsilon), "delta": _up(spend.delta), "rule": spend.rule}
+
+
+def _draw(price: Price, promise: Guarantee) -> dict[str, str]:
+    rho = price.rho(promise.loss, promise.unit.adjacency)
+    if rho is None:
+        raise Refused(
+            "this promise has no finite rho, so a zero-concentrated account cannot hold it. Charge it to the budget "
+            "itself, without an account."
+        )
+    return {"rho": plain(round_up(rho)), "rule": "zero-concentrated account"}
+
+
+def _up(amount: Decimal) -> str:
+    return INFINITE if amount == Decimal(INFINITE) else plain(round_up(amount))

@@ -1,1 +1,0 @@
-"""The ways to make values coarser; one file, one way."""

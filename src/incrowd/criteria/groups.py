@@ -1,0 +1,104 @@
+"""Groups: classes of rows that agree on some columns, and how the values of another column fall into them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from incrowd.core.counts import Counts
+from incrowd.core.keys import Codes
+from incrowd.errors import InvalidParameter
+
+_CHUNK = 2**20
+
+Each = NDArray[np.float64]
+"""One number for each group."""
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The cells (group, value) that hold rows, in order: where each group starts, each cell's value and its rows.
+
+    Values are numbered 0, 1, … in the order of the declared classes, or of the values; only those that occur have a
+    number.  A missing value is a value of its own, the last one.  `lifts` tell for each level between the value and `*`
+    the class of each value, where somebody needs them.
+
+    >>> sick = Groups(np.array([0, 2]), np.array([0, 1, 1]), np.array([3, 1, 4]), pa.array(["flu", "gout"]))
+    >>> sick.sizes.tolist(), sick.totals.tolist()
+    ([4, 4], [3, 5])
+    """
+
+    starts: NDArray[np.intp]
+    values: Codes
+    counts: NDArray[np.int64]
+    labels: pa.Array
+    lifts: tuple[Codes, ...] = ()
+
+    @classmethod
+    def of(cls, counts: Counts, columns: Sequence[str], sensitive: str) -> Groups:
+        """Return the groups over `columns` and how the values of `sensitive` fall into them."""
+        if sensitive in columns:
+            raise InvalidParameter(
+                f"{sensitive!r} cannot be both a quasi-identifier and the sensitive column of one check: name it once."
+            )
+        names = (*columns, sensitive)
+        cells = counts if counts.names == names else counts.marginal(names)
+        values = _last_codes(cells)
+        met = np.unique(values)
+        labels = cells.classes[-1].labels().take(pa.array(met))
+        return cls(
+            class_starts(cells, len(columns)), np.searchsorted(met, values).astype(np.int32), cells.counts, labels
+        )
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many rows each group holds."""
+        return self.total(self.counts)
+
+    @property
+    def totals(self) -> NDArray[np.int64]:
+        """How many rows of the whole table have each value."""
+        found: NDArray[np.int64] = np.bincount(self.values, self.counts, len(self.labels)).astype(np.int64)
+        return found
+
+    def total(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the sum over each group of something that each cell has."""
+        return np.add.reduceat(cells, self.starts) if len(self.starts) else np.zeros(0, np.int64)
+
+    def mean(self, cells: Each) -> Each:
+        """Return the sum over each group of a decimal number that each cell has."""
+        return np.add.reduceat(cells, self.starts) if len(self.starts) else np.zeros(0)
+
+    def shares(self) -> Each:
+        """Return for each cell its share of its group."""
+        lengths = np.diff(self.starts, append=len(self.counts))
+        return self.counts / np.repeat(self.sizes, lengths)
+
+
+def _last_codes(counts: Counts) -> Codes:
+    parts = [counts.layout.unpack(counts.keys[at : at + _CHUNK])[-1] for at in range(0, len(counts), _CHUNK)]
+    return np.concatenate([np.zeros(0, np.int32), *parts])
+
+
+def class_starts(counts: Counts, columns: int) -> NDArray[np.intp]:
+    """Return where each class over the first so many columns starts among the cells, which are in order.
+
+    >>> from incrowd.core.domain import Categories
+    >>> from incrowd.core.hierarchy.flat import Flat
+    >>> from incrowd.core.recoding import Recoding
+    >>> from incrowd.core.schema import Column
+    >>> yes = Categories(("no", "yes"))
+    >>> both = tuple(Recoding(Column(name, hierarchy=Flat(yes)), 0).classes for name in ("ill", "old"))
+    >>> class_starts(Counts(both, np.array([0, 1, 4]), np.array([3, 2, 1])), 1).tolist()
+    [0, 2]
+    """
+    found = []
+    for start in range(0, len(counts), _CHUNK):
+        codes = counts.layout.unpack(counts.keys[max(0, start - 1) : start + _CHUNK])[:columns]
+        changes = np.logical_or.reduce([column[1:] != column[:-1] for column in codes])
+        found.append(np.flatnonzero(changes if start else np.append(True, changes)) + start)
+    return np.concatenate([np.zeros(0, np.intp), *found])

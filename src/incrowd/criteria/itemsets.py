@@ -1,0 +1,149 @@
+"""Itemsets: how many rows hold each combination of a few items, and the criterion that none of them is rare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.core.keys import Codes, Keys, Layout, grouped
+from incrowd.core.sets import Sets
+from incrowd.criteria.criterion import Criterion, Mask, Monotone
+from incrowd.criteria.partition import Partition
+from incrowd.errors import InvalidParameter
+
+_AT_ONCE = 2**22
+"""So many combinations are listed at a time, or those with one and the same greatest item if they are more."""
+
+Supports = tuple[Layout, Keys, NDArray[np.int64]]
+"""How combinations of one size are laid out in keys, the greatest item first; the keys; how many rows hold each."""
+
+
+@dataclass(frozen=True)
+class KmAnonymity(Criterion):
+    """Within each class, every combination of at most m items of a set-valued column that occurs, occurs in k rows.
+
+    The empty combination counts, so a class has at least k rows.  What occurs in a union of classes occurs in one of
+    them, and there in k rows: unions.
+
+    Source: Terrovitis, Mamoulis & Kalnis 2008, Definition 1; Poulis, Loukides, Gkoulalas-Divanis & Skiadopoulos 2013
+    for classes, as (k, k^m)-anonymity.
+
+    >>> basket = Sets.of(np.array([0, 0, 1, 1, 2]), np.array([0, 1, 0, 1, 1]), rows=3)
+    >>> one = Partition(np.array([3]), sets={"bought": (basket, np.zeros(3, np.intp))})
+    >>> KmAnonymity("bought", 2, 2).met(one).tolist(), KmAnonymity("bought", 3, 1).met(one).tolist()
+    ([True], [False])
+    """
+
+    column: str
+    k: int
+    m: int
+
+    def __post_init__(self) -> None:
+        check(self.k, self.m)
+
+    @property
+    def monotone(self) -> Monotone:
+        """Unions."""
+        return Monotone.UNIONS
+
+    def kept(self, partition: Partition, among: Mask) -> Mask:
+        """Return which classes hold no rare combination."""
+        sets, owners = partition.sets_of(self.column)
+        size = len(partition)
+        met = partition.sizes >= self.k
+        for layout, keys, rows in supports(sets.within(owners), self.m):
+            scarce = layout.unpack(keys[rows < self.k])[0]
+            met[np.unique(scarce % (int(owners.max(initial=0)) + 1)) if size else []] = False
+        return np.asarray(among & met)
+
+
+def check(k: int, m: int) -> None:
+    """Refuse a k or an m that says nothing.
+
+    >>> check(2, 0)
+    Traceback (most recent call last):
+    ...
+    incrowd.errors.InvalidParameter: m is at least 1: so many items of a person may be known to somebody.
+    """
+    if k < 1:
+        raise InvalidParameter("k is at least 1: with 1, every table passes.")
+    if m < 1:
+        raise InvalidParameter("m is at least 1: so many items of a person may be known to somebody.")
+
+
+def smallest_support(sets: Sets, m: int) -> int:
+    """Return the fewest rows that hold a combination of at most m items which occurs; the empty one counts as well.
+
+    The table is k^m-anonymous for this k and every smaller one.
+
+    Source: Terrovitis, Mamoulis & Kalnis 2008, Definition 1.
+
+    >>> smallest_support(Sets.of(np.array([0, 0, 1, 1, 2]), np.array([0, 1, 0, 1, 1]), rows=3), 2)
+    2
+    """
+    check(1, m)
+    return min((int(rows.min()) for _, _, rows in supports(sets, m) if len(rows)), default=len(sets))
+
+
+def supports(sets: Sets, m: int, least: int = 0) -> Iterator[Supports]:
+    """Count the rows of every combination of 1 to m items whose greatest is at least `least`, some at a time.
+
+    Each combination is counted in one of the pieces, wholly: pieces are cut between greatest items.
+
+    >>> pairs = list(supports(Sets.of(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), rows=2), 2))[1]
+    >>> [column.tolist() for column in pairs[0].unpack(pairs[1])], pairs[2].tolist()
+    ([[1], [0]], [2])
+    """
+    size = int(sets.items.max(initial=0)) + 1
+    chosen = np.flatnonzero(sets.items >= least)
+    order = chosen[np.argsort(sets.items[chosen], kind="stable")]
+    starts = np.repeat(sets.starts[:-1], sets.lengths)[order]
+    for piece in _pieces(sets.items[order], order - starts, m):
+        yield from _counted(sets.items, order[piece], starts[piece], Layout((size,) * m))
+
+
+def _pieces(items: Codes, before: NDArray[np.int64], m: int) -> Iterator[slice]:
+    """Return slices between different items, each with about as many combinations as are listed at a time."""
+    ways = np.array(
+        [sum(comb(n, size) for size in range(m)) for n in range(int(before.max(initial=0)) + 1)], np.float64
+    )
+    ends = np.flatnonzero(np.append(items[1:] != items[:-1], True)) + 1 if len(items) else np.zeros(0, np.intp)
+    done = np.cumsum(ways[before])[ends - 1] if len(items) else np.zeros(0)
+    start = 0
+    while start < len(items):
+        reached = 0.0 if not start else done[np.searchsorted(ends, start)]
+        place = max(int(np.searchsorted(done, reached + _AT_ONCE, "right")) - 1, int(np.searchsorted(ends, start + 1)))
+        yield slice(start, int(ends[place]))
+        start = int(ends[place])
+
+
+def _counted(items: Codes, at: NDArray[np.intp], starts: NDArray[np.int64], whole: Layout) -> Iterator[Supports]:
+    """Count the combinations that start with the items at these places, the next item always before the last."""
+    members = [items[at]]
+    span = (int(members[0][0]), int(members[0][-1])) if len(at) else (0, 0)
+    for size in range(1, len(whole.sizes) + 1):
+        if size > 1:
+            several = at - starts
+            total = int(several.sum())
+            again = np.repeat(np.arange(len(at)), several)
+            at = np.arange(total) - np.repeat(np.cumsum(several) - several, several) + starts[again]
+            starts, members = starts[again], [*(column[again] for column in members), items[at]]
+        if not len(at):
+            return
+        layout = Layout(whole.sizes[:size])
+        yield layout, *_tally(layout.pack(members), span, layout)
+
+
+def _tally(keys: Keys, span: tuple[int, int], layout: Layout) -> tuple[Keys, NDArray[np.int64]]:
+    """Return each key with how often it occurs; by a counter for each possible key where these are few."""
+    rest = layout.size // layout.sizes[0]
+    low, room = span[0] * rest, (span[1] - span[0] + 1) * rest
+    if keys.dtype != np.int64 or room > 4 * len(keys) + 2**16:
+        return grouped(keys)
+    counts = np.bincount(keys - low, minlength=room)
+    found = np.flatnonzero(counts)
+    return found + low, counts[found].astype(np.int64)

@@ -1,0 +1,106 @@
+"""Quality: a number that says what a recoding and its suppression take away; less is better."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.core.rounding import Number, exact
+from incrowd.errors import InvalidParameter
+from incrowd.quality.ladder import Ladder
+from incrowd.quality.tuples import Tuples
+
+Rungs = Sequence[int]
+"""A node of the lattice: one rung of each column's ladder."""
+
+Kept = NDArray[np.bool_]
+"""Which classes are released; the rows of the others are suppressed."""
+
+
+class Measure(ABC):
+    """A quality model with a table to judge: scores for the nodes of its lattice.
+
+    Three facts make pruning sound.  (1) `steps`, one number for each column and rung, never fall as a column rises, and
+    their sum over the columns of a node is at most its score.  (2) `least` of a node is at most its own score and at
+    most `least` of every coarser node.  (3) `surcharge` of a node is at least 0, and the score of a finer node that
+    suppresses at least the same rows is at least the sum of its own steps plus this surcharge.
+    """
+
+    steps: tuple[NDArray[np.float64], ...]
+
+    @abstractmethod
+    def score(self, rungs: Rungs, tuples: Tuples, kept: Kept) -> float:
+        """Return what is lost at a node, given its classes and which of them are released."""
+
+    def least(self, rungs: Rungs, tuples: Tuples) -> float:
+        """Return what is lost at least, at this node and at every coarser one, however much is suppressed."""
+        del tuples
+        return sum(float(column[rung]) for column, rung in zip(self.steps, rungs, strict=True))
+
+    def surcharge(self, rungs: Rungs, tuples: Tuples, kept: Kept) -> float:
+        """Return what suppression adds at least, at this node and at every finer one that suppresses these rows too."""
+        del rungs, tuples, kept
+        return 0.0
+
+
+class Quality(ABC):
+    """A quality model: parameters only, no data."""
+
+    @abstractmethod
+    def over(self, ladders: Sequence[Ladder], tuples: Tuples) -> Measure:
+        """Return the model for one table, given by its columns' ladders and its classes at the lowest rungs."""
+
+
+@dataclass(frozen=True)
+class Factors:
+    """How much generalization and suppression weigh against each other, as one factor from 0 to 1.
+
+    One half treats both alike, 0 makes suppression free, 1 makes generalization free: the weight of generalization is 1
+    up to one half and then falls to 0, that of suppression rises to 1 at one half and stays there.  This is the factor
+    that ARX calls the generalization/suppression factor.
+
+    >>> Factors.of("0.25"), Factors.of(1)
+    (Factors(generalized=1.0, suppressed=0.5), Factors(generalized=0.0, suppressed=1.0))
+    """
+
+    generalized: float
+    suppressed: float
+
+    @classmethod
+    def of(cls, factor: Number) -> Factors:
+        """Return the two weights that a factor stands for."""
+        value = exact(factor, "the factor between generalization and suppression")
+        if not 0 <= value <= 1:
+            raise InvalidParameter(
+                "the factor between generalization and suppression lies between 0 (suppression is free) and 1 "
+                "(generalization is free)."
+            )
+        return cls(float(min(Fraction(1), 2 - 2 * value)), float(min(Fraction(1), 2 * value)))
+
+
+def shares_of_weights(weights: Mapping[str, Number], ladders: Sequence[Ladder]) -> NDArray[np.float64]:
+    """Return the part of each column in the mean over the columns: its weight over the largest, over their number.
+
+    A column without a weight has weight 1, so without weights this is the arithmetic mean.  Lowering the weight of one
+    column lowers its part and leaves the others alone, as in ARX.
+    """
+    names = [ladder.name for ladder in ladders]
+    unknown = [name for name in weights if name not in names]
+    if unknown:
+        raise InvalidParameter(f"{unknown[0]!r} has a weight, but only {', '.join(names)} are generalized.")
+    given = np.array([float(exact(weights.get(name, 1), f"the weight of {name!r}")) for name in names])
+    if (given < 0).any() or not given.any():
+        raise InvalidParameter("weights are at least 0, and one of them is above 0.")
+    parts: NDArray[np.float64] = given / given.max() / len(names)
+    return parts
+
+
+def counted_by_code(ladders: Sequence[Ladder], tuples: Tuples) -> list[NDArray[np.float64]]:
+    """Return for each column how many rows have each code at the lowest rung."""
+    columns = zip(ladders, tuples.codes, strict=True)
+    return [np.bincount(codes, tuples.sizes, len(ladder.rises[0])).astype(np.float64) for ladder, codes in columns]
