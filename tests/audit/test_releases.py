@@ -22,7 +22,7 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Kind, Unit
 from incrowd.engines.local import LocalEngine
-from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.noise.system import SystemCoins

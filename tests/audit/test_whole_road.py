@@ -14,7 +14,7 @@ import pytest
 import incrowd
 from incrowd.accounting.ledger import Ledger
 from incrowd.errors import PromiseBroken
-from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.workflows.policy import Policy, load_policy
 from tests.audit.auditing import Claim, Trials, proved_epsilon

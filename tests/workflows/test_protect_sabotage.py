@@ -15,7 +15,7 @@ from incrowd.core.counts import Counts
 from incrowd.core.table import Table
 from incrowd.engines.sinks import write_table
 from incrowd.errors import BudgetExceeded, OutputUnavailable, PromiseBroken
-from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.noise.positioned import PositionedSample
 from incrowd.workflows import protect
