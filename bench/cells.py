@@ -30,7 +30,7 @@ from pyarrow import csv
 from incrowd.core.hierarchy import arx
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
-from incrowd.engines.local import LOCAL
+from incrowd.engines.local.engine import LOCAL
 from incrowd.methods.anonymity.suppression.method import CellSuppression
 from incrowd.methods.anonymity.suppression.patterns import Patterns
 from incrowd.methods.anonymity.suppression.shown import Shown

@@ -29,7 +29,7 @@ from bench.safe_release import Run, measured, table
 from incrowd.core.mechanism import Sample
 from incrowd.core.schema import Schema
 from incrowd.core.table import Table
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.histograms.blending import BlendedHistogram, SuppressedHistogram
 from incrowd.methods.histograms.partition import Partition

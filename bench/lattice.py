@@ -41,8 +41,8 @@ from incrowd.criteria.closeness import EqualCloseness
 from incrowd.criteria.criterion import Criterion
 from incrowd.criteria.crowds import KAnonymity
 from incrowd.criteria.diversity import DistinctDiversity
-from incrowd.engines.local import LocalEngine
-from incrowd.engines.sources import open_source
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.engines.readers.sources import open_source
 from incrowd.methods.anonymity.search import kernels, rollup
 from incrowd.methods.anonymity.search.lattice import Lattice
 from incrowd.methods.anonymity.search.optimal import Found, optimal

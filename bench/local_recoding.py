@@ -29,7 +29,7 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.criteria.criterion import Criterion
 from incrowd.criteria.crowds import KAnonymity
 from incrowd.criteria.diversity import DistinctDiversity
-from incrowd.engines.local import LOCAL
+from incrowd.engines.local.engine import LOCAL
 from incrowd.methods.anonymity.local.course import Course, recoded
 from incrowd.methods.anonymity.local.rounds import Ground
 from incrowd.methods.anonymity.search.lattice import Lattice

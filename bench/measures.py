@@ -26,8 +26,8 @@ import numpy as np
 from incrowd.core.cells import Cells
 from incrowd.core.hierarchy import arx
 from incrowd.core.schema import Column, Role, Schema
-from incrowd.engines.local import LocalEngine
-from incrowd.engines.sources import open_source
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.engines.readers.sources import open_source
 from incrowd.measures.loss import class_losses, mean_loss
 from incrowd.measures.sizes import Sizes
 from incrowd.workflows.check import Asked, check

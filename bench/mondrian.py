@@ -28,7 +28,7 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.source import SourceOptions
 from incrowd.core.table import Rows, Table
-from incrowd.engines.local import LOCAL
+from incrowd.engines.local.engine import LOCAL
 from incrowd.methods.anonymity.mondrian.method import Mondrian
 from incrowd.noise.system import SystemCoins
 

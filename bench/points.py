@@ -29,7 +29,7 @@ from incrowd.core.domain import Numbers, Type
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Table
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.mechanisms.add_noise import AddLaplace
 from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.synthesis.points import SyntheticPoints

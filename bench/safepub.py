@@ -20,8 +20,8 @@ from incrowd.core.counts import Counts
 from incrowd.core.hierarchy import arx
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.source import SourceOptions
-from incrowd.engines.local import LocalEngine
-from incrowd.engines.sources import open_source
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.engines.readers.sources import open_source
 from incrowd.measures.loss import class_losses, mean_loss
 from incrowd.noise.system import SystemCoins
 

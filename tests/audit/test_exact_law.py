@@ -16,7 +16,7 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Adjacency
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.crowds.parameters import Target
 from incrowd.workflows import rederive

@@ -18,7 +18,7 @@ from incrowd.core.domain import Categories
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import Table
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.histograms.blending import BlendedHistogram, SuppressedHistogram
 from incrowd.methods.histograms.private import PrivateHistogram

@@ -19,7 +19,7 @@ from incrowd.core.mechanism import Coins, Sample
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Unit
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.anonymity.mondrian.partitioning import Grid
 from incrowd.methods.anonymity.partition.boxes import Box
 from incrowd.methods.anonymity.partition.method import Partition, filled

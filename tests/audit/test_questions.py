@@ -16,7 +16,8 @@ from incrowd.client.transport import Transport
 from incrowd.core.mechanism import Coins
 from incrowd.mechanisms.cube import AddCube
 from incrowd.queries.language import declared, tables
-from incrowd.queries.measuring import picks, settling, statistics
+from incrowd.queries.measuring import noise as question_noise
+from incrowd.queries.measuring import picks, statistics
 from tests.audit.asking import EPSILON, NOT_SHOWN, Attack, Reply, proved
 from tests.audit.auditing import Trials
 from tests.web.serving import Browser, listening
@@ -133,8 +134,8 @@ def test_a_server_that_counts_all_rows_of_a_person_is_caught(tmp_path: Path, mon
 
 
 def test_a_server_without_a_threshold_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    low = settling.Threshold(-(10**9), Fraction(1, 20))
-    monkeypatch.setattr(settling, "_threshold", lambda *_: low)
+    low = question_noise.Threshold(-(10**9), Fraction(1, 20))
+    monkeypatch.setattr(question_noise, "_threshold", lambda *_: low)
     assert attacked(HIDDEN, tmp_path) > EPSILON
 
 

@@ -21,7 +21,7 @@ from incrowd.core.mechanism import Coins
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Kind, Unit
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.outcomes.microdata import Microdata

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import incrowd
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import PromiseBroken
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.outcomes.microdata import Microdata

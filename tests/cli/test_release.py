@@ -165,11 +165,11 @@ def test_ctrl_c_while_rows_are_checked_costs_nothing(folder: Path) -> None:
     script = (
         "import sys, time\n"
         "from incrowd.cli.main import main\n"
-        "from incrowd.engines import local\n"
+        "from incrowd.engines.local import engine\n"
         "def slowly(*_, **__):\n"
         "    print('checking', file=sys.stderr, flush=True)\n"
         "    time.sleep(60)\n"
-        "local.validate = slowly\n"
+        "engine.validate = slowly\n"
         "sys.exit(main(['release', 'people.csv', '--policy', 'policy.yaml', '--out', 'out']))\n"
     )
     running = subprocess.Popen([sys.executable, "-c", script], cwd=folder, stderr=subprocess.PIPE, text=True)

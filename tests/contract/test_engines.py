@@ -14,7 +14,7 @@ import pytest
 from incrowd.core.cells import Cells
 from incrowd.core.table import Engine, Table
 from incrowd.engines import choose
-from incrowd.engines.local import LOCAL as HERE
+from incrowd.engines.local.engine import LOCAL as HERE
 from incrowd.engines.settings import Spark
 from incrowd.errors import SourceInvalid, SourceUnreadable, UnknownColumn
 from incrowd.methods import METHODS

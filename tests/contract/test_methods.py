@@ -24,9 +24,9 @@ from incrowd.core.certificate import Claim, Status
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.mechanism import Sample
 from incrowd.core.table import Rows, Table
-from incrowd.engines.counting import Limits
-from incrowd.engines.local import LocalEngine
-from incrowd.engines.sources import open_source
+from incrowd.engines.local.counting import Limits
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.engines.readers.sources import open_source
 from incrowd.methods import METHODS
 from incrowd.methods.method import Method
 from incrowd.methods.outcomes.anonymized import Anonymized

@@ -17,9 +17,9 @@ from sqlglot import exp
 
 from incrowd.core.source import DEFAULTS
 from incrowd.core.table import Engine
-from incrowd.engines.asking.engine import Asked, Stored
-from incrowd.engines.asking.warehouse import warehouse
-from incrowd.engines.sources import open_source
+from incrowd.engines.readers.sources import open_source
+from incrowd.engines.sql.duckdb import warehouse
+from incrowd.engines.sql.engine import Asked, Stored
 from incrowd.errors import QuestionRefused
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import measurement
@@ -91,8 +91,8 @@ def spark_asked(parquet: dict[str, Path], spark_engine: Engine) -> Iterator[Aske
 
 def on_spark(files: Mapping[str, Path], engine: Engine) -> AbstractContextManager[Asked]:
     """Return the tables of some files on Spark."""
-    from incrowd.engines.asking.spark import spark_warehouse
     from incrowd.engines.spark.engine import SparkEngine
+    from incrowd.engines.sql.spark import spark_warehouse
 
     assert isinstance(engine, SparkEngine)
     return spark_warehouse(engine.session, stored(files, engine.open))
@@ -100,7 +100,7 @@ def on_spark(files: Mapping[str, Path], engine: Engine) -> AbstractContextManage
 
 @pytest.fixture
 def postgres_asked(postgres: str) -> Iterator[Asked]:
-    from incrowd.engines.asking.postgres import open_server_rows, postgres_warehouse
+    from incrowd.engines.sql.postgres import open_server_rows, postgres_warehouse
 
     addresses = {name: load(postgres, name, table) for name, table in tables().items()}
     with postgres_warehouse(stored(addresses, lambda source: open_server_rows(source, DEFAULTS))) as asked:

@@ -18,7 +18,7 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.hierarchy.intervals import Intervals
 from incrowd.core.hierarchy.prefix import Prefix, Redaction
 from incrowd.core.schema import Column, Missing, Role, Schema
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
 from tests.people import PEOPLE, levels, tables
 from tests.tables import Batches, as_counter, tally, text_table

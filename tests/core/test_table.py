@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from incrowd.core.table import Engine, Table
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from tests.people import PEOPLE
 from tests.tables import Batches
 

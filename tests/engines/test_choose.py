@@ -10,7 +10,7 @@ import pytest
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.source import SourceOptions
 from incrowd.engines.choose import open_table
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import UnknownColumn
 
 SCHEMA = Schema((Column("id", Role.IDENTIFIER), Column("zip", Role.QUASI)))

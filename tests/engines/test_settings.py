@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from incrowd.engines.choose import engine_of
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.settings import Local, Settings, Spark, described, overridden
 from incrowd.errors import InvalidParameter
 

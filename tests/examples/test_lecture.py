@@ -11,8 +11,8 @@ import pytest
 
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
-from incrowd.engines.local import LocalEngine
-from incrowd.engines.sources import open_source
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.engines.readers.sources import open_source
 from incrowd.workflows.policy import load_policy
 from incrowd.workflows.protect import release
 from tests.policies import tuples

@@ -12,7 +12,7 @@ from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from tests.tables import Batches
 
 Row = tuple[str | None, ...]

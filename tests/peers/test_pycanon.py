@@ -30,8 +30,8 @@ from incrowd.criteria.diversity import RecursiveDiversity
 from incrowd.criteria.groups import Groups
 from incrowd.criteria.likeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness
 from incrowd.criteria.partition import Partition
-from incrowd.engines.local import LOCAL
-from incrowd.engines.sources import open_source
+from incrowd.engines.local.engine import LOCAL
+from incrowd.engines.readers.sources import open_source
 from incrowd.workflows.as_is import as_is
 from incrowd.workflows.check import Asked, check
 from incrowd.workflows.criteria import CROWDS, DISTINCT, ENTROPY, EQUAL, ORDERED, Wanted

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from sqlglot import exp
 
-from incrowd.accounting.ledger import Ledger
-from incrowd.engines.asking.warehouse import Warehouse
+from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.errors import IncrowdError, SourceUnreadable
 from incrowd.queries.language import understand
 from incrowd.queries.measurement import Measurement

@@ -12,7 +12,7 @@ from incrowd.core.domain import Categories
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Table
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.anonymity.slicing.method import Slicing
 from incrowd.methods.crowds.parameters import Target
 from incrowd.noise.system import SystemCoins

@@ -13,8 +13,8 @@ from incrowd.core.counts import Counts
 from incrowd.core.domain import Type
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column
-from incrowd.engines.local import LocalEngine
-from incrowd.engines.sources import open_source
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.engines.readers.sources import open_source
 from incrowd.measures.closeness import ordered
 from incrowd.measures.diversity import distinct, entropy
 from incrowd.measures.groups import Groups

@@ -7,7 +7,7 @@ import pyarrow as pa
 from incrowd.core.hierarchy.tree import tree
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
-from incrowd.engines.local import LOCAL
+from incrowd.engines.local.engine import LOCAL
 from incrowd.methods.anonymity.itemsets.method import Itemsets
 from tests.coins import ScriptedCoins
 

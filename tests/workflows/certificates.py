@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from incrowd.core.certificate import Certificate
 from incrowd.core.counts import Counts
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.workflows.certify import LIMITS
 from incrowd.workflows.policy import Policy, load_policy

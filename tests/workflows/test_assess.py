@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.engines.sources import open_source
+from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, UnknownColumn
 from incrowd.workflows.assess import THRESHOLD, Assessment, assess
 from incrowd.workflows.policy import Policy, load_policy

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from incrowd.engines.sources import open_source
+from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, UnknownColumn
 from incrowd.workflows.check import Asked, Verdict, check
 from incrowd.workflows.criteria import EQUAL, ORDERED, RELEASED, Finding, Wanted

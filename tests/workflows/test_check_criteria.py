@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from incrowd.criteria.criterion import All
 from incrowd.criteria.partition import Partition
-from incrowd.engines.local import LocalEngine
-from incrowd.engines.sources import open_source
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, UnknownColumn
 from incrowd.methods.anonymity.population import Population, Presence, Unique
 from incrowd.methods.anonymity.sensitive import Recursive, Sensitive

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from incrowd.core.domain import Numbers, Type
 from incrowd.core.loss import Syntactic
 from incrowd.core.table import Table
-from incrowd.engines.local import LocalEngine
-from incrowd.engines.sources import open_source
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.engines.readers.sources import open_source
 from incrowd.errors import OutputUnavailable
 from incrowd.workflows.columns import column_of
 from incrowd.workflows.document import read_document

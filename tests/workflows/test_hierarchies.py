@@ -14,7 +14,7 @@ from incrowd.core.hierarchy import arx
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.hierarchy.tree import Tree, tree
 from incrowd.core.schema import Column
-from incrowd.engines.sources import open_source
+from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, UnknownColumn
 from incrowd.workflows.hierarchies.build import Wish, from_range, from_rows, from_values
 from incrowd.workflows.hierarchies.lines import faults

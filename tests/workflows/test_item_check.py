@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from incrowd.engines.local import LOCAL
+from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.check import Asked, check
 from incrowd.workflows.criteria import Wanted

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from incrowd.core.domain import Type
 from incrowd.core.schema import Role
-from incrowd.engines.sources import open_source
+from incrowd.engines.readers.sources import open_source
 from incrowd.errors import SourceInvalid
 from incrowd.workflows.profile import ColumnProfile, Profile, profile
 from incrowd.workflows.profiling.words import KNOWN, NAMING, SECRET, spoken

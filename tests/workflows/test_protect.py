@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from incrowd.accounting.budget import Budget
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import BudgetExceeded, IncrowdError, InvalidParameter, OutputUnavailable, Refused
 from incrowd.workflows.protect import Destination, release, release_to
 from tests.policies import PEOPLE, changed, people, tuples, with_ledger, written

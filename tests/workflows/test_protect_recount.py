@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from incrowd.engines import smallest
-from incrowd.engines.sinks import write_table
+from incrowd.engines.local import smallest_class
+from incrowd.engines.writers.sinks import write_table
 
 ALIKE = [
     None, "", "NA", "N/A", "#N/A", "null", "NULL", "nan", "NaN", "None", "0", "00", "0.0", "1e0", "1", " 1", "1 ",
@@ -23,13 +23,13 @@ ALIKE = [
 def test_a_value_that_occurs_once_is_found_among_those_that_look_like_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, small: bool, rare: str | None
 ) -> None:
-    monkeypatch.setattr(smallest, "_SMALL", 1 << 30 if small else 0)
+    monkeypatch.setattr(smallest_class, "_SMALL", 1 << 30 if small else 0)
     file = tmp_path / f"data.{form}"
     values = [value for value in ALIKE if value != rare] * 3
     write_table(pa.table({"sex": ["F"] * len(values), "note": pa.array(values, pa.string())}), file)
-    assert smallest.smallest_class(file, ("sex", "note")) == 3
+    assert smallest_class.smallest_class(file, ("sex", "note")) == 3
     write_table(pa.table({"sex": ["F"] * (len(values) + 1), "note": pa.array([*values, rare], pa.string())}), file)
-    assert smallest.smallest_class(file, ("sex", "note")) == 1
+    assert smallest_class.smallest_class(file, ("sex", "note")) == 1
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv", "tsv"])
@@ -37,9 +37,9 @@ def test_a_value_that_occurs_once_is_found_among_those_that_look_like_it(
 def test_a_file_without_rows_has_no_class_that_is_too_small(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, small: bool
 ) -> None:
-    monkeypatch.setattr(smallest, "_SMALL", 1 << 30 if small else 0)
+    monkeypatch.setattr(smallest_class, "_SMALL", 1 << 30 if small else 0)
     write_table(pa.table({"sex": pa.array([], pa.string())}), tmp_path / f"data.{form}")
-    assert smallest.smallest_class(tmp_path / f"data.{form}", ("sex",)) is None
+    assert smallest_class.smallest_class(tmp_path / f"data.{form}", ("sex",)) is None
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])
@@ -48,8 +48,8 @@ def test_a_file_without_rows_has_no_class_that_is_too_small(
 def test_a_folder_may_have_any_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, small: bool, name: str
 ) -> None:
-    monkeypatch.setattr(smallest, "_SMALL", 1 << 30 if small else 0)
+    monkeypatch.setattr(smallest_class, "_SMALL", 1 << 30 if small else 0)
     file = tmp_path / name / f"data.{form}"
     file.parent.mkdir()
     write_table(pa.table({"sex": ["F", "F", "M"]}), file)
-    assert smallest.smallest_class(file, ("sex",)) == 1
+    assert smallest_class.smallest_class(file, ("sex",)) == 1

@@ -13,10 +13,10 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.cli.main import main
 from incrowd.core.table import Engine, Rows
-from incrowd.engines.local import LOCAL
+from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.settings import Local, Spark
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.workflows.assess import assess

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from incrowd.accounting.budget import Amount
     from incrowd.queries.answer import Answer
-    from incrowd.queries.measuring.expecting import Expected
+    from incrowd.queries.measuring.accuracy import Expected
     from incrowd.queries.terms import Terms
     from incrowd.workflows.asking.asking import Answered, Priced
     from incrowd.workflows.desk import Desk

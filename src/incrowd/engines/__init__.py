@@ -1,1 +1,1 @@
-"""Where rows live."""
+"""Where rows live: who reads and writes them, who counts them here or on Spark, and who answers SQL about them."""

@@ -9,7 +9,7 @@ from incrowd.core.schema import Schema
 from incrowd.core.source import DEFAULTS, SourceOptions
 from incrowd.core.table import Engine, Table
 from incrowd.engines.columns import require
-from incrowd.engines.local import LOCAL
+from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.settings import Settings, Spark
 
 

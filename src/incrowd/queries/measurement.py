@@ -19,16 +19,16 @@ from incrowd.core.mechanism import Coins
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
 from incrowd.queries.answer import Answer, Column
+from incrowd.queries.measuring.accuracy import Expected, expected_of
+from incrowd.queries.measuring.certificate import claims_of, promise_of, steps_of
 from incrowd.queries.measuring.estimates import NO_INTERVAL, Reading
-from incrowd.queries.measuring.expecting import Expected, expected_of
 from incrowd.queries.measuring.groups import ARROW, Groups, Names, gathered, listed
 from incrowd.queries.measuring.law import MISS
+from incrowd.queries.measuring.noise import Asked, Settled, settled
 from incrowd.queries.measuring.picks import Pick, is_pick, pick_of
 from incrowd.queries.measuring.presenting import Noisy, check_outputs, presented
 from incrowd.queries.measuring.ratios import Interval
-from incrowd.queries.measuring.settling import Asked, Settled, settled
 from incrowd.queries.measuring.statistics import Statistics, collected, statistics_of
-from incrowd.queries.measuring.telling import claims_of, promise_of, steps_of
 from incrowd.queries.question import Question
 from incrowd.queries.terms import Terms
 

@@ -14,7 +14,6 @@ from incrowd.errors import IncrowdError
 from incrowd.governance.books import Books
 from incrowd.web import replies
 from incrowd.web.caller import NobodyKnown
-from incrowd.web.crew import Crew
 from incrowd.web.desk import Desk
 from incrowd.web.guard import Guard
 from incrowd.web.limiter import Limiter
@@ -22,6 +21,7 @@ from incrowd.web.logs import note
 from incrowd.web.routes import auditing, operation, public, questions, sessions, tokens
 from incrowd.web.services import Services
 from incrowd.web.settings import Settings
+from incrowd.web.threads import ThreadPool
 
 _ABOUT = (
     "Aggregate questions about protected tables, answered with noise and within budgets. Every reply to a question "
@@ -37,7 +37,7 @@ def app(desk: Desk, books: Books, settings: Settings, close: Callable[[], None] 
     rate of requests are counted by each worker for itself.  At its end, when all that was begun is done, it calls
     `close`.
     """
-    crew = Crew.of(settings.threads)
+    pool = ThreadPool.of(settings.threads)
     server = FastAPI(
         title="incrowd",
         version=__version__,
@@ -46,9 +46,9 @@ def app(desk: Desk, books: Books, settings: Settings, close: Callable[[], None] 
         redoc_url=None,
         lifespan=_living,
     )
-    server.state.close = _closing(crew, settings.longest, close)
+    server.state.close = _closing(pool, settings.longest, close)
     limits = Limiter(settings.rate), Limiter(settings.logins)
-    server.state.services = Services(desk, books, settings, crew, *limits)
+    server.state.services = Services(desk, books, settings, pool, *limits)
     for group in _ROUTES:
         server.include_router(group.router)
     server.add_exception_handler(NobodyKnown, _nobody)
@@ -66,9 +66,9 @@ async def _living(server: FastAPI) -> AsyncIterator[None]:
     server.state.close()
 
 
-def _closing(crew: Crew, longest: float, close: Callable[[], None] | None) -> Callable[[], None]:
+def _closing(pool: ThreadPool, longest: float, close: Callable[[], None] | None) -> Callable[[], None]:
     def closing() -> None:
-        if not crew.stop(longest):  # whatever was begun is answered and kept, unless it does not end
+        if not pool.stop(longest):  # whatever was begun is answered and kept, unless it does not end
             note("left undone")
         elif close is not None:
             close()

@@ -8,10 +8,10 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from incrowd.governance.books import Books
-from incrowd.web.crew import Crew
 from incrowd.web.desk import Desk
 from incrowd.web.limiter import Limiter
 from incrowd.web.settings import Settings
+from incrowd.web.threads import ThreadPool
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Services:
     desk: Desk
     books: Books
     settings: Settings
-    crew: Crew
+    pool: ThreadPool
     knocks: Limiter
     logins: Limiter
 

@@ -11,13 +11,13 @@ from incrowd.core.domain import Type
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Role
 from incrowd.core.table import Engine, Rows
-from incrowd.engines.local import LOCAL
+from incrowd.engines.local.engine import LOCAL
 
 
 def as_is(rows: Rows, names: Sequence[str], engine: Engine = LOCAL) -> Cells:
     """Return the cells of these columns as the source holds them; only their types are asked for.
 
-    >>> from incrowd.engines.sources import open_source
+    >>> from incrowd.engines.readers.sources import open_source
     >>> cells = as_is(open_source(pa.table({"zip": ["02139"], "pay": [1.5]})), ["zip", "pay"])
     >>> [str(recoding.column.type) for recoding in cells.recodings]
     ['text', 'decimal']

@@ -17,7 +17,7 @@ from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Role
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.columns import require
-from incrowd.engines.local import LOCAL
+from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
 from incrowd.measures.attackers import DEFINITIONS, Risk, risk
 from incrowd.measures.loss import class_losses, mean_loss

@@ -14,7 +14,7 @@ from incrowd.core.schema import Role
 from incrowd.core.table import Engine, Rows
 from incrowd.criteria.partition import Partition
 from incrowd.engines.columns import require
-from incrowd.engines.local import LOCAL
+from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
 from incrowd.measures.sizes import Sizes
 from incrowd.methods.anonymity.demands import Demands
@@ -72,7 +72,7 @@ def check(rows: Rows, wanted: Wanted, asked: Asked, policy: Policy | None = None
     is wanted; a method that demands nothing but k must find it over all released columns.
 
     >>> import pyarrow as pa
-    >>> from incrowd.engines.sources import open_source
+    >>> from incrowd.engines.readers.sources import open_source
     >>> rows = open_source(pa.table({"sex": ["F", "F", "M"], "zip": ["1", "1", "1"]}))
     >>> verdict = check(rows, Wanted(k=2), Asked(("sex", "zip")))
     >>> verdict.passed, verdict.findings[0].found, verdict.findings[0].short

@@ -19,9 +19,9 @@ from incrowd.core.cells import Cells
 from incrowd.core.certificate import NONCE_BYTES, Certificate, release_id
 from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Schema
-from incrowd.engines.local import LocalEngine
-from incrowd.engines.sinks import Folders, publish, write_table
-from incrowd.engines.sources import open_source
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.engines.readers.sources import open_source
+from incrowd.engines.writers.sinks import Folders, publish, write_table
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.methods.histograms.partition import text_of
 from incrowd.methods.outcomes.histogram import COUNT, Histogram

@@ -12,13 +12,13 @@ from functools import reduce
 from typing import Any
 
 from incrowd.accounting.budget import Amount
-from incrowd.accounting.ledger import Ledger
 from incrowd.accounting.ledger.entry import Entry
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.price import Accountant
 from incrowd.core.certificate import NONCE_BYTES, Certificate, release_id
 from incrowd.core.guarantee import Guarantee
-from incrowd.engines.asking.engine import Asked, Limits
 from incrowd.engines.settings import Settings
+from incrowd.engines.sql.engine import Asked, Limits
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.queries.answer import Answer
 from incrowd.queries.batch import Batch, batch

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.columns import require
-from incrowd.engines.local import LOCAL
+from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.full_domain import FullDomain
 from incrowd.methods.anonymity.search.minimal import minimal

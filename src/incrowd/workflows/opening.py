@@ -8,9 +8,9 @@ from pathlib import Path
 
 from incrowd.core.source import DEFAULTS, SourceOptions
 from incrowd.core.table import Engine, Opened
-from incrowd.engines.local import LOCAL
+from incrowd.engines.local.engine import LOCAL
+from incrowd.engines.readers.sources import Source, open_source
 from incrowd.engines.settings import Local, Settings, overridden
-from incrowd.engines.sources import Source, open_source
 from incrowd.errors import InvalidParameter, SourceUnreadable
 from incrowd.workflows.policy import Policy
 

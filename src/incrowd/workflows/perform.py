@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from incrowd.accounting.ledger import Ledger
 from incrowd.accounting.ledger.entry import Entry
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.table import Table
 from incrowd.errors import (
@@ -27,7 +27,7 @@ from incrowd.noise.system import SystemCoins
 
 if TYPE_CHECKING:
     from incrowd.core.mechanism import Coins
-    from incrowd.engines.asking.engine import Asked
+    from incrowd.engines.sql.engine import Asked
     from incrowd.queries.answer import Answer
     from incrowd.queries.measurement import Measurement
 
@@ -90,7 +90,7 @@ def perform_questions(
 
 def _answered(measured: Measurement, warehouse: Asked, coins: Coins) -> Answer:
     """Collect the statistics of a question, all of them from one secret sample if it asks for one, and answer it."""
-    from incrowd.engines.asking.engine import Drawn
+    from incrowd.engines.sql.engine import Drawn
 
     rate = measured.terms.rate
     drawn = None if rate is None else Drawn(measured.question.tables[0], coins.sample(rate))

@@ -29,7 +29,7 @@ def with_population(method: Method, schema: Schema, folder: Path) -> Method:
     """
     if not isinstance(method, FullDomain) or method.population is None:
         return method
-    from incrowd.engines.sources import open_source
+    from incrowd.engines.readers.sources import open_source
 
     file = _found(method.population.file, folder)
     names = open_source(file).names

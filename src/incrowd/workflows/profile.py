@@ -10,7 +10,7 @@ from typing import Any
 from incrowd.core.domain import Type
 from incrowd.core.schema import Role
 from incrowd.core.table import Engine, Rows
-from incrowd.engines.local import LOCAL
+from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import SourceInvalid
 from incrowd.measures.sketch import Spread
 from incrowd.workflows.profiling.facts import Columns, Facts
@@ -86,7 +86,7 @@ def profile(rows: Rows, engine: Engine = LOCAL) -> Profile:
     Both passes run where the rows live; what comes here are facts and sketches, some 64 MB at most.
 
     >>> import pyarrow as pa
-    >>> from incrowd.engines.sources import open_source
+    >>> from incrowd.engines.readers.sources import open_source
     >>> found = profile(open_source(pa.table({"sex": ["F", "M", "F"], "zip": ["02139", "02139", "02138"]})))
     >>> [(column.name, str(column.type), str(column.role)) for column in found.columns]
     [('sex', 'text', 'quasi'), ('zip', 'text', 'quasi')]

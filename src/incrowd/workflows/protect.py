@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from incrowd.accounting.ledger import Ledger
 from incrowd.accounting.ledger.datasets import Declaration
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.certificate import NONCE_BYTES, Certificate, release_id
 from incrowd.core.schema import Schema
 from incrowd.core.table import Engine, Opened, Progress, Table
 from incrowd.engines.choose import engine_of, settings_for
 from incrowd.engines.columns import require
-from incrowd.engines.fingerprint import keyed
+from incrowd.engines.local.fingerprint import keyed
 from incrowd.engines.settings import described
-from incrowd.engines.sinks import Folders, check_free, publish, write_table
 from incrowd.engines.writers.postgres import check_table, load_table
+from incrowd.engines.writers.sinks import Folders, check_free, publish, write_table
 from incrowd.errors import InvalidParameter, OutputUnavailable
 from incrowd.workflows.book import open_book
 from incrowd.workflows.certify import Inputs, certificate_of

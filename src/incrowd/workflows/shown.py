@@ -56,7 +56,7 @@ def _order(published: Outcome, file: Path) -> Problem | None:
 
 def _runs(published: Outcome, file: Path) -> int:
     """Return how many stretches of rows that look alike there are."""
-    from incrowd.engines.sources import open_source
+    from incrowd.engines.readers.sources import open_source
 
     names, runs, last = published.schema.names, 0, None
     for batch in open_source(str(file)).batches(names):

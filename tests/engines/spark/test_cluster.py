@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.settings import Spark
 from incrowd.engines.spark.engine import SparkEngine
 from incrowd.engines.spark.failures import explained

@@ -24,7 +24,7 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.source import SourceOptions
 from incrowd.core.table import Engine
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.spark.engine import SparkEngine
 from incrowd.errors import (
     IncrowdError,

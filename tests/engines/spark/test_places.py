@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.engines.contributions import Limited
+from incrowd.engines.local.contributions import Limited
 from incrowd.engines.spark.coins import fresh_key, ranks
 from incrowd.engines.spark.pieces import Piece, Pieces, read_in_full
 from incrowd.engines.spark.places import Positions, ids_of

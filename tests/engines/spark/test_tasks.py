@@ -21,8 +21,8 @@ from incrowd.core.domain import Categories
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Kept
-from incrowd.engines.counting import Limits
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.counting import Limits
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.spark import tuples
 from incrowd.engines.spark.count import Counting
 from incrowd.engines.spark.limit import Limiting, limit

@@ -24,7 +24,7 @@ from incrowd.core.hierarchy.prefix import Prefix
 from incrowd.core.hierarchy.tree import tree
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import Infeasible, InvalidParameter, UnknownColumn
 from incrowd.methods.anonymity.demands import Demands
 from incrowd.methods.anonymity.full_domain import FullDomain

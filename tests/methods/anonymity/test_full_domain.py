@@ -18,7 +18,7 @@ from incrowd.core.hierarchy.tree import tree
 from incrowd.core.loss import Syntactic
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.full_domain import FullDomain
 from incrowd.methods.outcomes.anonymized import Generalized

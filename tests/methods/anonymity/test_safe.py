@@ -16,7 +16,7 @@ from incrowd.core.loss import Crowd, Grouped, Sampled, Syntactic
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Adjacency, Kind, Unit
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.crowds.parameters import Target

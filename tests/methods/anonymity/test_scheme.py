@@ -22,7 +22,7 @@ from incrowd.core.loss import Crowd, Grouped, Pure, Sampled, Sequence, Syntactic
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Adjacency, Kind, Unit
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
 from incrowd.methods.anonymity.scheme.kept import FINENESS, kept_of

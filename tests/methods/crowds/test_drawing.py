@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from scipy.stats import binom
 
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.cells import Cells
 from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Role, Schema
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
 from incrowd.methods.crowds.drawing import drawn, with_chances
 from incrowd.noise.system import SystemCoins

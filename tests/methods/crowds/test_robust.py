@@ -11,7 +11,7 @@ from incrowd.core.loss import THE_ROWS, Crowd, RobustlySampled
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Adjacency, Kind, Unit
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.crowds.parameters import Target

@@ -11,7 +11,7 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Unit
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.outcomes.outcome import Outcome
 from tests.tables import Batches
 

@@ -17,7 +17,7 @@ from incrowd.core.loss import Approximate, Gaussian, Grouped, Laplace, Pure, Sam
 from incrowd.core.schema import Column, Outside, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Adjacency, Kind, Unit
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
 from incrowd.methods.histograms import partition
 from incrowd.methods.histograms.blending import BlendedHistogram

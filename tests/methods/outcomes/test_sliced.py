@@ -10,7 +10,7 @@ from incrowd.core.domain import Categories, Numbers, Type
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Schema
 from incrowd.core.unit import Unit
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.methods.outcomes.sliced import Sliced

@@ -15,7 +15,7 @@ from incrowd.core.domain import Dates, Domain, Numbers, Type
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.synthesis.grid import Axis, Grid
 from tests.tables import Batches
 

@@ -17,7 +17,7 @@ from incrowd.core.loss import Crowd, Grouped, NoisyWhenSmall, Sampled
 from incrowd.core.schema import Column, Outside, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Kind, Unit
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.synthesis.points import SyntheticPoints

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from incrowd.engines.asking.engine import Drawn
-from incrowd.engines.asking.warehouse import Warehouse
+from incrowd.engines.sql.duckdb import Warehouse
+from incrowd.engines.sql.engine import Drawn
 from incrowd.errors import IncrowdError
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.language import understand

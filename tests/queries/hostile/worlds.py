@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from incrowd.engines.asking.engine import Limits
+from incrowd.engines.sql.engine import Limits
 from incrowd.workflows.desk import Desk, open_desk
 from incrowd.workflows.policy import load_policy
 

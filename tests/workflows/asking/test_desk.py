@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from incrowd.accounting.budget import Allowance, Amount
-from incrowd.engines.asking.engine import Limits
-from incrowd.engines.asking.warehouse import Warehouse
+from incrowd.engines.sql.duckdb import Warehouse
+from incrowd.engines.sql.engine import Limits
 from incrowd.errors import BudgetExceeded, InvalidParameter, QuestionFailed, Refused, SourceUnreadable
 from incrowd.queries.terms import Terms
 from incrowd.workflows.desk import Asking, Desk, open_desk

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from incrowd.core.table import Engine
-from incrowd.engines.asking.postgres import PostgresWarehouse
 from incrowd.engines.settings import Spark
+from incrowd.engines.sql.postgres import PostgresWarehouse
 from incrowd.errors import InvalidParameter, QuestionFailed, QuestionRefused, Refused, SourceUnreadable
 from incrowd.queries.terms import Terms
 from incrowd.workflows.desk import Asking, Desk, open_desk
@@ -98,8 +98,8 @@ def test_a_database_is_stopped_when_a_question_takes_too_long(postgres: str) -> 
 
     from incrowd.core.schema import Column, Schema
     from incrowd.core.source import DEFAULTS
-    from incrowd.engines.asking.engine import Limits, Stored
-    from incrowd.engines.asking.postgres import open_server_rows, postgres_warehouse
+    from incrowd.engines.sql.engine import Limits, Stored
+    from incrowd.engines.sql.postgres import open_server_rows, postgres_warehouse
 
     rows = open_server_rows(load(postgres, "people", ROWS), DEFAULTS)
     many: Any = parse_one("SELECT COUNT(*) FROM people a, people b, people c, people d", dialect="duckdb")

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from incrowd.engines.asking.engine import Drawn
-from incrowd.engines.asking.warehouse import Warehouse
+from incrowd.engines.sql.duckdb import Warehouse
+from incrowd.engines.sql.engine import Drawn
 from incrowd.errors import InvalidParameter
 from incrowd.queries.terms import Terms
 from incrowd.workflows.desk import Asking

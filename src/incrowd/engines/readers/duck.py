@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incrowd.engines.quoting import quoted
 from incrowd.engines.readers.question import Question, pick_table
 from incrowd.engines.readers.reader import BATCH_ROWS, Reader, distinct, muffled
 from incrowd.engines.readers.spool import spool
+from incrowd.engines.sql.quoting import quoted
 from incrowd.errors import SourceUnreadable
 
 if TYPE_CHECKING:

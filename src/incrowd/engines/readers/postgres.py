@@ -12,10 +12,10 @@ import pyarrow as pa
 from pyarrow import compute as pc
 
 from incrowd.engines.postgres import Address, answers, connected, explained, run, streamed
-from incrowd.engines.quoting import quoted
 from incrowd.engines.readers.question import Question, pick_table
 from incrowd.engines.readers.reader import distinct
 from incrowd.engines.readers.spool import Spooled, spool
+from incrowd.engines.sql.quoting import quoted
 from incrowd.errors import IncrowdError, PackageMissing, SourceInvalid, SourceUnreadable
 
 _SESSION = (

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from incrowd.engines.quoting import quoted
 from incrowd.engines.readers.question import Question, pick_table
 from incrowd.engines.readers.reader import BATCH_ROWS, Reader, distinct, muffled
 from incrowd.engines.readers.spelling import spell
 from incrowd.engines.readers.spool import spool
+from incrowd.engines.sql.quoting import quoted
 from incrowd.errors import SourceUnreadable
 
 _ROW_IDS = ("rowid", "_rowid_", "oid")

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
-from incrowd.engines.counting import Limits, Tally
-from incrowd.engines.encoding import Encoder
+from incrowd.engines.local.counting import Limits, Tally
+from incrowd.engines.local.encoding import Encoder
+from incrowd.engines.local.spill import Disk
 from incrowd.engines.spark import tuples
 from incrowd.engines.spark.functions import functions_of
 from incrowd.engines.spark.limit import Chosen, Limiting
 from incrowd.engines.spark.pieces import read_in_full, unchanged
 from incrowd.engines.spark.reading import Reading, Slice
 from incrowd.engines.spark.task import Work, collected, mapped
-from incrowd.engines.spill import Disk
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from incrowd.core.cells import Cells
 from incrowd.core.keys import Codes
 from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.schema import Column
-from incrowd.engines.codebook import Codebook
+from incrowd.engines.local.codebook import Codebook
 from incrowd.engines.spark import tuples
 from incrowd.engines.spark.coins import fresh_key, people, ranks
 from incrowd.engines.spark.functions import functions_of, window_of

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from incrowd.core.source import IN_ENGINE
-from incrowd.engines.options import check_applies
 from incrowd.engines.postgres import is_postgres
+from incrowd.engines.readers.options import check_applies
 from incrowd.engines.spark.failures import explained
 from incrowd.engines.spark.parquet import ParquetFiles
 from incrowd.engines.spark.rows import SparkRows

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from incrowd.engines.local.validate import Check, Findings, unsure
 from incrowd.engines.readers.delimited import Delimited
 from incrowd.engines.readers.reader import Problem
 from incrowd.engines.spark.pieces import name_of, unchanged
@@ -18,7 +19,6 @@ from incrowd.engines.spark.reading import Reading, Texts
 from incrowd.engines.spark.tables import Tabled
 from incrowd.engines.spark.task import Work, collected, mapped
 from incrowd.engines.spark.texts import TextFiles
-from incrowd.engines.validate import Check, Findings, unsure
 from incrowd.errors import InvalidParameter, SourceUnreadable
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from incrowd.engines.postgres import Address, address_of, answers, connected, explained, is_postgres, run
-from incrowd.engines.quoting import quoted
+from incrowd.engines.sql.quoting import quoted
 from incrowd.engines.writers.rebuilt import bare, pieces
 from incrowd.errors import IncrowdError, InvalidParameter, OutputUnavailable, PromiseBroken
 

@@ -12,7 +12,7 @@ from incrowd.governance.access.consequences import consequence, derive, known
 from incrowd.governance.access.grant import Grant, Holder, Signature, checked_until, written
 from incrowd.governance.access.passwords import hashed, matches
 from incrowd.governance.access.token import fingerprint, new_token
-from incrowd.governance.beside import beside
+from incrowd.governance.addresses import beside
 from incrowd.store.chain import Chain
 from incrowd.store.transaction import Reader, Writer
 from incrowd.store.verify import Report, verify

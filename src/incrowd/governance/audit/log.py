@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any
 
 from incrowd.errors import LedgerCorrupted
-from incrowd.governance.beside import beside
+from incrowd.governance.addresses import beside
 from incrowd.store.chain import Chain
 from incrowd.store.link import Key, Link
 from incrowd.store.transaction import Reader, Writer

@@ -15,10 +15,10 @@ from incrowd.web import replies
 from incrowd.web.caller import Asker, Caller, Reader
 from incrowd.web.desk import Told
 from incrowd.web.logs import note
-from incrowd.web.pace import NotFinished, NotStarted, paced
 from incrowd.web.routes.failures import failures
 from incrowd.web.services import Here, Services
 from incrowd.web.shapes import AskedShape
+from incrowd.web.timing import NotFinished, NotStarted, paced
 from incrowd.workflows.asking.asking import Asking
 
 router = APIRouter(tags=["questions"])
@@ -41,7 +41,7 @@ async def _handled(action: str, asked: AskedShape, caller: Caller, services: Ser
     def work(wait: Callable[[], None]) -> Response:
         return _reply(action, asked, caller, services, wait)
 
-    outcome = await paced(work, services.crew, services.settings)
+    outcome = await paced(work, services.pool, services.settings)
     match outcome:
         case NotStarted():
             return replies.error(503, "ServerUnavailable", "the server is busy; nothing was charged. Try again later.")

@@ -9,7 +9,7 @@ from typing import Any
 from incrowd.core.canonical import digest
 from incrowd.core.certificate import Certificate
 from incrowd.errors import LedgerUnavailable
-from incrowd.governance.beside import beside
+from incrowd.governance.addresses import beside
 from incrowd.store.chain import Chain
 from incrowd.store.link import Key, Link
 from incrowd.store.transaction import Writer

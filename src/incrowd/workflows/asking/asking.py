@@ -9,7 +9,7 @@ from typing import Any
 from incrowd.accounting.budget import Amount
 from incrowd.core.certificate import Certificate
 from incrowd.queries.answer import Answer
-from incrowd.queries.measuring.expecting import Expected
+from incrowd.queries.measuring.accuracy import Expected
 from incrowd.queries.terms import Terms
 
 

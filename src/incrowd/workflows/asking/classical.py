@@ -12,12 +12,12 @@ from sqlglot import exp
 
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.schema import Role
-from incrowd.engines.asking.engine import Stored
-from incrowd.engines.asking.warehouse import warehouse
-from incrowd.engines.fingerprint import content_digest, keyed
-from incrowd.engines.sources import Source, open_source
+from incrowd.engines.local.fingerprint import content_digest, keyed
+from incrowd.engines.readers.sources import Source, open_source
+from incrowd.engines.sql.duckdb import warehouse
+from incrowd.engines.sql.engine import Stored
 from incrowd.errors import QuestionRefused, Refused
-from incrowd.governance.beside import beside
+from incrowd.governance.addresses import beside
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.classical.audit import MOST_AUDITED, Auditor
 from incrowd.queries.classical.protections import Audited, Protection, loss_of

@@ -11,13 +11,13 @@ from itertools import combinations
 
 from sqlglot import exp
 
-from incrowd.accounting.ledger import Ledger
 from incrowd.accounting.ledger.datasets import Declaration
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.table import Opened
-from incrowd.engines.asking.engine import Asked, Limits, Stored
 from incrowd.engines.columns import require
-from incrowd.engines.fingerprint import keyed
+from incrowd.engines.local.fingerprint import keyed
 from incrowd.engines.settings import Settings
+from incrowd.engines.sql.engine import Asked, Limits, Stored
 from incrowd.errors import InvalidParameter
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.plan import Context

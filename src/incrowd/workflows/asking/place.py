@@ -10,12 +10,12 @@ from typing import Any
 
 from incrowd.core.source import SourceOptions
 from incrowd.core.table import Opened
-from incrowd.engines.asking.engine import Asked, Limits, Stored
-from incrowd.engines.asking.warehouse import warehouse
 from incrowd.engines.choose import engine_of, settings_for
-from incrowd.engines.fingerprint import content_digest
+from incrowd.engines.local.fingerprint import content_digest
+from incrowd.engines.readers.sources import open_source
 from incrowd.engines.settings import Settings, Spark
-from incrowd.engines.sources import open_source
+from incrowd.engines.sql.duckdb import warehouse
+from incrowd.engines.sql.engine import Asked, Limits, Stored
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy import Policy
 
@@ -49,7 +49,7 @@ def place_of(policies: Sequence[Policy], data: object = None, settings: Settings
         with _on_spark(told[0], data) as place:
             yield place
     elif True in pushed:
-        from incrowd.engines.asking.postgres import ServerRows, open_server_rows, postgres_warehouse
+        from incrowd.engines.sql.postgres import ServerRows, open_server_rows, postgres_warehouse
 
         yield Place(open_server_rows, ServerRows.digest, postgres_warehouse)
     else:
@@ -58,8 +58,8 @@ def place_of(policies: Sequence[Policy], data: object = None, settings: Settings
 
 @contextmanager
 def _on_spark(settings: Spark, data: object) -> Iterator[Place]:
-    from incrowd.engines.asking.spark import spark_warehouse
     from incrowd.engines.spark.engine import SparkEngine
+    from incrowd.engines.sql.spark import spark_warehouse
 
     with engine_of(settings, data) as engine:
         if isinstance(engine, SparkEngine):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from incrowd.core.certificate import Certificate
-from incrowd.engines.sinks import Folders, publish, write_table
+from incrowd.engines.writers.sinks import Folders, publish, write_table
 from incrowd.methods.outcomes.answer import AnswerTable
 from incrowd.workflows.asking.asking import Answered
 from incrowd.workflows.recount import require_written

@@ -26,7 +26,7 @@ _SUGGESTED = 200
 def outside(rows: Rows, columns: Sequence[Column]) -> tuple[Problem, ...]:
     """Read the columns once and name every value that is outside its declared domain, the most frequent first.
 
-    >>> from incrowd.engines.sources import open_source
+    >>> from incrowd.engines.readers.sources import open_source
     >>> from incrowd.core.hierarchy.tree import tree
     >>> city = Column("city", hierarchy=tree({"Europe": ["Paris", "Rome"], "Asia": ["Kyoto"]}))
     >>> found = outside(open_source(pa.table({"city": ["Paris", "paris", "Lima"]})), [city])

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.table import Engine, Rows
-from incrowd.engines.local import LOCAL
+from incrowd.engines.local.engine import LOCAL
 from incrowd.measures.hashing import Bits, row_bits
 from incrowd.measures.sketch import Sketch, Spread
 
@@ -64,7 +64,7 @@ class Subsets:
 def subsets(rows: Rows, columns: Sequence[str], engine: Engine = LOCAL) -> tuple[Subset, ...]:
     """Return every pair and triple of columns, those that single out the most rows first; one pass where rows live.
 
-    >>> from incrowd.engines.sources import open_source
+    >>> from incrowd.engines.readers.sources import open_source
     >>> rows = open_source(pa.table({"sex": ["F", "F", "M", "M"], "zip": ["1", "2", "1", "2"], "born": [1, 1, 1, 1]}))
     >>> [(subset.columns, subset.spread.unique_share) for subset in subsets(rows, ["sex", "zip", "born"])]
     [(('sex', 'zip'), 1.0), (('sex', 'zip', 'born'), 1.0), (('sex', 'born'), 0.0), (('zip', 'born'), 0.0)]

@@ -10,7 +10,7 @@ from incrowd.core.certificate import Certificate
 from incrowd.core.domain import Type
 from incrowd.engines.choose import engine_of
 from incrowd.engines.columns import require
-from incrowd.engines.staging import beside
+from incrowd.engines.writers.staging import beside
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
 from incrowd.methods.outcomes.outcome import Outcome
 from incrowd.methods.synthesis.points import SyntheticPoints

@@ -15,7 +15,7 @@ from incrowd.core.hierarchy.tree import tree
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Kind, Unit
-from incrowd.engines.local import LOCAL
+from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.full_domain import FullDomain
 from incrowd.methods.anonymity.itemsets.method import Itemsets

@@ -24,7 +24,7 @@ from incrowd.criteria.diversity import DistinctDiversity, EntropyDiversity, Recu
 from incrowd.criteria.groups import Groups
 from incrowd.criteria.likeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness
 from incrowd.criteria.partition import Partition
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.local.beside import Beside
 from incrowd.methods.anonymity.local.method import LocalRecoding

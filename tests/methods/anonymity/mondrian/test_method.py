@@ -21,7 +21,7 @@ from incrowd.core.hierarchy.tree import tree
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Kind, Unit
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.mondrian.method import Mondrian
 from incrowd.methods.outcomes.anonymized import Anonymized

@@ -19,8 +19,8 @@ from incrowd.core.source import SourceOptions
 from incrowd.criteria.criterion import Criterion
 from incrowd.criteria.crowds import KAnonymity
 from incrowd.criteria.diversity import DistinctDiversity
-from incrowd.engines.local import LocalEngine
-from incrowd.engines.sources import open_source
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.engines.readers.sources import open_source
 from incrowd.methods.anonymity.search.lattice import Lattice
 from incrowd.methods.anonymity.search.optimal import optimal
 from incrowd.methods.anonymity.search.task import Task

@@ -8,8 +8,8 @@ import pytest
 
 from incrowd.core.cells import Cells
 from incrowd.criteria.crowds import KAnonymity
-from incrowd.engines.local import LocalEngine
-from incrowd.engines.sources import open_source
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search.lattice import Lattice
 from incrowd.methods.anonymity.search.minimal import minimal

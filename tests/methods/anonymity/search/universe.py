@@ -18,7 +18,7 @@ from incrowd.core.domain import Categories
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.hierarchy.tree import Tree, tree
 from incrowd.core.schema import Column, Role, Schema
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.quality.additive import Height, Loss, Precision
 from incrowd.quality.information import Ambiguity, Divergence, NonUniformEntropy
 from incrowd.quality.quality import Factors, Quality

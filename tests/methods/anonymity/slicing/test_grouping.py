@@ -18,7 +18,7 @@ from incrowd.core.domain import Categories
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Missing, Outside, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.slicing.association import associations
 from incrowd.methods.anonymity.slicing.grouping import Group, Grouping, kept_together

@@ -17,7 +17,7 @@ from incrowd.core.loss import Crowd, Pure, Sampled, Sequence, Syntactic
 from incrowd.core.schema import Column, Missing, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Adjacency, Kind, Unit
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter, Refused, SampleReused
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.anonymity.slicing.method import Slicing

@@ -19,7 +19,7 @@ from incrowd.core.loss import Syntactic
 from incrowd.core.schema import Column, Missing, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Kind, Unit
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.suppression.method import CellSuppression
 from incrowd.methods.outcomes.blanked import Blanked

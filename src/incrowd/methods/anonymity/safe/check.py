@@ -22,9 +22,9 @@ from incrowd.core.steps.rows import KeepRows, Order, Recode
 from incrowd.core.steps.samples import DrawnBefore, DrawnHere, EveryRow, SecretSample
 from incrowd.core.steps.step import Step
 from incrowd.core.steps.suppression import Suppress
-from incrowd.engines.local import LocalEngine
-from incrowd.engines.smallest import smallest_class
-from incrowd.engines.sources import open_source
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.engines.local.smallest_class import smallest_class
+from incrowd.engines.readers.sources import open_source
 from incrowd.methods.outcomes.microdata import WEIGHT, Microdata
 from incrowd.verify.files import columns_of, values_of
 from incrowd.verify.findings import Look, Problem

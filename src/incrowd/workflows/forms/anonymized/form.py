@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.certificate import Certificate, Claim
-from incrowd.engines.smallest import smallest_class
-from incrowd.engines.sources import open_source
+from incrowd.engines.local.smallest_class import smallest_class
+from incrowd.engines.readers.sources import open_source
 from incrowd.methods.outcomes.anonymized import Anonymized
 from incrowd.methods.outcomes.outcome import Outcome
 from incrowd.workflows.forms.anonymized import claims

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from incrowd.core.certificate import Certificate, Claim
 from incrowd.core.loss import Syntactic
-from incrowd.engines.sources import open_source
+from incrowd.engines.readers.sources import open_source
 from incrowd.methods.outcomes.blanked import Blanked
 from incrowd.methods.outcomes.outcome import Outcome
 from incrowd.workflows.forms.anonymized.form import reopened

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from incrowd.core.certificate import Certificate, Claim
-from incrowd.engines.smallest import smallest_class
+from incrowd.engines.local.smallest_class import smallest_class
 from incrowd.errors import IncrowdError
 from incrowd.methods.outcomes.histogram import COUNT, Histogram
 from incrowd.methods.outcomes.microdata import WEIGHT, Microdata

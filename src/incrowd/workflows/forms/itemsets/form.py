@@ -8,7 +8,7 @@ from typing import Any
 
 from incrowd.core.certificate import Certificate, Claim
 from incrowd.core.loss import Syntactic
-from incrowd.engines.sources import open_source
+from incrowd.engines.readers.sources import open_source
 from incrowd.methods.outcomes.itemsets import ItemTable
 from incrowd.methods.outcomes.outcome import Outcome
 from incrowd.workflows.forms.anonymized.form import reopened

@@ -9,9 +9,9 @@ from incrowd.core.cells import Cells
 from incrowd.core.certificate import Certificate, Claim
 from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Schema
-from incrowd.engines.local import LocalEngine
-from incrowd.engines.smallest import smallest_class
-from incrowd.engines.sources import open_source
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.engines.local.smallest_class import smallest_class
+from incrowd.engines.readers.sources import open_source
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.methods.outcomes.outcome import Outcome
 from incrowd.workflows.forms.form import Form, Look, Problem

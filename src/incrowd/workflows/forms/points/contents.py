@@ -14,7 +14,7 @@ from incrowd.core.certificate import Certificate
 from incrowd.core.domain import Type
 from incrowd.core.keys import Codes, Keys, grouped
 from incrowd.core.reading import read
-from incrowd.engines.sources import open_source
+from incrowd.engines.readers.sources import open_source
 from incrowd.methods.synthesis.grid import Axis, Grid, Place
 from incrowd.workflows.forms.checks import steps_of
 

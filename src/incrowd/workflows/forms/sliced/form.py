@@ -8,9 +8,9 @@ from pathlib import Path
 from incrowd.core.cells import Cells
 from incrowd.core.certificate import Certificate, Claim
 from incrowd.core.schema import Column, Schema
-from incrowd.engines.local import LocalEngine
-from incrowd.engines.smallest import smallest_class
-from incrowd.engines.sources import open_source
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.engines.local.smallest_class import smallest_class
+from incrowd.engines.readers.sources import open_source
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.methods.outcomes.outcome import Outcome
 from incrowd.methods.outcomes.sliced import Sliced

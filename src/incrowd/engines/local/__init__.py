@@ -1,0 +1,1 @@
+"""The engine of this process: Arrow batches and NumPy, what it is made of."""

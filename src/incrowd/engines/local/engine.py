@@ -1,0 +1,138 @@
+"""The engine of this process: Arrow batches and NumPy, one pass, nothing kept but counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from incrowd.core.cells import Cells
+from incrowd.core.counts import Counts
+from incrowd.core.keys import Layout, grouped, translated
+from incrowd.core.mechanism import Coins
+from incrowd.core.schema import Column, Schema
+from incrowd.core.source import DEFAULTS, IN_ENGINE, SourceOptions
+from incrowd.core.table import Kept, Learned, Progress, Rows
+from incrowd.engines.local.contributions import Limited, limit
+from incrowd.engines.local.counting import Limits, Tally
+from incrowd.engines.local.encoding import Encoder
+from incrowd.engines.local.fingerprint import content_digest
+from incrowd.engines.local.progress import ProgressRows
+from incrowd.engines.local.spill import Disk
+from incrowd.engines.local.validate import checks_of, needed, validate
+from incrowd.engines.readers.sources import Source, open_source
+from incrowd.errors import InvalidParameter, SourceChanged, SourceInvalid, SourceUnreadable
+
+
+@dataclass(frozen=True)
+class LocalEngine:
+    """Rows in this process, read in batches."""
+
+    limits: Limits = field(default_factory=Limits)
+
+    def open(self, source: object, options: SourceOptions = DEFAULTS) -> Source:
+        """Open a file, a table in one, or a frame, without reading a row."""
+        if isinstance(source, str) and source.startswith(IN_ENGINE):
+            raise SourceUnreadable(f"{source} names a table of a cluster: choose its engine, such as --engine spark.")
+        return open_source(source, options)
+
+    def types(self, rows: Rows, columns: Sequence[str]) -> Mapping[str, pa.DataType]:
+        """Return the type in which each column is read: that of the first batch, whose rows are not looked at."""
+        first = next(iter(rows.batches(list(columns))), None)
+        return {name: pa.string() if first is None else first.column(name).type for name in columns}
+
+    def validate(self, rows: Rows, schema: Schema, progress: Progress | None = None) -> None:
+        """Read once what could be misread, and raise with the first problems; nothing is read that cannot be."""
+        checks = needed(rows, schema) if isinstance(rows, Source) else checks_of(schema)
+        if checks:
+            validate(rows, checks, progress=progress).raise_if_any()
+
+    def digest(self, rows: Rows) -> bytes:
+        """Return the SHA-256 of the bytes of the source's files, or of the values of a frame."""
+        if not isinstance(rows, Source):
+            raise InvalidParameter("only a source that was opened has a digest: open it first.")
+        content = None
+        with suppress(UnicodeError):  # the error's own text holds a piece of the source
+            content = content_digest(rows)
+        if content is None:
+            raise SourceInvalid("the source holds text that is not valid Unicode; nothing was released or charged.")
+        return content
+
+    def count(self, rows: Rows, cells: Cells, *kept: Kept, at_least: int = 1) -> Counts:
+        """Count in one pass, in each cell, the rows that every one of `kept` keeps.
+
+        Cells with fewer than `at_least` rows are left out.  Memory is a few batches, and either 4 bytes per cell (up
+        to 2^26 cells) or about 300 MB; on top of it come some 60 bytes for each cell that is returned, and the labels
+        of open levels.
+
+        >>> import pyarrow as pa
+        >>> from incrowd.core.schema import Schema
+        >>> rows = LocalEngine().open(pa.table({"zip": ["02139", "94305", "02139"]}))
+        >>> LocalEngine().count(rows, Cells.of(Schema((Column("zip"),)), {}), at_least=2).to_table().to_pylist()
+        [{'zip': '02139', 'count': 2}]
+        """
+        encoder, start = Encoder(cells), 0
+        with Disk() as disk:
+            tally = Tally(self.limits, encoder.sizes, disk)
+            for batch in rows.batches(cells.reads or rows.names[:1]):
+                chosen = _chosen(kept, start, start + len(batch))
+                start += len(batch)
+                if chosen is None or len(chosen):
+                    codes = encoder.codes(batch, chosen)
+                    tally.add(codes, encoder.sizes)
+            return _counts(encoder, tally, at_least)
+
+    def limit(self, rows: Rows, column: Column, at_most: int, coins: Coins) -> Limited:
+        """Keep at most that many rows of each person, a random choice among the person's own."""
+        return limit(rows, column, at_most, coins)
+
+    def learn(self, rows: Rows, columns: Sequence[str], empty: Callable[[], Learned]) -> Learned:
+        """Read these columns once and return what one summary learned of them.
+
+        >>> class Rows(list):
+        ...     def add(self, batch):
+        ...         self.append(len(batch))
+        ...     def merge(self, other):
+        ...         self.extend(other)
+        >>> LocalEngine().learn(LocalEngine().open(pa.table({"zip": ["02139", "94305"]})), ["zip"], Rows)
+        [2]
+        """
+        summary = empty()
+        for batch in rows.batches(list(columns)):
+            summary.add(batch)
+        return summary
+
+    def watched(self, rows: Rows, progress: Progress) -> ProgressRows:
+        """Return the same rows, which tell after each batch how many have been read."""
+        return ProgressRows(rows, progress)
+
+
+LOCAL = LocalEngine()
+"""The engine that is meant where none is named."""
+
+
+def _chosen(kept: Sequence[Kept], start: int, stop: int) -> NDArray[np.intp] | None:
+    """Return which rows of a batch take part, or None if all do."""
+    if not kept:
+        return None
+    masks = [each.at(start, stop) for each in kept]
+    if any(len(mask) != stop - start for mask in masks):
+        raise SourceChanged(
+            "there are more rows than when they were first read. Start again when nobody writes to them."
+        )
+    chosen = np.flatnonzero(np.logical_and.reduce(masks))
+    return None if len(chosen) == stop - start else chosen
+
+
+def _counts(encoder: Encoder, tally: Tally, at_least: int) -> Counts:
+    layout, (keys, counts) = tally.result(at_least)
+    classes = encoder.classes()
+    if any(table is not None for _, table in classes):
+        target = Layout(tuple(len(column) for column, _ in classes))
+        keys = translated(keys, layout, target, [(place, table) for place, (_, table) in enumerate(classes)])
+        keys, counts = grouped(keys, counts)
+    return Counts(tuple(column for column, _ in classes), keys, counts).pruned()

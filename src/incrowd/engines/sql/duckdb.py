@@ -1,0 +1,194 @@
+"""Warehouse: declared tables in a private DuckDB, asked by SQL trees; only what the tree selects comes back."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from sqlglot import exp
+
+from incrowd.core.mechanism import Sample
+from incrowd.engines.readers.sources import Source
+from incrowd.engines.sql.engine import FAILED, SLOW, Drawn, Limits, Stored, asked_tables
+from incrowd.engines.sql.native import native_query
+from incrowd.engines.sql.quoting import quoted
+from incrowd.engines.sql.typed import SQL_TYPES, fields, typed_batches
+from incrowd.errors import IncrowdError, QuestionFailed, SourceUnreadable
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+@dataclass(frozen=True, eq=False)
+class Warehouse:
+    """Tables that can be asked from many threads.
+
+    Rows are read when the first question needs them, never before: Parquet files by DuckDB itself, as often as they are
+    asked and once as a whole; other sources once, into a private folder that is removed at the end.  The database sees
+    these files and nothing else of the machine.
+    """
+
+    tables: Mapping[str, Stored]
+    limits: Limits
+    base: duckdb.DuckDBPyConnection
+    views: frozenset[str]
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    loaded: set[str] = field(default_factory=set)
+
+    def require(self, query: exp.Query, *, sampled: bool = False) -> None:
+        """Answer every question: trees are written for this engine."""
+        del sampled
+        asked_tables(query, self.tables)
+
+    def collect(self, query: exp.Query, drawn: Drawn | None = None) -> pa.Table:
+        """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
+        names, text = asked_tables(query, self.tables), query.sql(dialect="duckdb")
+        for name in names:
+            if drawn is None or name != drawn.table or name in self.views:
+                self._load(name)
+        with self._cursor() as cursor:
+            if drawn is not None:
+                self._draw(cursor, drawn)
+            found = self._run(cursor, text)
+        for name in names:
+            source = self.tables[name].source
+            if isinstance(source, Source):
+                source.check_unchanged()
+        return found
+
+    def _load(self, name: str) -> None:
+        if name in self.loaded:
+            return
+        with self.lock:
+            if name not in self.loaded:
+                if name in self.views:
+                    self._read_whole(name)
+                else:
+                    self._fill(self.base, f"CREATE TABLE {quoted(name)} AS", self.tables[name], None)
+                self.loaded.add(name)
+
+    def _read_whole(self, name: str) -> None:
+        """Read every value of a file once, so that a file with damaged values fails for every question alike.
+
+        A question skips what its condition excludes.  Without this, whether it fails would tell whether the damaged
+        rows fit the condition.
+        """
+        columns = ", ".join(quoted(column.name) for column in self.tables[name].schema.columns)
+        with self._cursor() as cursor:
+            self._run(cursor, f"SELECT BIT_XOR(HASH({columns})) FROM {quoted(name)}")  # noqa: S608 - names are quoted
+
+    def _draw(self, cursor: duckdb.DuckDBPyConnection, drawn: Drawn) -> None:
+        """Put a sample in the place of a table, for this cursor alone."""
+        self._fill(cursor, f"CREATE TEMP TABLE {quoted(drawn.table)} AS", self.tables[drawn.table], drawn.sample)
+
+    def _fill(self, connection: duckdb.DuckDBPyConnection, create: str, stored: Stored, sample: Sample | None) -> None:
+        import duckdb
+
+        failures = list[IncrowdError]()
+        reader = pa.RecordBatchReader.from_batches(
+            fields(stored.schema.columns), _noted(typed_batches(stored.source, stored.schema, sample), failures)
+        )
+        wanted = ", ".join(
+            f"CAST({quoted(column.name)} AS {SQL_TYPES[column.type]}) AS {quoted(column.name)}"
+            for column in stored.schema.columns
+        )
+        connection.register("_arriving", reader)
+        failed = False
+        try:
+            connection.execute(f"{create} SELECT {wanted} FROM _arriving")  # noqa: S608 - names are quoted
+        except (duckdb.Error, pa.ArrowException, UnicodeError):
+            failed = True
+        finally:
+            connection.unregister("_arriving")
+        if failed:
+            raise failures[0] if failures else SourceUnreadable(FAILED)
+
+    def _run(self, cursor: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
+        import duckdb
+
+        slow = False
+        timer = threading.Timer(self.limits.seconds, cursor.interrupt)
+        timer.start()
+        try:
+            return cursor.sql(text).to_arrow_table()
+        except duckdb.InterruptException:
+            slow = True
+        except (duckdb.Error, pa.ArrowException, UnicodeError):
+            slow = False
+        finally:
+            timer.cancel()
+        raise QuestionFailed(SLOW) if slow else SourceUnreadable(FAILED)
+
+    @contextmanager
+    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        cursor = self.base.cursor()
+        try:
+            yield cursor
+        finally:
+            cursor.close()
+
+
+@contextmanager
+def warehouse(tables: Mapping[str, Stored], limits: Limits | None = None) -> Iterator[Warehouse]:
+    """Open a warehouse over tables, by the names they have in questions.
+
+    >>> from incrowd.core.schema import Column, Schema
+    >>> from incrowd.engines.readers.sources import open_source
+    >>> people = Stored(open_source(pa.table({"zip": ["1", "1", "2"]})), Schema((Column("zip"),)))
+    >>> from sqlglot import select
+    >>> with warehouse({"people": people}) as asked:
+    ...     asked.collect(select("COUNT(*) AS n").from_(exp.to_table("people"))).to_pylist()
+    [{'n': 3}]
+    """
+    import duckdb
+
+    limits = limits or Limits()
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="incrowd-"))
+        base = duckdb.connect(f"{folder}/warehouse.duckdb")
+        stack.callback(base.close)
+        views, paths = _views(base, tables)
+        _confine(base, folder, paths, limits)
+        yield Warehouse(dict(tables), limits, base, views)
+
+
+def _views(base: duckdb.DuckDBPyConnection, tables: Mapping[str, Stored]) -> tuple[frozenset[str], list[str]]:
+    views, paths = set(), list[str]()
+    for name, stored in tables.items():
+        found = native_query(stored.source, stored.schema)
+        if found is not None:
+            base.execute(f"CREATE VIEW {quoted(name)} AS {found[0]}")
+            views.add(name)
+            paths.extend(found[1])
+    return frozenset(views), paths
+
+
+def _confine(base: duckdb.DuckDBPyConnection, folder: str, paths: list[str], limits: Limits) -> None:
+    """Let the database see its own folder and these files, and let nothing change that."""
+    base.execute("SET TimeZone = 'UTC'")
+    base.execute("SET preserve_insertion_order = false")
+    base.execute("SET enable_progress_bar = false")  # a worker process would show one
+    base.execute("SET memory_limit = ?", [limits.memory])
+    base.execute("SET temp_directory = ?", [f"{folder}/spill"])
+    if limits.threads is not None:
+        base.execute("SET threads = ?", [limits.threads])
+    base.execute("SET autoinstall_known_extensions = false")
+    base.execute("SET autoload_known_extensions = false")
+    base.execute("SET allowed_paths = ?", [paths])
+    base.execute("SET allowed_directories = ?", [[folder]])
+    base.execute("SET enable_external_access = false")
+    base.execute("SET lock_configuration = true")
+
+
+def _noted(batches: Iterator[pa.RecordBatch], failures: list[IncrowdError]) -> Iterator[pa.RecordBatch]:
+    """Pass batches on, and remember what went wrong in our own words: the database that draws them has its own."""
+    try:
+        yield from batches
+    except IncrowdError as error:
+        failures.append(error)
+        raise

@@ -1,0 +1,211 @@
+"""PostgreSQL: declared tables asked where they are; the server computes, and only what the tree selects comes here."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp, parse_one
+
+from incrowd.core.domain import Type
+from incrowd.core.schema import Column
+from incrowd.engines.postgres import Address, address_of, answers, connected, explained, is_postgres, run
+from incrowd.engines.readers.postgres import Look, look_at
+from incrowd.engines.readers.question import Question
+from incrowd.engines.sql.dialect import placed
+from incrowd.engines.sql.engine import FAILED, SLOW, Drawn, Limits, Stored, asked_tables
+from incrowd.engines.sql.postgres_sql import in_postgres
+from incrowd.engines.sql.quoting import quoted
+from incrowd.errors import IncrowdError, InvalidParameter, QuestionFailed, QuestionRefused, SourceUnreadable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from incrowd.core.source import SourceOptions
+
+_SESSION = (
+    "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
+    "SET LOCAL TimeZone = 'UTC'",
+    "SET LOCAL DateStyle = 'ISO'",
+    "SET LOCAL extra_float_digits = 1",
+    "SET LOCAL standard_conforming_strings = on",
+)
+_WHOLE = ("int2", "int4", "int8")
+_STORED = {
+    Type.INTEGER: _WHOLE,
+    Type.DECIMAL: ("float8", *_WHOLE),
+    Type.TEXT: ("text", "varchar"),
+    Type.DATE: ("date",),
+    Type.BOOLEAN: ("bool",),
+}
+"""What may be stored in a column of each type, so that nothing needs interpreting."""
+_READ = {
+    Type.INTEGER: "CAST({0} AS BIGINT)",
+    Type.DECIMAL: (
+        "CAST(CASE WHEN ABS(CAST({0} AS DOUBLE PRECISION)) <= 1.7976931348623157e308 THEN {0} END AS DOUBLE PRECISION)"
+    ),
+    Type.TEXT: 'CAST({0} AS TEXT) COLLATE "C"',
+    Type.DATE: "CAST(CASE WHEN ISFINITE({0}) THEN {0} END AS DATE)",
+    Type.BOOLEAN: "CAST({0} AS BOOLEAN)",
+}
+
+
+@dataclass(frozen=True)
+class ServerRows:
+    """Rows that stay on a server: described, not read."""
+
+    server: Address
+    look: Look
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, in the order of the source."""
+        return tuple(self.look.kinds)
+
+    @property
+    def rows(self) -> None:
+        """Only reading them would tell how many there are, and they may change."""
+        return
+
+    @property
+    def address(self) -> str:
+        """Where the rows are, the same for every way to write it and without secrets."""
+        return self.look.place
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """The table or query."""
+        return {"format": "postgresql", **self.look.settings}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """That nothing is copied."""
+        return ("questions are computed by the server", *self.look.notes)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Refuse: rows on a server stay there."""
+        del columns
+        raise InvalidParameter("rows in the database stay there: only questions are computed. Leave pushdown out.")
+
+    def digest(self) -> bytes:
+        """Return 32 bytes that tell this content from any other, whatever the order of the rows; never shown."""
+        words = ", ".join(
+            f"SUM(CAST(CAST('x' || SUBSTR(MD5(CAST(asked AS TEXT)), {start}, 8) AS BIT(32)) AS BIGINT))"
+            for start in (1, 9, 17, 25)
+        )
+        source = self.look.rows if "query" in self.look.settings else f"{self.look.rows} AS asked"
+
+        def work() -> list[tuple[object, ...]]:
+            with connected(self.server) as connection:
+                run(connection, *_SESSION)
+                return answers(connection, f"SELECT COUNT(*), {words} FROM {source}")  # noqa: S608 - quoted
+
+        found = explained(work, lambda words: SourceUnreadable(f"{self.server.shown} {words} Nothing was charged."))
+        return hashlib.sha256(repr((sorted(self.look.kinds.items()), found)).encode()).digest()
+
+
+@dataclass(frozen=True, eq=False)
+class PostgresWarehouse:
+    """Tables of one database that can be asked from many threads: a question is one transaction that only reads."""
+
+    server: Address
+    tables: Mapping[str, Stored]
+    places: Mapping[str, exp.Subquery]
+    limits: Limits
+
+    def require(self, query: exp.Query, *, sampled: bool = False) -> None:
+        """Refuse samples, and what the server would compute in its own way, or not for every row."""
+        if sampled:
+            raise QuestionRefused(
+                "a secret sample is not drawn inside PostgreSQL: leave the rate out, or let the owner of the data "
+                "leave pushdown out."
+            )
+        self._text(query)
+
+    def collect(self, query: exp.Query, drawn: Drawn | None = None) -> pa.Table:
+        """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
+        self.require(query, sampled=drawn is not None)
+        text, begun = self._text(query), time.monotonic()
+        limit = f"SET LOCAL statement_timeout = {max(1, int(self.limits.seconds * 1000))}"
+
+        def work() -> pa.Table:
+            with connected(self.server) as connection:
+                run(connection, *_SESSION, limit)
+                with connection.cursor() as cursor:
+                    cursor.execute(text)
+                    return cursor.fetch_arrow_table()
+
+        def trouble(words: str) -> IncrowdError:
+            del words
+            late = time.monotonic() - begun >= self.limits.seconds
+            return QuestionFailed(SLOW) if late else SourceUnreadable(FAILED)
+
+        return explained(work, trouble)
+
+    def _text(self, query: exp.Query) -> str:
+        asked_tables(query, self.tables)
+        return in_postgres(placed(query, self.places)).sql(dialect="postgres")
+
+
+def open_server_rows(source: object, options: SourceOptions) -> ServerRows:
+    """Describe a table that is to be asked where it is."""
+    if not isinstance(source, str) or not is_postgres(source):
+        raise InvalidParameter(
+            "with pushdown all tables are of one PostgreSQL database, and one of them is not: move it there, or leave "
+            "pushdown out."
+        )
+    address = address_of(source)
+    server, look = Address(address.uri), look_at(address, Question(options.table or address.part, options.query))
+    _require_unicode(server)
+    return ServerRows(server, look)
+
+
+def _require_unicode(server: Address) -> None:
+    """Raise unless all text in the database is Unicode: else a row could hold some that cannot be sent."""
+
+    def work() -> list[tuple[object, ...]]:
+        with connected(server) as connection:
+            return answers(connection, "SELECT current_setting('server_encoding')")
+
+    ((encoding,),) = explained(work, lambda words: SourceUnreadable(f"{server.shown} {words} Nothing was charged."))
+    if encoding != "UTF8":
+        raise InvalidParameter(f"pushdown needs a database in UTF8, and this one is in {encoding}: leave pushdown out.")
+
+
+@contextmanager
+def postgres_warehouse(tables: Mapping[str, Stored], limits: Limits | None = None) -> Iterator[PostgresWarehouse]:
+    """Make ready to ask tables of one database that `open_server_rows` described."""
+    servers = {_server_rows(stored).server for stored in tables.values()}
+    if len(servers) != 1:
+        raise InvalidParameter("with pushdown all tables are of one database, at the same address.")
+    places = {name: _declared(stored) for name, stored in tables.items()}
+    yield PostgresWarehouse(servers.pop(), dict(tables), places, limits or Limits())
+
+
+def _server_rows(stored: Stored) -> ServerRows:
+    if not isinstance(stored.source, ServerRows):
+        raise InvalidParameter("these rows were opened by another engine. Open the source with pushdown.")
+    return stored.source
+
+
+def _declared(stored: Stored) -> exp.Subquery:
+    """Return the declared columns in their declared types."""
+    look = _server_rows(stored).look
+    wanted = ", ".join(_selected(column, look.kinds[column.name]) for column in stored.schema.columns)
+    query = parse_one(f"SELECT {wanted} FROM {look.rows}", dialect="postgres")  # noqa: S608 - quoted, or the owner's own
+    return exp.Subquery(this=query)
+
+
+def _selected(column: Column, kind: str) -> str:
+    if kind not in _STORED[column.type]:
+        raise InvalidParameter(
+            f"column {column.name} is declared as {column.type} and stored as {kind}, so its values would have to be "
+            f"interpreted one by one. Store it as {_STORED[column.type][0]}, make a view that does, or leave pushdown "
+            "out."
+        )
+    name = quoted(column.name)
+    return f"{_READ[column.type].format(name)} AS {name}"

@@ -1,0 +1,234 @@
+"""Spark: declared tables as views on a cluster, asked by SQL trees; only what the tree selects comes back."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+from sqlglot import exp
+
+from incrowd.core.domain import Type
+from incrowd.core.schema import Column, Schema
+from incrowd.engines.readers.sources import Stamp
+from incrowd.engines.spark.failures import explained
+from incrowd.engines.spark.parquet import ParquetFiles
+from incrowd.engines.spark.pieces import unchanged
+from incrowd.engines.spark.reading import Reading
+from incrowd.engines.spark.rows import SparkRows, on_cluster
+from incrowd.engines.spark.tables import Tabled
+from incrowd.engines.spark.task import collected, mapped
+from incrowd.engines.sql.dialect import placed
+from incrowd.engines.sql.engine import FAILED, SLOW, Drawn, Limits, Stored, asked_tables
+from incrowd.engines.sql.spark_sql import in_spark
+from incrowd.engines.sql.typed import storage, typed_arrays
+from incrowd.errors import (
+    IncrowdError,
+    InvalidParameter,
+    QuestionFailed,
+    QuestionRefused,
+    SourceChanged,
+    SourceUnreadable,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_FIELDS = {
+    Type.INTEGER: "bigint",
+    Type.DECIMAL: "double",
+    Type.TEXT: "string",
+    Type.DATE: "date",
+    Type.BOOLEAN: "boolean",
+}
+_STORED = {
+    Type.INTEGER: ("tinyint", "smallint", "int", "bigint"),
+    Type.DECIMAL: ("double", "tinyint", "smallint", "int", "bigint"),
+    Type.TEXT: ("string",),
+    Type.DATE: ("date",),
+    Type.BOOLEAN: ("boolean",),
+}
+"""What may be stored in a column of each type, so that nothing needs interpreting."""
+
+
+@dataclass(frozen=True, eq=False)
+class SparkWarehouse:
+    """Tables on a cluster that can be asked from many threads.
+
+    Each is a view of its own name in the session.  What is stored in its declared types is read by Spark itself, as
+    often as it is asked; other sources are interpreted by tasks once, and kept by the cluster until the end.
+    """
+
+    session: SparkSession
+    tables: Mapping[str, Stored]
+    views: Mapping[str, str]
+    seen: Mapping[str, tuple[Stamp, ...]]
+    limits: Limits
+
+    def require(self, query: exp.Query, *, sampled: bool = False) -> None:
+        """Refuse samples, and what Spark would spell in its own way."""
+        if sampled:
+            raise QuestionRefused(
+                "a secret sample is asked on the local engine, not on Spark: leave the rate out, or use --engine local."
+            )
+        self._text(query)
+
+    def collect(self, query: exp.Query, drawn: Drawn | None = None) -> pa.Table:
+        """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
+        self.require(query, sampled=drawn is not None)
+        found = self._run(self._text(query))
+        for name in asked_tables(query, self.tables):
+            self._check_unchanged(name)
+        return found
+
+    def _check_unchanged(self, name: str) -> None:
+        """Raise if files are no longer what they were when the view was made; files of this machine are looked at here.
+
+        A view reads the files that were listed for it, so that a new one beside them changes nothing.
+        """
+        origin, seen = on_cluster(self.tables[name].source).origin, self.seen[name]
+        if not seen:
+            unchanged(origin.pieces, origin.stamps())
+        for stamp in seen:
+            if not stamp.path.exists() or Stamp.of(stamp.path) != stamp:
+                raise SourceChanged(f"{stamp.path} changed while it was in use. Start again when nobody writes to it.")
+
+    def _text(self, query: exp.Query) -> str:
+        asked_tables(query, self.tables)
+        places = {name: exp.to_table(view) for name, view in self.views.items()}
+        return placed(in_spark(query), places).sql(dialect="spark")
+
+    def _run(self, text: str) -> pa.Table:
+        """Run a text in a thread of its own: whether or not the cluster stops in time, nobody waits for it longer."""
+        mark, found = f"incrowd-{secrets.token_hex(8)}", list[pa.Table | IncrowdError]()
+
+        def work() -> None:
+            try:
+                with explained():
+                    self.session.addTag(mark)
+                    found.append(collected(self.session.sql(text)))
+            except IncrowdError as error:
+                found.append(error)
+
+        thread = threading.Thread(target=work, name=mark, daemon=True)
+        thread.start()
+        thread.join(self.limits.seconds)
+        if thread.is_alive():
+            with explained():
+                self.session.interruptTag(mark)
+            raise QuestionFailed(SLOW)
+        if not found or isinstance(found[0], IncrowdError):
+            raise found[0] if found else SourceUnreadable(FAILED)
+        return found[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Typing:
+    """Interprets the values of a partition as those of their declared types."""
+
+    reading: Reading
+    kinds: tuple[Type, ...]
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return the same rows, typed."""
+        names = [f"c{place}" for place in range(len(self.kinds))]
+        fields = pa.schema([(name, storage(kind)) for name, kind in zip(names, self.kinds, strict=True)])
+        for rows in self.reading.slices(batches):
+            yield pa.RecordBatch.from_arrays(typed_arrays(rows.batch, self.kinds), schema=fields)
+
+
+@contextmanager
+def spark_warehouse(
+    session: SparkSession, tables: Mapping[str, Stored], limits: Limits | None = None
+) -> Iterator[SparkWarehouse]:
+    """Make views of tables that the Spark engine opened; they are gone at the end.
+
+    A frame has its view in its own session, which may be another one than the engine's.
+    """
+    mark, found = secrets.token_hex(8), session
+    with ExitStack() as stack:
+        views, seen = dict[str, str](), dict[str, tuple[Stamp, ...]]()
+        for place, (name, stored) in enumerate(tables.items()):
+            view = f"incrowd_{mark}_{place}"
+            with explained():
+                frame = _declared(stack, stored)
+                found = _same(frame.sparkSession, found if views else None)
+                frame.createOrReplaceTempView(view)
+            stack.callback(_drop, found, view)
+            views[name], seen[name] = view, _seen(on_cluster(stored.source))
+        yield SparkWarehouse(found, dict(tables), views, seen, limits or Limits())
+
+
+def _same(session: SparkSession, other: SparkSession | None) -> SparkSession:
+    """Return the session of a frame, in which its view is; a question sees the views of one session."""
+    if other is not None and session is not other:
+        raise InvalidParameter(
+            "a frame of Spark is asked in its own session, and another table is not there: write the frame to Parquet "
+            "first, and name the files."
+        )
+    return session
+
+
+def _declared(stack: ExitStack, stored: Stored) -> DataFrame:
+    rows = on_cluster(stored.source)
+    found = _native(rows, stored.schema)
+    if found is not None:
+        return found
+    typed = _interpreted(rows, stored.schema).persist()
+    stack.callback(_forget, typed)
+    return typed
+
+
+def _native(rows: SparkRows, schema: Schema) -> DataFrame | None:
+    """Return the declared columns as Spark reads them, or None if one of them is stored otherwise."""
+    if not isinstance(rows.origin, ParquetFiles | Tabled):
+        return None
+    frame = rows.origin.frame
+    kinds = dict(frame.dtypes)
+    if any(kinds.get(column.name) not in _STORED[column.type] for column in schema.columns):
+        return None
+    return frame.selectExpr(*map(_selected, schema.columns))
+
+
+def _selected(column: Column) -> str:
+    name = "`" + column.name.replace("`", "``") + "`"
+    if column.type is Type.DECIMAL:
+        number = f"CAST({name} AS DOUBLE)"
+        return f"CASE WHEN ABS({number}) <= 1.7976931348623157E308 THEN {number} END AS {name}"
+    if column.type is Type.TEXT:  # bytes that are no text would break off what comes back
+        return f"TRY_VALIDATE_UTF8({name}) AS {name}"
+    return f"CAST({name} AS {_FIELDS[column.type]}) AS {name}"
+
+
+def _interpreted(rows: SparkRows, schema: Schema) -> DataFrame:
+    frame, reading = rows.selected(schema.names)
+    kinds = tuple(column.type for column in schema.columns)
+    fields = ", ".join(f"c{place} {_FIELDS[kind]}" for place, kind in enumerate(kinds))
+    return mapped(frame, Typing(reading, kinds), fields).toDF(*schema.names)
+
+
+def _seen(rows: SparkRows) -> tuple[Stamp, ...]:
+    """Return the stamps of Parquet files if all lie on this machine; of others Spark is asked."""
+    if not isinstance(rows.origin, ParquetFiles):
+        return ()
+    with explained():
+        listed = rows.origin.frame.inputFiles()
+    paths = [Path(unquote(urlsplit(each).path)) for each in listed if each.startswith("file:")]
+    here = len(paths) == len(listed) and all(path.exists() for path in paths)
+    return tuple(map(Stamp.of, paths)) if here else ()
+
+
+def _forget(frame: DataFrame) -> None:
+    with explained():
+        frame.unpersist()
+
+
+def _drop(session: SparkSession, view: str) -> None:
+    with explained():
+        session.catalog.dropTempView(view)

@@ -1,0 +1,153 @@
+"""Sinks: written beside, checked, then renamed; a reader never sees half a release."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incrowd.engines.writers.staging import beside
+from incrowd.errors import InvalidParameter, OutputUnavailable
+
+if TYPE_CHECKING:
+    from incrowd.engines.writers.rebuilt import Released
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where a release goes: `public` is what may be passed on, `internal` is what stays with the data holder."""
+
+    public: Path
+    internal: Path | None = None
+
+
+Step = Callable[[Folders], None]
+
+
+def write_table(data: Released, path: Path) -> None:
+    """Write a table, or a stream of batches, in the format that the file's name ends with: .parquet, .csv or .tsv.
+
+    >>> write_table(None, Path("data.xlsx"))
+    Traceback (most recent call last):
+    ...
+    incrowd.errors.InvalidParameter: data.xlsx: releases are written as .parquet, .csv or .tsv. Choose one of them.
+    """
+    if path.suffix == ".parquet":
+        from incrowd.engines.writers.parquet import write_parquet
+
+        write_parquet(data, path)
+    elif path.suffix in {".csv", ".tsv"}:
+        from incrowd.engines.writers.delimited import Style, write_csv
+
+        write_csv(data, path, Style("\t" if path.suffix == ".tsv" else ","))
+    else:
+        raise InvalidParameter(f"{path.name}: releases are written as .parquet, .csv or .tsv. Choose one of them.")
+
+
+def check_free(target: Folders) -> None:
+    """Raise, before anything is charged, if a release cannot go there: nothing is ever overwritten.
+
+    >>> check_free(Folders(Path("nowhere/yet")))
+    """
+    public, internal = _places(target)
+    if internal and (internal.is_relative_to(public) or public.is_relative_to(internal)):
+        raise InvalidParameter(
+            "the internal folder and the public one lie one in the other, and people pass on whole folders. "
+            "Keep them apart."
+        )
+    for place in filter(None, (public, internal)):
+        _check_place(place)
+
+
+def publish(target: Folders, write: Step, check: Step) -> None:
+    """Let `write` fill two fresh private folders, let `check` read them again, and make all of it appear at once.
+
+    Both get the folders to work in, which lie beside the target on the same disk.  Everything is forced to the disk
+    before it is checked; each folder then takes its place by a single rename, the internal one first.  Whatever goes
+    wrong before (an error, Ctrl-C, a full disk), nothing appears.  If the process is killed, what it leaves is hidden,
+    readable by its owner only, and removed by the next release to the same place.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     target = Folders(Path(folder, "out"))
+    ...     publish(target, lambda stage: stage.public.joinpath("note.txt").touch(), lambda stage: None)
+    ...     [path.name for path in target.public.iterdir()]
+    ['note.txt']
+    """
+    check_free(target)
+    failure: str | None = None
+    try:
+        with _staged(target) as stage:
+            write(stage)
+            for folder in filter(None, (stage.public, stage.internal)):
+                _force(folder)
+            check(stage)
+            _appear(stage, target)
+    except OSError as error:
+        failure = error.strerror or "the operating system refused"
+    if failure is not None:
+        raise OutputUnavailable(f"{target.public} could not be written: {failure}. Nothing appeared there.")
+
+
+def _places(target: Folders) -> tuple[Path, Path | None]:
+    return target.public.resolve(), target.internal.resolve() if target.internal else None
+
+
+def _check_place(place: Path) -> None:
+    if place.exists() and not place.is_dir():
+        raise OutputUnavailable(f"{place} is a file; a release is a folder. Choose another name.")
+    if place.is_dir() and any(place.iterdir()):
+        raise OutputUnavailable(f"{place} is not empty, and nothing is overwritten. Choose a new folder.")
+    above = next(each for each in place.parents if each.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise OutputUnavailable(f"{above} cannot be written to. Choose another folder, or ask for the right to write.")
+
+
+@contextlib.contextmanager
+def _staged(target: Folders) -> Iterator[Folders]:
+    public, internal = _places(target)
+    with contextlib.ExitStack() as stack:
+        stage = stack.enter_context(beside(public)) / "public"
+        stage.mkdir()
+        kept = None
+        if internal is not None:
+            kept = stack.enter_context(beside(internal)) / "internal"
+            kept.mkdir(mode=0o700)
+        yield Folders(stage, kept)
+
+
+def _force(folder: Path) -> None:
+    """Force the files of a folder, and the folders themselves, to the disk."""
+    for each in [*folder.rglob("*"), folder]:
+        _force_one(each)
+
+
+def _force_one(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _appear(stage: Folders, target: Folders) -> None:
+    public, internal = _places(target)
+    try:
+        if stage.internal is not None and internal is not None:
+            stage.internal.rename(internal)
+        stage.public.rename(public)
+    except BaseException:
+        if (
+            stage.public.exists()
+            and stage.internal is not None
+            and internal is not None
+            and not stage.internal.exists()
+        ):
+            internal.rename(stage.internal)
+        raise
+    for parent in {place.parent for place in (public, internal) if place}:
+        with contextlib.suppress(OSError):  # it has appeared; what is left is how soon that outlives a power cut
+            _force_one(parent)

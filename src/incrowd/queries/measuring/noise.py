@@ -1,0 +1,202 @@
+"""Noise: which noise, how much of it, what it costs, and from where on a group that nobody listed is shown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from incrowd.accounting.noise.concentrated import largest_rho
+from incrowd.core.loss import Approximate, Loss, Pure, Sampled, Sequence, ZeroConcentrated
+from incrowd.core.unit import Unit
+from incrowd.errors import Infeasible, InvalidParameter
+from incrowd.mechanisms.cube import AddCube
+from incrowd.mechanisms.gaussian_vector import AddGaussianVector
+from incrowd.noise.system import LARGEST_CUBE, LARGEST_SCALE, MOST_COORDINATES
+from incrowd.queries.measuring.law import MISS, Law
+from incrowd.queries.measuring.sampling import inner_epsilon
+from incrowd.queries.measuring.statistics import Of, Statistics
+from incrowd.queries.question import Contribution
+from incrowd.queries.terms import Terms
+
+_LARGEST = Fraction(2**20)
+_SMALLEST = Fraction(1, 2**38)
+_DIGITS = 10**9
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What noise is needed for: statistics, and how many things are picked in each group."""
+
+    statistics: Statistics
+    picks: int
+    contribution: Contribution
+    unit: Unit
+
+    @property
+    def parts(self) -> int:
+        """Among how many things the budget is shared: each statistic is one, each pick is one."""
+        return len(self.statistics.all) + self.picks
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """The least noisy count of an unknown group that is shown, and the δ that it takes."""
+
+    least: int
+    delta: Fraction
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Noise on the vectors of statistics, ε of each pick, the threshold of unknown groups, the loss and its δ."""
+
+    noise: AddCube | AddGaussianVector | None
+    pick: Fraction | None
+    threshold: Threshold | None
+    loss: Loss
+    delta: Fraction
+
+
+def settled(asked: Asked, terms: Terms, meets: Callable[[Law, Fraction], bool]) -> Settled:
+    """Return the noise that the terms pay for.
+
+    Statistics and picks share ε (or ρ) in proportion to their number.  Statistics get cube noise; with a δ they get
+    Gaussian noise where that is narrower.  Unknown groups take δ for their threshold: all of it beside cube noise, half
+    of it beside Gaussian noise.  With an error instead of ε, the least ε is sought for which the law of the noise
+    `meets` it.
+    """
+    _check(asked, terms)
+    if terms.rho is not None:
+        return _drawable(_concentrated(asked, terms.rho, terms.delta))
+    if terms.epsilon is not None and terms.rate is not None:
+        inside = _private(asked, inner_epsilon(terms.epsilon, terms.rate), Fraction(0))
+        return _drawable(replace(inside, loss=Sampled(terms.rate, inside.loss)))
+    if terms.epsilon is not None:
+        return _drawable(_private(asked, terms.epsilon, terms.delta))
+    error = terms.error or Fraction(0)
+
+    def enough(epsilon: Fraction) -> bool:
+        noise = _private(asked, epsilon, terms.delta).noise
+        return noise is not None and meets(noise.law, error)
+
+    return _drawable(_private(asked, _least(enough), terms.delta))
+
+
+def _private(asked: Asked, epsilon: Fraction, delta: Fraction) -> Settled:
+    """Settle pure or approximate privacy: cube noise, or Gaussian noise if it is narrower."""
+    if len(asked.statistics.all) > MOST_COORDINATES and not delta:
+        raise InvalidParameter(
+            f"one question adds up {MOST_COORDINATES} things at most: ask for fewer at once, or give a delta."
+        )
+    pure = _cube(asked, epsilon, delta)
+    if not delta or not asked.statistics.all:
+        return pure
+    gaussian = _gaussian(asked, epsilon, delta)
+    return gaussian if len(asked.statistics.all) > MOST_COORDINATES else min(pure, gaussian, key=_width)
+
+
+def _cube(asked: Asked, epsilon: Fraction, delta: Fraction) -> Settled:
+    statistics, each = asked.statistics, epsilon / asked.parts
+    pick = each if asked.picks else None
+    if not statistics.all:
+        return Settled(None, pick, None, Pure(epsilon), Fraction(0))
+    noise = AddCube(each * len(statistics.all), statistics.widths, statistics.rows)
+    threshold = _threshold(asked, noise.law, delta)
+    if threshold is not None:
+        return Settled(noise, pick, threshold, Approximate(epsilon, delta), delta)
+    return Settled(noise, pick, None, Pure(epsilon) if asked.picks else noise.loss, Fraction(0))
+
+
+def _gaussian(asked: Asked, epsilon: Fraction, delta: Fraction) -> Settled:
+    """Settle Gaussian noise: its ε and δ, ε of the picks and δ of the threshold add up to the promised (ε, δ)."""
+    statistics, each = asked.statistics, epsilon / asked.parts
+    hidden = Fraction(0) if statistics.counting is None else delta / 2
+    rho = largest_rho(each * len(statistics.all), delta - hidden)
+    noise = AddGaussianVector.costing(rho, statistics.widths, statistics.rows)
+    threshold = _threshold(asked, noise.law, hidden)
+    plain = threshold is None and not asked.picks
+    loss: Loss = noise.loss if plain else Approximate(epsilon, delta)
+    return Settled(noise, each if asked.picks else None, threshold, loss, delta)
+
+
+def _concentrated(asked: Asked, rho: Fraction, delta: Fraction) -> Settled:
+    """Settle by ρ: a pick of ε is ε²/2-zero-concentrated (Bun & Steinke 2016, Proposition 1.4)."""
+    statistics, each = asked.statistics, rho / asked.parts
+    pick = Fraction(math.isqrt(math.floor(2 * each * _DIGITS**2)), _DIGITS) if asked.picks else None
+    noise, threshold = None, None
+    if statistics.all:
+        noise = AddGaussianVector.costing(each * len(statistics.all), statistics.widths, statistics.rows)
+        threshold = _threshold(asked, noise.law, delta / 2)
+    spent = ZeroConcentrated((noise.loss.rho if noise else Fraction(0)) + asked.picks * (pick or Fraction(0)) ** 2 / 2)
+    if threshold is None:
+        return Settled(noise, pick, None, spent, delta)
+    return Settled(noise, pick, threshold, Sequence((spent, Approximate(Fraction(0), threshold.delta))), delta)
+
+
+def _threshold(asked: Asked, law: Law, delta: Fraction) -> Threshold | None:
+    """Return the least noisy count of an unknown group that is shown, None where groups are known.
+
+    Groups that only one unit has are at most `groups`; without the unit none of them is shown, and with it each is
+    shown with chance at most P[count + noise ≥ threshold] ≤ delta / groups: (0, delta) once, beside the noise of the
+    groups that others have too.  One person counts as one, or as so many rows as a unit has.
+    """
+    statistics = asked.statistics
+    if statistics.counting is None:
+        return None
+    alone = 1 if statistics.all[statistics.counting].of is Of.PEOPLE else asked.contribution.rows
+    return Threshold(alone + law.reach(statistics.counting, delta / asked.contribution.groups), delta)
+
+
+def _check(asked: Asked, terms: Terms) -> None:
+    if max(terms.epsilon or 0, terms.rho or 0) > _LARGEST:
+        raise InvalidParameter(
+            "an epsilon or rho beyond a million protects nobody, and no noise is drawn for it: pay less."
+        )
+    if asked.statistics.counting is not None and not terms.delta:
+        raise InvalidParameter(
+            "these groups are not known before rows are read, so they are shown from a threshold on, and that needs a "
+            "delta: give one such as 1e-8, or group by columns whose values are declared."
+        )
+    if terms.error is not None and not asked.statistics.all:
+        raise InvalidParameter("an error can be asked of counts and sums only: give epsilon instead.")
+    plain = asked.unit == Unit() and asked.statistics.counting is None and terms.epsilon is not None
+    if terms.rate is not None and (terms.delta or not plain):
+        raise InvalidParameter(
+            "a secret sample stands in front of a question only where each row is a unit of its own that is added or "
+            "removed, all groups are known, and epsilon pays without a delta. Leave the rate out."
+        )
+
+
+def _drawable(found: Settled) -> Settled:
+    """Refuse noise that is too wide to be drawn, before anything is charged."""
+    match found.noise:
+        case AddCube(law=law):
+            scales = [width * law.scale / law.fine for width in law.widths]
+            too_wide = max(scales) > LARGEST_SCALE or (len(scales) > 1 and law.scale > LARGEST_CUBE)
+        case AddGaussianVector(law=normal):
+            too_wide = max(normal.scales) > LARGEST_SCALE
+        case _:
+            too_wide = False
+    if too_wide:
+        raise Infeasible("the noise would be too wide to be drawn: pay more, or CLAMP values to a narrower range.")
+    return found
+
+
+def _width(found: Settled) -> float:
+    """Return how wide the noise of the first statistic is."""
+    return math.inf if found.noise is None else found.noise.law.combined((0, 0), (1.0, 0.0), MISS)
+
+
+def _least(enough: Callable[[Fraction], bool]) -> Fraction:
+    """Return nearly the least ε, to six digits, that is enough; what is returned was itself tried."""
+    low, high = Fraction(0), Fraction(1, 2**10)
+    while not enough(high):
+        low, high = high, 2 * high
+        if high > _LARGEST:
+            raise Infeasible("no epsilon of a usable size gives answers this exact; allow a larger error.")
+    while high - low > high / 10**6 and high > _SMALLEST:
+        middle = Fraction(float((low + high) / 2)).limit_denominator(10**12)
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
