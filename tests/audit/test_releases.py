@@ -162,4 +162,4 @@ def test_the_auditor_is_calibrated() -> None:
     assert 0.9 < proved_epsilon(yes, no, 0.0) <= 1.0
     assert proved_epsilon(no, yes, 0.0) < 0
     assert proved_epsilon(Trials(0, 10), Trials(0, 10), 0.1) == -math.inf
-    assert Trials(10, 10).most == 1.0
+    assert Trials(10, 10).most() == 1.0
