@@ -19,7 +19,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import BudgetExceeded, LedgerUnavailable
 from incrowd.store.sqlite import sqlite_at
 from tests.ledgers import pure, reopen

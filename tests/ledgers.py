@@ -11,7 +11,7 @@ from fractions import Fraction
 from sqlalchemy import Connection, NullPool, create_engine, text
 
 from incrowd.accounting.accountant import Spend
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.noise.concentrated import epsilon_of_rho, rho_of
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Approximate, Crowd, Loss, Pure, Sampled, Syntactic, ZeroConcentrated

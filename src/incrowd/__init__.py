@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from incrowd.accounting.ledger import Ledger
+    from incrowd.accounting.ledger.ledger import Ledger
     from incrowd.core.certificate import Certificate
     from incrowd.errors import IncrowdError
     from incrowd.workflows.explore import explore

@@ -9,26 +9,24 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from fastapi import FastAPI
-from numpy.typing import NDArray
 
 from incrowd.governance.access.book import Access
 from incrowd.governance.access.grant import Holder, Signature
 from incrowd.governance.access.roles import Role
 from incrowd.web.serving import Order, opened
 from incrowd.web.settings import Settings
-from tests.audit.auditing import Trials, proved_epsilon
+from tests.audit.auditing import Events
 
 CELLS = 6_000
 EPSILON = 1.0
 NOT_SHOWN = -1e6
+EVENTS = Events(range(-4, 17))
 VALUE = {"type": "integer", "bounds": [0, 4], "missing": "drop"}
 CELL = {"type": "integer", "bounds": [0, 2 * CELLS - 1], "missing": "drop"}
 
 Row = tuple[str, object]
 """Whose row it is, and its value."""
-Seen = NDArray[np.float64]
 Reply = dict[str, Any]
 Sending = Callable[[FastAPI, str, dict[str, object]], Reply]
 
@@ -80,28 +78,3 @@ class Attack:
         eve, end = Holder("eve", Role.ANALYST), access.now() + timedelta(days=1)
         token = access.grant(eve, end, Signature("officer", "audit")).token
         return opened(Order((str(folder / "policy.yaml"),), None, Settings(pace=0.0))), token
-
-
-def proved(one: Sequence[float], other: Sequence[float], delta: float = 0.0) -> float:
-    """Return the epsilon that the most telling event proves, whichever of the two laws has more of it.
-
-    The event is chosen on half of the trials and tested on the others, so that choosing it costs no certainty.
-    """
-    laws = np.array(one), np.array(other)
-    values = np.unique(np.quantile(np.concatenate(laws), np.linspace(0.0, 1.0, 40), method="nearest"))
-    candidates = [
-        (*pair, chosen, value)
-        for pair in (laws, laws[::-1])
-        for value in values.tolist()
-        for chosen in (np.equal, np.greater_equal, np.less_equal)
-    ]
-
-    def told(candidate: tuple[Seen, Seen, np.ufunc, float], half: int) -> float:
-        first, second, chosen, value = candidate
-        trials = [
-            Trials(int(seen.sum()), seen.size) for seen in (chosen(law[half::2], value) for law in (first, second))
-        ]
-        return proved_epsilon(trials[0], trials[1], delta)
-
-    best = max(candidates, key=lambda each: told(each, 0))
-    return told(best, 1)

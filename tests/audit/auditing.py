@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
-from scipy.stats import beta
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta, binom
 
 from incrowd.accounting.suppression import tight_delta
 from tests.statistics.alarm import FALSE_ALARM
@@ -40,21 +43,73 @@ class Trials:
         found = list(outcomes)
         return cls(sum(found), len(found))
 
-    @property
-    def least(self) -> float:
-        """A chance below which the event's lies with probability FALSE_ALARM / 2 at most (Clopper & Pearson 1934)."""
-        return float(beta.ppf(FALSE_ALARM / 2, self.seen, self.of - self.seen + 1)) if self.seen else 0.0
+    def least(self, alarm: float = FALSE_ALARM / 2) -> float:
+        """Return a chance below which the event's lies with probability `alarm` at most (Clopper & Pearson 1934)."""
+        return float(beta.ppf(alarm, self.seen, self.of - self.seen + 1)) if self.seen else 0.0
 
-    @property
-    def most(self) -> float:
-        """A chance above which the event's lies with probability FALSE_ALARM / 2 at most."""
-        return float(beta.isf(FALSE_ALARM / 2, self.seen + 1, self.of - self.seen)) if self.seen < self.of else 1.0
+    def most(self, alarm: float = FALSE_ALARM / 2) -> float:
+        """Return a chance above which the event's lies with probability `alarm` at most."""
+        return float(beta.isf(alarm, self.seen + 1, self.of - self.seen)) if self.seen < self.of else 1.0
 
 
-def proved_epsilon(with_you: Trials, without: Trials, delta: float) -> float:
-    """Return an epsilon below which no mechanism with this delta gives such outputs; wrong with FALSE_ALARM at most."""
-    excess = with_you.least - delta
-    return math.log(excess / without.most) if excess > 0 else -math.inf
+def proved_epsilon(with_you: Trials, without: Trials, delta: float, events: int = 1) -> float:
+    """Return an epsilon below which no mechanism with this delta gives such outputs.
+
+    It is wrong with probability FALSE_ALARM / 2 at most, for so many events together.
+    """
+    alarm = FALSE_ALARM / 4 / events
+    excess = with_you.least(alarm) - delta
+    return math.log(excess / without.most(alarm)) if excess > 0 else -math.inf
+
+
+def sure_epsilon(chances: tuple[float, float], trials: int, delta: float = 0.0, events: int = 1) -> float:
+    """Return an epsilon that so many outputs prove by an event with these chances, with you and without you.
+
+    They prove less with probability FALSE_ALARM / 2 at most: a quarter for each count that lies beyond its quantile.
+    """
+    fewest = Trials(int(binom.ppf(FALSE_ALARM / 4, trials, chances[0])), trials)
+    most = Trials(int(binom.isf(FALSE_ALARM / 4, trials, chances[1])), trials)
+    return proved_epsilon(fewest, most, delta, events)
+
+
+@dataclass(frozen=True)
+class Events:
+    """A list of events, written down before any output is seen: a number equals, reaches or stays below a value."""
+
+    values: Sequence[float]
+
+    def __len__(self) -> int:
+        """Return how many there are: three a value, each of them as likely to speak for a row as against it."""
+        return 6 * len(self.values)
+
+    def proved(self, one: Sequence[float], other: Sequence[float], delta: float = 0.0) -> float:
+        """Return the epsilon that the most telling event proves, whichever of the two laws has more of it."""
+        laws = np.array(one), np.array(other)
+        return max(
+            proved_epsilon(_trials(chosen(first, value)), _trials(chosen(second, value)), delta, len(self))
+            for first, second in (laws, laws[::-1])
+            for value in self.values
+            for chosen in (np.equal, np.greater_equal, np.less_equal)
+        )
+
+    def sure(self, chances: tuple[float, float], trials: int, delta: float = 0.0) -> float:
+        """Return what is proved at least if one of the events has these chances; less with FALSE_ALARM / 2 at most."""
+        return sure_epsilon(chances, trials, delta, len(self))
+
+
+def reaching(steps: int, scale: float) -> float:
+    """Return the chance that integer Laplace noise of this scale is at least so many steps."""
+    a = math.exp(-1 / scale)
+    return a**steps / (1 + a) if steps >= 0 else 1 - a ** (1 - steps) / (1 + a)
+
+
+def shifted(steps: int, scale: float) -> tuple[float, float]:
+    """Return the chances to reach a true number in spite of Laplace noise, and from so many steps below it."""
+    return reaching(0, scale), reaching(steps, scale)
+
+
+def _trials(seen: NDArray[Any]) -> Trials:
+    return Trials(int(seen.sum()), seen.size)
 
 
 def distance(one: Law, other: Law, epsilon: float) -> float:

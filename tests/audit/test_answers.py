@@ -75,6 +75,6 @@ def test_a_ward_that_only_you_visited_is_shown_no_more_often_than_delta() -> Non
     assert threshold is not None
     alone = noise.release(np.ones((TRIALS, 1), dtype=np.int64), SystemCoins())
     shown = Trials(int((alone >= threshold.least).sum()), TRIALS)
-    assert shown.least <= 0.01
+    assert shown.least() <= 0.01
     lower = Trials(int((alone >= threshold.least - 2).sum()), TRIALS)
-    assert lower.least > 0.01  # two less would be caught
+    assert lower.least() > 0.01  # two less would be caught

@@ -17,7 +17,7 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Adjacency
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.crowds.parameters import Target
 from incrowd.workflows import rederive
 from tests.audit.auditing import Claim, Law, distance, worst_crowd

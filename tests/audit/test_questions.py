@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -18,8 +19,9 @@ from incrowd.mechanisms.cube import AddCube
 from incrowd.queries.language import declared, tables
 from incrowd.queries.measuring import noise as question_noise
 from incrowd.queries.measuring import picks, statistics
-from tests.audit.asking import EPSILON, NOT_SHOWN, Attack, Reply, proved
-from tests.audit.auditing import Trials
+from tests.audit.asking import CELLS, EPSILON, EVENTS, NOT_SHOWN, Attack, Reply
+from tests.audit.auditing import Trials, reaching, shifted
+from tests.statistics.alarm import FALSE_ALARM
 from tests.web.serving import Browser, listening
 
 TWO_ROWS = {"column": "who", "max_rows": 2}
@@ -56,38 +58,65 @@ def outside(server: FastAPI, token: str, asked: dict[str, object]) -> Reply:
 
 def attacked(attack: Attack, folder: Path) -> float:
     """Return the epsilon that an attack proves."""
-    return proved(*attack.seen(folder, inside), attack.delta)
+    return EVENTS.proved(*attack.seen(folder, inside), attack.delta)
+
+
+def exponential(gap: float, others: int) -> tuple[float, float]:
+    """Return the chances to pick a value whose score is this far above so many others, and is level with them."""
+    return 1 / (1 + others * math.exp(-gap)), 1 / (1 + others)
+
+
+def permuted(gap: float, others: int) -> tuple[float, float]:
+    """Return the same two chances where values are gone through in random order, each kept with e^(−what it lacks)."""
+    passed = 1 - math.exp(-gap)
+    return sum(passed**earlier for earlier in range(1 + others)) / (1 + others), 1 / (1 + others)
+
+
+UNKNOWN = (0.0, 1.0)
+"""Chances of an event that proves nothing: what the attack finds at least is not computed."""
 
 
 @pytest.mark.parametrize(
-    ("attack", "least"),
+    ("attack", "chances"),
     [
-        pytest.param(COUNT, 0.6, id="count"),
-        pytest.param(SUM, 0.6, id="sum"),
-        pytest.param(MEAN, 0.5, id="mean"),
-        pytest.param(MEDIAN, 0.05, id="median"),
-        pytest.param(MODE, 0.4, id="mode"),
-        pytest.param(OUTLIER, 0.6, id="outlier"),
-        pytest.param(PEOPLE, 0.2, id="people"),
-        pytest.param(PERSON, 0.6, id="person"),
-        pytest.param(GREEDY, 0.6, id="person with too many rows"),
-        pytest.param(HIDDEN, -np.inf, id="group of one"),
-        pytest.param(CROWDED, 0.4, id="group that others have too"),
+        pytest.param(COUNT, shifted(1, 1), id="count"),
+        pytest.param(SUM, shifted(4, 4), id="sum"),
+        pytest.param(MEAN, UNKNOWN, id="mean"),
+        pytest.param(MEDIAN, exponential(EPSILON / 2, 4), id="median"),
+        pytest.param(MODE, permuted(EPSILON, 4), id="mode"),
+        pytest.param(OUTLIER, shifted(4, 4), id="outlier"),
+        pytest.param(PEOPLE, shifted(1, 2), id="people"),
+        pytest.param(PERSON, shifted(2, 2), id="person"),
+        pytest.param(GREEDY, shifted(2, 2), id="person with too many rows"),
+        pytest.param(HIDDEN, UNKNOWN, id="group of one"),
+        pytest.param(CROWDED, shifted(1, 1), id="group that others have too"),
     ],
 )
-def test_a_question_proves_no_more_than_was_charged(attack: Attack, least: float, tmp_path: Path) -> None:
-    assert least * EPSILON <= attacked(attack, tmp_path) <= EPSILON
+def test_a_question_proves_what_so_many_cells_can_and_no_more_than_was_charged(
+    attack: Attack, chances: tuple[float, float], tmp_path: Path
+) -> None:
+    """Either side fails with probability FALSE_ALARM / 2 at most; so few cells of a median need not prove anything."""
+    assert EVENTS.sure(chances, CELLS, attack.delta) <= attacked(attack, tmp_path) <= EPSILON
+
+
+def test_the_attacks_are_strong_enough_to_be_worth_their_while() -> None:
+    assert EVENTS.sure(shifted(1, 1), CELLS) > 0.6 * EPSILON
+    assert EVENTS.sure(shifted(4, 4), CELLS) > 0.5 * EPSILON
+    assert EVENTS.sure(permuted(EPSILON, 4), CELLS) > 0.4 * EPSILON
 
 
 def test_over_a_socket_a_question_proves_what_was_charged_and_no_more(tmp_path: Path) -> None:
-    assert 0.6 * EPSILON < proved(*COUNT.seen(tmp_path, outside)) <= EPSILON
+    assert EVENTS.sure(shifted(1, 1), CELLS) <= EVENTS.proved(*COUNT.seen(tmp_path, outside)) <= EPSILON
 
 
 def test_a_group_of_one_is_shown_as_rarely_as_promised(tmp_path: Path) -> None:
+    """The threshold is the least whole number that keeps delta, so one alone is shown with more than delta / e."""
     with_you, without = HIDDEN.seen(tmp_path, inside)
     assert set(without) == {NOT_SHOWN}
     shown = Trials.count(number != NOT_SHOWN for number in with_you)
-    assert 0.0 < shown.least <= HIDDEN.delta
+    assert shown.least() <= HIDDEN.delta
+    assert shown.seen > 0
+    assert (1 - HIDDEN.delta / math.e) ** CELLS < FALSE_ALARM
 
 
 def half_the_noise(noise: AddCube, vectors: NDArray[Any], coins: Coins) -> NDArray[np.int64]:
@@ -105,38 +134,47 @@ def none_where_empty(noise: AddCube, vectors: NDArray[Any], coins: Coins) -> NDA
 _RELEASE = AddCube.release
 
 
+SURE = (1.0, 0.0)
+"""Chances of an event that is certain with you and impossible without you."""
+
+
 @pytest.mark.parametrize(
-    ("broken", "attack"),
+    ("broken", "attack", "chances"),
     [
-        pytest.param(half_the_noise, COUNT, id="half the noise on a count"),
-        pytest.param(half_the_noise, SUM, id="half the noise on a sum"),
-        pytest.param(half_the_noise, PERSON, id="half the noise on a person"),
-        pytest.param(no_noise, COUNT, id="no noise"),
-        pytest.param(none_where_empty, replace(COUNT, others=[]), id="no noise on empty groups"),
+        pytest.param(half_the_noise, COUNT, shifted(1, 0.5), id="half the noise on a count"),
+        pytest.param(half_the_noise, SUM, shifted(4, 2), id="half the noise on a sum"),
+        pytest.param(half_the_noise, PERSON, shifted(2, 1), id="half the noise on a person"),
+        pytest.param(no_noise, COUNT, SURE, id="no noise"),
+        pytest.param(no_noise, PEOPLE, SURE, id="no noise on people"),
+        pytest.param(no_noise, MEAN, SURE, id="no noise on a mean"),
+        pytest.param(none_where_empty, replace(COUNT, others=[]), (reaching(0, 1), 0.0), id="no noise on empty groups"),
     ],
 )
 def test_a_server_with_too_little_noise_is_caught(
-    broken: Any, attack: Attack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    broken: Any, attack: Attack, chances: tuple[float, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(AddCube, "release", broken)
-    assert attacked(attack, tmp_path) > EPSILON
+    assert attacked(attack, tmp_path) >= EVENTS.sure(chances, CELLS) > EPSILON
 
 
 def test_a_server_that_forgets_bounds_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without you the sum is 8, with you a million more: it is 16 or more."""
     monkeypatch.setattr(declared, "_moved", lambda *_: [])
     monkeypatch.setattr(statistics, "held", lambda number, _most: number)
-    assert attacked(OUTLIER, tmp_path) > EPSILON
+    assert attacked(OUTLIER, tmp_path) >= EVENTS.sure((reaching(-(10**6), 4), reaching(8, 4)), CELLS) > EPSILON
 
 
 def test_a_server_that_counts_all_rows_of_a_person_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without you there are 4 rows, with you 44: there are 16 or more."""
     monkeypatch.setattr(tables, "first_rows", lambda query, *_: query)
-    assert attacked(GREEDY, tmp_path) > EPSILON
+    assert attacked(GREEDY, tmp_path) >= EVENTS.sure((reaching(-28, 2), reaching(12, 2)), CELLS) > EPSILON
 
 
 def test_a_server_without_a_threshold_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group of one is shown, and with a count of 0 or more in most cases."""
     low = question_noise.Threshold(-(10**9), Fraction(1, 20))
     monkeypatch.setattr(question_noise, "_threshold", lambda *_: low)
-    assert attacked(HIDDEN, tmp_path) > EPSILON
+    assert attacked(HIDDEN, tmp_path) >= EVENTS.sure((reaching(-1, 1), 0.0), CELLS, HIDDEN.delta) > EPSILON
 
 
 @pytest.mark.parametrize("attack", [pytest.param(MEDIAN, id="median"), pytest.param(MODE, id="mode")])
@@ -144,4 +182,4 @@ def test_a_server_that_picks_the_best_is_caught(
     attack: Attack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(picks, "select_each", lambda _mechanism, scores, _coins: scores.argmax(axis=1))
-    assert attacked(attack, tmp_path) > EPSILON
+    assert attacked(attack, tmp_path) >= EVENTS.sure(SURE, CELLS) > EPSILON

@@ -22,7 +22,7 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Kind, Unit
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.noise.system import SystemCoins
@@ -162,4 +162,4 @@ def test_the_auditor_is_calibrated() -> None:
     assert 0.9 < proved_epsilon(yes, no, 0.0) <= 1.0
     assert proved_epsilon(no, yes, 0.0) < 0
     assert proved_epsilon(Trials(0, 10), Trials(0, 10), 0.1) == -math.inf
-    assert Trials(10, 10).most == 1.0
+    assert Trials(10, 10).most() == 1.0

@@ -72,5 +72,5 @@ def test_the_noise_of_the_groups_is_their_own(tmp_path: Path) -> None:
     _, counts = answered(tmp_path / "a", [], "SELECT cell, COUNT(*) AS n FROM t GROUP BY cell")
     pairs = Trials.count(one > ROWS and two > ROWS for one, two in zip(counts[::2], counts[1::2], strict=True))
     above = Trials.count(count > ROWS for count in counts)
-    assert pairs.least <= above.most**2
-    assert pairs.most >= above.least**2
+    assert pairs.least() <= above.most() ** 2
+    assert pairs.most() >= above.least() ** 2

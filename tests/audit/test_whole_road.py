@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 import incrowd
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import PromiseBroken
-from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.workflows.policy import Policy, load_policy
 from tests.audit.auditing import Claim, Trials, proved_epsilon

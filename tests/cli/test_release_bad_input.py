@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow.csv
 import pytest
 
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from tests.cli.running import Outcome, Runner
 from tests.policies import PEOPLE, changed, people, written
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from sqlglot import exp
 
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.errors import IncrowdError, SourceUnreadable
 from incrowd.queries.language import understand

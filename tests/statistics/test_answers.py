@@ -16,9 +16,9 @@ from incrowd.queries.terms import Terms
 from incrowd.workflows.desk import Asking, open_desk
 from incrowd.workflows.policy import load_policy
 from tests.coins import cube_radius
-from tests.statistics.alarm import FALSE_ALARM, p_value
+from tests.statistics.alarm import FALSE_ALARM, escape, p_value
 
-CELLS = 30_000
+CELLS = 15_000
 VALUES = (0, 1, 1, 4)
 EPSILON = Fraction(3, 4)
 HIGHEST = 4
@@ -60,14 +60,18 @@ def whole(numbers: Sequence[Any]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 def test_a_count_has_laplace_noise_of_one_over_epsilon(tmp_path: Path) -> None:
     noise = whole(answered(tmp_path, "COUNT(*) AS n")["n"]) - len(VALUES)
-    assert p_value(noise, laplace(1 / EPSILON)) > FALSE_ALARM
-    assert p_value(noise, laplace(1.1 / EPSILON)) < FALSE_ALARM
+    right, wrong = laplace(1 / EPSILON), laplace(1.2 / EPSILON)
+    assert p_value(noise, right) > FALSE_ALARM / 2
+    assert p_value(noise, wrong) < FALSE_ALARM
+    assert escape(right, wrong, CELLS) < FALSE_ALARM / 2
 
 
 def test_a_sum_has_laplace_noise_of_its_bound_over_epsilon(tmp_path: Path) -> None:
     noise = whole(answered(tmp_path, "SUM(value) AS s")["s"]) - sum(VALUES)
-    assert p_value(noise, laplace(HIGHEST / EPSILON)) > FALSE_ALARM
-    assert p_value(noise, laplace(1.1 * HIGHEST / EPSILON)) < FALSE_ALARM
+    right, wrong = laplace(HIGHEST / EPSILON), laplace(1.2 * HIGHEST / EPSILON)
+    assert p_value(noise, right) > FALSE_ALARM / 2
+    assert p_value(noise, wrong) < FALSE_ALARM
+    assert escape(right, wrong, CELLS) < FALSE_ALARM / 2
 
 
 def test_a_count_where_people_have_three_rows_has_three_times_the_noise(tmp_path: Path) -> None:
@@ -118,6 +122,7 @@ def test_the_noise_of_neighboring_groups_is_independent(tmp_path: Path) -> None:
 
 
 def test_the_same_question_of_another_desk_has_other_noise(tmp_path: Path) -> None:
+    """No outcome of a count or a median has a chance of one half, so as many agree with less than 2^(−CELLS)."""
     folders = tmp_path / "a", tmp_path / "b"
     for folder in folders:
         folder.mkdir()

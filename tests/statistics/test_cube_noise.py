@@ -11,7 +11,7 @@ import pytest
 
 from incrowd.noise.system import SystemCoins
 from tests.coins import cube_radius
-from tests.statistics.alarm import FALSE_ALARM, p_value
+from tests.statistics.alarm import FALSE_ALARM, binomial_p_value, continuous_p_value, escape, p_value
 
 DRAWS = 100_000
 COINS = SystemCoins()
@@ -44,17 +44,19 @@ def test_cube_noise_has_its_joint_law(widths: tuple[int, ...], fine: int, scale:
 
 
 def test_cube_noise_that_is_five_per_cent_off_is_caught() -> None:
-    drawn = COINS.cube((1, 1), 16, Fraction(16), DRAWS)
-    assert p_value(coded(drawn), masses((1, 1), 16, Fraction(16) * Fraction(21, 20))) < FALSE_ALARM
+    draws, wrong = 3 * DRAWS // 2, masses((1, 1), 16, Fraction(16) * Fraction(21, 20))
+    assert p_value(coded(COINS.cube((1, 1), 16, Fraction(16), draws)), wrong) < FALSE_ALARM
+    assert escape(masses((1, 1), 16, Fraction(16)), wrong, draws) < FALSE_ALARM
 
 
 @pytest.mark.parametrize("scale", [Fraction(1000), Fraction(10**6) + Fraction(1, 3)])
 def test_wide_cube_noise_has_the_law_of_its_continuous_cousin(scale: Fraction) -> None:
-    from scipy.stats import gamma, kstest
+    from scipy.stats import gamma
 
     widths = (2**20, 2**25)
     drawn = COINS.cube(widths, 1, scale, 20_000)
     norm = np.abs(drawn / np.array(widths)).max(axis=1) / float(scale)
-    assert kstest(norm, gamma(len(widths)).cdf).pvalue > FALSE_ALARM  # the norm of a d-dimensional law is Gamma(d)
-    share = drawn[:, 0] / widths[0] / (norm * float(scale))
-    assert abs(float(np.mean(share > 0)) - 0.5) < 5 * 0.5 / math.sqrt(20_000)
+    off = 2 / float(scale)  # noise of whole steps; the norm of a d-dimensional law is Gamma(d)
+    assert continuous_p_value(norm, gamma(len(widths)).cdf, off) > FALSE_ALARM / 2
+    odd, even = (int((drawn[:, 0] * sign > 0).sum()) for sign in (1, -1))
+    assert binomial_p_value(odd, odd + even, 0.5) > FALSE_ALARM / 2

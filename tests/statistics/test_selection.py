@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -12,24 +13,27 @@ from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
 from incrowd.mechanisms.select import Exponential, MonotoneExponential
 from incrowd.noise.system import SystemCoins
 from tests.coins import law_of
-from tests.statistics.alarm import FALSE_ALARM, p_value
+from tests.statistics.alarm import FALSE_ALARM, escape, p_value
 
-SCORES = np.array([3, 0, 2, 3])
-DRAWS = 10_000
+SCORES = np.array([4, 1, 1, 2])
+DRAWS = 4000
+KINDS: list[type[Exponential | NoisyMax]] = [Exponential, MonotoneExponential, NoisyMax, MonotoneNoisyMax]
 
 
-@pytest.mark.parametrize("kind", [Exponential, MonotoneExponential, NoisyMax, MonotoneNoisyMax])
-def test_candidates_are_picked_as_often_as_computed(kind: type[Exponential | NoisyMax]) -> None:
+def law(kind: type[Exponential | NoisyMax]) -> dict[int, float]:
     mechanism = kind(Fraction(1))
     chances = law_of(lambda coins: mechanism.release(SCORES, coins), rounds=1)
     total = math.fsum(chances.values())
-    coins = SystemCoins()
-    picked = np.array([mechanism.release(SCORES, coins) for _ in range(DRAWS)])
-    assert p_value(picked, {pick: chance / total for pick, chance in chances.items()}) > FALSE_ALARM
+    return {pick: chance / total for pick, chance in chances.items()}
 
 
-def test_the_two_mechanisms_can_be_told_apart() -> None:
-    mechanism, coins = NoisyMax(Fraction(1)), SystemCoins()
-    weights = np.exp(SCORES / 2)
+@pytest.mark.parametrize("kind", KINDS)
+def test_candidates_are_picked_as_often_as_computed(kind: type[Exponential | NoisyMax]) -> None:
+    mechanism, coins = kind(Fraction(1)), SystemCoins()
     picked = np.array([mechanism.release(SCORES, coins) for _ in range(DRAWS)])
-    assert p_value(picked, dict(enumerate(weights / weights.sum()))) < FALSE_ALARM
+    assert p_value(picked, law(kind)) > FALSE_ALARM
+
+
+def test_so_many_draws_tell_each_mechanism_from_each_other() -> None:
+    laws = [law(kind) for kind in KINDS]
+    assert max(escape(one, other, DRAWS) for one, other in itertools.permutations(laws, 2)) < FALSE_ALARM

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from incrowd.accounting.blending.crowd_losses import with_private
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.coins import Coins
 from incrowd.core.loss import Crowd
 from incrowd.errors import DoesNotCompose

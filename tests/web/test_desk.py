@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from incrowd.accounting.budget import Allowance
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.certificate import Certificate
 from incrowd.errors import InvalidParameter, QuestionRefused, SourceInvalid, UnknownColumn
 from incrowd.governance.access.book import Access

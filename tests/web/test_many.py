@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.client import Client, Reply
 from incrowd.errors import BudgetExceeded, ServerUnavailable
 from incrowd.governance.access.book import Access

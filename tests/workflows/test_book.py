@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import BudgetExceeded, LedgerUnavailable
 from incrowd.workflows.book import open_book
 from incrowd.workflows.policy import Policy, load_policy

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.workflows.coarsen import Coarser, coarsen, levels_of
 from incrowd.workflows.policy import load_policy

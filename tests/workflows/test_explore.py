@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import incrowd
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search.optimal import Progress
 from incrowd.workflows.explore import Wish, explore

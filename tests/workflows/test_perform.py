@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from incrowd.accounting.budget import Budget
-from incrowd.accounting.ledger import Ledger
 from incrowd.accounting.ledger.datasets import Declaration
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.coins import Coins
 from incrowd.core.domain import Categories
 from incrowd.core.hierarchy.flat import Flat
@@ -18,7 +18,7 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import BudgetExceeded
-from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.noise.system import SystemCoins

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import InvalidParameter, LedgerUnavailable, MixedUnits
 from incrowd.workflows.plan import plan
 from incrowd.workflows.policy import Policy, load_policy

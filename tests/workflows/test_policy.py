@@ -12,7 +12,7 @@ from incrowd.accounting.budget import Budget
 from incrowd.core.domain import Categories, Dates, Numbers
 from incrowd.core.schema import Missing, Role
 from incrowd.core.unit import Adjacency, Kind, Unit
-from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.crowds.parameters import Target
 from incrowd.workflows.policy import LEDGER, Policy, json_schema, load_policy
 from tests.policies import PEOPLE, changed, written

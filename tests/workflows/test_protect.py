@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from incrowd.accounting.budget import Budget
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import BudgetExceeded, IncrowdError, InvalidParameter, OutputUnavailable, Refused
 from incrowd.workflows.protect import Destination, release, release_to
 from tests.policies import PEOPLE, changed, people, tuples, with_ledger, written
@@ -192,7 +192,7 @@ def test_a_format_that_is_not_written_is_refused(tmp_path: Path) -> None:
 def test_what_the_certificate_will_say_is_worked_out_before_the_charge(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from incrowd.methods.anonymity.safe import Safe
+    from incrowd.methods.anonymity.safe.method import Safe
 
     def fail(*_: object) -> Any:
         raise InvalidParameter("no claim")

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.workflows import protect
 from incrowd.workflows.perform import perform as truly_perform
 from tests.cli.running import Runner

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.counts import Counts
 from incrowd.core.table import Table
 from incrowd.engines.writers.sinks import write_table
 from incrowd.errors import BudgetExceeded, OutputUnavailable, PromiseBroken
-from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.noise.positioned import PositionedSample
 from incrowd.workflows import protect

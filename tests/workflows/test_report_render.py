@@ -36,7 +36,7 @@ def run(*arguments: str | Path) -> int:
 
 
 def looks(home: Path) -> int:
-    from incrowd.accounting.ledger import Ledger
+    from incrowd.accounting.ledger.ledger import Ledger
 
     entries = Ledger.open(f"sqlite:///{home}/.incrowd/ledger.sqlite").entries()
     return sum(entry.kind == "look" for entry in entries)

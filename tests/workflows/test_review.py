@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.loss import Syntactic
 from incrowd.errors import InvalidParameter, SourceUnreadable
 from incrowd.workflows.policy import load_policy

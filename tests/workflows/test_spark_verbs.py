@@ -13,7 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.cli.main import main
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.local.engine import LOCAL

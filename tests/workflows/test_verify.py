@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from incrowd.accounting.budget import Budget
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import InvalidParameter, UnsupportedVersion
 from incrowd.workflows.protect import Destination, release_to
 from incrowd.workflows.verify import Outcome, verify

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from incrowd.accounting.budget import Budget
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.certificate import Certificate, release_id
 from incrowd.errors import IncrowdError
 from incrowd.workflows.protect import Destination, release_to

@@ -39,7 +39,7 @@ def verify(options: VerifyOptions) -> None:
 
     Exit code 1 if anything failed; what cannot be known here is said.
     """
-    from incrowd.accounting.ledger import Ledger
+    from incrowd.accounting.ledger.ledger import Ledger
     from incrowd.workflows.verify import verify as verified
 
     ledger = None if options.ledger is None else Ledger.open(options.ledger)

@@ -7,7 +7,7 @@ from incrowd.methods.anonymity.itemsets.method import Itemsets
 from incrowd.methods.anonymity.local.method import LocalRecoding
 from incrowd.methods.anonymity.mondrian.method import Mondrian
 from incrowd.methods.anonymity.partition.method import Partition
-from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.anonymity.scheme.scheme import Scheme
 from incrowd.methods.anonymity.slicing.method import Slicing
 from incrowd.methods.anonymity.suppression.method import CellSuppression

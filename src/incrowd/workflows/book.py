@@ -7,7 +7,7 @@ import json
 import os
 from pathlib import Path
 
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import LedgerCorrupted, LedgerUnavailable
 from incrowd.workflows.policy import Policy
 

@@ -12,7 +12,7 @@ from incrowd.workflows.files import FORMATS, names_of, tables_of
 from incrowd.workflows.forms.form import Problem
 
 if TYPE_CHECKING:
-    from incrowd.accounting.ledger import Ledger
+    from incrowd.accounting.ledger.ledger import Ledger
     from incrowd.accounting.ledger.standing import Standing
 
 _BESIDE = ("certificate.json", "report.html")

@@ -12,8 +12,8 @@ from functools import reduce
 from typing import Any
 
 from incrowd.accounting.budget import Amount
-from incrowd.accounting.ledger import Ledger
 from incrowd.accounting.ledger.entry import Entry
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.price import Accountant
 from incrowd.core.certificate import NONCE_BYTES, Certificate, release_id
 from incrowd.core.guarantee import Guarantee

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.workflows.policy import Policy
 
 _FILE = "sqlite:///"

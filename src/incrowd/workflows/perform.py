@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from incrowd.accounting.ledger import Ledger
 from incrowd.accounting.ledger.entry import Entry
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.table import Table
 from incrowd.errors import (

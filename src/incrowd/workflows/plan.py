@@ -9,8 +9,8 @@ from typing import Any
 
 from incrowd.accounting.accountant import charge_of
 from incrowd.accounting.budget import Budget
-from incrowd.accounting.ledger import Ledger
 from incrowd.accounting.ledger.datasets import Declaration, registered
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.standing import Standing
 from incrowd.core.guarantee import Guarantee
 from incrowd.errors import Refused

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from incrowd.accounting.ledger import Ledger
 from incrowd.accounting.ledger.datasets import Declaration
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.certificate import NONCE_BYTES, Certificate, release_id
 from incrowd.core.schema import Schema
 from incrowd.core.table import Engine, Opened, Progress, Table

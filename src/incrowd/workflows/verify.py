@@ -31,7 +31,7 @@ from incrowd.workflows.shown import shown
 from incrowd.workflows.signing import check_signature
 
 if TYPE_CHECKING:
-    from incrowd.accounting.ledger import Ledger
+    from incrowd.accounting.ledger.ledger import Ledger
 
 
 _CLAIM = "claim: "

@@ -17,8 +17,8 @@ import pytest
 from sqlalchemy import event
 
 from incrowd.accounting.budget import Budget
-from incrowd.accounting.ledger import Ledger
 from incrowd.accounting.ledger.datasets import Declaration
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.unit import Unit
 from incrowd.errors import BudgetExceeded, LedgerUnavailable
 from incrowd.store.sqlite import SQLite

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from incrowd.accounting.budget import Budget
-from incrowd.accounting.ledger import Ledger
 from incrowd.accounting.ledger.composition import footprint
 from incrowd.accounting.ledger.datasets import Declaration
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import THE_ROWS, Crowd, Loss, NoisyWhenSmall, Pure, RobustlySampled, Sampled, Sequence, Syntactic
 from incrowd.core.unit import Unit

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from incrowd.accounting.budget import Allowance, Amount, Budget
-from incrowd.accounting.ledger import Ledger
 from incrowd.accounting.ledger.datasets import Declaration
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Pure
 from incrowd.core.unit import Unit

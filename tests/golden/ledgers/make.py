@@ -16,8 +16,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from incrowd.accounting.budget import Allowance, Budget
-from incrowd.accounting.ledger import Ledger
 from incrowd.accounting.ledger.datasets import Declaration
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.loss import Gaussian
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import Refused

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from scipy.stats import binom
 
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.cells import Cells
 from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Role, Schema

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.loss import THE_ROWS, RobustlySampled
 from incrowd.errors import InvalidParameter, SampleReused
 from incrowd.workflows.policy import load_policy

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.accounting.blending import robust
-from incrowd.accounting.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.loss import Crowd, RobustlySampled
 from incrowd.errors import SampleReused
 from incrowd.workflows.forms.robust import biased_delta, published

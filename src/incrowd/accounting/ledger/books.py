@@ -55,6 +55,12 @@ def looked(values: Values, body: Body) -> Sets:
     return {("looks", root): {**counts, body["verb"]: counts.get(body["verb"], 0) + 1}}
 
 
+def concluded(values: Values, body: Body) -> Sets:
+    """Write down what came of a charge: the digest of a certificate that it paid for, or None where nothing did."""
+    key = ("concluded", body["release"])
+    return {key: [*(values(key) or ()), body["certificate"]]}
+
+
 MEANING: dict[str, Callable[[Values, Body], Sets]] = {
     "register": registered,
     "charge": charged,
@@ -64,6 +70,7 @@ MEANING: dict[str, Callable[[Values, Body], Sets]] = {
     "allow": allowed,
     "close": closed,
     "look": looked,
+    "conclude": concluded,
     "refused": lambda _values, _body: {},
 }
 

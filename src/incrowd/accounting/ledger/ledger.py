@@ -93,6 +93,19 @@ class Ledger:
         """Charge several datasets for one release that reads them all: every one of them, or none."""
         return self._enter(charging(self.price, list(starmap(Part, promises.items())), release, analyst))
 
+    def conclude(self, charge: Entry, certificate: str | None) -> Entry:
+        """Write down what came of a charge: the digest of its certificate, or None: nothing came of it.
+
+        It is written for every charge, so the number of entries tells nothing.  An answer that was kept and is written
+        to a file later has a second certificate, and so a second conclusion.
+        """
+        body = {"release": charge.body["release"], "charge": charge.sequence, "certificate": certificate}
+        return self._enter(Request("conclude", body, ()))
+
+    def conclusions(self, release: str) -> tuple[str | None, ...]:
+        """Return what came of a release: the digests of its certificates, None for nothing; empty if it is open."""
+        return tuple(self.chain.read(lambda reader: reader.value(("concluded", release))) or ())
+
     def repeat(self, sequence: int, analyst: str | None) -> None:
         """Let an analyst have what the charge with this number paid for; the dataset pays nothing, his allowance does.
 

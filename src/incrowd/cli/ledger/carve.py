@@ -31,7 +31,7 @@ def carve(options: CarveOptions) -> None:
     Questions that pay by `incrowd query --account ACCOUNT --rho NUMBER` get Gaussian noise. For many of them this is
     worth more than paying each with ε.
     """
-    from incrowd.accounting.ledger import Ledger
+    from incrowd.accounting.ledger.ledger import Ledger
 
     ledger = Ledger.open(options.ledger)
     ledger.carve(options.dataset, options.account, options.rho, options.delta)

@@ -38,7 +38,7 @@ def check(options: LedgerCheckOptions) -> None:
     A changed or deleted entry is always found. A cut-off tail or a restored old copy is found only --against a
     certificate.
     """
-    from incrowd.accounting.ledger import Ledger
+    from incrowd.accounting.ledger.ledger import Ledger
 
     anchors = [_anchor(path) for path in options.against]
     report = Ledger.open(options.ledger).check(*anchors)

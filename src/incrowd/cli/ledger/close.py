@@ -27,7 +27,7 @@ class CloseOptions:
 @takes(CloseOptions)
 def close(options: CloseOptions) -> None:
     """Close a dataset for good; with --retire, record that its data was destroyed."""
-    from incrowd.accounting.ledger import Ledger
+    from incrowd.accounting.ledger.ledger import Ledger
 
     ledger = Ledger.open(options.ledger)
     end = ledger.retire if options.retire else ledger.close

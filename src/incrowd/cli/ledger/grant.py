@@ -15,7 +15,7 @@ from incrowd.cli.options import Json, takes
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from incrowd.accounting.ledger import Ledger
+    from incrowd.accounting.ledger.ledger import Ledger
     from incrowd.core.unit import Unit
 
 
@@ -49,7 +49,7 @@ def grant(options: LedgerGrantOptions) -> None:
 
     This is the only way to change a budget. With --new the dataset, and if need be the ledger, is made first.
     """
-    from incrowd.accounting.ledger import Ledger
+    from incrowd.accounting.ledger.ledger import Ledger
 
     _check(options)
     grant_it = _allowance(options, options.analyst) if options.analyst is not None else _addition(options)
@@ -74,8 +74,8 @@ def _allowance(options: LedgerGrantOptions, analyst: str) -> Callable[[Ledger], 
 
 
 def _with_new_dataset(options: LedgerGrantOptions) -> Ledger:
-    from incrowd.accounting.ledger import Ledger
     from incrowd.accounting.ledger.datasets import Declaration
+    from incrowd.accounting.ledger.ledger import Ledger
 
     declaration = Declaration(options.dataset, _unit(options))
     make_folder(options.ledger)

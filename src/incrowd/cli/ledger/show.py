@@ -30,7 +30,7 @@ class ShowOptions:
 @takes(ShowOptions)
 def show(options: ShowOptions) -> None:
     """Show budgets, what is spent and what is left."""
-    from incrowd.accounting.ledger import Ledger
+    from incrowd.accounting.ledger.ledger import Ledger
 
     ledger = Ledger.open(options.ledger)
     overview = ledger.show()

@@ -19,7 +19,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity import syntactic
 from incrowd.methods.anonymity.mondrian.labels import kept_values
 from incrowd.methods.anonymity.population import Population, Unique
-from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.anonymity.search.lattice import Lattice, Limits
 from incrowd.methods.anonymity.search.optimal import Found, Patience, optimal
 from incrowd.methods.anonymity.search.task import Task

@@ -10,9 +10,10 @@ from functools import lru_cache
 from typing import Any
 
 from incrowd.accounting import accountant
-from incrowd.accounting.blending.robust import Bias
+from incrowd.accounting.blending.robust import Bias, theorem2_delta, zero_knowledge_epsilon
 from incrowd.accounting.suppression.inverses import least_k
 from incrowd.core.loss import THE_ROWS, Crowd, RobustlySampled
+from incrowd.core.steps.samples import DrawnBefore, DrawnHere, Survey
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.methods.crowds.parameters import Parameters, Target
@@ -137,19 +138,18 @@ def _epsilon(loss: RobustlySampled, delta: Fraction, unit: Unit) -> Decimal | No
     return spend.epsilon if spend.epsilon.is_finite() else None
 
 
-def sample_step(robust: Robust) -> Mapping[str, Any]:
+def survey(robust: Robust) -> Survey:
     """Return the step that says how the sample was drawn: before, so that every row is read, or here."""
-    if robust.probability is not None:
-        return {
-            "step": "sample",
-            "rate": str(robust.high),
-            "design": f"Poisson, one secret coin per row with the chance in the column {robust.probability!r}",
-            "coins": "exact, under keys from the operating system, forgotten afterwards",
-            **robust.told(),
-        }
-    return {
-        "step": "sample",
-        "rate": "1",
-        "design": "drawn by others before the rows came here: Poisson, one coin per person; every row is read",
-        **robust.told(),
-    }
+    bias = robust.bias
+    rates = (bias.low, bias.high, bias.irregular, bias.max_rate)
+    return DrawnBefore(*rates) if robust.probability is None else DrawnHere(*rates, robust.probability)
+
+
+def published_numbers(k: int, bias: Bias) -> Mapping[str, float]:
+    """Return ε and δ of the theorem as it was published."""
+    return {"epsilon of theorem 2": zero_knowledge_epsilon(0, bias), "delta of theorem 2": theorem2_delta(k, bias)}
+
+
+def sample_step(robust: Robust) -> Mapping[str, Any]:
+    """Return the same step in plain form."""
+    return survey(robust).to_json()

@@ -11,8 +11,8 @@ from itertools import combinations
 
 from sqlglot import exp
 
-from incrowd.accounting.ledger import Ledger
 from incrowd.accounting.ledger.datasets import Declaration
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.table import Opened
 from incrowd.engines.columns import require
 from incrowd.engines.local.fingerprint import keyed

@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
+from fractions import Fraction
+
+from incrowd.core.rounding import Number, exact, float_up
+from incrowd.core.words import percent_up
+
+_CERTAINTY = Fraction(1000)
 
 
 def guessing_limit(epsilon: float, delta: float) -> float:
@@ -62,3 +69,15 @@ def in_words(epsilon: float, delta: float) -> str:
 
 def _floor(number: float) -> int:
     return math.floor(number * (1.0 + 1e-12))
+
+
+def guess_right(epsilon: Number | Decimal, delta: Number | Decimal) -> str:
+    """Return how often a guess at even odds is right at most, after a release with this ε and δ.
+
+    Source: see `guessing_limit`.
+
+    >>> guess_right(1, "1e-8"), guess_right("Infinity", 0)
+    ('73.2 %', '100 %')
+    """
+    loss = _CERTAINTY if str(epsilon) == "Infinity" else min(exact(epsilon, "epsilon"), _CERTAINTY)
+    return percent_up(guessing_limit(float_up(loss), float_up(exact(delta, "delta"))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from incrowd.workflows.words import counted
+from incrowd.core.words import counted
 
 Plain = Mapping[str, Any]
 

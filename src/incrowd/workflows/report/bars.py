@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core.certificate import Certificate
+from incrowd.core.words import counted
 from incrowd.methods.outcomes.histogram import Histogram
 from incrowd.methods.outcomes.selection import Selection
 from incrowd.workflows.report.markup import Html, figure, table, tag
-from incrowd.workflows.words import counted
 
 _BARS = 24
 _LINE = 22

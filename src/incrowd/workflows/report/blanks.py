@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from incrowd.workflows.words import counted
+from incrowd.core.words import counted
 
 
 def blank_words(plain: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -7,9 +7,9 @@ from decimal import Decimal
 from typing import Any
 
 from incrowd.core.certificate import Certificate
+from incrowd.core.words import counted, short_down, short_up
 from incrowd.workflows.report.markup import Html, section, table, tag
 from incrowd.workflows.report.odds import Odds
-from incrowd.workflows.words import counted, short_down, short_up
 
 _DIGITS = 6
 _HEIGHT = 26

@@ -10,13 +10,13 @@ from typing import Any
 
 from incrowd.core.certificate import Certificate
 from incrowd.core.rounding import exact
+from incrowd.core.words import counted, share
 from incrowd.workflows.report.answer_steps import answer_words
 from incrowd.workflows.report.blanks import blank_words
 from incrowd.workflows.report.count_steps import words_of
 from incrowd.workflows.report.glyphs import START, Scene, picture
 from incrowd.workflows.report.markup import Html, joined, section, table, tag
 from incrowd.workflows.report.slices import slice_words
-from incrowd.workflows.words import counted, share
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from incrowd.core.counts import Counts
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Crowd, Grouped, Sequence, walk
 from incrowd.core.unit import Adjacency
+from incrowd.core.words import counted, short_up, times_up
 from incrowd.errors import IncrowdError
 from incrowd.workflows.report.axes import LEFT, TALL, TOP, WIDE, Area, picture, rounded_up, ticks, titles
 from incrowd.workflows.report.markup import Html, figure, table, tag
 from incrowd.workflows.report.odds import Odds
-from incrowd.workflows.words import counted, short_up, times_up
 
 _STEPS = 48
 _COMPOSED_STEPS = 16  # each point of a composed loss is composed anew

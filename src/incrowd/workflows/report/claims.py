@@ -7,9 +7,9 @@ from typing import Any
 
 from incrowd.core.certificate import Certificate, Claim, Status
 from incrowd.core.rounding import exact, round_up
+from incrowd.core.words import counted, short_up
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.report.markup import Html, bullets, joined, section, table, tag
-from incrowd.workflows.words import counted, short_up
 
 _SIGNS = {Status.PROVED: "✓ proved", Status.CHECKED: "✓ checked", Status.ASSUMED: "○ assumed"}
 _MEANT = {

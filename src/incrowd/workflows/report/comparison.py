@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from incrowd.core.counts import Counts
+from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.report.charts import class_sizes
 from incrowd.workflows.report.markup import Html, figure, section, table, tag
-from incrowd.workflows.words import counted
 
 _MOST_CLASSES = 24
 _BEFORE, _AFTER = "before", "after"

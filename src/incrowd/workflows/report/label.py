@@ -8,8 +8,8 @@ from decimal import Decimal
 from incrowd.core.certificate import Certificate
 from incrowd.core.loss import Syntactic, walk
 from incrowd.core.unit import Adjacency, Kind
+from incrowd.core.words import chance, counted, listed, short_down
 from incrowd.workflows.report.odds import Odds
-from incrowd.workflows.words import chance, counted, listed, short_down
 
 _MANY = 10**6
 _ATTACKER = (

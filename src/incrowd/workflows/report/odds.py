@@ -10,8 +10,9 @@ from fractions import Fraction
 from typing import Any
 
 from incrowd.core.rounding import exact, float_up, not_below
+from incrowd.core.words import chance, percent_up, short_up, times_up
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.words import chance, guess_right, percent_up, short_up, times_up
+from incrowd.workflows.bounds.odds import guess_right
 
 PRIORS = (Fraction(1, 2), Fraction(1, 10), Fraction(1, 100), Fraction(1, 1000))
 _RELATIVE = 1e-12

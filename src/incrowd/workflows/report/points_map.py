@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from incrowd.core.counts import Counts
 from incrowd.core.keys import Codes, Keys
+from incrowd.core.words import counted
 from incrowd.methods.outcomes.points import Points
 from incrowd.methods.synthesis.grid import Axis
 from incrowd.workflows.report.markup import Html, figure, section, table, tag
-from incrowd.workflows.words import counted
 
 _FINEST = 64
 _ROWS = 16

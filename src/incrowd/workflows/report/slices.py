@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from incrowd.core.words import counted
 from incrowd.methods.outcomes.sliced import Sliced
 from incrowd.workflows.report.charts import class_sizes
 from incrowd.workflows.report.markup import Html, figure, joined, table, tag
-from incrowd.workflows.words import counted
 
 _LINE, _WIDE, _GAP = 24, 100.0, 4.0  # height of a block; percent of the width
 _NAMED, _LONG = 8, 12

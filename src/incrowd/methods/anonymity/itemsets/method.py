@@ -27,7 +27,7 @@ from incrowd.methods.anonymity.itemsets.baskets import Baskets
 from incrowd.methods.anonymity.itemsets.cutting import Cut, Demand, best_cut, joinable
 from incrowd.methods.anonymity.itemsets.items import ItemTree
 from incrowd.methods.anonymity.mondrian.labels import kept_values
-from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.crowds import safe_claims
 from incrowd.methods.outcomes.anonymized import Anonymized
 from incrowd.methods.outcomes.itemsets import ItemTable

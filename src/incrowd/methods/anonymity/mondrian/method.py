@@ -19,7 +19,7 @@ from incrowd.methods.anonymity.mondrian.conditions import condition, criteria
 from incrowd.methods.anonymity.mondrian.labels import Show, kept_values, labels
 from incrowd.methods.anonymity.mondrian.partitioning import Grid, partitioned
 from incrowd.methods.anonymity.mondrian.pieces import NONE, Pieces
-from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.anonymity.sensitive import Sensitive
 from incrowd.methods.crowds import safe_claims
 from incrowd.methods.outcomes.anonymized import Anonymized

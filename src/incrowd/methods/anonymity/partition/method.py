@@ -26,7 +26,7 @@ from incrowd.methods.anonymity.mondrian.labels import box_names, kept_values
 from incrowd.methods.anonymity.mondrian.partitioning import Grid
 from incrowd.methods.anonymity.partition.boxes import Box
 from incrowd.methods.anonymity.partition.growing import Growth, leaf_of
-from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.crowds.parameters import Parameters, Target, loss_of
 from incrowd.methods.outcomes.anonymized import Partitioned
 

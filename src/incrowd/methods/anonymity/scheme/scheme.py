@@ -20,7 +20,7 @@ from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
 from incrowd.methods.anonymity import chosen
-from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.anonymity.scheme.kept import kept_of
 from incrowd.methods.anonymity.scheme.worth import DETAIL, worths
 from incrowd.methods.crowds.parameters import Parameters, Target, loss_of

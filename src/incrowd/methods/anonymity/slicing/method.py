@@ -14,7 +14,7 @@ from incrowd.core.schema import Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, SampleReused
-from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.anonymity.slicing import claims
 from incrowd.methods.anonymity.slicing.association import associations
 from incrowd.methods.anonymity.slicing.grouping import Grouping

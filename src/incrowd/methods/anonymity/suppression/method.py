@@ -13,7 +13,7 @@ from incrowd.core.guarantee import Guarantee
 from incrowd.criteria.groups import class_starts
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity import syntactic
-from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.anonymity.suppression.claims import Counted
 from incrowd.methods.anonymity.suppression.dealing import codes_of, dealt, table_of
 from incrowd.methods.anonymity.suppression.fewest import Crowded, Pieces, suppressed

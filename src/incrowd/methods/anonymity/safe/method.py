@@ -8,31 +8,31 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from incrowd.accounting.suppression.smooth import theorem6_delta
+from incrowd.accounting.suppression.theorem1 import theorem1_delta
 from incrowd.core.cells import Cells
 from incrowd.core.domain import Text
-from incrowd.core.guarantee import Guarantee
-from incrowd.core.loss import Crowd, Syntactic
+from incrowd.core.plan import Plan
 from incrowd.core.schema import Schema
-from incrowd.core.unit import Kind, Unit
+from incrowd.core.steps.rows import Order, keep_rows, recode
+from incrowd.core.steps.samples import EveryRow, SecretSample
+from incrowd.core.steps.step import Step, fold
+from incrowd.core.steps.suppression import Suppress, publishable
+from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
-from incrowd.methods.crowds import robust_claims, safe_claims
 from incrowd.methods.crowds.drawing import drawn, with_chances
-from incrowd.methods.crowds.parameters import Parameters, Target, loss_of, solve
-from incrowd.methods.crowds.robust import Robust, sample_step, solve_robust
+from incrowd.methods.crowds.parameters import Parameters, Target, solve
+from incrowd.methods.crowds.robust import Robust, published_numbers, solve_robust, survey
 from incrowd.methods.outcomes.microdata import WEIGHT, Microdata
+from incrowd.methods.planned import Planned
 
 if TYPE_CHECKING:
-    from incrowd.core.certificate import Claim
     from incrowd.core.coins import Coins
     from incrowd.core.table import Kept, Table
 
-_TIGHT = "Li, Qardaji & Su 2010, Theorem 1, by its tight curve"
-_BLENDING = "Gehrke, Hay, Lui & Pass 2012, Example 1"
-_PEOPLE = "group privacy over a person's rows, each with a coin of its own"
-
 
 @dataclass(frozen=True)
-class Safe:
+class Safe(Planned):
     """(k, β)-sampled suppression on declared levels: microdata that is differentially private.
 
     Promise: (ε, δ)-differential privacy by the tight curve of sampled suppression; (k, 0)-crowd-blending; zero-
@@ -89,16 +89,6 @@ class Safe:
             raise InvalidParameter("without a secret sample there is no epsilon: give a rate below 1.")
         return _solved(self.k, self.rate, self.target, unit)
 
-    def smallest_class(self, schema: Schema) -> int:
-        """Return k."""
-        return self.k if self.k is not None else self.parameters(schema.unit).k
-
-    def settings(self, schema: Schema) -> Mapping[str, Any]:
-        """Return k, and where there is a sample the rate, ε and δ, the solved one named."""
-        if self.unsampled or schema.drafted:
-            return {"k": self.smallest_class(schema)}
-        return asdict(self.parameters(schema.unit))
-
     def cells(self, schema: Schema) -> Cells:
         """Return the tuples that can be released, or refuse free text that nothing makes coarser."""
         cells = Cells.of(schema, self.levels)
@@ -118,70 +108,62 @@ class Safe:
                 )
         return cells
 
-    def guarantee(self, schema: Schema) -> Guarantee:
+    def plan(self, schema: Schema) -> Plan:
         """Promise from the schema alone; levels or domains drafted from rows leave nothing but k-anonymity."""
-        self.cells(schema)
-        k = self.smallest_class(schema)
-        if self.unsampled and schema.unit.max_rows > 1:
+        unit = schema.unit
+        if self.unsampled and unit.max_rows > 1:
             raise InvalidParameter(
                 "at rate 1 crowds of rows say nothing about people with several rows: keep max_rows at 1."
             )
-        if schema.drafted:
-            loss = Syntactic("k-anonymity", (("k", str(k)), ("drafted from rows", ", ".join(schema.drafted))))
-            return Guarantee(loss, schema.unit, "counted in the output; what was drafted from rows voids the rest")
-        if self.unsampled:
-            return Guarantee(Crowd(k), schema.unit, _BLENDING, safe_claims.assumptions(schema.unit, sampled=False))
-        found = self.parameters(schema.unit)
-        if self.robust is not None:
-            assumed = robust_claims.assumptions(self.robust, schema.unit)
-            return Guarantee(self.robust.loss(found.k), schema.unit, robust_claims.THEOREM, assumed, found.delta)
-        because = _TIGHT if schema.unit.max_rows == 1 else f"{_TIGHT}; {_PEOPLE}"
-        return Guarantee(
-            loss_of(found.k, found.rate, schema.unit),
-            schema.unit,
-            because,
-            safe_claims.assumptions(schema.unit, sampled=True),
-            found.delta,
+        k = self.smallest_class(schema)
+        found = None if self.unsampled or schema.drafted else self.parameters(unit)
+        steps = self.steps(schema)
+        return Plan(
+            self.name,
+            steps,
+            fold(steps, unit, Fraction(0) if found is None else found.delta),
+            {} if found is None else self.numbers(found),
+            self.release,
+            k,
+            {"k": k} if found is None else asdict(found),
         )
 
-    def claims(self, schema: Schema) -> tuple[Claim, ...]:
-        """Return the claims in order of strength."""
-        if schema.drafted:
-            anonymous = safe_claims.k_anonymity(self.smallest_class(schema), self.cells(schema).names, schema.unit)
-            return (anonymous, *safe_claims.pseudonyms(schema))
-        found = None if self.unsampled else self.parameters(schema.unit)
-        if found is not None and self.robust is not None:
-            biased = robust_claims.claims(found, self.robust, self.cells(schema).names, schema.unit)
-            return (*biased, *safe_claims.pseudonyms(schema))
-        made = safe_claims.claims(self.smallest_class(schema), found, self.cells(schema).names, schema.unit)
-        return (*made, *safe_claims.pseudonyms(schema))
+    def steps(self, schema: Schema) -> tuple[Step, ...]:
+        """Return the steps: whose rows, which sample, which recoding, which suppression, which order."""
+        unit, k = schema.unit, self.smallest_class(schema)
+        return (
+            *keep_rows(unit),
+            self.sample(unit),
+            recode(self.cells(schema)),
+            Suppress(k),
+            Order(self.weights),
+        )
 
     def chain(self, schema: Schema) -> tuple[Mapping[str, Any], ...]:
-        """Return the steps: whose rows, which sample, which recoding, which suppression, which order."""
-        steps: list[Mapping[str, Any]] = [
-            self._sample(schema),
-            {"step": "recode", "columns": _recodings(self.cells(schema))},
-        ]
-        if schema.unit.kind is Kind.PERSON:
-            rule = {
-                "column": schema.unit.column,
-                "rows": schema.unit.max_rows,
-                "rule": "at random among a person's own",
-            }
-            steps.insert(0, {"step": "keep rows of each person", **rule})
-        steps.append({"step": "suppress", "k": self.smallest_class(schema), "over": "all released columns"})
-        return (*steps, {"step": "order", "by": "released values", "weights": self.weights})
+        """Return the steps in plain form."""
+        return tuple(step.to_json() for step in self.steps(schema))
 
-    def _sample(self, schema: Schema) -> Mapping[str, Any]:
+    def smallest_class(self, schema: Schema) -> int:
+        """Return k."""
+        return self.k if self.k is not None else self.parameters(schema.unit).k
+
+    def sample(self, unit: Unit) -> Step:
+        """Return the step that says which rows are read."""
         if self.unsampled:
-            return {"step": "sample", "rate": "1", "design": "none: every row is read"}
+            return EveryRow()
+        return SecretSample(self.parameters(unit).rate) if self.robust is None else survey(self.robust)
+
+    def numbers(self, found: Parameters) -> Mapping[str, Any]:
+        """Return what the accountants computed for the claims."""
         if self.robust is not None:
-            return sample_step(self.robust)
+            return {"epsilon": found.epsilon, **published_numbers(found.k, self.robust.bias)}
+        if not publishable(found.epsilon, found.rate):
+            return {"epsilon": found.epsilon}
+        epsilon = Fraction(found.epsilon)
         return {
-            "step": "sample",
-            "rate": str(self.parameters(schema.unit).rate),
-            "design": "Poisson, one secret coin per row",
-            "coins": "AES-256 in counter mode under a key from the operating system, forgotten afterwards",
+            "epsilon": found.epsilon,
+            "delta of theorem 1": theorem1_delta(found.k, found.rate, epsilon),
+            "delta of theorem 6": theorem6_delta(found.k, found.rate, epsilon),
         }
 
     def release(self, table: Table, coins: Coins) -> Microdata:
@@ -204,26 +186,3 @@ class Safe:
 @lru_cache(maxsize=256)
 def _solved(k: int | None, rate: Fraction | None, target: Target, unit: Unit) -> Parameters:
     return solve(k, rate, target, unit)
-
-
-def _recodings(cells: Cells) -> list[dict[str, Any]]:
-    return [
-        {
-            "column": recoding.column.name,
-            "level": recoding.level,
-            "of": recoding.column.hierarchy.height,
-            "rule": recoding.column.hierarchy.rule,
-            "provenance": _provenance(
-                recoding.column.hierarchy.provenance.derived, recoding.column.hierarchy.provenance.public
-            ),
-            "missing": str(recoding.column.missing),
-            "outside": str(recoding.column.rule_outside) if recoding.column.domain.closed else "nothing is outside",
-        }
-        for recoding in cells.recodings
-    ]
-
-
-def _provenance(derived: bool, public: str | None) -> str:
-    if not derived:
-        return "declared"
-    return f"drafted from rows, vouched for by {public}" if public else "drafted from rows"

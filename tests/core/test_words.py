@@ -12,17 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.core.rounding import exact
-from incrowd.workflows.words import (
-    chance,
-    counted,
-    guess_right,
-    listed,
-    percent_up,
-    share,
-    short_down,
-    short_up,
-    times_up,
-)
+from incrowd.core.words import chance, counted, listed, percent_up, share, short_down, short_up, times_up
+from incrowd.workflows.bounds.odds import guess_right
 
 SIZES = {"million": 10**6, "billion": 10**9, "trillion": 10**12}
 PROBABILITIES = st.fractions(Fraction(1, 10**30), Fraction(49, 100))

@@ -6,8 +6,7 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
-from incrowd.core.rounding import Number, exact, float_up
-from incrowd.workflows.bounds.odds import guessing_limit
+from incrowd.core.rounding import Number, exact
 
 _LARGE = Decimal(10**6)
 _MOST_DIGITS = 6
@@ -73,18 +72,6 @@ def percent_up(probability: float | Fraction) -> str:
         if steps < 100 * 10**digits or exactly >= 100:
             return f"{steps / 10**digits:.{digits}f}".rstrip("0").rstrip(".") + " %"
     return "100 %"
-
-
-def guess_right(epsilon: Number | Decimal, delta: Number | Decimal) -> str:
-    """Return how often a guess at even odds is right at most, after a release with this ε and δ.
-
-    Source: see `guessing_limit`.
-
-    >>> guess_right(1, "1e-8"), guess_right("Infinity", 0)
-    ('73.2 %', '100 %')
-    """
-    loss = _CERTAIN if str(epsilon) == "Infinity" else min(exact(epsilon, "epsilon"), _CERTAIN)
-    return percent_up(guessing_limit(float_up(loss), float_up(exact(delta, "delta"))))
 
 
 def times_up(epsilon: Number | Decimal) -> str:

@@ -1,0 +1,97 @@
+"""Claim: one typed statement about a release, with its theorem, what it needs and what it leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from incrowd.core.codec import encode, pick
+from incrowd.errors import InvalidParameter
+
+GROUPS = "what holds for a whole group: people like you can be described, with or without you"
+"""What no promise to single people hides."""
+
+
+class Status(StrEnum):
+    """How far a precondition is known to hold."""
+
+    PROVED = "proved"
+    CHECKED = "checked"
+    ASSUMED = "assumed"
+
+
+@dataclass(frozen=True)
+class Precondition:
+    """Something that must be true for a claim, and how we know."""
+
+    text: str
+    status: Status
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """What every claim has; the fields of its kind are the numbers and names that it states.
+
+    `numbers` names the fields that an accountant computed: everything else follows from the steps.  Claims are told in
+    the order of `rank`, the strongest first.
+    """
+
+    kind: ClassVar[str]
+    sentence: ClassVar[str]
+    """What is claimed, for people."""
+    rank: ClassVar[int] = 50
+    numbers: ClassVar[Mapping[str, str]] = {}
+    """The fields that an accountant computed, each with the name under which a plan knows its number."""
+
+    unit: str
+    theorem: str
+    preconditions: tuple[Precondition, ...] = ()
+    not_protected: tuple[str, ...] = ()
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is stated, in plain form."""
+        return {name: part for name, part in encode(self).items() if name not in _SHARED}
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """What only people can know."""
+        return tuple(each.text for each in self.preconditions if each.status is Status.ASSUMED)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form."""
+        plain: dict[str, Any] = {"kind": self.kind, "parameters": self.parameters}
+        return plain | {name: encode(getattr(self, name)) for name in _SHARED}
+
+
+_SHARED = tuple(each.name for each in fields(Claim))
+
+
+def claim_of(plain: Mapping[str, Any], classes: Iterable[type[Claim]]) -> Claim:
+    """Read a claim of one of the classes, or refuse it."""
+    kind = plain.get("kind")
+    parameters = plain.get("parameters")
+    if isinstance(parameters, Mapping):
+        flat = {**parameters, **{name: part for name, part in plain.items() if name != "parameters"}}
+        known = [cls for cls in classes if cls.kind == kind]
+        found = pick(known, flat, lambda claim: {**encode(claim), "kind": claim.kind})
+        if found is not None and found.to_json() == plain:
+            return found
+    raise InvalidParameter("a claim is of no known kind, or says something that its kind cannot say.")
+
+
+def proved(*texts: str) -> tuple[Precondition, ...]:
+    """Return conditions that follow from how the program works."""
+    return tuple(Precondition(text, Status.PROVED) for text in texts)
+
+
+def checked(*texts: str) -> tuple[Precondition, ...]:
+    """Return conditions that are tested on each release."""
+    return tuple(Precondition(text, Status.CHECKED) for text in texts)
+
+
+def assumed(texts: Iterable[str]) -> tuple[Precondition, ...]:
+    """Return conditions that only people can know, in the order of their words."""
+    return tuple(Precondition(text, Status.ASSUMED) for text in sorted(texts))

@@ -1,0 +1,84 @@
+"""Crowds: claims that everyone has company, and that names are hidden; they bound nothing for those who know more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from incrowd.core.claims.claim import Claim, Precondition, Status, checked
+
+SHARED_VALUE = "a class whose members agree in a sensitive value gives that value away"
+SPLIT = "a second release, or outside knowledge, can split classes"
+FEWER_PEOPLE = "k counts rows: a class may be as few people as `people` says"
+RECOUNTED = "the written output was counted again"
+_KEY = "the key is kept apart, and nobody who receives the release knows it"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blending(Claim):
+    """(k, ε)-crowd-blending."""
+
+    kind = "crowd-blending"
+    sentence = (
+        "Everyone blends with k people whose data could stand in for theirs without any difference, or is left out."
+    )
+    rank: ClassVar[int] = 20
+
+    k: int
+    epsilon: Fraction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Anonymity(Claim):
+    """k-anonymity: nothing that is published of a row is rare."""
+
+    kind = "k-anonymity"
+    sentence = "Each published combination of values in the named columns occurs at least k times."
+    rank: ClassVar[int] = 30
+
+    k: int
+    columns: tuple[str, ...]
+    people: int | None = None
+    tables: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pseudonymity(Claim):
+    """Identifiers stand under keyed pseudonyms: a property of form, and no more."""
+
+    kind = "pseudonymization"
+    sentence = "Names in these columns are replaced by codes that only the holder of a key can make."
+    rank: ClassVar[int] = 90
+
+    columns: tuple[str, ...]
+
+
+def anonymity(k: int, columns: tuple[str, ...], unit: str, people: int | None) -> Anonymity:
+    """Return the claim over all released columns, which anyone can recount; `people` where one has several rows."""
+    return Anonymity(
+        k=k,
+        columns=columns,
+        people=people,
+        unit=unit,
+        theorem="counted: every tuple over all released columns occurs at least k times",
+        preconditions=checked(RECOUNTED),
+        not_protected=(*([] if people is None else [FEWER_PEOPLE]), SHARED_VALUE, SPLIT),
+    )
+
+
+def pseudonymity(columns: tuple[str, ...], unit: str) -> tuple[Pseudonymity, ...]:
+    """Return the claim that these columns hold pseudonyms; none without columns."""
+    if not columns:
+        return ()
+    claim = Pseudonymity(
+        columns=columns,
+        unit=unit,
+        theorem="HMAC-SHA-256: without the key a pseudonym tells nothing about the value behind it",
+        preconditions=(Precondition(_KEY, Status.ASSUMED),),
+        not_protected=(
+            "whoever holds the key, or can have values pseudonymized, can tell whose pseudonym it is",
+            "rows of one value are linked, here and in every release made with the same key",
+        ),
+    )
+    return (claim,)

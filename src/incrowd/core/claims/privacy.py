@@ -1,0 +1,163 @@
+"""Privacy: claims that bound what anyone can learn about one unit, whatever they know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import ClassVar
+
+from incrowd.core.claims.claim import Claim
+from incrowd.core.unit import Adjacency
+
+
+@dataclass(frozen=True, kw_only=True)
+class Private(Claim):
+    """Differential privacy: the numbers that the promise hangs on, and for whom it holds."""
+
+    rank: ClassVar[int] = 0
+    numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon"}
+
+    epsilon: Decimal
+    adjacency: Adjacency
+    max_rows: int
+    k: int | None = None
+    rate: Fraction | None = None
+    noise: str | None = None
+    scale: Fraction | None = None
+    samples: int | None = None
+    choosing: Fraction | None = None
+    low: Fraction | None = None
+    high: Fraction | None = None
+    irregular: int | None = None
+    max_rate: Fraction | None = None
+    drawn: str | None = None
+    rho: Fraction | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pure(Private):
+    """ε-differential privacy."""
+
+    kind = "pure differential privacy"
+    sentence = (
+        "Change the data of any one person, and every outcome stays nearly as likely: within the factor e^ε, always."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Approximate(Private):
+    """(ε, δ)-differential privacy."""
+
+    kind = "approximate differential privacy"
+    sentence = (
+        "Change the data of any one person, and every outcome stays nearly as likely: within the factor e^ε, apart "
+        "from a chance of δ."
+    )
+
+    delta: Fraction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampled(Claim):
+    """What is claimed about a secret sample: its crowd, its rate, ε and δ."""
+
+    k: int
+    rate: Fraction
+    epsilon: Decimal
+    noise: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZeroKnowledge(Sampled):
+    """Zero-knowledge with respect to a random sample of everyone else."""
+
+    kind = "zero-knowledge with respect to random sampling"
+    sentence = (
+        "What the release shows about a person could be had nearly as well from a random sample of everyone else."
+    )
+    rank: ClassVar[int] = 10
+    numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon"}
+
+    delta: Fraction
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedTheorem(Sampled):
+    """The closed form of Li, Qardaji & Su's Theorem 1 at the same ε."""
+
+    kind = "approximate differential privacy, as published"
+    sentence = (
+        "The first claim by the formula as it was published: the δ is larger, and can be checked against the paper."
+    )
+    rank: ClassVar[int] = 12
+    numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon", "delta": "delta of theorem 1"}
+
+    delta: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Smooth(Sampled):
+    """f-smooth differential privacy, Theorem 6 of the same paper."""
+
+    kind = "f-smooth differential privacy"
+    sentence = "The first claim by the paper's closed formula, which is coarser still."
+    rank: ClassVar[int] = 13
+    numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon", "delta": "delta of theorem 6"}
+
+    delta: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surveyed(Claim):
+    """What is claimed about a biased sample: its crowd, its rates, and where it was drawn."""
+
+    k: int
+    low: Fraction
+    high: Fraction
+    irregular: int
+    max_rate: Fraction
+    drawn: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobustZeroKnowledge(Surveyed):
+    """Zero-knowledge with respect to a biased sample of everyone else."""
+
+    kind = "zero-knowledge with respect to robust sampling"
+    sentence = (
+        "What the release shows about a person could be had nearly as well from a biased random sample of everyone "
+        "else, part of which is known."
+    )
+    rank: ClassVar[int] = 10
+    numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon"}
+
+    delta: Fraction
+    epsilon: Decimal
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobustTheorem(Surveyed):
+    """The closed form of Gehrke, Hay, Lui & Pass' Theorem 2."""
+
+    kind = "zero-knowledge with respect to robust sampling, as published"
+    sentence = "The claim before by the formula as it was published, with its constants written out."
+    rank: ClassVar[int] = 11
+    numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon of theorem 2", "delta": "delta of theorem 2"}
+
+    delta: float
+    epsilon: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Concentrated(Claim):
+    """Zero-concentrated differential privacy, paid from what was carved out before."""
+
+    kind = "zero-concentrated differential privacy"
+    sentence = "Change the data of any one person, and the outcomes stay nearly as likely, by an average over them."
+    rank: ClassVar[int] = 0
+
+    rho: Fraction
+    adjacency: Adjacency
+    max_rows: int

@@ -1,0 +1,144 @@
+"""Codec: frozen dataclasses as plain JSON and back, by the types of their fields; nothing unknown is let through.
+
+A field that is None is left out.  Exact numbers travel as text.  What is read must be written the same way again, so
+that one value has one text: a number spelled differently, a key too many or a word that was changed is refused.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, Field, field, fields, is_dataclass
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from incrowd.errors import InvalidParameter
+
+Value = TypeVar("Value")
+
+_TEXTS: dict[type, tuple[Callable[[str], Any], Callable[[Any], str]]] = {
+    Fraction: (Fraction, str),
+    Decimal: (Decimal, str),
+    float: (float, repr),
+}
+_READING = (TypeError, ValueError, KeyError, ZeroDivisionError, ArithmeticError, AttributeError, InvalidParameter)
+
+
+def named(name: str, default: Any = MISSING) -> Any:
+    """Return a field that has a name of its own in JSON."""
+    return field(metadata={"name": name}) if default is MISSING else field(default=default, metadata={"name": name})
+
+
+def encode(value: Any) -> Any:
+    """Return the plain form of a value.
+
+    >>> encode((Fraction(1, 10), None, "sex", 5))
+    ['1/10', None, 'sex', 5]
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = ((_name(each), getattr(value, each.name)) for each in fields(value))
+        return {name: encode(part) for name, part in parts if part is not None}
+    if isinstance(value, Mapping):
+        return {str(key): encode(part) for key, part in value.items()}
+    if isinstance(value, tuple | list | frozenset):
+        return [encode(part) for part in (sorted(value) if isinstance(value, frozenset) else value)]
+    if isinstance(value, StrEnum):
+        return str(value)
+    return _TEXTS[type(value)][1](value) if type(value) in _TEXTS else value
+
+
+def decode(cls: type[Value], plain: Any) -> Value:
+    """Read what `encode` wrote, or refuse it without repeating what it holds.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Rate:
+    ...     rate: Fraction
+    >>> decode(Rate, {"rate": "1/10"})
+    Rate(rate=Fraction(1, 10))
+    >>> decode(Rate, {"rate": "2/20"})
+    Traceback (most recent call last):
+    ...
+    incrowd.errors.InvalidParameter: a rate holds a field that cannot be read.
+    """
+    try:
+        value = cast("Value", _read(cls, plain))
+    except _READING:
+        raise InvalidParameter(f"a {_words(cls)} holds a field that cannot be read.") from None
+    if encode(value) != plain:
+        raise InvalidParameter(f"a {_words(cls)} holds a field that cannot be read.")
+    return value
+
+
+def pick(classes: Iterable[type[Value]], plain: Any, write: Callable[[Value], Any]) -> Value | None:
+    """Return the one reading of a plain form among several classes that is written the same way again, or None."""
+    for cls in classes:
+        try:
+            value = cast("Value", _read(cls, {name: plain[name] for name in _names(cls) if name in plain}))
+            if write(value) == plain:
+                return value
+        except _READING:
+            continue
+    return None
+
+
+def _read(hint: Any, plain: Any) -> Any:
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return None if plain is None else _first([each for each in inner if each is not type(None)], plain)
+    if origin is tuple:
+        parts = _of(plain, list)
+        each = [inner[0]] * len(parts) if inner[1:] == (...,) else inner
+        return tuple(_read(part, item) for part, item in zip(each, parts, strict=True))
+    if origin is frozenset:
+        return frozenset(_read(inner[0], item) for item in _of(plain, list))
+    if origin is not None and issubclass(origin, Mapping):
+        return {_of(key, str): _read(inner[1], item) for key, item in _of(plain, dict).items()}
+    if hint in _TEXTS:
+        return _TEXTS[hint][0](_of(plain, str))
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return hint(_of(plain, str))
+    return _object(hint, plain) if is_dataclass(hint) else _of(plain, hint)
+
+
+def _first(hints: list[Any], plain: Any) -> Any:
+    for hint in hints[:-1]:
+        try:
+            value = _read(hint, plain)
+            if encode(value) == plain:
+                return value
+        except _READING:
+            continue
+    return _read(hints[-1], plain)
+
+
+def _object(cls: Any, plain: Any) -> Any:
+    known = {_name(each): each.name for each in fields(cls)}
+    hints = _hints(cls)
+    return cls(**{known[name]: _read(hints[known[name]], item) for name, item in _of(plain, dict).items()})
+
+
+def _of(plain: Any, kind: type[Value]) -> Value:
+    if type(plain) is not kind:
+        raise TypeError
+    return plain
+
+
+@lru_cache(maxsize=512)
+def _hints(cls: type) -> dict[str, Any]:
+    return get_type_hints(cls)
+
+
+def _names(cls: Any) -> list[str]:
+    return [_name(each) for each in fields(cls)]
+
+
+def _name(each: Field[Any]) -> str:
+    return str(each.metadata.get("name", each.name))
+
+
+def _words(cls: type) -> str:
+    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in cls.__name__).strip()

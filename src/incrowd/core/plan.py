@@ -1,0 +1,82 @@
+"""Plan: everything about a release that is known before a row is read; Method: what makes one from a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from incrowd.core.steps.step import Grounds, claims_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from incrowd.core.claims.claim import Claim
+    from incrowd.core.coins import Coins
+    from incrowd.core.guarantee import Guarantee
+    from incrowd.core.schema import Schema
+    from incrowd.core.steps.step import Step
+    from incrowd.core.unit import Unit
+
+
+class Output(Protocol):
+    """What leaves: one table or several, with their columns and what they show of themselves."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The names and types of the columns."""
+
+    @property
+    def parts(self) -> tuple[Output, ...]:
+        """The tables that are written to a file each."""
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Return the rows batch by batch, the same every time."""
+
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
+        """Return what the output itself shows."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will be done, what that promises and what is claimed; promise and claims are computed from the steps.
+
+    `numbers` are those that an accountant computed, `settings` what people are told of the parameters, and `draw` reads
+    the rows and releases what was promised: it is the only part that needs them.
+    """
+
+    method: str
+    steps: tuple[Step, ...]
+    promise: Guarantee
+    numbers: Mapping[str, Any]
+    draw: Callable[[Any, Coins], Any] = field(compare=False)
+    smallest_class: int | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def unit(self) -> Unit:
+        """Whom the promise protects."""
+        return self.promise.unit
+
+    @property
+    def grounds(self) -> Grounds:
+        """What the claims rest on."""
+        return Grounds(self.promise, self.steps, self.numbers)
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """Every claim that the promise implies, the strongest first."""
+        return claims_of(self.grounds)
+
+    def release(self, rows: Any, coins: Coins) -> Any:
+        """Read the rows and release what was promised."""
+        return self.draw(rows, coins)
+
+
+class Method(Protocol):
+    """A way to protect a table: its parameters are its fields, the `release:` section of a policy."""
+
+    name: ClassVar[str]
+
+    def plan(self, schema: Schema) -> Plan:
+        """Check the parameters against a schema, solve what was left open, and say what would be done."""

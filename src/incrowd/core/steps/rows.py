@@ -1,0 +1,162 @@
+"""Rows: whose rows take part, how their values are recoded, and in which order they are published."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from incrowd.core.claims.crowds import pseudonymity
+from incrowd.core.loss import Crowd, Grouped, RobustlySampled, Sampled, Syntactic
+from incrowd.core.steps.step import Grounds, Promise, Step
+from incrowd.core.words import counted
+
+if TYPE_CHECKING:
+    from incrowd.core.cells import Cells
+    from incrowd.core.claims.claim import Claim
+    from incrowd.core.recoding import Recoding
+    from incrowd.core.unit import Unit
+
+DRAFTED = "drafted from rows"
+VOUCHED = "drafted from rows, vouched for by "
+PSEUDONYM = "keyed pseudonym"
+_VOID = "counted in the output; what was drafted from rows voids the rest"
+_PEOPLE = "group privacy over a person's rows, each with a coin of its own"
+
+
+@dataclass(frozen=True)
+class KeepRows(Step):
+    """Of each person, at most so many rows take part, chosen at random among that person's own."""
+
+    kind: ClassVar[str] = "keep rows of each person"
+    title: ClassVar[str] = "Few rows a person"
+    words: ClassVar[tuple[str, ...]] = ("rule",)
+    glyph: ClassVar[str | None] = "fewer"
+
+    column: str
+    rows: int
+
+    @property
+    def rule(self) -> str:
+        """How rows are chosen."""
+        return "at random among a person's own"
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        kept = "one row" if self.rows == 1 else f"at most {counted(self.rows, 'row')}"
+        return f"Of each person, known by the column “{self.column}”, {kept} takes part, {self.rule}."
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:
+        """Group what is promised for one row; noise that counts a person's rows already needs nothing."""
+        if unit.max_rows == 1 or not isinstance(inner.loss, Sampled | RobustlySampled | Crowd):
+            return inner
+        return replace(inner, loss=Grouped(self.rows, inner.loss), because=(*inner.because, _PEOPLE))
+
+
+@dataclass(frozen=True)
+class RecodedColumn:
+    """How one column is recoded: to which of how many levels, by which rule, and where the rule comes from."""
+
+    column: str
+    level: int | str
+    of: int
+    rule: str
+    provenance: str
+    missing: str
+    outside: str
+
+    @property
+    def drafted(self) -> bool:
+        """Whether the rule was drafted from rows with nobody vouching for it; strange words count as that."""
+        return self.provenance != "declared" and not self.provenance.startswith(VOUCHED)
+
+    @property
+    def pseudonymous(self) -> bool:
+        """Whether values stand under a keyed pseudonym."""
+        return PSEUDONYM in self.rule
+
+
+@dataclass(frozen=True)
+class Recode(Step):
+    """Each row is recoded by itself, by declared rules."""
+
+    kind: ClassVar[str] = "recode"
+    title: ClassVar[str] = "Recode"
+    glyph: ClassVar[str | None] = "coarser"
+
+    columns: tuple[RecodedColumn, ...]
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        coarser = sum(str(column.level) != "0" for column in self.columns)
+        return f"{coarser} of {counted(len(self.columns), 'column')} become coarser, row by row, by declared rules."
+
+    @property
+    def drafted(self) -> tuple[str, ...]:
+        """The columns whose rules were drafted from rows."""
+        return tuple(column.column for column in self.columns if column.drafted)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The recoded columns."""
+        return tuple(column.column for column in self.columns)
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - rules drafted from rows bind no unit
+        """Leave nothing but the form of the table where rules were drafted from rows."""
+        if not self.drafted or not isinstance(inner.loss, Crowd):
+            return inner
+        names = ", ".join(self.drafted)
+        return Promise(Syntactic("k-anonymity", (("k", str(inner.loss.k)), (DRAFTED, names))), (_VOID,))
+
+    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+        """Claim that names stand under pseudonyms, where some do."""
+        return pseudonymity(tuple(each.column for each in self.columns if each.pseudonymous), str(grounds.unit))
+
+
+@dataclass(frozen=True)
+class Order(Step):
+    """Rows are published in the order of their values, which tells nothing."""
+
+    kind: ClassVar[str] = "order"
+    title: ClassVar[str] = "Publish, sorted"
+    words: ClassVar[tuple[str, ...]] = ("by",)
+    glyph: ClassVar[str | None] = "sorted"
+
+    weights: bool
+
+    @property
+    def by(self) -> str:
+        """What rows are sorted by."""
+        return "released values"
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        weighted = " Every row carries the same weight." if self.weights else ""
+        return f"Rows are sorted by {self.by}, so that their order says nothing.{weighted}"
+
+
+def recode(cells: Cells) -> Recode:
+    """Return the step that recodes rows into cells."""
+    return Recode(tuple(map(recoded, cells.recodings)))
+
+
+def recoded(recoding: Recoding, level: int | str | None = None) -> RecodedColumn:
+    """Return how a column is recoded; `level` where it is not yet known."""
+    column = recoding.column
+    source = column.hierarchy.provenance
+    return RecodedColumn(
+        column.name,
+        recoding.level if level is None else level,
+        column.hierarchy.height,
+        column.hierarchy.rule,
+        "declared" if not source.derived else f"{VOUCHED}{source.public}" if source.public else DRAFTED,
+        str(column.missing),
+        str(column.rule_outside) if column.domain.closed else "nothing is outside",
+    )
+
+
+def keep_rows(unit: Unit) -> tuple[KeepRows, ...]:
+    """Return the step that keeps few rows of each person; none where one row is one person."""
+    return () if unit.column is None else (KeepRows(unit.column, unit.max_rows),)

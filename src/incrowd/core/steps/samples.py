@@ -1,0 +1,189 @@
+"""Samples: which rows are read: every one, a secret sample, or a biased one that was drawn before or is drawn here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+from incrowd.core.loss import THE_ROWS, Crowd, RobustlySampled, Sampled
+from incrowd.core.steps.step import Promise, Step
+from incrowd.core.words import share
+
+if TYPE_CHECKING:
+    from incrowd.core.unit import Unit
+
+COINS = "the coins of the sample are known to nobody and forgotten"
+ROBUST = "Gehrke, Hay, Lui & Pass 2012, Theorem 2, by the exact worst case"
+AMPLIFIED = "amplified by a secret sample"
+
+
+@dataclass(frozen=True)
+class EveryRow(Step):
+    """Every row is read."""
+
+    kind: ClassVar[str] = "sample"
+    title: ClassVar[str] = "No sample"
+    words: ClassVar[tuple[str, ...]] = ("rate", "design")
+
+    @property
+    def rate(self) -> str:
+        """All of them."""
+        return "1"
+
+    @property
+    def design(self) -> str:
+        """How rows are drawn."""
+        return "none: every row is read"
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return "Every row is read: there is no secret sample."
+
+
+@dataclass(frozen=True)
+class SecretSample(Step):
+    """A secret coin for each row decides whether it takes part."""
+
+    kind: ClassVar[str] = "sample"
+    title: ClassVar[str] = "Secret sample"
+    words: ClassVar[tuple[str, ...]] = ("design", "coins")
+    glyph: ClassVar[str | None] = "drawn"
+
+    rate: Fraction
+
+    @property
+    def design(self) -> str:
+        """How rows are drawn."""
+        return "Poisson, one secret coin per row"
+
+    @property
+    def coins(self) -> str:
+        """Where the coins come from."""
+        return "AES-256 in counter mode under a key from the operating system, forgotten afterwards"
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        drawn = share(self.rate)
+        return f"A secret coin for each row draws {drawn} on average. Nobody knows which; the coins are forgotten."
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - a coin belongs to a row, whoever it is
+        """Put the sample around what is computed on it; a property of form gains nothing."""
+        if inner.loss is None or inner.syntactic:
+            return inner
+        reason = (inner.on_sample,) if inner.on_sample else (*inner.because, AMPLIFIED)
+        return replace(
+            inner, loss=Sampled(self.rate, inner.loss), because=reason, assumes=inner.assumes | {COINS}, on_sample=None
+        )
+
+
+@dataclass(frozen=True)
+class Survey(Step):
+    """A sample in which chances differ from person to person."""
+
+    kind: ClassVar[str] = "sample"
+
+    low: Fraction
+    high: Fraction
+    irregular: int
+    max_rate: Fraction
+
+    def loss(self, crowd: Crowd, sample: str | None) -> RobustlySampled:
+        """Return what a crowd costs on this sample."""
+        return RobustlySampled(self.low, self.high, self.irregular, self.max_rate, crowd, sample)
+
+
+@dataclass(frozen=True)
+class DrawnBefore(Survey):
+    """The rows are a sample that others drew; every row is read."""
+
+    title: ClassVar[str] = "A sample drawn before"
+    words: ClassVar[tuple[str, ...]] = ("rate", "design", "drawn")
+
+    @property
+    def rate(self) -> str:
+        """All of them."""
+        return "1"
+
+    @property
+    def drawn(self) -> str:
+        """When the sample was drawn."""
+        return "before"
+
+    @property
+    def design(self) -> str:
+        """How rows were drawn."""
+        return "drawn by others before the rows came here: Poisson, one coin per person; every row is read"
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        some = f", and up to {self.max_rate} for {self.irregular} of the people" if self.irregular else ""
+        return (
+            f"The rows are a sample that others drew, with chances from {self.low} to {self.high}{some}. Every row is "
+            "read; what protects is that nobody knows who was drawn."
+        )
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - crowds on a survey are of one row each
+        """Put the survey around a crowd: nothing else may be released from these rows."""
+        if not isinstance(inner.loss, Crowd):
+            return inner
+        return Promise(self.loss(inner.loss, THE_ROWS), (ROBUST,), inner.assumes | {self.assumption})
+
+    @property
+    def assumption(self) -> str:
+        """How the rows must have been drawn."""
+        but = f", but for {self.irregular} with a chance up to {self.max_rate}" if self.irregular else ""
+        known = " of the others" if self.irregular else ""
+        return (
+            f"the rows are a random sample: each person was drawn by an own coin, with a chance from {self.low} to "
+            f"{self.high} that depends on that person's own data alone{but}; nobody knows who{known} was drawn, and "
+            "people did not choose themselves"
+        )
+
+
+@dataclass(frozen=True)
+class DrawnHere(Survey):
+    """A secret coin for each row draws it with the chance that a column says."""
+
+    title: ClassVar[str] = "Secret sample"
+    words: ClassVar[tuple[str, ...]] = ("rate", "design", "coins", "drawn")
+    glyph: ClassVar[str | None] = "drawn"
+
+    column: str
+
+    @property
+    def rate(self) -> str:
+        """The highest chance."""
+        return str(self.high)
+
+    @property
+    def drawn(self) -> str:
+        """When the sample is drawn."""
+        return "here"
+
+    @property
+    def design(self) -> str:
+        """How rows are drawn."""
+        return f"Poisson, one secret coin per row with the chance in the column {self.column!r}"
+
+    @property
+    def coins(self) -> str:
+        """Where the coins come from."""
+        return "exact, under keys from the operating system, forgotten afterwards"
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return (
+            f"A secret coin for each row draws it with the row's own chance, from {self.low} to {self.high}. Nobody "
+            "knows which were drawn; the coins are forgotten."
+        )
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - crowds on a survey are of one row each
+        """Put the sample around a crowd."""
+        if not isinstance(inner.loss, Crowd):
+            return inner
+        return Promise(self.loss(inner.loss, None), (ROBUST,), inner.assumes | {COINS})

@@ -1,0 +1,164 @@
+"""Step: one thing that happens to rows, as a typed value from which promise, claims and words are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, ClassVar, TypeVar
+
+from incrowd.core.claims.claim import Claim
+from incrowd.core.codec import encode, pick
+from incrowd.core.guarantee import Guarantee
+from incrowd.core.loss import Loss, Syntactic
+from incrowd.core.unit import Kind, Unit
+from incrowd.errors import InvalidParameter
+
+BLIND = "recoding, levels and parameters were chosen without looking at the rows"
+ONCE = "this release was not chosen among several runs"
+LEDGER = "all releases about these people are charged to this ledger"
+ROW_IS_PERSON = "each person has at most one row"
+PERSON_COLUMN = "the person column tells people apart, and no person stands under two ids"
+
+Kept = TypeVar("Kept", bound="Step")
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A promise that grows from the last step outwards: its loss (None: nothing released yet), reasons, assumptions.
+
+    `on_sample` is the reason that takes the place of all others if the same is computed on a secret sample.
+    """
+
+    loss: Loss | None = None
+    because: tuple[str, ...] = ()
+    assumes: frozenset[str] = frozenset()
+    on_sample: str | None = None
+
+    @property
+    def syntactic(self) -> bool:
+        """Whether it is about the form of a table only."""
+        return isinstance(self.loss, Syntactic)
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """What claims rest on: the folded promise, the steps, and the numbers that an accountant computed."""
+
+    promise: Guarantee
+    steps: tuple[Step, ...]
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def unit(self) -> Unit:
+        """Whom the promise protects."""
+        return self.promise.unit
+
+    @property
+    def epsilon(self) -> Decimal:
+        """The ε that is charged."""
+        return Decimal(self.numbers["epsilon"])
+
+    def find(self, kind: type[Kept]) -> Kept | None:
+        """Return the first step of a class, also of one that a step holds; None if there is none."""
+        return next((each for each in walk(self.steps) if isinstance(each, kind)), None)
+
+    def need(self, kind: type[Kept]) -> Kept:
+        """Return the first step of a class, or refuse steps that lack it."""
+        step = self.find(kind)
+        if step is None:
+            raise InvalidParameter(f"these steps lack one of kind {kind.kind!r}.")
+        return step
+
+
+class Step:
+    """What every step has.  Subclasses are frozen dataclasses; their fields say all that a claim can depend on.
+
+    `kind` is the step's name in certificates, `words` names properties that are written beside the fields for people,
+    `glyph` names the small picture of what happens.
+    """
+
+    kind: ClassVar[str]
+    title: ClassVar[str]
+    words: ClassVar[tuple[str, ...]] = ()
+    glyph: ClassVar[str | None] = None
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        raise NotImplementedError
+
+    @property
+    def held(self) -> tuple[Step, ...]:
+        """The steps inside this one."""
+        return ()
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - what most steps do not need
+        """Return the promise of this step and all that follow, given that of those that follow."""
+        return inner
+
+    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:  # noqa: ARG002 - most steps claim nothing themselves
+        """Return what this step lets be claimed."""
+        return ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form: the step's name, its fields, and its words."""
+        fields: dict[str, Any] = encode(self)
+        return {"step": self.kind, **fields, **{name: getattr(self, name) for name in self.words}}
+
+
+def step_of(plain: Mapping[str, Any], classes: Iterable[type[Step]]) -> Step:
+    """Read a step of one of the classes, or refuse it: unknown fields, changed words and unknown steps are refused."""
+    kind = plain.get("step")
+    found = pick([cls for cls in classes if cls.kind == kind], dict(plain), lambda step: step.to_json())
+    if found is None:
+        raise InvalidParameter("a step is not known here, or says something that no such step says.")
+    return found
+
+
+def walk(steps: Iterable[Step]) -> Iterable[Step]:
+    """Yield every step and those that it holds."""
+    for step in steps:
+        yield step
+        yield from walk(step.held)
+
+
+def fold(steps: tuple[Step, ...], unit: Unit, delta: Fraction = Fraction(0)) -> Guarantee:
+    """Return the promise of steps for a unit, from the last step outwards, charged at δ.
+
+    >>> from incrowd.core.steps.suppression import Suppress
+    >>> fold((Suppress(5),), Unit()).loss
+    Crowd(k=5, epsilon=Fraction(0, 1))
+    """
+    inner = inside(steps, unit)
+    if inner.loss is None:
+        raise InvalidParameter("these steps release nothing, so there is nothing to promise.")
+    return Guarantee(
+        inner.loss, unit, "; ".join(inner.because), inner.assumes, Fraction(0) if inner.syntactic else delta
+    )
+
+
+def inside(steps: tuple[Step, ...], unit: Unit) -> Promise:
+    """Return the folded promise of some steps, as a step that holds them needs it."""
+    inner = Promise()
+    for step in reversed(steps):
+        inner = step.around(inner, unit)
+    return inner
+
+
+def claims_of(grounds: Grounds) -> tuple[Claim, ...]:
+    """Return all claims of a promise, the strongest first."""
+    return tuple(
+        sorted((claim for step in grounds.steps for claim in step.claims(grounds)), key=lambda each: each.rank)
+    )
+
+
+def assumptions(unit: Unit) -> frozenset[str]:
+    """Return what must be true outside our code for any promise about a unit."""
+    return frozenset({BLIND, ONCE, LEDGER, whose(unit)})
+
+
+def whose(unit: Unit) -> str:
+    """Return what must be true for rows to be told apart by person."""
+    return PERSON_COLUMN if unit.kind is Kind.PERSON else ROW_IS_PERSON

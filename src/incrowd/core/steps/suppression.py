@@ -1,0 +1,162 @@
+"""Suppression: every tuple seen fewer than k times is dropped; the claims of both papers follow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from incrowd.core.claims.claim import GROUPS, Precondition, assumed, checked, proved
+from incrowd.core.claims.crowds import Blending, anonymity
+from incrowd.core.claims.privacy import (
+    Approximate,
+    PublishedTheorem,
+    RobustTheorem,
+    RobustZeroKnowledge,
+    Smooth,
+    ZeroKnowledge,
+)
+from incrowd.core.loss import Crowd
+from incrowd.core.steps.rows import Recode
+from incrowd.core.steps.samples import COINS, ROBUST, DrawnBefore, DrawnHere, SecretSample, Survey
+from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.unit import Adjacency
+
+if TYPE_CHECKING:
+    from incrowd.core.claims.claim import Claim
+    from incrowd.core.unit import Unit
+
+LI = "Li, Qardaji & Su 2010"
+GEHRKE = "Gehrke, Hay, Lui & Pass 2012"
+BLENDING = f"{GEHRKE}, Example 1"
+MEMBERS = "attackers who learn who is in the sample see those people's recoded rows in the crowd"
+AGAIN = "a second release from the same rows or the same sample: crowds do not compose"
+COUNTED = proved(
+    "every released column belongs to the tuple that is counted", "rows are recoded one by one, by declared rules"
+)
+COIN = proved("each row has an independent coin whose rate is never above the stated one")
+RARE = checked("no tuple of the written output occurs fewer than k times")
+_FLOOR = "the failure probability does not vanish as epsilon grows: it stays above rate to the k"
+
+
+@dataclass(frozen=True)
+class Suppress(Step):
+    """Tuples over all released columns that occur fewer than k times are dropped."""
+
+    kind: ClassVar[str] = "suppress"
+    title: ClassVar[str] = "Drop what is rare"
+    words: ClassVar[tuple[str, ...]] = ("over",)
+    glyph: ClassVar[str | None] = "dropped"
+
+    k: int
+
+    @property
+    def over(self) -> str:
+        """Which columns make a tuple."""
+        return "all released columns"
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return f"Combinations that occur fewer than {self.k} times are dropped, over {self.over}."
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:
+        """Promise a crowd of k; on a secret sample, by the tight curve."""
+        if inner.loss is not None:
+            return inner
+        return Promise(Crowd(self.k), (BLENDING,), assumptions(unit), f"{LI}, Theorem 1, by its tight curve")
+
+    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+        """Claim what a crowd is worth: on a sample, on a biased one, or on all rows."""
+        same = self.anonymity(grounds)
+        if grounds.promise.syntactic:
+            return (same,)
+        crowds = (blending(self.k, grounds), same) if grounds.unit.max_rows == 1 else (same,)
+        survey, sample = grounds.find(Survey), grounds.find(SecretSample)
+        if survey is not None:
+            return (*survey_claims(self.k, survey, grounds), *crowds)
+        return (*(sample_claims(self.k, sample, grounds) if sample is not None else ()), *crowds)
+
+    def anonymity(self, grounds: Grounds) -> Claim:
+        """Claim that nothing published is rare, which anyone can recount."""
+        return anonymity(self.k, grounds.need(Recode).names, str(grounds.unit), people(self.k, grounds.unit))
+
+
+def people(k: int, unit: Unit) -> int | None:
+    """Return how few people k rows may belong to; None where each has one row."""
+    return math.ceil(k / unit.max_rows) if unit.max_rows > 1 else None
+
+
+def blending(k: int, grounds: Grounds) -> Blending:
+    """Claim that everyone blends with k people or is ignored; it needs no secret coins."""
+    return Blending(
+        k=k,
+        epsilon=Fraction(0),
+        unit=str(grounds.unit),
+        theorem=BLENDING,
+        preconditions=(*COUNTED, *RARE, *assumed(assumptions(grounds.unit))),
+        not_protected=(GROUPS, MEMBERS, AGAIN),
+    )
+
+
+def sample_claims(k: int, sample: SecretSample, grounds: Grounds) -> tuple[Claim, ...]:
+    """Claim what suppression on a secret sample promises, by the tight curve and by the published formulas."""
+    unit, conditions = grounds.unit, (*COUNTED, *COIN, *RARE, *assumed(assumptions(grounds.unit) | {COINS}))
+    shared: dict[str, Any] = {"k": k, "rate": sample.rate, "epsilon": grounds.epsilon, "unit": str(unit)}
+    shared |= {"preconditions": conditions, "not_protected": (GROUPS,)}
+    delta = grounds.promise.delta
+    private = Approximate(**shared, delta=delta, adjacency=unit.adjacency, max_rows=unit.max_rows, theorem=_tight(unit))
+    if unit.max_rows > 1 or unit.adjacency is not Adjacency.ADD_REMOVE:
+        return (private,)
+    knowledge = ZeroKnowledge(**shared, delta=delta, theorem=f"{GEHRKE}, Theorem 1, by the exact worst case")
+    if not publishable(grounds.epsilon, sample.rate):
+        return (private, knowledge)
+    numbers = grounds.numbers
+    published = PublishedTheorem(**shared, delta=float(numbers["delta of theorem 1"]), theorem=f"{LI}, Theorem 1")
+    shared["not_protected"] = (GROUPS, _FLOOR)
+    smooth = Smooth(**shared, delta=float(numbers["delta of theorem 6"]), theorem=f"{LI}, Theorem 6")
+    return (private, knowledge, published, smooth)
+
+
+def publishable(epsilon: Any, rate: Fraction) -> bool:
+    """Whether ε is one of those that the published theorem speaks of: at least −ln(1 − rate)."""
+    return float(epsilon) >= -math.log1p(-float(rate)) * (1 + 1e-12)
+
+
+def survey_claims(k: int, survey: Survey, grounds: Grounds) -> tuple[Claim, ...]:
+    """Claim what a biased sample adds to a crowd: differential privacy, and zero-knowledge in two forms."""
+    unit = grounds.unit
+    rates = {"low": survey.low, "high": survey.high, "irregular": survey.irregular, "max_rate": survey.max_rate}
+    shared: dict[str, Any] = {"k": k, **rates, "drawn": survey.to_json()["drawn"], "unit": str(unit)}
+    shared |= {"preconditions": _survey_conditions(survey, grounds), "not_protected": (GROUPS,)}
+    delta, epsilon, several = grounds.promise.delta, grounds.epsilon, "; a replaced row is one removed, one added"
+    added = unit.adjacency is Adjacency.ADD_REMOVE
+    own: dict[str, Any] = {"delta": delta, "epsilon": epsilon}
+    theorem = ROBUST if added else f"{ROBUST}{several}"
+    private = Approximate(**shared, **own, adjacency=unit.adjacency, max_rows=unit.max_rows, theorem=theorem)
+    if not added:
+        return (private,)
+    numbers: dict[str, Any] = {name: float(grounds.numbers[f"{name} of theorem 2"]) for name in ("epsilon", "delta")}
+    return (
+        private,
+        RobustZeroKnowledge(**shared, **own, theorem=ROBUST),
+        RobustTheorem(**shared, **numbers, theorem=f"{GEHRKE}, Theorem 2, with its constants"),
+    )
+
+
+def _survey_conditions(survey: Survey, grounds: Grounds) -> tuple[Precondition, ...]:
+    here = "each row has an independent coin, whose chance hangs on that row alone and lies between low and high"
+    before = "the ledger lets nothing else be released from these rows"
+    drawn = proved(here) if isinstance(survey, DrawnHere) else checked(before)
+    more = {survey.assumption} if isinstance(survey, DrawnBefore) else {COINS}
+    return (*COUNTED, *drawn, *RARE, *assumed(assumptions(grounds.unit) | more))
+
+
+def _tight(unit: Unit) -> str:
+    theorem = f"{LI}, Theorem 1, by the tight curve of sampled suppression"
+    if unit.max_rows > 1:
+        theorem += "; group privacy over a person's rows"
+    if unit.adjacency is Adjacency.REPLACE:
+        theorem += "; for replaced rows, by the better of the composed and the shifted curve"
+    return theorem

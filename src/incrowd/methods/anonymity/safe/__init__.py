@@ -1,0 +1,1 @@
+"""Safe microdata: a secret sample, recoded blindly, without what is rare."""

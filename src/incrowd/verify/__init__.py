@@ -1,0 +1,1 @@
+"""Verify: a certificate judged from outside; nothing here imports an accountant or a method."""

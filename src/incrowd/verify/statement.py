@@ -1,0 +1,96 @@
+"""Statement: what a certificate says, read into typed values; Check: how a method's files are held against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from incrowd.core.claims.claim import Claim
+from incrowd.core.steps.step import Grounds, Step
+from incrowd.verify.findings import Look, Problem
+
+if TYPE_CHECKING:
+    from incrowd.core.plan import Output
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What is said about a release: the grounds of its claims, the claims, the columns released, and the evidence."""
+
+    grounds: Grounds
+    claims: tuple[Claim, ...]
+    released: tuple[str, ...]
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What happened to the rows."""
+        return self.grounds.steps
+
+
+class Check(Protocol):
+    """What a method's `check.py` holds: which steps and claims it knows, and how its files are looked into.
+
+    The looks are taken twice: before a release appears, where a problem stops it, and whenever somebody verifies it.
+    Nothing in it may import an accountant or the method itself.
+    """
+
+    STEPS: tuple[type[Step], ...]
+    CLAIMS: tuple[type[Claim], ...]
+    ORDER: tuple[Place, ...]
+
+    def contradiction(self, statement: Statement) -> Problem | None:
+        """Return where steps, claims and columns contradict each other beyond what the fold finds, or None."""
+
+    def looks(self, statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+        """Read the written files and hold them against the statement."""
+
+    def recount(self, statement: Statement, output: Output) -> Problem | None:
+        """Hold an output that stays in memory against the statement."""
+
+    def reopen(self, statement: Statement, files: tuple[Path, ...]) -> Output:
+        """Read what was published, as anyone can."""
+
+    def recompute(self, claim: Claim, grounds: Grounds) -> Problem | None:
+        """Derive the numbers of a claim of the method's own again, slowly; claims of privacy are not asked here."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in the order of steps: which classes may stand there, and whether it may be empty or repeated."""
+
+    classes: tuple[type[Step], ...]
+    optional: bool = False
+    repeated: bool = False
+
+
+def one(*classes: type[Step]) -> Place:
+    """Return a place that one step takes."""
+    return Place(classes)
+
+
+def maybe(*classes: type[Step]) -> Place:
+    """Return a place that one step takes, or none."""
+    return Place(classes, optional=True)
+
+
+def some(*classes: type[Step]) -> Place:
+    """Return a place that any number of steps take."""
+    return Place(classes, optional=True, repeated=True)
+
+
+def in_order(steps: tuple[Step, ...], order: tuple[Place, ...]) -> bool:
+    """Whether steps stand in an order, each at a place of its own.
+
+    >>> from incrowd.core.steps.suppression import Suppress
+    >>> in_order((Suppress(5),), (one(Suppress),)), in_order((Suppress(5), Suppress(5)), (one(Suppress),))
+    (True, False)
+    """
+    if not order:
+        return not steps
+    place, rest = order[0], order[1:]
+    if steps and type(steps[0]) in place.classes and in_order(steps[1:], order if place.repeated else rest):
+        return True
+    return place.optional and in_order(steps, rest)
