@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta, binom
 
 from incrowd.accounting.suppression import tight_delta
+from incrowd.noise.cube_law import CubeLaw
 from tests.statistics.alarm import FALSE_ALARM
 
 Law = dict[object, float]
@@ -108,11 +109,23 @@ def shifted(steps: int, scale: float) -> tuple[float, float]:
     return reaching(0, scale), reaching(steps, scale)
 
 
+def reaching_in_cube(law: CubeLaw, place: int, least: int) -> float:
+    """Return the chance that one coordinate of cube noise is at least so much.
+
+    Given a radius J, drawn with weight |B(J)| e^(−J / scale), the noise is uniform in the box B(J).
+    """
+    radii = np.arange(int(60 * law.scale))
+    halves = [radii * width // law.fine for width in law.widths]
+    weights = np.prod([2.0 * half + 1 for half in halves], axis=0) * np.exp(-radii / float(law.scale))
+    half = halves[place]
+    return float((weights * np.clip(half - least + 1, 0, 2 * half + 1) / (2.0 * half + 1)).sum() / weights.sum())
+
+
 def _trials(seen: NDArray[Any]) -> Trials:
     return Trials(int(seen.sum()), seen.size)
 
 
-def distance(one: Law, other: Law, epsilon: float) -> float:
+def distance(one: Mapping[Any, float], other: Mapping[Any, float], epsilon: float) -> float:
     """Return the delta of two laws at epsilon: the sum of what one has above e^epsilon times the other."""
     return math.fsum(max(0.0, mass - math.exp(epsilon) * other.get(outcome, 0.0)) for outcome, mass in one.items())
 
@@ -125,10 +138,10 @@ def worst_crowd(claim: Claim, upto: int = 60) -> tuple[int, Callable[[int], bool
     return n, lambda count: count in event
 
 
-def published(claim: Claim, n: int) -> Law:
+def published(claim: Claim, n: int) -> dict[int, float]:
     """Return the law of the published count of a crowd of n: 0 if fewer than k are in the sample."""
     p = float(claim.rate)
-    law: Law = {0: 0.0}
+    law = {0: 0.0}
     for j in range(n + 1):
         shown = j if j >= claim.k else 0
         law[shown] = law.get(shown, 0.0) + math.comb(n, j) * p**j * (1 - p) ** (n - j)

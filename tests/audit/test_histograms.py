@@ -24,19 +24,20 @@ from incrowd.methods.histograms.blending import BlendedHistogram, SuppressedHist
 from incrowd.methods.histograms.private import PrivateHistogram
 from incrowd.methods.outcomes.histogram import Histogram
 from incrowd.noise.system import SystemCoins
-from tests.audit.auditing import Trials, proved_epsilon
+from tests.audit.auditing import Events, shifted
 from tests.tables import Batches
 
-CELLS = 40_000
+CELLS = 20_000
 NAMES = tuple(f"{n:05d}" for n in range(CELLS))
 BIN = Column("bin", Role.QUASI, hierarchy=Flat(Categories(NAMES)), missing=Missing.DROP, outside=Outside.DROP)
 SCHEMA = Schema((BIN,))
 HALF, ONE = Fraction(1, 2), Fraction(1)
 EPSILON = 0.75
+EXACT = 1000
+EVENTS = Events([*range(-3, 9), *range(EXACT, EXACT + 9)])
 
 Releasing = Callable[[int], Histogram]
 Seen = NDArray[np.int64]
-Candidate = tuple[Seen, Seen, np.ufunc, int]
 
 
 def crowds(n: int) -> Table:
@@ -61,29 +62,12 @@ def private(n: int) -> Histogram:
 
 def events(outcome: Histogram) -> Seen:
     """Return what is seen of each bin: its count, moved far away where it is marked as exact."""
-    return outcome.counts + (1000 * outcome.exact if outcome.exact is not None else 0)
+    return outcome.counts + (EXACT * outcome.exact if outcome.exact is not None else 0)
 
 
 def proved(release: Releasing, n: int, delta: float) -> float:
-    """Return what the most telling event proves about one person in a bin of n.
-
-    The event is chosen on half of the bins and tested on the others, so that choosing it costs no certainty.
-    """
-    laws = events(release(n)), events(release(n - 1))
-    candidates = [
-        (one, other, chosen, value)
-        for one, other in (laws, laws[::-1])
-        for value in np.unique(np.concatenate(laws)).tolist()
-        for chosen in (np.equal, np.greater_equal, np.less_equal)
-    ]
-
-    def told(candidate: Candidate, half: slice) -> float:
-        one, other, chosen, value = candidate
-        with_you, without = (Trials.count(chosen(each[half], value).tolist()) for each in (one, other))
-        return proved_epsilon(with_you, without, delta)
-
-    best = max(candidates, key=lambda each: told(each, slice(0, CELLS // 2)))
-    return told(best, slice(CELLS // 2, CELLS))
+    """Return what the most telling event proves about one person in a bin of n."""
+    return EVENTS.proved(events(release(n)).tolist(), events(release(n - 1)).tolist(), delta)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
@@ -99,20 +83,23 @@ def test_suppressed_counts_on_a_sample_prove_no_more_than_the_claim() -> None:
 
 @pytest.mark.parametrize("n", [1, 4])
 def test_private_counts_prove_their_epsilon_and_no_more(n: int) -> None:
-    found = proved(private, n, 0.0)
-    assert 0.8 * EPSILON < found <= EPSILON
+    sure = EVENTS.sure(shifted(1, 1 / EPSILON), CELLS)
+    assert 0.75 * EPSILON < sure <= proved(private, n, 0.0) <= EPSILON
 
 
 def test_a_copy_that_spares_empty_bins_the_noise_is_caught() -> None:
+    """Noise is added to 1 or, outside the sample, to 0: something is shown with chance 1/2, and without you nothing."""
+
     def spared(n: int) -> Histogram:
         return blended(n) if n else suppressed(0)
 
     promise = BlendedHistogram(epsilon=ONE, k=3, rate=HALF, target=Target(HALF)).guarantee(SCHEMA)
-    assert proved(spared, 1, accountant.delta(promise.loss, repr(EPSILON)).value) > EPSILON + 1
+    delta = accountant.delta(promise.loss, repr(EPSILON)).value
+    assert proved(spared, 1, delta) >= EVENTS.sure((0.5, 0.0), CELLS, delta) > EPSILON + 1
 
 
 def test_a_copy_with_half_the_noise_is_caught() -> None:
     def louder(n: int) -> Histogram:
         return PrivateHistogram(epsilon=Fraction(3, 2)).release(crowds(n), SystemCoins())
 
-    assert proved(louder, 1, 0.0) > EPSILON
+    assert proved(louder, 1, 0.0) >= EVENTS.sure(shifted(1, 0.5 / EPSILON), CELLS) > EPSILON

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.stats import binom
 
 from incrowd.accounting import accountant
 from incrowd.core.cells import Cells
@@ -25,8 +26,9 @@ from incrowd.methods.anonymity.partition.boxes import Box
 from incrowd.methods.anonymity.partition.method import Partition, filled
 from incrowd.methods.crowds.parameters import Target
 from incrowd.noise.system import SystemCoins
-from tests.audit.auditing import Law, Trials, distance, proved_epsilon
+from tests.audit.auditing import Law, Trials, distance, proved_epsilon, sure_epsilon
 from tests.coins import ScriptedSample, law_of
+from tests.statistics.alarm import FALSE_ALARM
 from tests.tables import Batches
 
 SCHEMA = Schema(
@@ -123,14 +125,15 @@ class EveryRow(SystemCoins):
 def test_the_real_release_proves_no_more_than_it_claims_and_one_without_a_sample_does(
     coins: Coins, caught: bool
 ) -> None:
-    method = Partition(Fraction(1, 4), Target(Fraction(3, 10)), RATE, 2, depth=1, least=4)
+    method, trials = Partition(Fraction(1, 4), Target(Fraction(3, 10)), RATE, 2, depth=1, least=4), 60
 
     def seen(rows: Rows) -> Trials:
         given = table(rows)
-        return Trials.count(len(method.release(given, coins)) >= 2 for _ in range(60))
+        return Trials.count(len(method.release(given, coins)) >= 2 for _ in range(trials))
 
-    found = proved_epsilon(seen(((0, "a"),) * 2), seen(((0, "a"),)), 0.3)
-    assert (found > float(method.epsilon(Unit()))) is caught
+    found, claimed = proved_epsilon(seen(((0, "a"),) * 2), seen(((0, "a"),)), 0.3), float(method.epsilon(Unit()))
+    assert (found > claimed) is caught
+    assert sure_epsilon((1.0, 0.0), trials, 0.3) > claimed  # two equal rows are in one box, and both are shown
 
 
 def test_boxes_that_are_released_hold_at_least_k_of_each_tuple() -> None:
@@ -138,6 +141,8 @@ def test_boxes_that_are_released_hold_at_least_k_of_each_tuple() -> None:
     rows: Rows = tuple(
         (int(n), str(i)) for n, i in zip(chance.integers(0, 3, 200), chance.choice(["a", "b"], 200), strict=True)
     )
+    hidden = math.prod(binom.cdf(7, count, 0.5) for count in Counter(rows).values())  # a box holds whole tuples
+    assert hidden < FALSE_ALARM
     outcome = Partition(Fraction(2), Target(Fraction(1, 100)), RATE, 8, depth=2, least=10).release(
         table(rows), SystemCoins()
     )

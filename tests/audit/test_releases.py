@@ -26,9 +26,9 @@ from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.noise.system import SystemCoins
-from tests.audit.auditing import Claim, Trials, proved_epsilon, worst_crowd
+from tests.audit.auditing import Claim, Trials, proved_epsilon, published, sure_epsilon, worst_crowd
 from tests.audit.broken import FreshSamples, NoSample, OneLess, OneSampleForTwo, SizeTold, TwiceTheRate
-from tests.statistics.alarm import FALSE_ALARM
+from tests.statistics.alarm import FALSE_ALARM, binomial_p_value
 from tests.tables import Batches
 
 CELLS = 50_000
@@ -80,38 +80,45 @@ def test_the_worst_case_of_the_theory_proves_no_more_than_the_claim_and_not_much
     without = Trials.count(map(event, counts_of(safe(claim), n - 1)))
     assert proved_epsilon(with_you, without, claim.delta) <= claim.epsilon
     if claim.epsilon <= 0.3:
-        too_little = proved_epsilon(with_you, without, 0.7 * claim.delta)
-        assert too_little > claim.epsilon, "the audit is too weak to see a delta that is a third too small"
+        chances = [sum(mass for count, mass in published(claim, m).items() if event(count)) for m in (n, n - 1)]
+        sure = sure_epsilon((chances[0], chances[1]), CELLS, 0.7 * claim.delta)
+        assert proved_epsilon(with_you, without, 0.7 * claim.delta) >= sure
+        assert sure > claim.epsilon, "the audit is too weak to see a delta that is a third too small"
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"k={claim.k},epsilon={claim.epsilon}")
 def test_no_crowd_and_no_threshold_proves_more_than_the_claim(claim: Claim) -> None:
-    for n in (claim.k - 1, claim.k, claim.k + 1, 2 * claim.k + 1):
+    sizes = (claim.k - 1, claim.k, claim.k + 1, 2 * claim.k + 1)
+    events = sum(1 + len(range(claim.k, n + 1)) for n in sizes)
+    for n in sizes:
         shown = counts_of(safe(claim), n), counts_of(safe(claim), n - 1)
         for threshold in range(claim.k, n + 1):
             one, other = (Trials.count(count >= threshold for count in counts) for counts in shown)
-            assert proved_epsilon(one, other, claim.delta) <= claim.epsilon
+            assert proved_epsilon(one, other, claim.delta, events) <= claim.epsilon
         one, other = (Trials.count(count == 0 for count in counts) for counts in reversed(shown))
-        assert proved_epsilon(one, other, claim.delta) <= claim.epsilon
+        assert proved_epsilon(one, other, claim.delta, events) <= claim.epsilon
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"k={claim.k},epsilon={claim.epsilon}")
 def test_a_copy_without_a_sample_is_caught(claim: Claim) -> None:
     assert proved(safe(claim), claim, claim.k, claim.k) <= claim.epsilon
-    assert proved(NoSample(safe(claim)), claim, claim.k, claim.k) > claim.epsilon + 1
+    sure = sure_epsilon((1.0, 0.0), CELLS, claim.delta)
+    assert proved(NoSample(safe(claim)), claim, claim.k, claim.k) >= sure > claim.epsilon + 1
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"k={claim.k},epsilon={claim.epsilon}")
 def test_a_copy_that_suppresses_below_k_minus_1_is_caught(claim: Claim) -> None:
     assert proved(safe(claim), claim, claim.k - 1, claim.k - 1) <= claim.epsilon
-    assert proved(OneLess(safe(claim)), claim, claim.k - 1, claim.k - 1) > claim.epsilon + 1
+    sure = sure_epsilon((float(claim.rate) ** (claim.k - 1), 0.0), CELLS, claim.delta)
+    assert proved(OneLess(safe(claim)), claim, claim.k - 1, claim.k - 1) >= sure > claim.epsilon + 1
 
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_a_copy_that_samples_twice_as_much_is_caught(k: int) -> None:
     claim = Claim(k, Fraction(1, 4), 1.0)
     assert proved(safe(claim), claim, k, k) <= claim.epsilon
-    assert proved(TwiceTheRate(safe(claim)), claim, k, k) > claim.epsilon + 1
+    sure = sure_epsilon((float(2 * claim.rate) ** k, 0.0), CELLS, claim.delta)
+    assert proved(TwiceTheRate(safe(claim)), claim, k, k) >= sure > claim.epsilon + 1
 
 
 def differences(method: Releasing, alone: int) -> Trials:
@@ -122,12 +129,14 @@ def differences(method: Releasing, alone: int) -> Trials:
 
 
 def test_two_releases_from_one_sample_are_caught() -> None:
+    """They differ by one if the one y is in the sample, beside at least three of the twenty x."""
     claim = Claim(3, HALF, 1.0)
     both, epsilon = 2 * claim.delta, 2 * claim.epsilon
     coarse, fine = safe(claim, 1), safe(claim, 0)
     honest, shared = FreshSamples(coarse, fine), OneSampleForTwo(coarse, fine)
     assert proved_epsilon(differences(honest, 1), differences(honest, 0), both) <= epsilon
-    assert proved_epsilon(differences(shared, 1), differences(shared, 0), both) > epsilon + 1
+    sure = sure_epsilon((0.5 * (1 - published(claim, 20)[0]), 0.0), CELLS, both)
+    assert proved_epsilon(differences(shared, 1), differences(shared, 0), both) >= sure > epsilon + 1
 
 
 def test_a_sample_whose_size_is_told_is_caught() -> None:
@@ -135,23 +144,21 @@ def test_a_sample_whose_size_is_told_is_caught() -> None:
     tables = [Table(ONE, Batches(pa.table({"cell": pa.array(["a"] * n, pa.string())})), LocalEngine()) for n in (1, 0)]
     leaking, real = SizeTold(safe(claim)), safe(claim)
     one, other = (Trials.count(leaking.release(table, SystemCoins())[1] >= 1 for _ in range(1000)) for table in tables)
-    assert proved_epsilon(one, other, claim.delta) > claim.epsilon + 1
+    assert proved_epsilon(one, other, claim.delta) >= sure_epsilon((0.5, 0.0), 1000, claim.delta) > claim.epsilon + 1
     one, other = (Trials.count(len(real.release(table, SystemCoins())) >= 1 for _ in range(1000)) for table in tables)
     assert proved_epsilon(one, other, claim.delta) <= claim.epsilon
 
 
 def test_a_person_with_many_rows_is_sampled_no_more_often_than_one_with_a_single_row() -> None:
     """In each cell five rows of one person and one of another: a row chosen after sampling would show both at 31/64."""
-    from scipy.stats import binom
-
     cells = 4_000
     schema = Schema((Column("id", Role.IDENTIFIER), *MANY.columns), Unit(Kind.PERSON, column="id"))
     owners = [f"{n}{who}" for who in ("me", "me", "you", "me", "me", "me") for n in range(cells)]
     table = pa.table({"id": owners, "cell": NAMES[:cells] * 6})
     released = safe(Claim(2, HALF, 0.5)).release(Table(schema, Batches(table), LocalEngine()), SystemCoins()).counts
     assert set(released.counts.tolist()) == {2}
-    assert binom.cdf(len(released), cells, 0.25) > FALSE_ALARM
-    assert binom.sf(len(released) - 1, cells, 0.25) > FALSE_ALARM
+    assert binomial_p_value(len(released), cells, 0.25) > FALSE_ALARM
+    assert binomial_p_value(round(cells * 31 / 64), cells, 0.25) < FALSE_ALARM
 
 
 def test_the_auditor_is_calibrated() -> None:

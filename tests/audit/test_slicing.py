@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import pyarrow as pa
 import pytest
+from scipy.stats import binom
 
 from incrowd.accounting import accountant
 from incrowd.core.cells import Cells
@@ -25,7 +26,7 @@ from incrowd.methods.anonymity.slicing.association import associations
 from incrowd.methods.anonymity.slicing.method import Slicing
 from incrowd.methods.crowds.parameters import Target
 from incrowd.noise.system import SystemCoins
-from tests.audit.auditing import Law, Trials, distance, proved_epsilon
+from tests.audit.auditing import Law, Trials, distance, proved_epsilon, sure_epsilon
 from tests.coins import ScriptedSample, law_of
 from tests.tables import Batches
 
@@ -156,13 +157,17 @@ class OneSample(SystemCoins):
 def test_an_attacker_who_compares_tables_proves_no_more_than_is_claimed_unless_they_share_a_sample(
     shared: bool,
 ) -> None:
-    """Of twenty (F, 1) and one (F, 2): whether F is counted more often than 1."""
-    method, others = slicing(6), (("F", "1"),) * 20
+    """Of twenty (F, 1) and one (F, 2): whether F is counted more often than 1.
+
+    In one sample it is if the one is drawn beside at least five of the twenty.
+    """
+    method, others, trials = slicing(6), (("F", "1"),) * 20, 300
 
     def seen(rows: Rows) -> bool:
         first, second = method.release(table(rows), OneSample() if shared else SystemCoins()).tables
         return len(first) > len(second)
 
-    with_you, without = (Trials.count(seen(rows) for _ in range(300)) for rows in ((*others, ("F", "2")), others))
+    with_you, without = (Trials.count(seen(rows) for _ in range(trials)) for rows in ((*others, ("F", "2")), others))
     claimed = accountant.delta(method.loss(SCHEMA), "1").value
     assert (proved_epsilon(with_you, without, claimed) > 1.0) is shared
+    assert sure_epsilon((0.5 * float(binom.sf(4, 20, 0.5)), 0.0), trials, claimed) > 1.0

@@ -1,4 +1,4 @@
-"""Hundreds of releases through the whole road: a policy, a ledger on disk, a charge each, a certificate each."""
+"""Many releases through the whole road: a policy, a ledger on disk, a charge each, a certificate each."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from incrowd.errors import PromiseBroken
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.workflows.policy import Policy, load_policy
-from tests.audit.auditing import Claim, Trials, proved_epsilon
+from tests.audit.auditing import Claim, Trials, proved_epsilon, sure_epsilon
 from tests.audit.broken import NoSample, OneLess
+from tests.statistics.alarm import FALSE_ALARM
 
-ROUNDS = 250
-PER_LEDGER = 50
+ROUNDS = 60
+PER_LEDGER = 30
 CLAIM = Claim(2, Fraction(1, 2), 0.2)
 MEMORY = Path("/dev/shm")
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder in memory where there is one: hundreds of charges are forced to the disk."""
+    """A folder in memory where there is one: each charge is forced to the disk."""
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as path:
         yield Path(path)
 
@@ -78,7 +79,7 @@ def test_the_real_release_proves_no_more_than_its_certificate_says(folder: Path)
 
 def test_a_copy_without_a_sample_on_the_same_road_is_caught(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Safe, "release", lambda self, table, coins: Microdata(NoSample(self).release(table, coins)))
-    assert proved(folder, CLAIM.k, 60) > CLAIM.epsilon
+    assert proved(folder, CLAIM.k, ROUNDS) >= sure_epsilon((1.0, 0.0), ROUNDS, CLAIM.delta) > CLAIM.epsilon
 
 
 def test_a_copy_that_suppresses_too_little_does_not_get_past_the_recount(
@@ -86,4 +87,5 @@ def test_a_copy_that_suppresses_too_little_does_not_get_past_the_recount(
 ) -> None:
     monkeypatch.setattr(Safe, "release", lambda self, table, coins: Microdata(OneLess(self).release(table, coins)))
     with pytest.raises(PromiseBroken):
-        list(published(folder, 1, 40))  # each release shows somebody alone with a chance of more than one half
+        list(published(folder, 1, 20))  # each shows the one a alone with chance 1/2, or one of three b with 3/8
+    assert FALSE_ALARM > (1 / 2 * 5 / 8) ** 20
