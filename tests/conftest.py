@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -10,13 +9,57 @@ from hypothesis import settings
 
 from incrowd.core.table import Engine
 from tests import spark
-from tests.postgres import binaries, server
-
-_NUMBERS = count()
+from tests.postgres import binaries, schema, server
 
 # Speed is measured in bench/, beside a peer: a test that fails because a machine is busy tells nothing.
 settings.register_profile("incrowd", deadline=None)
 settings.load_profile("incrowd")
+
+
+MARKS = {
+    "spark_engine": "spark",
+    "spark_cluster": "spark",
+    "spark_connect": "spark",
+    "postgres_server": "postgres",
+    "tests/browser": "browser",
+    "tests/docs": "docs",
+    "tests/audit": "long",
+    "tests/statistics": "long",
+}
+"""What marks a test: a fixture it uses, or the folder it is in."""
+
+FIRST = ("spark", "long", "browser", "docs")
+"""What takes longest is started first, so that no process is left with it at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by what they need, and bring them into the order in which they are started."""
+    for item in items:
+        for named in {*getattr(item, "fixturenames", ()), *_folders(item)} & MARKS.keys():
+            item.add_marker(MARKS[named])
+        if item.get_closest_marker("spark") and "spark" not in item.nodeid:
+            raise pytest.UsageError(
+                f"{item.nodeid} needs Spark: say so in its name, because one process runs all those."
+            )
+    items.sort(key=_turn)
+
+
+def _folders(item: pytest.Item) -> set[str]:
+    return {"/".join(item.nodeid.split("/")[:depth]) for depth in (1, 2)}
+
+
+def _turn(item: pytest.Item) -> int:
+    marked = [bool(item.get_closest_marker(name)) for name in FIRST]
+    return marked.index(True) if any(marked) else len(FIRST)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Give each file to one process, and all of Spark to one: its Java starts once, and so do fixtures of a module."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from tests.scheduling import ByFile
+
+    return ByFile(config, log)
 
 
 @pytest.fixture(scope="session")
@@ -35,15 +78,8 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture
 def postgres(postgres_server: str) -> Iterator[str]:
     """The address of a schema of PostgreSQL that this test has for itself."""
-    from sqlalchemy import NullPool, create_engine, text
-
-    engine = create_engine(postgres_server.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool)
-    schema = f"test_{os.getpid()}_{next(_NUMBERS)}"
-    with engine.begin() as connection:
-        connection.execute(text(f"CREATE SCHEMA {schema}"))
-    yield f"{postgres_server}&options=-csearch_path%3D{schema}"
-    with engine.begin() as connection:
-        connection.execute(text(f"DROP SCHEMA {schema} CASCADE"))
+    with schema(postgres_server) as address:
+        yield address
 
 
 @pytest.fixture

@@ -15,9 +15,11 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 _PLACES = ("/usr/lib/postgresql", "/usr/local/pgsql", "/usr/pgsql-*", "/opt/homebrew/opt/postgresql*")
+_NUMBERS = count()
 _SETTINGS = ("listen_addresses=", "max_connections=150")
 
 
@@ -42,6 +44,20 @@ def server(shared: Path) -> Iterator[str]:
             if not (shared / "address").exists():
                 _start(shared)
         yield (shared / "address").read_text()
+
+
+@contextmanager
+def schema(server: str) -> Iterator[str]:
+    """Yield the address of a schema of a server that nobody else uses, and remove it at the end."""
+    from sqlalchemy import NullPool, create_engine, text
+
+    engine = create_engine(server.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool)
+    name = f"test_{os.getpid()}_{next(_NUMBERS)}"
+    with engine.begin() as connection:
+        connection.execute(text(f"CREATE SCHEMA {name}"))
+    yield f"{server}&options=-csearch_path%3D{name}"
+    with engine.begin() as connection:
+        connection.execute(text(f"DROP SCHEMA {name} CASCADE"))
 
 
 def _start(shared: Path) -> None:

@@ -84,7 +84,7 @@ class Crowd:
             os.kill(each, signal.SIGKILL)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="finds workers through /proc")
 def test_a_crowd_gets_no_answer_beyond_the_budget_although_workers_are_killed(address: str, tmp_path: Path) -> None:
     path = policy(tmp_path, address)

@@ -28,7 +28,7 @@ from incrowd.noise.positioned import PositionedSample
 from tests import spark
 from tests.engines.spark import driver
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 ROWS = 6000
 
 
