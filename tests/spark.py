@@ -22,6 +22,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.request import urlopen
 
+from tests.ports import free_port
+
 MASTER = "local[2]"
 CONFIG = {"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"}
 """What the session of the tests is told: small data needs few tasks."""
@@ -130,7 +132,7 @@ def _keep(folder: Path, kind: str) -> None:
 
 
 def _start_cluster(folder: Path, scratch: Path) -> list[subprocess.Popen[bytes]]:
-    port, page = _free(), _free()
+    port, page = str(free_port()), str(free_port())
     address = f"spark://127.0.0.1:{port}"
     told = ("--host", "127.0.0.1", "--port", port, "--webui-port", page)
     master = _process(scratch, _program("spark-class"), "org.apache.spark.deploy.master.Master", *told)
@@ -142,7 +144,7 @@ def _start_cluster(folder: Path, scratch: Path) -> list[subprocess.Popen[bytes]]
 
 
 def _start_connect(folder: Path, scratch: Path) -> list[subprocess.Popen[bytes]]:
-    port = _free()
+    port = str(free_port())
     settings = {
         "spark.connect.grpc.binding.port": port,
         "spark.connect.grpc.binding.address": "127.0.0.1",
@@ -187,12 +189,6 @@ def _answers(port: str) -> bool:
     with suppress(OSError), socket.create_connection(("127.0.0.1", int(port)), 1):
         return True
     return False
-
-
-def _free() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
 
 
 def _program(name: str) -> str:

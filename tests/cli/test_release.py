@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -35,7 +34,7 @@ def test_a_file_and_a_policy_become_a_folder_that_may_be_published(run: Runner, 
     assert done.code == 0
     assert {path.name for path in (folder / "out").iterdir()} == {"data.parquet", "certificate.json", "report.html"}
     for told in ("out/data.parquet", "out/certificate.json", "out/report.html", ".incrowd/internal", "Open the report"):
-        assert told in done.out.replace("\n", "").replace("  ", "") or told in done.out
+        assert told.replace(" ", "") in "".join(done.out.split())  # lines end where the folder's name lets them
     found = tuples(pq.read_table(folder / "out" / "data.parquet"))
     assert min(found.values()) >= 21
     assert run("verify out --ledger sqlite:///.incrowd/ledger.sqlite").code == 0
@@ -126,7 +125,7 @@ def test_on_a_terminal_progress_is_shown_and_wiped_away(folder: Path) -> None:
         command, cwd=folder, stdout=subprocess.PIPE, stderr=theirs, text=True, env=environment, check=False
     )
     os.close(theirs)
-    reader.join(60)
+    reader.join(300)
     os.close(ours)
     shown = b"".join(pieces).decode()
     assert done.returncode == 0
@@ -144,7 +143,7 @@ def test_ctrl_c_leaves_nothing_half_written(folder: Path) -> None:
         "def slowly(data, path):\n"
         "    write(data, path)\n"
         "    print('writing', file=sys.stderr, flush=True)\n"
-        "    time.sleep(60)\n"
+        "    time.sleep(300)\n"
         "protect.write_table = slowly\n"
         "sys.exit(main(['release', 'people.csv', '--policy', 'policy.yaml', '--out', 'out']))\n"
     )
@@ -154,7 +153,7 @@ def test_ctrl_c_leaves_nothing_half_written(folder: Path) -> None:
     assert running.stderr is not None
     assert running.stderr.readline() == "writing\n"
     os.kill(running.pid, signal.SIGINT)
-    _, errors = running.communicate(timeout=30)
+    _, errors = running.communicate(timeout=300)
     assert running.returncode == 130
     assert errors == "incrowd: stopped before the end.\n"
     assert sorted(path.name for path in folder.iterdir()) == [".incrowd", "people.csv", "policy.yaml"]
@@ -168,15 +167,16 @@ def test_ctrl_c_while_rows_are_checked_costs_nothing(folder: Path) -> None:
         "from incrowd.engines.local import engine\n"
         "def slowly(*_, **__):\n"
         "    print('checking', file=sys.stderr, flush=True)\n"
-        "    time.sleep(60)\n"
-        "engine.validate = slowly\n"
+        "    time.sleep(300)
+"
+        "engine.validate = slowly
+"
         "sys.exit(main(['release', 'people.csv', '--policy', 'policy.yaml', '--out', 'out']))\n"
     )
     running = subprocess.Popen([sys.executable, "-c", script], cwd=folder, stderr=subprocess.PIPE, text=True)
     assert running.stderr is not None
     assert running.stderr.readline() == "checking\n"
-    time.sleep(0.1)
     os.kill(running.pid, signal.SIGINT)
-    running.communicate(timeout=30)
+    running.communicate(timeout=300)
     assert running.returncode == 130
     assert sorted(path.name for path in folder.iterdir()) == ["people.csv", "policy.yaml"]

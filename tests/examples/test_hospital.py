@@ -23,7 +23,7 @@ COLUMNS = ["age", "sex", "zip", "ethnicity", "discharged", "diagnosis", "procedu
 
 def incrowd(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "incrowd", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,6 +88,20 @@ def escape(law: Mapping[int, float], masses: Mapping[int, float], size: int) -> 
 def binomial_p_value(seen: int, size: int, chance: float) -> float:
     """Return twice the chance of a count at least as far out on its side."""
     return float(min(1.0, 2 * binom.cdf(seen, size, chance), 2 * binom.sf(seen - 1, size, chance)))
+
+
+def stray(crowds: Iterable[tuple[int, float]], low: int, high: int, k: int = 1) -> float:
+    """Return the chance that a sample has fewer rows than `low` or more than `high`.
+
+    Of each crowd every row is in the sample with the crowd's own chance; crowds of fewer than k there are left out.
+    """
+    law = np.ones(1)
+    for rows, chance in crowds:
+        single = binom.pmf(np.arange(rows + 1), rows, chance)
+        single[0] += single[1:k].sum()
+        single[1:k] = 0.0
+        law = np.convolve(law, single)
+    return float(law[:low].sum() + law[high + 1 :].sum())
 
 
 def continuous_p_value(draws: Numbers, cdf: Callable[[Numbers], Numbers], off: float = 0.0) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 import time
@@ -12,15 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
+from tests.ports import free_port
+
 PATIENCE = 240.0
 
 
 @contextmanager
 def serving(policy: Path, *options: str) -> Iterator[tuple[str, int]]:
     """Run a server, give its address and process, and stop it gently."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "incrowd", "serve", "--policy", str(policy), "--port", str(port), *options]
     said, log = policy.parent / "said", policy.parent / "log"
     with said.open("w") as out, log.open("w") as err, subprocess.Popen(command, stdout=out, stderr=err) as process:

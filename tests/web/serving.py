@@ -66,7 +66,7 @@ class FakeDesk:
         with self.lock:
             self.asked.append(asking)
         if "slow" in asking.sql:
-            self.go.wait(30)
+            self.go.wait(300)
         if "budget" in asking.sql:
             raise BudgetExceeded("this needs epsilon 2 of a budget of 3; 2 is already spent. Ask for at most 1.")
         if "source" in asking.sql:

@@ -89,6 +89,7 @@ def test_an_owner_of_one_dataset_admits_nobody_to_another(here: Server) -> None:
     assert [each["holder"] for each in here.client.get("/v1/tokens", headers=owner).json()] == ["olga"]
 
 
+@pytest.mark.usefixtures("still")
 def test_a_token_is_held_to_its_rate(tmp_path: Path) -> None:
     here = server(tmp_path, Settings(pace=0.0, rate=3))
     headers = here.bearer(Role.ANALYST)
@@ -98,6 +99,7 @@ def test_a_token_is_held_to_its_rate(tmp_path: Path) -> None:
     assert here.client.get("/v1/schema", headers=here.bearer(Role.ANALYST, "bob")).status_code == 200
 
 
+@pytest.mark.usefixtures("still")
 def test_guesses_of_tokens_are_held_to_a_rate_and_do_not_fill_the_log(tmp_path: Path) -> None:
     here = server(tmp_path, Settings(pace=0.0, rate=3))
     codes = [here.client.get("/v1/schema", headers={"Authorization": "Bearer guess"}).status_code for _ in range(6)]
@@ -143,6 +145,7 @@ def test_a_session_is_no_token(here: Server) -> None:
     assert _status(here, here.client.cookies["incrowd"]) == 401
 
 
+@pytest.mark.usefixtures("still")
 def test_a_wrong_password_and_an_unknown_name_get_the_same_reply(tmp_path: Path) -> None:
     here = server(tmp_path, Settings(pace=0.0, logins=3))
     here.books.access.set_password(Holder("ann", Role.ANALYST), PASSWORD, OFFICER)

@@ -70,6 +70,7 @@ def test_a_new_password_leaves_tokens_and_other_people_alone(here: Server) -> No
     assert here.client.get("/v1/schema", headers=token).status_code == 200
 
 
+@pytest.mark.usefixtures("still")
 def test_new_sessions_bring_no_fresh_rate(tmp_path: Path) -> None:
     here = server(tmp_path, Settings(pace=0.0, rate=3))
     here.books.access.set_password(Holder("ann", Role.ANALYST), PASSWORD, OFFICER)
@@ -80,6 +81,7 @@ def test_new_sessions_bring_no_fresh_rate(tmp_path: Path) -> None:
     assert codes == [200, 200, 200, 429]
 
 
+@pytest.mark.usefixtures("still")
 def test_one_place_that_guesses_does_not_use_up_the_attempts_of_a_name(tmp_path: Path) -> None:
     here = server(tmp_path, Settings(pace=0.0, logins=2))
     for name in ("x", "y", "ann", "ann", "ann"):

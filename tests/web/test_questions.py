@@ -10,6 +10,7 @@ import pytest
 from incrowd.governance.access.roles import Role
 from incrowd.web.settings import Settings
 from tests.web.serving import SECRET, Server, server
+from tests.web.test_crew import Prompt
 
 ASK = {"sql": "SELECT COUNT(*) FROM births", "epsilon": "1/2"}
 
@@ -128,8 +129,11 @@ def test_answers_and_refusals_take_the_same_time(tmp_path: Path, sql: str) -> No
     assert time.monotonic() - start >= 0.4
 
 
-def test_an_answer_that_takes_too_long_stays_charged_and_says_so(tmp_path: Path) -> None:
-    here = server(tmp_path, Settings(pace=0.0, longest=3.0))
+def test_an_answer_that_takes_too_long_stays_charged_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("incrowd.web.app.Crew", Prompt)
+    here = server(tmp_path, Settings(pace=0.0, longest=0.05))
     reply = here.client.post("/v1/query", json=ASK | {"sql": "births slow"}, headers=here.bearer(Role.ANALYST))
     here.desk.go.set()
     assert reply.status_code == 504

@@ -329,6 +329,9 @@ def test_a_server_that_is_not_there_or_says_no_is_told(base: str, change: tuple[
     assert caught.value.__context__ is None
 
 
+LOADED = "SELECT CAST(pg_conf_load_time() AS text) AS at"
+
+
 @pytest.fixture
 def locked(base: str, run: Run) -> str:
     """The address for a user whom the server asks for a password."""
@@ -338,8 +341,10 @@ def locked(base: str, run: Run) -> str:
     run(f"GRANT SELECT ON {schema}.people TO locked")
     ((rules,),) = rows_of(asked(base, "SELECT current_setting('hba_file')"))
     run(f"COPY (VALUES ('local all locked scram-sha-256'), ('local all all trust')) TO '{rules}'")
+    before = rows_of(asked(base, LOADED))
     run("SELECT pg_reload_conf()")
-    time.sleep(0.2)
+    while rows_of(asked(base, LOADED)) == before:  # whoever connects now may still be let in by the rules of before
+        time.sleep(0.05)
     return f"{base.replace('incrowd@', 'locked@')}::people"
 
 

@@ -136,7 +136,7 @@ def main(master: str, data: Path, work: Path) -> None:
             "steady": shown(engine.count(rows, CELLS, SAMPLE)),
             "limited": shown(engine.count(rows, CELLS, LIMIT, SAMPLE)),
             "retried": troubled(engine, data, work, "retried", fails=True),
-            "speculated": troubled(engine, data, work, "speculated", sleeps=6.0, where="127.0.0.2"),
+            "speculated": troubled(engine, data, work, "speculated", slow=True),
             "killed": killing(engine, master, data, work),
         }
         seen(engine, work)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from collections import Counter
 from collections.abc import Iterator
@@ -33,6 +34,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.noise.positioned import PositionedSample
 from incrowd.noise.system import SystemCoins
 from tests.people import PEOPLE, levels, tables
+from tests.statistics.alarm import FALSE_ALARM, binomial_p_value
 from tests.tables import Batches
 
 
@@ -138,9 +140,15 @@ def test_each_person_keeps_so_many_rows_however_they_are_partitioned(most: int) 
 
 
 def test_a_person_is_limited_before_the_sample_is_drawn() -> None:
-    """All of a person's rows are ranked, so a sampled row behind an unsampled one does not move up."""
+    """All of a person's rows are ranked, so a sampled row behind an unsampled one does not move up.
+
+    Everybody has rows in this sample and outside of it: were it drawn before, one row of everybody would be counted.
+    """
     cells = Cells.of(Schema((Column("ward"),)), {})
-    sample = PositionedSample.fresh(Fraction(1, 2))
+    sample = PositionedSample(Fraction(1, 2), bytes(range(32)), bytes(range(32)))
+    patients, drawn = VISITS["patient"].to_numpy(zero_copy_only=False), sample.at(0, len(VISITS))
+    shares = [drawn[patients == f"p{n}"].mean() for n in range(7)]
+    assert min(shares) > 0
     pieces, tasks = partitions(VISITS.select(["ward", "patient"]), [20], 9)
     reading = StoredColumns(("ward", "patient"), pieces)
     totals = []
@@ -148,28 +156,30 @@ def test_a_person_is_limited_before_the_sample_is_drawn() -> None:
         chosen = limit(PATIENT, 1, SystemCoins())
         totals.append(together(Limiting(reading, cells, chosen, (sample,)), tasks, cells, 1)[0].total)
     assert max(totals) <= 7
-    assert min(totals) < 7, "in 20 choices of one row of seven people, all rows were in a sample of half of them"
+    assert min(totals) < 7
+    assert math.prod(shares) ** 20 < FALSE_ALARM  # twenty choices of one row of everybody, and all in the sample
 
 
 def test_the_row_a_person_keeps_is_a_uniform_choice() -> None:
     cells = Cells.of(Schema((Column("ward"),)), {})
     table = pa.table({"ward": ["a", "b", "c", "d"], "patient": ["p"] * 4})
     pieces, tasks = partitions(table, [], 4)
-    rounds, met = 600, Counter[str]()
+    rounds, met = 400, Counter[str]()
     for _ in range(rounds):
         work = Limiting(StoredColumns(("ward", "patient"), pieces), cells, limit(PATIENT, 1, SystemCoins()), ())
         met[together(work, tasks, cells, 1)[0].to_table()["ward"][0].as_py()] += 1
-    # Hoeffding: each frequency strays by more than 0.123 with a chance below 1e-6 / 4
-    assert all(abs(met[ward] / rounds - 0.25) < 0.123 for ward in "abcd")
+    assert all(binomial_p_value(met[ward], rounds, 0.25) > FALSE_ALARM / 4 for ward in "abcd")
 
 
 def test_what_travels_names_nobody() -> None:
-    pieces, tasks = partitions(VISITS.select(["ward", "patient"]), [], 60)
+    """What travels is sixteen bytes of a cipher: ten that spell a name are among them with less than 2^(−64)."""
+    names = [None if who is None else f"Smith, {who} " for who in VISITS["patient"].to_pylist()]
+    pieces, tasks = partitions(pa.table({"ward": VISITS["ward"], "patient": names}), [], 60)
     cells = Cells.of(Schema((Column("ward"),)), {"ward": 1})
     work = Limiting(StoredColumns(("ward", "patient"), pieces), cells, limit(PATIENT, 1, SystemCoins()), ())
     persons = {who for batch in work.run(iter(tasks[0])) for who in batch.column("person").to_pylist()}
     assert len(persons - {None}) == 7
-    assert all(len(who) == 16 and b"p" + bytes([n]) not in who for who in persons - {None} for n in range(48, 55))
+    assert all(len(who) == 16 and str(name).encode() not in who for who in persons - {None} for name in names)
 
 
 def test_rows_without_a_place_have_no_coin() -> None:

@@ -26,14 +26,13 @@ def attempt() -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Unsteady:
-    """Notes every attempt in a folder, by host; then the first attempt at a task fails, or sleeps, after its coins."""
+    """Notes every attempt in a folder, by host; then first attempts at a task fail, or one is slow, after its coins."""
 
     sample: Sample
     folder: str
     fails: bool = False
-    sleeps: float = 0
-    where: str = ""
-    """The host on which it sleeps; everywhere if empty."""
+    slow: bool = False
+    """The first attempt at the first task hangs until there is a second one."""
     held: str = ""
     """The host on which every attempt hangs until it is killed; first attempts elsewhere wait until one hangs there."""
 
@@ -44,15 +43,15 @@ class Unsteady:
         Path(self.folder, f"{partition}-{number}-{host}").touch()
         if number == 0 and self.fails:
             raise RuntimeError("this attempt fails when it has read some of its rows")
-        if number == 0 and self.sleeps and host.startswith(self.where):
-            time.sleep(self.sleeps)
+        if (partition, number) == (0, 0) and self.slow:
+            self._wait_for("0-1-*")
         if self.held and host == self.held:
             time.sleep(PATIENCE)
         elif self.held and number == 0:
-            self._wait_for_a_hanging_task()
+            self._wait_for(f"*-{self.held}")
         return coins
 
-    def _wait_for_a_hanging_task(self) -> None:
+    def _wait_for(self, note: str) -> None:
         deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline and not any(Path(self.folder).glob(f"*-{self.held}")):
+        while time.monotonic() < deadline and not any(Path(self.folder).glob(note)):
             time.sleep(0.05)
