@@ -167,10 +167,8 @@ def test_ctrl_c_while_rows_are_checked_costs_nothing(folder: Path) -> None:
         "from incrowd.engines.local import engine\n"
         "def slowly(*_, **__):\n"
         "    print('checking', file=sys.stderr, flush=True)\n"
-        "    time.sleep(300)
-"
-        "engine.validate = slowly
-"
+        "    time.sleep(300)\n"
+        "engine.validate = slowly\n"
         "sys.exit(main(['release', 'people.csv', '--policy', 'policy.yaml', '--out', 'out']))\n"
     )
     running = subprocess.Popen([sys.executable, "-c", script], cwd=folder, stderr=subprocess.PIPE, text=True)
