@@ -132,7 +132,7 @@ def test_answers_and_refusals_take_the_same_time(tmp_path: Path, sql: str) -> No
 def test_an_answer_that_takes_too_long_stays_charged_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("incrowd.web.app.Crew", Prompt)
+    monkeypatch.setattr("incrowd.web.app.ThreadPool", Prompt)
     here = server(tmp_path, Settings(pace=0.0, longest=0.05))
     reply = here.client.post("/v1/query", json=ASK | {"sql": "births slow"}, headers=here.bearer(Role.ANALYST))
     here.desk.go.set()
