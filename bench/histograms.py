@@ -31,11 +31,12 @@ from incrowd.core.schema import Schema
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.crowds.parameters import Target
-from incrowd.methods.histograms.blending import BlendedHistogram, SuppressedHistogram
+from incrowd.methods.histograms.blended.method import BlendedHistogram
 from incrowd.methods.histograms.partition import Partition
-from incrowd.methods.histograms.private import PrivateHistogram
+from incrowd.methods.histograms.private.method import PrivateHistogram
+from incrowd.methods.histograms.suppressed.method import SuppressedHistogram
 from incrowd.noise.system import SystemCoins
-from incrowd.workflows.policy import load_policy
+from incrowd.workflows.policy.policy import load_policy
 
 GOAL_RATIO = 1.3
 EPSILON = Fraction(1)
@@ -92,7 +93,7 @@ def compared(case: Case) -> None:
         "private": private.release(case.table, coins).counts,
     }
     errors = {name: np.abs(counts - truth) for name, counts in found.items()}
-    scale = float(private.settings(case.table.schema)["scale"])
+    scale = float(private.plan(case.table.schema).settings["scale"])
     print(f"\n{case.name}: {len(truth):,} bins, rate {case.rate}, k = {k}, Laplace scale {scale:.3f}")
     print(
         f"{'mean error of counts':24} {'bins':>9} {'suppressed':>11} {'blended':>9} {'private':>9}   blended wins/ties"

@@ -39,8 +39,8 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.source import SourceOptions
 from incrowd.criteria.closeness import EqualCloseness
 from incrowd.criteria.criterion import Criterion
-from incrowd.criteria.crowds import KAnonymity
 from incrowd.criteria.diversity import DistinctDiversity
+from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
 from incrowd.methods.anonymity.search import kernels, rollup

@@ -23,7 +23,7 @@ from incrowd.core.hierarchy.tree import Tree
 from incrowd.core.keys import Layout, grouped
 from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.schema import Column
-from incrowd.criteria.crowds import KAnonymity
+from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.methods.anonymity.search.lattice import Lattice, Limits
 from incrowd.methods.anonymity.search.optimal import Patience, optimal
 from incrowd.methods.anonymity.search.task import Task

@@ -27,8 +27,8 @@ from incrowd.core.counts import Counts
 from incrowd.core.hierarchy import arx
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.criteria.criterion import Criterion
-from incrowd.criteria.crowds import KAnonymity
 from incrowd.criteria.diversity import DistinctDiversity
+from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.engines.local.engine import LOCAL
 from incrowd.methods.anonymity.local.course import Course, recoded
 from incrowd.methods.anonymity.local.rounds import Ground

@@ -30,9 +30,9 @@ from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
 from incrowd.measures.loss import class_losses, mean_loss
 from incrowd.measures.sizes import Sizes
-from incrowd.workflows.check import Asked, check
-from incrowd.workflows.criteria import Wanted
-from incrowd.workflows.profile import profile
+from incrowd.workflows.check.check import Asked, check
+from incrowd.workflows.check.criteria import Wanted
+from incrowd.workflows.profile.profile import profile
 
 ADULT = ("age", "education", "marital-status", "native-country", "race", "salary-class", "sex", "workclass")
 ARX = (

@@ -32,7 +32,7 @@ from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.mechanisms.add_noise import AddLaplace
 from incrowd.methods.crowds.parameters import Target
-from incrowd.methods.synthesis.points import SyntheticPoints
+from incrowd.methods.synthesis.points.method import SyntheticPoints
 from incrowd.noise.system import SystemCoins
 
 Floats = NDArray[np.float64]
@@ -69,7 +69,7 @@ def table_of(points: Floats) -> Table:
 def ours(table: Table, s: int, noise: Fraction | None) -> tuple[Weighted, float]:
     """Return the released cells, and by how much a mean over them is off at most for L = 1 and values 1 apart."""
     method = SyntheticPoints(s=s, rate=RATE, target=TARGET, epsilon=noise)
-    method.guarantee(table.schema)
+    method.plan(table.schema)
     made = method.release(table, SystemCoins())
     centers = np.stack([axis.centers[code] for axis, code in zip(made.grid.axes, made.codes(), strict=True)], axis=1)
     likely = made.accuracy.likely

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from incrowd.workflows.policy import json_schema
+from incrowd.workflows.policy.policy import json_schema
 
 PAGE = Path(__file__).parent / "reference" / "policy.md"
 BEGIN, END = "<!-- tables -->\n", "<!-- end of tables -->\n"

@@ -5,14 +5,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from incrowd.core.table import Engine
 from tests import spark
 from tests.postgres import binaries, schema, server
 
 # Speed is measured in bench/, beside a peer: a test that fails because a machine is busy tells nothing.
-settings.register_profile("incrowd", deadline=None)
+settings.register_profile("incrowd", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("incrowd"), max_examples=20)
 settings.load_profile("incrowd")
 
 
@@ -28,6 +29,9 @@ MARKS = {
 }
 """What marks a test: a fixture it uses, or the folder it is in."""
 
+LONG = frozenset((Path(__file__).parent / "long.txt").read_text(encoding="utf-8").split())
+"""The tests that `scripts/long` found to take long."""
+
 FIRST = ("spark", "long", "browser", "docs")
 """What takes longest is started first, so that no process is left with it at the end."""
 
@@ -37,6 +41,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for named in {*getattr(item, "fixturenames", ()), *_folders(item)} & MARKS.keys():
             item.add_marker(MARKS[named])
+        if item.nodeid.partition("[")[0] in LONG:
+            item.add_marker("long")
         if item.get_closest_marker("spark") and "spark" not in item.nodeid:
             raise pytest.UsageError(
                 f"{item.nodeid} needs Spark: say so in its name, because one process runs all those."
@@ -109,13 +115,15 @@ def _require_spark() -> None:
 
 @pytest.fixture(scope="session")
 def spark_engine() -> Iterator[Engine]:
-    """Spark in this process, on two threads; every test process has one."""
+    """Spark in this process, on two threads; one process of a run has it."""
     _require_spark()
     from incrowd.engines.settings import Spark
     from incrowd.engines.spark.engine import spark_engine
 
-    with spark_engine(Spark(master=spark.MASTER, config=spark.CONFIG)) as engine:
-        yield engine
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_SUBMIT_OPTS", spark.JAVA)
+        with spark_engine(Spark(master=spark.MASTER, config=spark.CONFIG)) as engine:
+            yield engine
 
 
 @pytest.fixture(scope="session")

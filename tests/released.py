@@ -7,13 +7,20 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from incrowd.workflows.protect import Destination, release_to
-from incrowd.workflows.verify import Outcome, Verification
+from incrowd.core.codec import encode
+from incrowd.errors import InvalidParameter
+from incrowd.verify.files import file_of, tables_of
+from incrowd.verify.findings import Verdict
+from incrowd.verify.judge import statement_of
+from incrowd.workflows.registry import check_of
+from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.verify.verify import Beside, Verification, read_certificate, verify
+from tests.contract.forging import fitting
 from tests.policies import PEOPLE, changed, people, written
 
 Step = str | int
@@ -53,8 +60,14 @@ class Folder:
         place: Any = plain
         for step in steps[:-1]:
             place = place[step]
-        place[steps[-1]] = change(place[steps[-1]])
+        last: Any = steps[-1]
+        place[last] = change(place[last] if isinstance(place, list) else place.get(last))
         (self.out / "certificate.json").write_text(json.dumps(plain))
+
+    def forge(self, steps: tuple[Step, ...], change: Change) -> None:
+        """Change one place of the certificate, as somebody does who knows how its id is made."""
+        self.tamper(steps, change)
+        rewrite(self.out, self.certificate)
 
     def copied(self, path: Path) -> Folder:
         shutil.copytree(self.path, path)
@@ -107,11 +120,48 @@ def other(value: Any) -> Any:
             return f"{value}x"
 
 
+def rewrite(folder: Path, plain: dict[str, Any]) -> None:
+    """Put another certificate into a folder, with an id that fits."""
+    (folder / "certificate.json").write_text(json.dumps(fitting(plain)), encoding="utf-8")
+
+
+def rehash(folder: Path, name: str) -> None:
+    """Let the certificate of a folder name a file's hash and size as they are now."""
+    plain = json.loads((folder / "certificate.json").read_text(encoding="utf-8"))
+    place = [output["name"] for output in plain["outputs"]].index(name)
+    plain["outputs"][place] = encode(file_of(folder / name))
+    rewrite(folder, plain)
+
+
+def problems(folder: Path, **held: Unpack[Beside]) -> list[str]:
+    """What is wrong with a release: what has failed, or the error of a certificate that cannot be read."""
+    try:
+        return failed(verify(folder, **held))
+    except InvalidParameter as error:
+        return [type(error).__name__]
+
+
+def unreadable(folder: Path) -> bool:
+    """Whether the certificate of a folder cannot even be read."""
+    try:
+        read_certificate(folder)
+    except InvalidParameter:
+        return True
+    return False
+
+
 def failed(found: Verification) -> list[str]:
     """What a verification says has failed, besides the id, which fails whenever claims, steps or promise changed."""
-    return [each.about for each in found.findings if each.outcome is Outcome.FAILED and each.about != "id"]
+    return [each.about for each in found.findings if each.verdict is Verdict.FAILED and each.about != "id"]
 
 
 def renamed(found: Verification) -> bool:
     """Whether the id is no longer the one that the certificate's own content has."""
-    return any(each.about == "id" and each.outcome is Outcome.FAILED for each in found.findings)
+    return any(each.about == "id" and each.verdict is Verdict.FAILED for each in found.findings)
+
+
+def reopened_from(folder: Path) -> Any:
+    """Read what lies in a folder as its certificate says."""
+    read = read_certificate(folder)
+    files = tuple(folder / file.name for file in tables_of(read))
+    return check_of(read.method.name).reopen(statement_of(read), files)

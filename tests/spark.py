@@ -28,10 +28,13 @@ MASTER = "local[2]"
 CONFIG = {"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"}
 """What the session of the tests is told: small data needs few tasks."""
 
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Java compiles what it runs once, not twice: it lives for minutes, on the cores that the tests need."""
+
 HOSTS = ("127.0.0.1", "127.0.0.2")
 """Where the workers are: Spark starts no second attempt of a slow task on the host of the first."""
 
-_PATIENCE = 120
+_PATIENCE = 600
 
 
 def missing() -> str | None:
@@ -82,9 +85,11 @@ def environment(host: str = "127.0.0.1") -> dict[str, str]:
         **os.environ,
         "SPARK_HOME": str(_home()),
         "SPARK_LOCAL_IP": host,
-        "PYTHONPATH": str(Path(__file__).parent.parent),
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")]),
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_NO_DAEMONIZE": "1",
+        "SPARK_SUBMIT_OPTS": JAVA,
+        "SPARK_DAEMON_JAVA_OPTS": JAVA,
     }
 
 

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from incrowd.accounting.ledger.ledger import Ledger
     from incrowd.core.certificate import Certificate
     from incrowd.errors import IncrowdError
-    from incrowd.workflows.explore import explore
-    from incrowd.workflows.plan import plan
-    from incrowd.workflows.policy import Policy, load_policy
-    from incrowd.workflows.protect import Destination, release, release_to
-    from incrowd.workflows.verify import verify
+    from incrowd.workflows.plan.explore import explore
+    from incrowd.workflows.plan.forecast import plan
+    from incrowd.workflows.policy.policy import Policy, load_policy
+    from incrowd.workflows.release.publish import Destination, release, release_to
+    from incrowd.workflows.verify.verify import verify
 
 __version__ = "0.1.0"
 __all__ = [
@@ -36,16 +36,16 @@ __all__ = [
 
 _HOMES = {
     "Certificate": "core.certificate",
-    "Destination": "workflows.protect",
+    "Destination": "workflows.release.publish",
     "IncrowdError": "errors",
     "Ledger": "accounting.ledger",
-    "Policy": "workflows.policy",
-    "explore": "workflows.explore",
-    "load_policy": "workflows.policy",
-    "plan": "workflows.plan",
-    "release": "workflows.protect",
-    "release_to": "workflows.protect",
-    "verify": "workflows.verify",
+    "Policy": "workflows.policy.policy",
+    "explore": "workflows.plan.explore",
+    "load_policy": "workflows.policy.policy",
+    "plan": "workflows.plan.forecast",
+    "release": "workflows.release.publish",
+    "release_to": "workflows.release.publish",
+    "verify": "workflows.verify.verify",
 }
 
 

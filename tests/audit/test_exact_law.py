@@ -13,13 +13,14 @@ import pytest
 from incrowd.accounting.suppression import tight_delta
 from incrowd.core.domain import Categories
 from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.loss import Crowd, Grouped, Sampled
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
-from incrowd.core.unit import Adjacency
+from incrowd.core.unit import Adjacency, Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.crowds.parameters import Target
-from incrowd.workflows import rederive
+from incrowd.verify.slow_accountant import derive
 from tests.audit.auditing import Claim, Law, distance, worst_crowd
 from tests.coins import ScriptedCoins
 from tests.tables import Batches, as_counter
@@ -94,8 +95,10 @@ def test_a_replacement_shows_more_than_a_removal() -> None:
 def test_no_person_with_several_rows_exceeds_the_claim_for_people(rows: str) -> None:
     k, rate = 2, Fraction(1, 4)
     for epsilon in EPSILONS[1:]:
-        claimed = rederive.person_delta(k, rate, epsilon, len(rows))
-        assert claimed is not None
+        derived = derive(Grouped(len(rows), Sampled(rate, Crowd(k))), Unit(), epsilon, 0)
+        assert derived is not None
+        assert derived.whole
+        claimed = derived.delta
         for others in ("", "a", "ab", "aab", "aabb"):
             without, with_person = law(k, rate, others), law(k, rate, others + rows)
             assert distance(with_person, without, epsilon) <= claimed * (1 + 1e-12)

@@ -20,8 +20,9 @@ from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.crowds.parameters import Target
-from incrowd.methods.histograms.blending import BlendedHistogram, SuppressedHistogram
-from incrowd.methods.histograms.private import PrivateHistogram
+from incrowd.methods.histograms.blended.method import BlendedHistogram
+from incrowd.methods.histograms.private.method import PrivateHistogram
+from incrowd.methods.histograms.suppressed.method import SuppressedHistogram
 from incrowd.methods.outcomes.histogram import Histogram
 from incrowd.noise.system import SystemCoins
 from tests.audit.auditing import Events, shifted
@@ -72,12 +73,12 @@ def proved(release: Releasing, n: int, delta: float) -> float:
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_blended_counts_on_a_sample_prove_no_more_than_the_claim(n: int) -> None:
-    promise = BlendedHistogram(epsilon=ONE, k=3, rate=HALF, target=Target(HALF)).guarantee(SCHEMA)
+    promise = BlendedHistogram(epsilon=ONE, k=3, rate=HALF, target=Target(HALF)).plan(SCHEMA).promise
     assert proved(blended, n, accountant.delta(promise.loss, repr(EPSILON)).value) <= EPSILON
 
 
 def test_suppressed_counts_on_a_sample_prove_no_more_than_the_claim() -> None:
-    promise = SuppressedHistogram(k=3, rate=HALF, target=Target(HALF)).guarantee(SCHEMA)
+    promise = SuppressedHistogram(k=3, rate=HALF, target=Target(HALF)).plan(SCHEMA).promise
     assert proved(suppressed, 4, accountant.delta(promise.loss, repr(EPSILON)).value) <= EPSILON
 
 
@@ -93,7 +94,7 @@ def test_a_copy_that_spares_empty_bins_the_noise_is_caught() -> None:
     def spared(n: int) -> Histogram:
         return blended(n) if n else suppressed(0)
 
-    promise = BlendedHistogram(epsilon=ONE, k=3, rate=HALF, target=Target(HALF)).guarantee(SCHEMA)
+    promise = BlendedHistogram(epsilon=ONE, k=3, rate=HALF, target=Target(HALF)).plan(SCHEMA).promise
     delta = accountant.delta(promise.loss, repr(EPSILON)).value
     assert proved(spared, 1, delta) >= EVENTS.sure((0.5, 0.0), CELLS, delta) > EPSILON + 1
 

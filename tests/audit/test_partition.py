@@ -17,6 +17,7 @@ from incrowd.core.cells import Cells
 from incrowd.core.coins import Coins, Sample
 from incrowd.core.domain import Categories, Numbers, Type
 from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.loss import Sequence
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Unit
@@ -69,7 +70,7 @@ def law(method: Partition, rows: Rows) -> Law:
         for members in itertools.product((False, True), repeat=len(rows)):
             inside = frozenset(place for place, drawn in enumerate(members) if drawn)
             sample = given.engine.count(given.rows, Cells.of(SCHEMA, {}), ScriptedSample(RATE, inside))
-            shown = filled(sample, axes, leaves, method.smallest_class(SCHEMA)).to_arrow().to_pylist()
+            shown = filled(sample, axes, leaves, method.parameters(Unit()).k).to_arrow().to_pylist()
             outcome = (leaves, tuple(sorted(tuple(row.values()) for row in shown)))
             masses[outcome] += chance * float(RATE) ** len(rows)
     return dict(masses)
@@ -85,7 +86,7 @@ TABLES: list[Rows] = [
 @pytest.mark.parametrize("rows", TABLES)
 def test_the_exact_law_of_boxes_and_rows_keeps_the_claim(rows: Rows) -> None:
     method = partition(2)
-    loss = method.loss(Unit())
+    loss = method.plan(SCHEMA).promise.loss
     more = law(method, rows)
     assert math.isclose(math.fsum(more.values()), 1.0)
     curve = {epsilon: accountant.delta(loss, repr(epsilon)).value for epsilon in (0.25, 0.5, 1.0, 2.0)}
@@ -98,7 +99,9 @@ def test_the_exact_law_of_boxes_and_rows_keeps_the_claim(rows: Rows) -> None:
 def test_the_composed_curve_is_at_most_that_of_the_sum_rule() -> None:
     """(ε₁ + ε, δ(ε)) is a valid claim; the accountant's is never worse."""
     method = partition(3)
-    single, both = method.loss(Unit()).parts[1], method.loss(Unit())
+    both = method.plan(SCHEMA).promise.loss
+    assert isinstance(both, Sequence)
+    single = both.parts[1]
     for epsilon in (0.5, 1.0, 2.0):
         assert accountant.delta(both, repr(1 + epsilon)).value <= accountant.delta(single, repr(epsilon)).value * (
             1 + 1e-9
@@ -110,7 +113,7 @@ def test_the_law_at_a_choice_that_is_too_loud_is_caught() -> None:
     loud, quiet = Partition(Fraction(12), Target(Fraction(1, 2)), RATE, 3, depth=1, least=4), partition(3)
     rows: Rows = ((0, "a"), (0, "a"), (2, "a"), (2, "a"))
     more, fewer = law(loud, rows), law(loud, rows[:-1])
-    claimed = accountant.delta(quiet.loss(Unit()), "2").value
+    claimed = accountant.delta(quiet.plan(SCHEMA).promise.loss, "2").value
     assert max(distance(more, fewer, 2.0), distance(fewer, more, 2.0)) > claimed
 
 
@@ -131,7 +134,10 @@ def test_the_real_release_proves_no_more_than_it_claims_and_one_without_a_sample
         given = table(rows)
         return Trials.count(len(method.release(given, coins)) >= 2 for _ in range(trials))
 
-    found, claimed = proved_epsilon(seen(((0, "a"),) * 2), seen(((0, "a"),)), 0.3), float(method.epsilon(Unit()))
+    found, claimed = (
+        proved_epsilon(seen(((0, "a"),) * 2), seen(((0, "a"),)), 0.3),
+        float(method.plan(SCHEMA).numbers["epsilon"]),
+    )
     assert (found > claimed) is caught
     assert sure_epsilon((1.0, 0.0), trials, 0.3) > claimed  # two equal rows are in one box, and both are shown
 

@@ -16,7 +16,7 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import PromiseBroken
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.outcomes.microdata import Microdata
-from incrowd.workflows.policy import Policy, load_policy
+from incrowd.workflows.policy.policy import Policy, load_policy
 from tests.audit.auditing import Claim, Trials, proved_epsilon, sure_epsilon
 from tests.audit.broken import NoSample, OneLess
 from tests.statistics.alarm import FALSE_ALARM
@@ -57,7 +57,7 @@ def published(folder: Path, rows: int, times: int) -> Iterator[int]:
     for run in range(times):
         address = f"sqlite:///{folder}/{rows}-{run // PER_LEDGER}.sqlite"
         release = incrowd.release(table, replace(base, name=f"run {run}", ledger=address))
-        assert float(Fraction(release.certificate.accounting["spent"]["epsilon"])) <= CLAIM.epsilon
+        assert float(Fraction(release.certificate.accounting.spent.epsilon)) <= CLAIM.epsilon
         yield release.result.to_arrow()["cell"].to_pylist().count("a")
 
 

@@ -48,7 +48,7 @@ def run(folder: Path, page: Path, *flags: str) -> str:
         "--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=2000",
         f"--user-data-dir={folder / 'profile'}", *flags, page.as_uri(),
     ]  # fmt: skip
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=True).stdout
 
 
 def measured(folder: Path, page: str, script: str, width: int = 1100, *flags: str) -> Any:

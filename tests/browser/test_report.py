@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from incrowd.workflows.report import internal_report, public_report, summary_html
-from incrowd.workflows.report.axes import WIDE
+from incrowd.drawing.axes import WIDE
+from incrowd.methods.anonymity.safe import picture
+from incrowd.verify.judge import statement_of
+from incrowd.workflows.report.page import internal_report, public_report, summary_html
 from tests.browser.chromium import DARK, measured, run
-from tests.workflows.certificates import PERSON, UNSAMPLED, certificate, counted, policy, shown
+from tests.certificates import PERSON, UNSAMPLED, certificate, counted, policy, shown
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +29,9 @@ def unbounded() -> str:
 
 @pytest.fixture(scope="module")
 def internal() -> str:
-    everyone = counted(policy())
-    return internal_report(certificate(), shown(policy(), 50), everyone)
+    released, everyone, certified = shown(policy(), 50), counted(policy()), certificate()
+    comparison = picture.comparison(statement_of(certified), released, policy().schema)
+    return internal_report(certified, released, comparison.section(everyone))
 
 
 def test_the_page_fits_a_phone_a_tablet_and_a_desk(tmp_path: Path, bounded: str, internal: str) -> None:
@@ -161,7 +164,7 @@ def test_internal_stands_on_every_printed_page(tmp_path: Path, internal: str) ->
     if reader is None:
         pytest.skip("pdftotext (poppler-utils) is not installed: the text of a PDF cannot be read")
     command = [reader, str(printed(tmp_path, internal)), "-"]
-    pages = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.split("\f")
+    pages = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True).stdout.split("\f")
     full = [page for page in pages if page.strip()]
     assert len(full) > 3
     assert all("INTERNAL" in page.strip().splitlines()[0] for page in full)

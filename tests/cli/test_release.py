@@ -107,6 +107,7 @@ def test_the_data_of_the_policy_is_read_from_the_policys_folder(
     assert [path.name for path in (folder / "elsewhere").iterdir()] == ["out"]
 
 
+@pytest.mark.long
 def test_on_a_terminal_progress_is_shown_and_wiped_away(folder: Path) -> None:
     ours, theirs = pty.openpty()
     pieces = list[bytes]()
@@ -133,12 +134,13 @@ def test_on_a_terminal_progress_is_shown_and_wiped_away(folder: Path) -> None:
     assert "released" in done.stdout
 
 
+@pytest.mark.long
 def test_ctrl_c_leaves_nothing_half_written(folder: Path) -> None:
     """A release that waits while it writes is interrupted: nothing appears, what was staged is gone."""
     script = (
         "import sys, time\n"
         "from incrowd.cli.main import main\n"
-        "from incrowd.workflows import protect\n"
+        "from incrowd.workflows.release import publish as protect\n"
         "write = protect.write_table\n"
         "def slowly(data, path):\n"
         "    write(data, path)\n"
@@ -160,6 +162,7 @@ def test_ctrl_c_leaves_nothing_half_written(folder: Path) -> None:
     assert {path.name for path in (folder / ".incrowd").iterdir()} == {"ledger.sqlite", "ledgers.json"}
 
 
+@pytest.mark.long
 def test_ctrl_c_while_rows_are_checked_costs_nothing(folder: Path) -> None:
     script = (
         "import sys, time\n"

@@ -269,6 +269,7 @@ def test_an_address_of_a_server_is_refused(run: Runner, folder: Path) -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 def test_a_full_disk_is_said_and_nothing_appears(folder: Path, form: str) -> None:
     """The release may write files of a few kilobytes only; the ledger fits, the report does not."""

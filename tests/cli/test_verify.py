@@ -30,7 +30,7 @@ def test_a_release_is_verified_and_what_cannot_be_known_is_said(run: Runner, cop
 def test_json_lists_every_finding(run: Runner, copy: Folder) -> None:
     told = run(f"verify {copy.out} --json").json
     assert told["passed"] is True
-    assert {finding["outcome"] for finding in told["findings"]} == {"passed", "cannot be known here"}
+    assert {finding["verdict"] for finding in told["findings"]} == {"passed", "cannot be known here"}
     assert len(told["findings"]) > 12
 
 
@@ -55,7 +55,7 @@ def test_one_changed_parameter_is_named(run: Runner, copy: Folder) -> None:
 def test_an_old_ledger_is_found_by_both_commands(run: Runner, copy: Folder, tmp_path: Path) -> None:
     from incrowd.accounting.budget import Budget
     from incrowd.accounting.ledger.ledger import Ledger
-    from incrowd.workflows.protect import Destination, release_to
+    from incrowd.workflows.release.publish import Destination, release_to
     from tests.policies import people
 
     file = copy.path / ".incrowd" / "ledger.sqlite"
@@ -89,16 +89,3 @@ def test_a_key_or_ledger_that_cannot_be_read_is_named(run: Runner, copy: Folder)
     done = run(f"verify {copy.out} --ledger sqlite:///none.sqlite")
     assert done.code == 2
     assert "none.sqlite" in done.err
-
-
-def test_the_title_says_whether_every_claim_was_derived_again() -> None:
-    from types import SimpleNamespace
-
-    from incrowd.cli.verify import _title
-
-    def title(passed: bool, complete: bool) -> str:
-        return _title(SimpleNamespace(passed=passed, complete=complete))  # type: ignore[arg-type]
-
-    assert title(passed=False, complete=True) == "NOT verified"
-    assert title(passed=True, complete=True) == "verified"
-    assert "could not be derived again" in title(passed=True, complete=False)

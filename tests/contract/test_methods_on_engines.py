@@ -20,8 +20,8 @@ from incrowd.engines import choose
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.settings import Spark
 from incrowd.methods import METHODS
-from incrowd.workflows.policy import Policy, load_policy
-from incrowd.workflows.protect import release
+from incrowd.workflows.policy.policy import Policy, load_policy
+from incrowd.workflows.release.publish import release
 from tests.contract import kinds
 from tests.contract.agreed import AgreedCoins
 from tests.contract.examples import EXAMPLES, POLICIES, rows
@@ -38,7 +38,7 @@ def people_apart() -> pa.Table:
 
 
 def released(policy: Policy, table: Table) -> Counter[tuple[object, ...]]:
-    return tuples(policy.method.release(table, AgreedCoins(11)).to_arrow())
+    return tuples(policy.plan.release(table, AgreedCoins(11)).to_arrow())
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Verbs:
 
 
 def test_every_method_has_an_example() -> None:
-    missing = [method.name for method in METHODS if not POLICIES.get(method.name)]
+    missing = [name for name in METHODS if not POLICIES.get(name)]
     assert not missing, f"write a policy for each of {missing} into POLICIES in tests/contract/examples.py"
 
 
@@ -130,6 +130,6 @@ def test_the_certificate_does_not_depend_on_the_source(
     else:
         source = kinds.LOCAL[kind](rows(), tmp_path)
     certificate = release(source, policy).certificate
-    assert certificate.guarantee == policy.method.guarantee(policy.schema)
-    assert certificate.claims == policy.method.claims(policy.schema)
-    assert certificate.chain == policy.method.chain(policy.schema)
+    assert certificate.guarantee == policy.method.plan(policy.schema).promise
+    assert certificate.claims == policy.method.plan(policy.schema).claims
+    assert certificate.steps == policy.plan.steps

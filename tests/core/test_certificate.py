@@ -1,71 +1,99 @@
 """Certificates round-trip, and refuse what they do not understand."""
 
 import json
-from fractions import Fraction
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from incrowd.core.certificate import Certificate, Claim, Precondition, Status
-from incrowd.core.guarantee import Guarantee
-from incrowd.core.loss import Crowd, Sampled
-from incrowd.core.unit import Unit
+from incrowd.core.certificate import NONCE_BYTES, VERSION, Certificate, Signature, release_id
 from incrowd.errors import IncrowdError, InvalidParameter, UnsupportedVersion
+from incrowd.workflows.registry import vocabulary
+from tests.certificates import certificate
 
-CERTIFICATE = Certificate(
-    id="a1",
-    created="2026-01-01T00:00:00Z",
-    tool="incrowd 0",
-    policy_hash="00",
-    dataset={"name": "births"},
-    guarantee=Guarantee(Sampled(Fraction(1, 10), Crowd(20)), Unit(), "Theorem 1", delta=Fraction(1, 10**6)),
-    claims=(
-        Claim(
-            "approximate differential privacy",
-            {"epsilon": "0.19", "delta": "1e-6"},
-            "one row, added or removed",
-            "Li et al. 2010, Theorem 1",
-            (Precondition("the sample is secret", Status.ASSUMED),),
-            ("what everyone in a cell has in common",),
-        ),
-    ),
-    chain=({"step": "sample", "rate": "1/10"},),
-    accounting={"spent": {"epsilon": "0.19", "delta": "1e-6"}},
-    ledger={"id": "l", "sequence": 3, "hash": "ff"},
-)
+CERTIFICATE = certificate()
+SIGNATURE = Signature("Ed25519", "aa", "bb")
+
+
+def read(plain: dict[str, Any]) -> Certificate:
+    return Certificate.from_json(plain, vocabulary)
 
 
 def test_a_certificate_survives_its_canonical_text() -> None:
-    again = Certificate.from_json(json.loads(CERTIFICATE.to_text()))
+    again = read(json.loads(CERTIFICATE.to_text()))
     assert again == CERTIFICATE
     assert again.to_text() == CERTIFICATE.to_text()
 
 
 def test_the_signature_is_not_part_of_what_is_signed() -> None:
-    signed = Certificate.from_json(CERTIFICATE.to_json() | {"signature": {"value": "xx"}})
+    signed = read(CERTIFICATE.signed(SIGNATURE).to_json())
+    assert signed.signature == SIGNATURE
     assert signed.signed_part() == CERTIFICATE.signed_part()
     assert signed.digest() == CERTIFICATE.digest()
     assert signed.to_text() != CERTIFICATE.to_text()
 
 
-def test_another_version_is_refused() -> None:
+def test_steps_and_claims_carry_their_sentences() -> None:
+    plain = CERTIFICATE.to_json()
+    assert [step["sentence"] for step in plain["steps"]] == [step.sentence for step in CERTIFICATE.steps]
+    assert [claim["sentence"] for claim in plain["claims"]] == [claim.sentence for claim in CERTIFICATE.claims]
+    for part in ("steps", "claims"):
+        forged = json.loads(CERTIFICATE.to_text())
+        forged[part][0]["sentence"] = "Nobody can be found."
+        with pytest.raises(InvalidParameter, match="sentence"):
+            read(forged)
+
+
+@pytest.mark.parametrize("version", [0, VERSION + 1, str(VERSION), None])
+def test_another_version_is_refused(version: object) -> None:
     with pytest.raises(UnsupportedVersion):
-        Certificate.from_json(CERTIFICATE.to_json() | {"certificate": 2})
+        read(CERTIFICATE.to_json() | {"certificate": version})
 
 
-@pytest.mark.parametrize("name", ["guarantee", "claims", "ledger", "outputs"])
+@pytest.mark.parametrize("method", [{"name": "safe", "version": 99}, {"name": "magic", "version": 1}])
+def test_another_method_or_another_version_of_it_is_refused(method: dict[str, object]) -> None:
+    with pytest.raises(UnsupportedVersion):
+        read(CERTIFICATE.to_json() | {"method": method})
+
+
+@pytest.mark.parametrize("name", sorted(set(CERTIFICATE.to_json()) - {"certificate"}))
 def test_a_certificate_without_a_field_is_refused(name: str) -> None:
     plain = CERTIFICATE.to_json()
     del plain[name]
     with pytest.raises(InvalidParameter, match=name):
-        Certificate.from_json(plain)
+        read(plain)
 
 
 def test_an_unknown_field_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="surprise"):
-        Certificate.from_json(CERTIFICATE.to_json() | {"surprise": 1})
+        read(CERTIFICATE.to_json() | {"surprise": 1})
 
 
-@pytest.mark.parametrize("broken", [{"claims": [{"kind": "x"}]}, {"guarantee": {"guarantee": 1}}, {"claims": 3}])
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"claims": [{"kind": "x"}]},
+        {"guarantee": {"guarantee": 1}},
+        {"claims": 3},
+        {"steps": [3]},
+        {"evidence": []},
+        {"approvals": [1]},
+        {"signature": "signed"},
+        {"outputs": [{"name": "data.csv"}]},
+        {"limits": "none"},
+        {"ledger": None},
+    ],
+)
 def test_a_field_of_another_shape_is_refused(broken: dict[str, object]) -> None:
     with pytest.raises(IncrowdError):
-        Certificate.from_json(CERTIFICATE.to_json() | broken)
+        read(CERTIFICATE.to_json() | broken)
+
+
+def test_the_id_binds_method_policy_promise_claims_and_steps() -> None:
+    named = replace(CERTIFICATE, id=release_id(bytes(NONCE_BYTES), CERTIFICATE))
+    assert named.names_itself()
+    changes: dict[str, Any] = {"policy_hash": "0", "claims": CERTIFICATE.claims[1:], "steps": CERTIFICATE.steps[1:]}
+    for name, value in changes.items():
+        assert not replace(named, **{name: value}).names_itself(), name
+    assert replace(named, evidence={}).names_itself(), "the evidence is bound by the ledger's conclusion"
+    assert not replace(named, id="no name").names_itself()

@@ -11,9 +11,10 @@ from fractions import Fraction
 from incrowd.core.hierarchy.tree import tree
 from incrowd.criteria.closeness import EqualCloseness, HierarchicalCloseness, OrderedCloseness
 from incrowd.criteria.criterion import Criterion
-from incrowd.criteria.crowds import KAnonymity
+from incrowd.criteria.disclosure import DeltaDisclosure
 from incrowd.criteria.diversity import DistinctDiversity, EntropyDiversity, Estimator, RecursiveDiversity
-from incrowd.criteria.likeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness
+from incrowd.criteria.k_anonymity import KAnonymity
+from incrowd.criteria.likeness import BasicLikeness, EnhancedLikeness
 
 SENSITIVE = "ill"
 ILLNESSES = tree({"lungs": ["cough", "flu"], "heart": ["attack", "murmur"], "none": ["healthy"]})

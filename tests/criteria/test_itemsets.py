@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.criteria import itemsets
-from incrowd.criteria.crowds import KAnonymity
 from incrowd.criteria.itemsets import KmAnonymity, smallest_support, supports
+from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.criteria.partition import Partition
 from incrowd.errors import InvalidParameter
 from tests.core.test_sets import sets_of

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from incrowd.criteria.partition import Partition
-from incrowd.criteria.population_pitman import Pitman, fitted, reciprocals
-from incrowd.criteria.population_snb import classes_of_population, uniques
-from incrowd.criteria.risk import Estimator, PopulationUniqueness, estimated, unique_share
+from incrowd.criteria.uniqueness.criterion import Estimator, PopulationUniqueness, estimated, unique_share
+from incrowd.criteria.uniqueness.pitman import Pitman, fitted, reciprocals
+from incrowd.criteria.uniqueness.snb import classes_of_population, uniques
 from incrowd.errors import InvalidParameter
 
 Sizes = NDArray[np.int64]

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from incrowd.core.certificate import VERSION, Certificate
-from incrowd.workflows.policy import load_policy
-from incrowd.workflows.verify import Outcome, read_certificate, verify
+from incrowd.core.certificate import VERSION
+from incrowd.verify.findings import Verdict
+from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.verify.verify import read_certificate, verify
 from tests.golden.certificates.make import FOLDER
 from tests.policies import PEOPLE
 
@@ -26,11 +27,12 @@ PROMISES = {
 def promised(name: str) -> dict[str, Any]:
     """What a policy promises, claims and does, as certificates say it."""
     policy = load_policy(PROMISES[name])  # type: ignore[arg-type]
-    plain = Certificate(
-        *("",) * 4, {}, policy.method.guarantee(policy.schema), policy.method.claims(policy.schema),
-        policy.method.chain(policy.schema), {}, {},
-    ).to_json()  # fmt: skip
-    return {name: plain[name] for name in ("guarantee", "claims", "chain")}
+    plan = policy.plan
+    return {
+        "guarantee": plan.promise.to_json(),
+        "claims": [claim.to_json() for claim in plan.claims],
+        "steps": [step.to_json() for step in plan.steps],
+    }
 
 
 def test_there_is_a_certificate_of_this_version() -> None:
@@ -41,7 +43,7 @@ def test_there_is_a_certificate_of_this_version() -> None:
 def test_a_certificate_of_an_earlier_version_is_still_verified(version: str) -> None:
     found = verify(FOLDER / version, trusted=FOLDER / version / "key.pub")
     assert found.passed
-    passed = {finding.about for finding in found.findings if finding.outcome is Outcome.PASSED}
+    passed = {finding.about for finding in found.findings if finding.verdict is Verdict.PASSED}
     assert {"signature", "file data.csv", "claim: approximate differential privacy", "crowds in the file"} <= passed
 
 

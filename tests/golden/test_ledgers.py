@@ -33,6 +33,12 @@ def test_a_ledger_of_an_earlier_version_still_tells_the_same_and_goes_on(version
     assert ledger.check(Anchor.from_json(told["head"])).ok
 
 
+def test_a_ledger_tells_what_came_of_its_charges(tmp_path: Path) -> None:
+    shutil.copy(FOLDER / "version-1-conclusions.sqlite", tmp_path / "ledger.sqlite")
+    ledger = reopen(f"sqlite:///{tmp_path}/ledger.sqlite")
+    assert [ledger.conclusions(f"table {number}") for number in (1, 2, 3)] == [("a1" * 32,), (None,), ()]
+
+
 def test_the_golden_ledger_holds_every_kind_of_entry(sqlite: str) -> None:
     from incrowd.accounting.ledger.books import MEANING
 

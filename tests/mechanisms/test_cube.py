@@ -58,8 +58,12 @@ def test_one_count_is_laplace_noise_and_more_are_pure() -> None:
 
 @pytest.mark.parametrize("d", [2, 3, 5])
 def test_the_noise_is_narrower_than_split_laplace_noise(d: int) -> None:
-    noise = AddCube(Fraction(1), (1,) * d).release(np.zeros((40_000, d), dtype=np.int64), COINS)
-    spread = float(noise[:, 0].std())
+    """Given a radius J, drawn with weight |B(J)| e^(−J / scale), a coordinate is uniform within ±⌊J / fine⌋."""
+    law = AddCube(Fraction(1), (1,) * d).law
+    radii = np.arange(60 * law.fine)
+    half = radii // law.fine
+    weights = (2.0 * half + 1) ** d * np.exp(-radii / float(law.scale))
+    spread = math.sqrt(float(weights @ (half * (half + 1) / 3)) / float(weights.sum()))
     assert spread == pytest.approx(math.sqrt((d + 1) * (d + 2) / 3), rel=0.05)
     assert spread < 0.8 * d * math.sqrt(2)
 

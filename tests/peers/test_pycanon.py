@@ -26,16 +26,18 @@ import pytest
 import incrowd
 from incrowd.core.cells import Cells
 from incrowd.criteria.criterion import Criterion
+from incrowd.criteria.disclosure import DeltaDisclosure
 from incrowd.criteria.diversity import RecursiveDiversity
 from incrowd.criteria.groups import Groups
-from incrowd.criteria.likeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness
+from incrowd.criteria.likeness import BasicLikeness, EnhancedLikeness
 from incrowd.criteria.partition import Partition
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.sources import open_source
-from incrowd.workflows.as_is import as_is
-from incrowd.workflows.check import Asked, check
-from incrowd.workflows.criteria import CROWDS, DISTINCT, ENTROPY, EQUAL, ORDERED, Wanted
-from incrowd.workflows.policy import load_policy
+from incrowd.workflows.check.check import Asked, check
+from incrowd.workflows.check.criteria import Wanted
+from incrowd.workflows.check.raw_cells import as_is
+from incrowd.workflows.policy.policy import load_policy
+from tests.criteria.names import CROWDS, DISTINCT, ENTROPY, EQUAL, ORDERED
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("pycanon") is None and os.environ.get("CI") != "true",

@@ -36,7 +36,7 @@ def planned(texts: list[str], delta: Fraction = Fraction(0)) -> Batch:
 
 
 def spent(found: Batch) -> tuple[float, float]:
-    promise = found.guarantee()
+    promise = found.plan.promise
     spend = accountant.charge_of(promise.loss, promise.delta, promise.unit.adjacency)
     return float(spend.epsilon), float(spend.delta)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,16 +15,18 @@ import pytest
 from sqlglot import exp
 
 from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.core.plan import Plan
 from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.errors import IncrowdError, SourceUnreadable
+from incrowd.noise.system import SystemCoins
 from incrowd.queries.language import understand
 from incrowd.queries.measurement import Measurement
 from incrowd.queries.question import Question
 from incrowd.queries.terms import Terms
-from incrowd.workflows import desk as desks
-from incrowd.workflows.desk import open_desk
-from incrowd.workflows.perform import Payment, perform_questions
-from incrowd.workflows.policy import load_policy
+from incrowd.workflows.ask import desk as desks
+from incrowd.workflows.ask.desk import open_desk
+from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.release.perform import Payer, Performed, perform
 from tests.queries.hostile.growing import GROWING
 from tests.queries.hostile.judging import glimpsed, judged, look, planned
 from tests.queries.hostile.worlds import Worlds, worlds
@@ -173,12 +175,11 @@ def test_the_suite_sees_values_and_faults_in_errors(
 def test_the_suite_sees_rows_that_are_read_before_they_are_paid_for(
     people: Worlds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def eager(measurements: Sequence[Measurement], warehouse: Warehouse, ledger: Ledger, payment: Payment) -> Any:
-        for query in measurements[0].statistics:
-            warehouse.collect(query)
-        return perform_questions(measurements, warehouse, ledger, payment)
+    def eager(plan: Plan, warehouse: Warehouse, ledger: Ledger, payer: Payer) -> Performed:
+        plan.release(warehouse, SystemCoins())
+        return perform(plan, warehouse, ledger, payer)
 
-    monkeypatch.setattr(desks, "perform_questions", eager)
+    monkeypatch.setattr(desks, "perform", eager)
     found = judged(people, "SELECT COUNT(*) FROM people WHERE age > 8").complaints
     assert any("before the charge" in complaint for complaint in found)
 

@@ -78,14 +78,14 @@ def test_with_a_delta_the_narrower_noise_is_taken() -> None:
     measured = measurement(asked(many), ROW, terms(epsilon=1, delta="1e-2"))
     assert isinstance(measured.settled.noise, AddGaussianVector)
     assert isinstance(measured.loss, ZeroConcentrated)
-    assert accountant.charge_of(measured.loss, measured.guarantee().delta).epsilon <= 1
+    assert accountant.charge_of(measured.loss, measured.plan.promise.delta).epsilon <= 1
 
 
 def test_rho_is_paid_and_never_exceeded() -> None:
     measured = measurement(asked((N, TOTAL, MEDIAN)), ROW, terms(rho="0.1"))
     assert isinstance(measured.loss, ZeroConcentrated)
     assert Fraction(99, 1000) < measured.loss.rho <= Fraction(1, 10)
-    assert measured.claims()[0].kind == "zero-concentrated differential privacy"
+    assert measured.plan.claims[0].kind == "zero-concentrated differential privacy"
 
 
 @pytest.mark.parametrize("error", [1, 10, 1000])
@@ -113,7 +113,7 @@ def test_unknown_groups_need_a_delta_and_pay_it_once() -> None:
     measured = measurement(question, ROW, terms(epsilon=1, delta="1e-6"))
     assert measured.loss == Approximate(Fraction(1), Fraction(1, 10**6))
     assert measured.sums.counting is not None
-    spend = accountant.charge_of(measured.loss, measured.guarantee().delta)
+    spend = accountant.charge_of(measured.loss, measured.plan.promise.delta)
     assert Fraction(spend.epsilon) == 1
     assert Fraction(spend.delta) == Fraction(1, 10**6)
 
@@ -242,7 +242,7 @@ def test_an_answer_survives_its_plain_form() -> None:
     key = Key("day", Type.DATE, (date(2020, 1, 1), None))
     question = asked((N, MODE), (key,))
     measured = measurement(question, ROW, ONE)
-    assert measured.chain()[-1]["step"] == "answer"
+    assert measured.steps[-1].kind == "answer"
     answer = answered(asked((N, MODE)), ONE, VISITS, SystemCoins())
     assert Answer.from_json(answer.to_json()) == answer
     assert answer.to_arrow().column_names == ["sex", "n", "n_low", "n_high", "mode"]
@@ -250,9 +250,9 @@ def test_an_answer_survives_its_plain_form() -> None:
 
 def test_the_promise_and_its_plain_form_hold_no_rows() -> None:
     measured = measurement(asked((N, MEDIAN), (WARD,)), ROW, terms(epsilon=1, delta="1e-6"))
-    promise = measured.guarantee()
+    promise = measured.plan.promise
     assert type(promise).from_json(promise.to_json()) == promise
-    assert [step["step"] for step in measured.chain()] == [
+    assert [step.kind for step in measured.steps] == [
         "understand",
         "bound what one unit contributes",
         "group",
@@ -286,7 +286,7 @@ def test_a_secret_sample_pays_for_less_noise() -> None:
     assert isinstance(plain.settled.noise, AddCube)
     assert isinstance(sampled.settled.noise, AddCube)
     assert sampled.settled.noise.epsilon > 2 * plain.settled.noise.epsilon
-    assert "sample" in [step["step"] for step in sampled.chain()]
+    assert "sample" in [step.kind for step in sampled.steps]
     assert sampled.expected[0].by_size
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from incrowd.queries.terms import Terms
-from incrowd.workflows.desk import Asking, open_desk
-from incrowd.workflows.policy import load_policy
+from incrowd.workflows.ask.desk import Asking, open_desk
+from incrowd.workflows.policy.policy import load_policy
 from tests.coins import cube_radius
 from tests.statistics.alarm import FALSE_ALARM, escape, p_value
 

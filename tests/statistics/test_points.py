@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core.domain import Numbers
-from incrowd.methods.outcomes.points import Points
-from incrowd.methods.synthesis.points import SyntheticPoints
+from incrowd.methods.synthesis.points.method import SyntheticPoints
+from incrowd.methods.synthesis.points.output import Points
 from incrowd.noise.system import SystemCoins
 from tests.methods.synthesis.boxes import column, side, table_of
 from tests.statistics.alarm import FALSE_ALARM, binomial_p_value, p_value

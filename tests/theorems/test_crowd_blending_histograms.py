@@ -17,7 +17,7 @@ from incrowd.errors import DoesNotCompose
 from incrowd.mechanisms.noisy_when_small import ClampedWhenSmall
 from incrowd.mechanisms.suppress import Suppress
 from incrowd.methods.histograms.partition import rounded
-from incrowd.workflows.protect import release
+from incrowd.workflows.release.publish import release
 from tests.coins import law_of
 from tests.policies import PEOPLE, changed, people, with_ledger
 from tests.theorems.crowd_laws import (

@@ -17,8 +17,8 @@ from incrowd.core.coins import Coins
 from incrowd.core.domain import Numbers
 from incrowd.core.schema import Column
 from incrowd.core.table import Table
-from incrowd.methods.synthesis.grid import Place
-from incrowd.methods.synthesis.points import SyntheticPoints
+from incrowd.methods.synthesis.points.method import SyntheticPoints
+from incrowd.methods.synthesis.points.steps import Place
 from tests.coins import SeededCoins, law_of
 from tests.methods.synthesis.boxes import Cones, column, in_units, side, table_of
 from tests.theorems.crowd_laws import Database, Mechanism, is_crowd_blending

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from incrowd.criteria.population_pitman import fitted
-from incrowd.criteria.population_snb import classes_of_population, uniques
+from incrowd.criteria.uniqueness.pitman import fitted
+from incrowd.criteria.uniqueness.snb import classes_of_population, uniques
 
 FEW = ([1, 2, 3, 9, 30], [12, 4, 2, 1, 1], 1000)
 MANY = ([1, 2, 3, 4, 5, 6, 10, 20, 50], [120, 40, 20, 12, 8, 5, 3, 2, 1], 20_000)

@@ -23,7 +23,7 @@ from incrowd.governance.access.roles import Role
 from incrowd.governance.books import Books, open_books
 from incrowd.web.app import app
 from incrowd.web.settings import Settings
-from incrowd.workflows.asking.asking import Asking
+from incrowd.workflows.ask.asking import Asking
 
 OFFICER = Signature("data protection officer", "a test")
 FAST = Settings(pace=0.0, threads=2)

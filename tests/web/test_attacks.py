@@ -208,7 +208,7 @@ def test_no_second_request_is_smuggled_in_the_body_of_the_first(here: Server, le
     hidden = b"0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: server\r\n\r\n"
     with listening(here.client.application) as address:
         place = ("127.0.0.1", int(address.rpartition(":")[2]))
-        with socket.create_connection(place, timeout=10) as raw:
+        with socket.create_connection(place, timeout=300) as raw:
             raw.sendall(
                 b"POST /v1/query HTTP/1.1\r\nHost: server\r\nConnection: close\r\n" + lengths + b"\r\n" + hidden
             )

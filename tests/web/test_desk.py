@@ -13,7 +13,6 @@ import pytest
 
 from incrowd.accounting.budget import Allowance
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.core.certificate import Certificate
 from incrowd.errors import InvalidParameter, QuestionRefused, SourceInvalid, UnknownColumn
 from incrowd.governance.access.book import Access
 from incrowd.governance.access.grant import Holder
@@ -21,7 +20,8 @@ from incrowd.governance.access.roles import Role
 from incrowd.queries.measurement import Measurement
 from incrowd.queries.terms import Terms
 from incrowd.web.serving import Order, opened
-from incrowd.workflows.asking.asking import Asking
+from incrowd.workflows.ask.asking import Asking
+from incrowd.workflows.verify.verify import certificate_of
 from tests.web.serving import FAST, OFFICER, Browser
 
 BIRTHS, DEATHS = "SELECT COUNT(*) AS n FROM births", "SELECT COUNT(*) AS n FROM deaths"
@@ -78,7 +78,7 @@ def test_an_answer_is_charged_certified_and_repeated_for_nothing(office: Office)
     assert (again["answer"], again["repeated"], office.spent("births")) == (first["answer"], True, "1")
     (listed,) = office.browser.get("/v1/releases", headers=ann).json()["releases"]
     fetched = office.browser.get(f"/v1/certificates/{listed['id']}", headers=ann).json()
-    assert Certificate.from_json(fetched).names_itself()
+    assert certificate_of(fetched).names_itself()
     assert fetched == first["certificate"]
 
 

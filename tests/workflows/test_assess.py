@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, UnknownColumn
-from incrowd.workflows.assess import THRESHOLD, Assessment, assess
-from incrowd.workflows.policy import Policy, load_policy
-from incrowd.workflows.protect import Destination, release_to
+from incrowd.workflows.assess.assess import THRESHOLD, Assessment, assess
+from incrowd.workflows.policy.policy import Policy, load_policy
+from incrowd.workflows.release.publish import Destination, release_to
 from tests.policies import PEOPLE, changed, people, with_ledger, written
+from tests.statistics.alarm import FALSE_ALARM, stray
 from tests.tables import Batches
 
 AGE = load_policy(PEOPLE).schema["age"].hierarchy
@@ -123,7 +124,8 @@ def test_a_real_release_can_be_assessed_in_every_format(tmp_path: Path, form: st
     policy = load_policy(written(with_ledger(plain, tmp_path), tmp_path))
     release_to(table, policy, Destination(tmp_path / "out", form))
     found = assess(open_source(tmp_path / "out" / f"data.{form}"), open_source(table), policy)
-    assert 1500 < found.kept < 2500
+    assert 1300 < found.kept < 2500
+    assert stray([(4000, 0.5)], 1301 + 24 * 20, 2499) < FALSE_ALARM  # of 24 tuples at most 20 rows each are lost
     losses = {column.name: column.kept for column in found.columns}
     assert losses["paid"] == losses["well"] == losses["sex"] == 0.0
     assert losses["age"] == losses["born"] == 1.0

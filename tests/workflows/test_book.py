@@ -8,9 +8,9 @@ import pytest
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import BudgetExceeded, LedgerUnavailable
-from incrowd.workflows.book import open_book
-from incrowd.workflows.policy import Policy, load_policy
-from incrowd.workflows.protect import release
+from incrowd.workflows.policy.ledger import open_book
+from incrowd.workflows.policy.policy import Policy, load_policy
+from incrowd.workflows.release.publish import release
 
 PEOPLE = pa.table({"sex": ["F", "M"] * 200})
 

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, UnknownColumn
-from incrowd.workflows.check import Asked, Verdict, check
-from incrowd.workflows.criteria import EQUAL, ORDERED, RELEASED, Finding, Wanted
-from incrowd.workflows.policy import Policy, load_policy
-from incrowd.workflows.protect import Destination, release_to
+from incrowd.workflows.check.check import Asked, Verdict, check
+from incrowd.workflows.check.criteria import Finding, Wanted
+from incrowd.workflows.policy.policy import Policy, load_policy
+from incrowd.workflows.release.publish import Destination, release_to
+from tests.criteria.names import EQUAL, ORDERED, RELEASED
 from tests.measures.counted import NAMES, Row, grouped, rows
 from tests.policies import PEOPLE, changed, people, with_ledger, written
 
@@ -106,7 +107,7 @@ def test_a_column_that_says_nothing_but_a_star_is_not_asked_for_diversity() -> N
 def test_with_a_policy_its_k_must_hold_over_all_released_columns(tmp_path: Path) -> None:
     policy = load_policy(with_ledger(SICK, tmp_path))
     verdict = check(open_source(sick()), Wanted(), Asked(), policy)
-    promised = policy.method.smallest_class(policy.schema)
+    promised = policy.method.plan(policy.schema).smallest_class
     assert finding(verdict, RELEASED).expected == finding(verdict, "k-anonymity").expected == promised
     assert finding(verdict, RELEASED).over == ("sex", "age", "zip", "ill", "paid")
     assert finding(verdict, "k-anonymity").over == ("sex", "age", "zip")

@@ -19,16 +19,16 @@ from incrowd.criteria.partition import Partition
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, UnknownColumn
-from incrowd.methods.anonymity.population import Population, Presence, Unique
-from incrowd.methods.anonymity.sensitive import Recursive, Sensitive
-from incrowd.workflows import criteria
-from incrowd.workflows.as_is import as_is
-from incrowd.workflows.check import Asked, Verdict, check
-from incrowd.workflows.criteria import Finding, Wanted
-from incrowd.workflows.opening import released_levels
-from incrowd.workflows.policy import load_policy
+from incrowd.methods.anonymity.syntactic.population import Population, Presence, Unique
+from incrowd.methods.anonymity.syntactic.sensitive import Recursive, Sensitive
+from incrowd.workflows.assess.opening import released_levels
+from incrowd.workflows.check.check import Asked, Verdict, check
+from incrowd.workflows.check.criteria import Finding, Wanted
+from incrowd.workflows.check.raw_cells import as_is
+from incrowd.workflows.policy.policy import load_policy
+from tests.criteria import names as criteria
 from tests.criteria import slow_criteria as slow
-from tests.workflows.forms.test_anonymized_criteria import EVERYTHING, MONDRIAN, SUPPRESSED, published, rows
+from tests.workflows.releases.test_criteria import EVERYTHING, MONDRIAN, SUPPRESSED, published, rows
 
 Row = tuple[str, str]
 ROWS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(slow.VALUES)), min_size=1, max_size=25)

@@ -13,11 +13,18 @@ import pytest
 from pyarrow import csv, parquet
 
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.errors import InvalidParameter, Refused
-from incrowd.workflows.coarsen import Coarser, coarsen, levels_of
-from incrowd.workflows.policy import load_policy
-from incrowd.workflows.protect import Destination, release_to
-from incrowd.workflows.verify import Outcome, verify
+from incrowd.core.steps.step import fold
+from incrowd.errors import IncrowdError, InvalidParameter, Refused
+from incrowd.verify.findings import Verdict
+from incrowd.verify.judge import judge
+from incrowd.verify.statement import in_order
+from incrowd.workflows.coarsen.method import NAME, Coarser, coarsen
+from incrowd.workflows.coarsen.steps import Parent
+from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.registry import check_of
+from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.verify.verify import certificate_of, verify
+from tests.contract.forging import fitting, forgeries
 from tests.policies import PEOPLE, changed, people, tuples, written
 from tests.released import Folder, failed, release_into
 
@@ -78,8 +85,8 @@ def test_everything_is_verified_against_the_parent_and_the_ledger(
     found = verify(tmp_path / "c", ledger=Ledger.open(folder.ledger), parent=folder.out)
     assert found.passed
     assert found.complete
-    outcomes = {finding.about: finding.outcome for finding in found.findings}
-    assert outcomes["parent"] is outcomes["ledger"] is Outcome.PASSED
+    outcomes = {finding.about: finding.verdict for finding in found.findings}
+    assert outcomes["parent"] is outcomes["ledger"] is Verdict.PASSED
     assert "Make coarser" in (tmp_path / "c" / "report.html").read_text()
 
 
@@ -90,8 +97,10 @@ def test_nothing_is_charged_and_no_promise_changes(made: Folder, tmp_path: Path)
     parent = made.certificate
     for name in ("guarantee", "accounting", "ledger", "dataset"):
         assert child[name] == parent[name]
-    held = child["chain"][-1]["of"]
-    assert (held["id"], held["ledger"], held["outputs"]) == (parent["id"], parent["ledger"], parent["outputs"])
+    held = child["steps"][0]
+    assert (held["id"], held["method"], held["certificate"]) == (parent["id"], "safe", 2)
+    assert held["digest"] == certificate_of(parent).digest()
+    assert [step["step"] for step in held["steps"]] == [step["step"] for step in parent["steps"]]
     anonymous = next(claim for claim in child["claims"] if claim["kind"] == "k-anonymity")
     assert anonymous["parameters"]["columns"] == ["sex"]
 
@@ -100,7 +109,7 @@ def test_a_coarser_table_of_a_coarser_table_is_one_too(made: Folder, tmp_path: P
     make(made, tmp_path / "one", levels={"age": 2})
     policy = load_policy(made.path / "policy.yaml")
     last = coarsen(tmp_path / "one", policy, Coarser({"age": 3}, ("age", "sex")), tmp_path / "two").certificate
-    assert levels_of(last) == {"sex": 0, "age": 3}
+    assert {each["column"]: each["level"] for each in last.to_json()["steps"][-1]["columns"]} == {"sex": 0, "age": 3}
     found = verify(tmp_path / "two", ledger=Ledger.open(made.ledger), parent=tmp_path / "one")
     assert found.passed
     assert failed(verify(tmp_path / "two", parent=made.out))  # that is the grandparent
@@ -170,8 +179,8 @@ def test_a_child_with_other_rows_fails_beside_its_parent(made: Folder, child: Fo
     hashed = {"name": "data.csv", "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
     child.tamper(("outputs",), lambda _: [hashed])
     assert "parent" in failed(verify(child.out, parent=made.out))
-    alone = {finding.about: finding.outcome for finding in verify(child.out).findings}
-    assert alone["parent"] is Outcome.UNKNOWN
+    alone = {finding.about: finding.verdict for finding in verify(child.out).findings}
+    assert alone["parent"] is Verdict.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -179,23 +188,29 @@ def test_a_child_with_other_rows_fails_beside_its_parent(made: Folder, child: Fo
     [
         (("guarantee", "delta"), "1/1000000000"),
         (("accounting", "spent", "epsilon"), "0.1"),
-        (("chain", -1, "of", "claims", 0, "parameters", "epsilon"), "0.1"),
-        (("chain", -1, "of", "chain", 1, "columns"), []),
-        (("chain", -1, "columns"), []),
+        (("steps", 0, "steps", 1, "columns"), []),
+        (("steps", 0, "steps", 2, "k"), 1),
+        (("steps", 0, "method"), "scheme"),
+        (("steps", 0, "method"), "question"),
+        (("steps", -1, "columns"), []),
         (("claims", 0, "parameters", "epsilon"), "0.1"),
         (("claims",), []),
-        (("chain", 0, "rate"), "1/3"),
+        (("steps", 0, "steps", 0, "rate"), "1/3"),
     ],
 )
 def test_a_child_that_tells_another_story_than_its_parent_fails(
     child: Folder, place: tuple[str | int, ...], value: object
 ) -> None:
     child.tamper(place, lambda _: value)
-    assert failed(verify(child.out))
+    (child.out / "certificate.json").write_text(json.dumps(fitting(child.certificate)))
+    try:
+        assert failed(verify(child.out))
+    except InvalidParameter:
+        assert place[0] == "steps"
 
 
 def test_a_certificate_whose_parent_cannot_be_read_is_no_certificate(child: Folder) -> None:
-    child.tamper(("chain", -1, "of"), lambda _: {"certificate": 1})
+    child.tamper(("steps", 0, "steps"), lambda _: "those of the parent")
     with pytest.raises(InvalidParameter):
         verify(child.out)
 
@@ -208,7 +223,54 @@ def test_a_parent_that_is_not_the_parent_fails(made: Folder, child: Folder, tmp_
 
 
 def test_labels_of_the_parent_stand_in_the_child_s_certificate(child: Folder) -> None:
-    told = json.loads((child.out / "certificate.json").read_text())["chain"][-1]["columns"]
+    told = json.loads((child.out / "certificate.json").read_text())["steps"][-1]["columns"]
     ages = next(dict(column["labels"]) for column in told if column["column"] == "age")
     assert (ages["< 10"], ages["[80, 90)"]) == ("< 50", ">= 50")
     assert "labels" not in next(column for column in told if column["column"] == "sex")
+
+
+@pytest.mark.parametrize("which", ["made", "counted"])
+def test_what_a_coarser_table_says_cannot_be_changed_anywhere(
+    which: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Guarantee, claims and limits leaf by leaf; a change of a step leaves what is promised and claimed as it is."""
+    plain = make(request.getfixturevalue(which), tmp_path / "c", levels={"age": 2})
+    assert caught(plain) is None
+    honest = certificate_of(plain)
+    for forgery in forgeries(plain):
+        problem = caught(forgery.plain)
+        said = forgery.top in ("guarantee", "claims", "limits") or forgery.leaf == "sentence"
+        assert problem or not said, forgery.name
+        if forgery.top == "steps" and problem is None:
+            read = certificate_of(forgery.plain)
+            assert (read.guarantee, read.claims) == (honest.guarantee, honest.claims), forgery.name
+
+
+def caught(plain: dict[str, Any]) -> str | None:
+    """Return what the certificate alone shows to be wrong; None if nothing."""
+    try:
+        found = judge(certificate_of(plain), check_of(NAME))
+        return next((look.about for look in found if look.problem is not None and not look.problem.undecided), None)
+    except IncrowdError as error:
+        return type(error).__name__
+
+
+def test_steps_and_claims_of_a_coarser_table_are_read_back_as_they_were_written(made: Folder, tmp_path: Path) -> None:
+    make(made, tmp_path / "one", levels={"age": 2})
+    policy = load_policy(made.path / "policy.yaml")
+    last = coarsen(tmp_path / "one", policy, Coarser({"age": 3}, ("age", "sex")), tmp_path / "two").certificate
+    assert certificate_of(last.to_json()) == last
+    assert in_order(last.steps, check_of(NAME).ORDER)
+    (parent, _), grandparent = last.steps, certificate_of(made.certificate)
+    assert isinstance(parent, Parent)
+    assert (parent.charged.id, parent.charged.digest) == (grandparent.id, grandparent.digest())
+    assert fold(last.steps, last.guarantee.unit, last.guarantee.delta) == grandparent.guarantee
+
+
+def test_a_policy_plans_the_parent_and_leaves_a_coarser_table_undecided(made: Folder, child: Folder) -> None:
+    policy = load_policy(made.path / "policy.yaml")
+    found = verify(child.out, policy=policy)
+    assert found.passed
+    assert found.complete
+    assert {each.about: each.verdict for each in found.findings}["policy"] is Verdict.UNKNOWN
+    assert {each.about: each.verdict for each in verify(made.out, policy=policy).findings}["policy"] is Verdict.PASSED

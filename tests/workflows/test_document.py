@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.document import read_document
+from incrowd.workflows.policy.document import read_document
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp")), max_size=12)
 TREES = st.recursive(

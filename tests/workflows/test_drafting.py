@@ -13,13 +13,13 @@ from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import OutputUnavailable
-from incrowd.workflows.columns import column_of
-from incrowd.workflows.document import read_document
-from incrowd.workflows.drafting.columns import date_rule, number_rule
-from incrowd.workflows.drafting.policy import Origin, draft, write_draft
-from incrowd.workflows.policy import Policy, load_policy
-from incrowd.workflows.profile import profile
-from incrowd.workflows.sections import ColumnSection
+from incrowd.workflows.policy.columns import column_of
+from incrowd.workflows.policy.document import read_document
+from incrowd.workflows.policy.policy import Policy, load_policy
+from incrowd.workflows.policy.sections import ColumnSection
+from incrowd.workflows.profile.draft_columns import date_rule, number_rule
+from incrowd.workflows.profile.draft_policy import Origin, draft, write_draft
+from incrowd.workflows.profile.profile import profile
 from tests.coins import SeededCoins
 
 ROWS = 400
@@ -47,7 +47,7 @@ def drafted(table: pa.Table, tmp_path: Path, name: str = "policy.yaml") -> Polic
 
 def test_a_draft_can_be_read_and_promises_k_anonymity_only(tmp_path: Path) -> None:
     policy = drafted(TABLE, tmp_path)
-    promise = policy.method.guarantee(policy.schema)
+    promise = policy.method.plan(policy.schema).promise
     assert isinstance(promise.loss, Syntactic)
     assert policy.source == str(tmp_path / "data.csv")
     assert policy.budget is None
@@ -65,7 +65,7 @@ def test_whatever_was_read_off_the_rows_is_marked(tmp_path: Path) -> None:
 def test_a_draft_runs_as_it_is(tmp_path: Path) -> None:
     policy = drafted(TABLE, tmp_path)
     table = Table(policy.schema, open_source(TABLE), LocalEngine())
-    released = policy.method.release(table, SeededCoins(1))
+    released = policy.plan.release(table, SeededCoins(1))
     assert set(released.schema.names) == {column.name for column in policy.schema.released}
 
 
@@ -80,7 +80,7 @@ def test_with_public_sources_the_same_draft_promises_an_epsilon(tmp_path: Path) 
     (tmp_path / "public.yaml").write_text("\n".join(lines), encoding="utf-8")
     policy = load_policy(tmp_path / "public.yaml")
     assert policy.schema.drafted == ()
-    assert not isinstance(policy.method.guarantee(policy.schema).loss, Syntactic)
+    assert not isinstance(policy.method.plan(policy.schema).promise.loss, Syntactic)
 
 
 def test_columns_become_what_they_look_like(tmp_path: Path) -> None:

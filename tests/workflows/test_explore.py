@@ -11,8 +11,8 @@ import incrowd
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search.optimal import Progress
-from incrowd.workflows.explore import Wish, explore
-from incrowd.workflows.policy import Policy, load_policy
+from incrowd.workflows.plan.explore import Wish, explore
+from incrowd.workflows.policy.policy import Policy, load_policy
 from tests.policies import PEOPLE, changed, people, with_ledger, written
 
 SEARCHED = {"method": "full-domain", "k": 5, "suppression": "0.1", "lowest": {"zip": 1}}

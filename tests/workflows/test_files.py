@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.files import names_of, paths_of, placed, tables_of
-from incrowd.workflows.protect import Destination, release, release_to
-from incrowd.workflows.verify import verify
+from incrowd.verify.files import names_of, placed, tables_of
+from incrowd.workflows.release.publish import Destination, release, release_to
+from incrowd.workflows.verify.verify import verify
 from tests.contract.examples import POLICIES, rows
 from tests.policies import with_ledger
 
@@ -49,8 +49,8 @@ def test_an_empty_text_is_refused_before_the_charge_where_it_would_look_like_not
 
 @pytest.mark.parametrize(("method", "tables"), [("safe", 1), ("slicing", 2)])
 def test_the_steps_tell_how_many_there_are(method: str, tables: int, tmp_path: Path) -> None:
-    certificate = release(rows(), with_ledger(POLICIES[method]["k solved"], tmp_path)).certificate
-    first = tmp_path / names_of(tables, "csv")[0]
-    assert tables_of(certificate) == tables
-    assert [path.name for path in paths_of(certificate, first)] == list(names_of(tables, "csv"))
-    assert placed(certificate, tmp_path, None) == ()
+    policy = with_ledger(POLICIES[method]["k solved"], tmp_path)
+    certificate = release_to(rows(), policy, Destination(tmp_path / "out", "csv")).release.certificate
+    assert [file.name for file in tables_of(certificate)] == list(names_of(tables, "csv"))
+    assert [path.name for path in placed(certificate, tmp_path, None)] == list(names_of(tables, "csv"))
+    assert placed(release(rows(), with_ledger(policy, tmp_path / "b")).certificate, tmp_path, None) == ()

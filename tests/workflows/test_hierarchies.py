@@ -20,7 +20,7 @@ from incrowd.workflows.hierarchies.build import Wish, from_range, from_rows, fro
 from incrowd.workflows.hierarchies.lines import faults
 from incrowd.workflows.hierarchies.outside import MOST_NAMED, outside
 from incrowd.workflows.hierarchies.report import check_file, check_policy
-from incrowd.workflows.policy import load_policy
+from incrowd.workflows.policy.policy import load_policy
 from tests.policies import PEOPLE
 from tests.tables import Batches
 

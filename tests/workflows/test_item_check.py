@@ -11,15 +11,15 @@ import pytest
 
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.check import Asked, check
-from incrowd.workflows.criteria import Wanted
+from incrowd.workflows.check.check import Asked, check
+from incrowd.workflows.check.criteria import Wanted
+from incrowd.workflows.check.items import Written
 from incrowd.workflows.hierarchies.outside import outside
-from incrowd.workflows.item_check import Written
-from incrowd.workflows.policy import load_policy
-from incrowd.workflows.protect import release
+from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.release.publish import release
 from tests.methods.anonymity.itemsets.cuts import rarest
 from tests.policies import changed, with_ledger
-from tests.workflows.forms.test_itemsets_form import NAMES, POLICY, rows
+from tests.workflows.releases.test_itemsets import NAMES, POLICY, rows
 
 LOADED = changed(POLICY, columns__age=None, release__levels={})
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.criteria.groups import Groups
-from incrowd.methods.anonymity.sensitive import Recursive, Sensitive
-from incrowd.workflows.measured import Declared, closeness_of, measured, parts_of
+from incrowd.methods.anonymity.syntactic.sensitive import Recursive, Sensitive
+from incrowd.workflows.check.measures import Declared, closeness_of, demands_on, parts_of
 
 ROWS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5)), min_size=1, max_size=60)
 EVERYTHING = Sensitive(
@@ -35,14 +35,14 @@ def groups_of(rows: list[tuple[int, int]]) -> Groups:
 @given(ROWS, st.integers(1, 20))
 def test_part_by_part_every_class_measures_what_it_measures_in_the_whole(rows: list[tuple[int, int]], n: int) -> None:
     whole = groups_of(rows)
-    closeness = closeness_of(whole.labels, Sensitive(), Declared(), as_told=True)
+    scale = closeness_of(whole.labels, Sensitive(), Declared(), as_told=True)
+    demands = [demand for demand, _ in demands_on("s", EVERYTHING, scale.distance)]
+    assert len(demands) == 7
     parts = list(parts_of(whole, n))
     assert sum(number for _, number in parts) == len(whole.starts)
-    expected = measured(whole, EVERYTHING, closeness)
-    found = [[each[:number] for _, each, _ in measured(part, EVERYTHING, closeness)] for part, number in parts]
-    for place, (criterion, each, _) in enumerate(expected):
-        got = np.concatenate([part[place] for part in found])
-        assert got == pytest.approx(each, abs=1e-12), criterion
+    for demand in demands:
+        found = np.concatenate([demand.measured(part)[:number] for part, number in parts])
+        assert found == pytest.approx(demand.measured(whole), abs=1e-12), demand
 
 
 def test_parts_hold_few_cells_and_never_cut_a_class() -> None:

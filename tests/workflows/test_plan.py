@@ -7,9 +7,9 @@ import pytest
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import InvalidParameter, LedgerUnavailable, MixedUnits
-from incrowd.workflows.plan import plan
-from incrowd.workflows.policy import Policy, load_policy
-from incrowd.workflows.protect import release
+from incrowd.workflows.plan.forecast import plan
+from incrowd.workflows.policy.policy import Policy, load_policy
+from incrowd.workflows.release.publish import release
 from tests.ledgers import tampering
 from tests.policies import PEOPLE, changed, people, with_ledger
 
@@ -24,7 +24,7 @@ def test_a_plan_says_what_a_release_then_costs_and_spends_nothing(tmp_path: Path
     assert list(tmp_path.iterdir()) == []
     certificate = release(people(), policy(tmp_path)).certificate
     assert certificate.guarantee == found.promise
-    assert Decimal(certificate.accounting["spent"]["epsilon"]) == found.epsilon
+    assert Decimal(certificate.accounting.spent.epsilon) == found.epsilon
     assert found.parameters["k"] == certificate.claims[0].parameters["k"] == 21
     assert found.parameters["solved"] == "k"
 
@@ -41,7 +41,7 @@ def test_a_plan_knows_what_was_spent(tmp_path: Path) -> None:
     assert again.standing is not None
     assert again.standing.totals.charges == 1
     entries = list(Ledger.open(policy(tmp_path).ledger_address).entries())
-    assert [entry.kind for entry in entries] == ["created", "register", "charge"]
+    assert [entry.kind for entry in entries] == ["created", "register", "charge", "conclude"]
 
 
 @pytest.mark.parametrize(

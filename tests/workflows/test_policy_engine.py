@@ -10,9 +10,9 @@ import pytest
 
 from incrowd.engines.settings import Local, Settings, Spark
 from incrowd.errors import InvalidParameter, SourceUnreadable
-from incrowd.workflows.opening import open_rows, settings_of
-from incrowd.workflows.policy import json_schema, load_policy
-from incrowd.workflows.protect import Destination, release_to
+from incrowd.workflows.assess.opening import open_rows, settings_of
+from incrowd.workflows.policy.policy import json_schema, load_policy
+from incrowd.workflows.release.publish import Destination, release_to
 from tests.policies import PEOPLE, changed, people, with_ledger
 
 CLUSTER = {"spark": {"master": "spark://driver:7077", "config": {"spark.executor.cores": 2}, "id": "visit"}}

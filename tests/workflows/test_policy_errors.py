@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from incrowd.errors import IncrowdError, InvalidParameter, Refused, UnsupportedVersion
-from incrowd.workflows.policy import load_policy
+from incrowd.workflows.policy.policy import load_policy
 from tests.policies import PEOPLE, changed, written
 
 YAML = """\

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from incrowd.core.table import Learned, Rows
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.workflows.profile import profile
+from incrowd.workflows.profile.profile import profile
 from tests.tables import Batches
 
 

@@ -12,9 +12,15 @@ import pytest
 
 from incrowd.accounting.budget import Budget
 from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.core.plan import Plan
+from incrowd.core.steps.suppression import Suppress
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import BudgetExceeded, IncrowdError, InvalidParameter, OutputUnavailable, Refused
-from incrowd.workflows.protect import Destination, release, release_to
+from incrowd.methods.anonymity.safe.method import Safe
+from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.release.publish import Destination, release, release_to
 from tests.policies import PEOPLE, changed, people, tuples, with_ledger, written
+from tests.statistics.alarm import FALSE_ALARM, stray
 
 
 def charges(folder: Path) -> int:
@@ -23,6 +29,15 @@ def charges(folder: Path) -> int:
     if found is None:
         return 0
     return sum(entry.kind == "charge" for entry in Ledger.open(f"sqlite:///{found}").entries())
+
+
+def test_two_hundred_of_the_people_and_more_are_released() -> None:
+    """So many survive the secret sample and suppression, but for a false alarm; single tuples need not."""
+    loaded = load_policy(PEOPLE)
+    assert isinstance(loaded.method, Safe)
+    engine = LocalEngine()
+    crowds = engine.count(engine.open(people()), loaded.method.cells(loaded.schema)).counts
+    assert stray([(int(rows), 0.5) for rows in crowds], 201, 600, k=21) < FALSE_ALARM
 
 
 def test_a_frame_becomes_a_release_with_its_certificate(tmp_path: Path) -> None:
@@ -65,8 +80,8 @@ def test_a_first_release_needs_no_budget_and_a_second_one_is_a_decision(tmp_path
     ledger = Ledger.open(policy["ledger"])
     ledger.grant("people", Budget.of(1, "1e-4"), "the board", "the yearly report")
     accounting = release(people(), policy).certificate.accounting
-    assert accounting["releases"] == 2
-    assert Fraction(accounting["total"]["delta"]) == Fraction(2, 10**4)
+    assert accounting.releases == 2
+    assert Fraction(accounting.total.delta) == Fraction(2, 10**4)
 
 
 def test_a_policy_whose_budget_differs_from_the_ledgers_is_refused(tmp_path: Path) -> None:
@@ -113,7 +128,7 @@ def test_another_unit_for_a_known_dataset_is_refused(tmp_path: Path) -> None:
 
 def test_the_commitment_to_the_same_rows_is_never_the_same(tmp_path: Path) -> None:
     policy = with_ledger(PEOPLE, tmp_path, budget={"epsilon": 5, "delta": "1e-2"})
-    commitments = {release(people(), policy).certificate.dataset["commitment"] for _ in range(3)}
+    commitments = {release(people(), policy).certificate.dataset.commitment for _ in range(3)}
     assert len(commitments) == 3
 
 
@@ -122,7 +137,7 @@ def test_weights_are_one_over_the_rate_and_belong_to_no_tuple(tmp_path: Path) ->
     table = released.result.to_arrow()
     assert table.column_names[-1] == "weight"
     assert set(table["weight"].to_pylist()) == {2.0}
-    assert "weight" not in released.certificate.schema["released"]
+    assert "weight" not in released.certificate.schema.released
 
 
 def test_weights_beside_a_column_of_that_name_are_refused_before_the_charge(tmp_path: Path) -> None:
@@ -192,14 +207,12 @@ def test_a_format_that_is_not_written_is_refused(tmp_path: Path) -> None:
 def test_what_the_certificate_will_say_is_worked_out_before_the_charge(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from incrowd.methods.anonymity.safe.method import Safe
-
     def fail(*_: object) -> Any:
         raise InvalidParameter("no claim")
 
-    for name in ("claims", "chain"):
+    for told, name in ((Plan, "claims"), (Suppress, "sentence")):
         with monkeypatch.context() as patch:
-            patch.setattr(Safe, name, fail)
+            patch.setattr(told, name, property(fail))
             with pytest.raises(InvalidParameter, match="no claim"):
                 release(people(), with_ledger(PEOPLE, tmp_path))
     assert charges(tmp_path) == 0

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from incrowd.workflows import perform
-from incrowd.workflows.protect import Destination, release_to
+from incrowd.workflows.release import perform
+from incrowd.workflows.release.publish import Destination, release_to
 from tests.coins import ScriptedCoins
 from tests.policies import PEOPLE, changed, people, written
 

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.workflows import protect
-from incrowd.workflows.perform import perform as truly_perform
+from incrowd.workflows.release import publish as protect
+from incrowd.workflows.release.perform import perform as truly_perform
 from tests.cli.running import Runner
 from tests.policies import PEOPLE, changed, people, tuples, written
 from tests.postgres_tables import ask, load

@@ -18,8 +18,8 @@ from incrowd.errors import BudgetExceeded, OutputUnavailable, PromiseBroken
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.noise.positioned import PositionedSample
-from incrowd.workflows import protect
-from incrowd.workflows.protect import Destination, release, release_to
+from incrowd.workflows.release import publish as protect
+from incrowd.workflows.release.publish import Destination, release, release_to
 from tests.policies import PEOPLE, people, with_ledger, written
 
 
@@ -45,7 +45,11 @@ def evaluated_twice(self: Safe, table: Table, coins: object) -> Microdata:
 
 
 def crowds_at_the_edge() -> pa.Table:
-    """Two hundred tuples, each with 42 rows: about 21, which is k, are in a sample."""
+    """Two hundred tuples, each with 42 rows: about 21, which is k, are in a sample.
+
+    A tuple has 21 or more with chance 0.56, and then fewer in another sample with 0.44: that none of the 200 does is
+    a chance of 10^(−24).  That 60 or fewer, or 160 or more, have 21 is one of 10^(−11).
+    """
     return pa.table({"sex": ["F"] * 8400, "age": ["7"] * 8400, "zip": [f"{n % 200:03d}" for n in range(8400)]})
 
 

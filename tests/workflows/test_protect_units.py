@@ -9,7 +9,7 @@ import pytest
 
 from incrowd.core.certificate import Certificate
 from incrowd.errors import BudgetExceeded, Infeasible, InvalidParameter
-from incrowd.workflows.protect import release
+from incrowd.workflows.release.publish import release
 from tests.policies import PEOPLE, changed, people, tuples, with_ledger
 from tests.statistics.alarm import FALSE_ALARM, stray
 
@@ -30,7 +30,7 @@ def test_a_person_column_with_one_row_makes_all_claims_for_people(tmp_path: Path
     assert len(kinds(released.certificate)) == 6
     assert {claim.unit for claim in released.certificate.claims} == {"one person (id, one row), added or removed"}
     assert "id" not in released.result.to_arrow().column_names
-    assert released.certificate.chain[0]["step"] == "keep rows of each person"
+    assert released.certificate.steps[0].kind == "keep rows of each person"
 
 
 def test_one_person_with_many_rows_is_never_a_crowd(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_replacing_has_its_own_claim_and_no_zero_knowledge(tmp_path: Path) -> No
     certificate = release(people(), replaced).certificate
     assert kinds(certificate) == ["approximate differential privacy", "crowd-blending", "k-anonymity"]
     assert certificate.claims[0].parameters["adjacency"] == "replace-one"
-    assert certificate.dataset["unit"] == "one row, replaced"
+    assert certificate.dataset.unit == "one row, replaced"
 
 
 def test_without_a_sample_the_owner_must_have_said_so(tmp_path: Path) -> None:
@@ -73,8 +73,8 @@ def test_without_a_sample_the_owner_must_have_said_so(tmp_path: Path) -> None:
     allowed = with_ledger(PEOPLE, tmp_path, release=exact, dataset__name="open", dataset__separate="a test")
     released = release(people(), changed(allowed, budget={"unbounded": "public since 2020"}))
     assert kinds(released.certificate) == ["crowd-blending", "k-anonymity"]
-    assert released.certificate.accounting["spent"]["epsilon"] == "Infinity"
-    assert released.certificate.accounting["unbounded"] == "public since 2020"
+    assert released.certificate.accounting.spent.epsilon == "Infinity"
+    assert released.certificate.accounting.unbounded == "public since 2020"
     assert len(released.result) == 600
     assert min(tuples(released.result.to_arrow()).values()) >= 5
 
@@ -85,7 +85,7 @@ def test_what_was_drafted_from_rows_voids_the_claim_and_is_refused(tmp_path: Pat
     allowed = with_ledger(DRAFTED, tmp_path, dataset__name="open", dataset__separate="a test")
     released = release(people(), changed(allowed, budget={"unbounded": "for the archive"}))
     assert kinds(released.certificate) == ["k-anonymity"]
-    recoded = released.certificate.chain[1]["columns"]
+    recoded = released.certificate.steps[1].to_json()["columns"]
     assert [column["provenance"] for column in recoded] == ["drafted from rows", "declared", "declared"]
 
 
@@ -93,7 +93,7 @@ def test_a_draft_that_says_the_same_as_a_public_source_keeps_the_claim(tmp_path:
     vouched = with_ledger(DRAFTED, tmp_path, columns__sex__public="the registry's form")
     certificate = release(people(), vouched).certificate
     assert kinds(certificate)[0] == "approximate differential privacy"
-    assert certificate.chain[1]["columns"][0]["provenance"].endswith("vouched for by the registry's form")
+    assert certificate.steps[1].to_json()["columns"][0]["provenance"].endswith("vouched for by the registry's form")
 
 
 @pytest.mark.parametrize(

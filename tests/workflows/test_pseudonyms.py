@@ -10,9 +10,10 @@ import pytest
 
 from incrowd.core.loss import Crowd, Sampled
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.policy import load_policy
-from incrowd.workflows.protect import release
-from incrowd.workflows.verify import Outcome, verify
+from incrowd.verify.findings import Verdict
+from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.release.publish import release
+from incrowd.workflows.verify.verify import verify
 
 KEY = bytes(range(32))
 SITES = pa.table({"site": ["St. Anne"] * 300 + ["St. Paul"] * 300, "sex": ["F", "M"] * 300})
@@ -44,14 +45,14 @@ def test_the_certificate_says_that_a_pseudonym_is_a_matter_of_form(tmp_path: Pat
     assert any("holds the key" in text for text in claim.not_protected)
     assert KEY.hex() not in certificate.to_text()
     (tmp_path / "certificate.json").write_text(certificate.to_text())
-    found = {each.about: each.outcome for each in verify(tmp_path / "certificate.json").findings}
-    assert found["claim: pseudonymization"] is Outcome.PASSED
+    found = {each.about: each.verdict for each in verify(tmp_path / "certificate.json").findings}
+    assert found["claim: pseudonymization"] is Verdict.PASSED
 
 
 def test_a_pseudonym_does_not_change_the_promise(tmp_path: Path) -> None:
     """The key is drawn without the rows, so the recoding is as blind as any other."""
     loaded = load_policy(policy(tmp_path))
-    loss = loaded.method.guarantee(loaded.schema).loss
+    loss = loaded.method.plan(loaded.schema).promise.loss
     assert isinstance(loss, Sampled)
     assert isinstance(loss.inner, Crowd)
 

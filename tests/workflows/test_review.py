@@ -12,8 +12,9 @@ import pytest
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.loss import Syntactic
 from incrowd.errors import InvalidParameter, SourceUnreadable
-from incrowd.workflows.policy import load_policy
-from incrowd.workflows.protect import release
+from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.release.publish import release
+from tests.plans import steps_json
 
 SEXES = ["F", "M"] * 300
 SAFE: dict[str, Any] = {"method": "safe", "rate": "0.5", "target": {"epsilon": 1, "delta": "1e-6"}}
@@ -65,8 +66,8 @@ def test_nothing_published_contains_what_keys_the_marks_of_a_source(tmp_path: Pa
 def test_whatever_was_drafted_from_rows_voids_the_promise(tmp_path: Path, column: dict[str, Any]) -> None:
     loaded = load_policy(policy(tmp_path, {"sex": column}))
     assert loaded.schema.drafted == ("sex",)
-    assert isinstance(loaded.method.guarantee(loaded.schema).loss, Syntactic)
-    step = next(step for step in loaded.method.chain(loaded.schema) if step["step"] == "recode")
+    assert isinstance(loaded.method.plan(loaded.schema).promise.loss, Syntactic)
+    step = next(step for step in steps_json(loaded.method, loaded.schema) if step["step"] == "recode")
     assert step["columns"][0]["provenance"] == "drafted from rows"
 
 
@@ -115,7 +116,7 @@ def test_a_separate_budget_is_said_on_the_certificate(tmp_path: Path) -> None:
     release(table, policy(tmp_path, columns))
     again = policy(tmp_path, columns, dataset={"name": "again", "separate": "other people since June"})
     certificate = release(table, again).certificate
-    assert certificate.dataset["separate"] == "other people since June"
+    assert certificate.dataset.separate == "other people since June"
 
 
 def test_text_that_is_not_unicode_ends_in_a_fixed_message(tmp_path: Path) -> None:

@@ -16,8 +16,9 @@ from cryptography.hazmat.primitives.serialization import (
 
 from incrowd.core.certificate import Certificate
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.protect import release
-from incrowd.workflows.signing import check_signature, public_key, sign
+from incrowd.workflows.release.publish import release
+from incrowd.workflows.verify.signing import check_signature, public_key, sign
+from incrowd.workflows.verify.verify import certificate_of
 from tests.policies import PEOPLE, people, written
 from tests.released import Keys, key_pair
 
@@ -35,11 +36,11 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
 def test_a_signature_covers_everything_but_itself(certificate: Certificate, keys: Keys) -> None:
     signed = sign(certificate, keys.private)
     assert signed.signature is not None
-    assert signed.signature["public_key"] == public_key(keys.public)
+    assert signed.signature.public_key == public_key(keys.public)
     assert replace(signed, signature=None) == certificate
     assert check_signature(signed) is None
     assert check_signature(signed, keys.public) is None
-    assert check_signature(Certificate.from_json(signed.to_json()), keys.public) is None
+    assert check_signature(certificate_of(signed.to_json()), keys.public) is None
     assert sign(signed, keys.private) == signed
 
 
@@ -56,7 +57,7 @@ def test_another_key_is_not_trusted(certificate: Certificate, keys: Keys, tmp_pa
     assert check_signature(forged) is None
     assert check_signature(forged, keys.public) == "it was made with another key than the one given"
     assert forged.signature is not None
-    swapped = replace(forged, signature={**forged.signature, "public_key": public_key(keys.public)})
+    swapped = replace(forged, signature=replace(forged.signature, public_key=public_key(keys.public)))
     assert check_signature(swapped, keys.public) is not None
 
 
@@ -67,7 +68,6 @@ def test_another_key_is_not_trusted(certificate: Certificate, keys: Keys, tmp_pa
         ({"value": "zz"}, "cannot be read"),
         ({"value": "00"}, "does not fit"),
         ({"public_key": "00"}, "cannot be read"),
-        ({"public_key": None}, "cannot be read"),
     ],
 )
 def test_a_damaged_signature_is_told_apart(
@@ -75,7 +75,7 @@ def test_a_damaged_signature_is_told_apart(
 ) -> None:
     signed = sign(certificate, keys.private)
     assert signed.signature is not None
-    assert said in str(check_signature(replace(signed, signature={**signed.signature, **change})))
+    assert said in str(check_signature(replace(signed, signature=replace(signed.signature, **change))))
 
 
 def test_keys_of_other_kinds_and_locked_keys_are_refused(certificate: Certificate, tmp_path: Path) -> None:

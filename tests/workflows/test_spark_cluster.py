@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.workflows.verify import verify
+from incrowd.workflows.verify.verify import verify
 from tests.policies import PEOPLE, changed, people, tuples, written
 
 ROWS, PARTS = 500_000, 8
@@ -46,7 +46,7 @@ def charges(folder: Path) -> int:
 def test_of_two_drivers_at_once_the_budget_pays_for_one(visits: Path, spark_cluster: str, tmp_path: Path) -> None:
     written(changed(PEOPLE, engine={"spark": {"config": ONE_CORE}}), tmp_path)
     running = {out: release(tmp_path, visits, out, "--master", spark_cluster) for out in ("one", "two")}
-    said = {out: driver.communicate(timeout=400)[1] for out, driver in running.items()}
+    said = {out: driver.communicate(timeout=1000)[1] for out, driver in running.items()}
     codes = {out: driver.returncode for out, driver in running.items()}
     assert sorted(codes.values()) == [0, 1], said
     paid, refused = sorted(codes, key=lambda out: codes[out])
@@ -66,7 +66,7 @@ def test_of_two_drivers_at_once_the_budget_pays_for_one(visits: Path, spark_clus
 def test_a_release_over_spark_connect(visits: Path, spark_connect: str, tmp_path: Path) -> None:
     written(PEOPLE, tmp_path)
     driver = release(tmp_path, visits / "part-0.parquet", "out", "--remote", spark_connect)
-    _, said = driver.communicate(timeout=300)
+    _, said = driver.communicate(timeout=1000)
     assert driver.returncode == 0, said
     assert verify(tmp_path / "out" / "certificate.json").passed
     assert charges(tmp_path) == 1

@@ -19,14 +19,14 @@ from incrowd.core.table import Engine, Rows
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.settings import Local, Spark
 from incrowd.errors import InvalidParameter, Refused
-from incrowd.workflows.assess import assess
-from incrowd.workflows.check import Asked, check
-from incrowd.workflows.criteria import Wanted
-from incrowd.workflows.opening import open_release
-from incrowd.workflows.policy import Policy, load_policy
-from incrowd.workflows.profile import profile
-from incrowd.workflows.protect import Destination, release, release_to
-from incrowd.workflows.verify import verify
+from incrowd.workflows.assess.assess import assess
+from incrowd.workflows.assess.opening import open_release
+from incrowd.workflows.check.check import Asked, check
+from incrowd.workflows.check.criteria import Wanted
+from incrowd.workflows.policy.policy import Policy, load_policy
+from incrowd.workflows.profile.profile import profile
+from incrowd.workflows.release.publish import Destination, release, release_to
+from incrowd.workflows.verify.verify import verify
 from tests.policies import PEOPLE, changed, people, tuples, with_ledger, written
 from tests.spark import MASTER
 
@@ -145,7 +145,7 @@ def test_a_job_that_fails_publishes_nothing_and_its_charge_stays_spent(
     path = tmp_path / "people.parquet"
     pq.write_table(people(ROWS), path)
     written(PEOPLE, tmp_path)
-    charge = Ledger.charge
+    charge = Ledger.charge_together
 
     def spoiled(*arguments: object) -> object:
         """Charge, and then damage the file in a way that only reading it shows."""
@@ -157,7 +157,7 @@ def test_a_job_that_fails_publishes_nothing_and_its_charge_stays_spent(
         os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
         return entry
 
-    monkeypatch.setattr(Ledger, "charge", spoiled)
+    monkeypatch.setattr(Ledger, "charge_together", spoiled)
     assert run(f"release people.parquet --policy policy.yaml --out out --master {MASTER}") == 2
     assert run.said.endswith("Nothing was released; the charge stays spent.\n")
     assert len(run.said.splitlines()) == 1

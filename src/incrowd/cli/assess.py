@@ -16,7 +16,7 @@ from incrowd.errors import InvalidParameter, OutputUnavailable
 if TYPE_CHECKING:
     from incrowd.measures.attackers import Risk
     from incrowd.measures.sizes import Sizes
-    from incrowd.workflows.assess import Assessment
+    from incrowd.workflows.assess.assess import Assessment
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ def assess(options: AssessOptions) -> None:
     release.
     """
     from incrowd.engines.choose import engine_of
-    from incrowd.workflows.assess import assess as assessed
-    from incrowd.workflows.looking import record_look
-    from incrowd.workflows.opening import open_release, open_rows, settings_of
-    from incrowd.workflows.policy import load_policy
+    from incrowd.workflows.assess.assess import assess as assessed
+    from incrowd.workflows.assess.opening import open_release, open_rows, settings_of
+    from incrowd.workflows.assess.record_look import record_look
+    from incrowd.workflows.policy.policy import load_policy
 
     if options.write is not None:
         _check_apart(options.write, options.release)
@@ -119,7 +119,7 @@ def _class_lines(before: Sizes, after: Sizes, suppressed: int) -> list[tuple[str
 
 def _show_risks(found: Assessment) -> None:
     from incrowd.measures.attackers import DEFINITIONS
-    from incrowd.workflows.assess import THRESHOLD
+    from incrowd.workflows.assess.assess import THRESHOLD
 
     rows = []
     for name, (before, after) in found.risks.items():

@@ -15,8 +15,8 @@ from incrowd.errors import InvalidParameter
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from incrowd.workflows.check import Verdict
-    from incrowd.workflows.criteria import Finding, Wanted
+    from incrowd.workflows.check.check import Verdict
+    from incrowd.workflows.check.criteria import Finding, Wanted
 
 _FAILED = 1
 _SIGNS = {True: "✓", False: "✗", None: " "}
@@ -101,11 +101,11 @@ def check(options: CheckOptions) -> None:
     --recoded would hide are not hidden.
     """
     from incrowd.engines.choose import engine_of
-    from incrowd.workflows.check import Asked
-    from incrowd.workflows.check import check as checked
-    from incrowd.workflows.looking import record_look
-    from incrowd.workflows.opening import open_rows, released_levels, settings_of
-    from incrowd.workflows.policy import load_policy
+    from incrowd.workflows.assess.opening import open_rows, released_levels, settings_of
+    from incrowd.workflows.assess.record_look import record_look
+    from incrowd.workflows.check.check import Asked
+    from incrowd.workflows.check.check import check as checked
+    from incrowd.workflows.policy.policy import load_policy
 
     wanted = _wanted(options)
     quasi = tuple(name.strip() for name in (options.quasi or "").split(",") if name.strip())
@@ -125,9 +125,9 @@ def check(options: CheckOptions) -> None:
 
 def _wanted(options: CheckOptions) -> Wanted:
     """Return what is expected, from the words of the command line."""
-    from incrowd.methods.anonymity.population import Population, Presence, Unique
-    from incrowd.methods.anonymity.sensitive import Recursive, Sensitive
-    from incrowd.workflows.criteria import Wanted
+    from incrowd.methods.anonymity.syntactic.population import Population, Presence, Unique
+    from incrowd.methods.anonymity.syntactic.sensitive import Recursive, Sensitive
+    from incrowd.workflows.check.criteria import Wanted
 
     recursive, unique, presence = (
         _numbers(getattr(options, name), name, 2) for name in ("recursive", "unique", "presence")

@@ -38,9 +38,9 @@ def coarsen(options: CoarsenOptions) -> None:
     What a second release from the rows would break, this does not: its certificate holds that of the release, and
     `incrowd verify --parent` computes the table again.
     """
-    from incrowd.workflows.coarsen import Coarser
-    from incrowd.workflows.coarsen import coarsen as coarsened
-    from incrowd.workflows.policy import load_policy
+    from incrowd.workflows.coarsen.method import Coarser
+    from incrowd.workflows.coarsen.method import coarsen as coarsened
+    from incrowd.workflows.policy.policy import load_policy
 
     names = tuple(name.strip() for name in (options.columns or "").split(",") if name.strip())
     wanted = Coarser(dict(map(_level, options.levels or ())), names)
@@ -49,7 +49,7 @@ def coarsen(options: CoarsenOptions) -> None:
         print_json({"folder": str(options.out), "certificate": found.certificate.to_json()})
         return
     lines = [
-        ("data", str(options.out / str(found.certificate.outputs[0]["name"]))),
+        ("data", str(options.out / found.certificate.outputs[0].name)),
         ("certificate", str(options.out / "certificate.json")),
         ("report", str(options.out / "report.html")),
         ("promise", found.certificate.claims[0].kind),

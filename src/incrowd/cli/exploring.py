@@ -15,8 +15,8 @@ from incrowd.cli.output import print_table
 if TYPE_CHECKING:
     from incrowd.core.table import Engine, Rows
     from incrowd.methods.anonymity.search.optimal import Progress
-    from incrowd.workflows.explore import Choice, Explored, Offer
-    from incrowd.workflows.policy import Policy
+    from incrowd.workflows.plan.explore import Choice, Explored, Offer
+    from incrowd.workflows.policy.policy import Policy
 
 _INTERNAL = "Made from the original rows: keep it apart from what is published. The ledger counts such looks."
 _HEADER = ("loss", "left out", "smallest", "levels above the finest")
@@ -25,7 +25,7 @@ _SHOWN = 20
 
 def explored_levels(policy: Policy, rows: Rows, engine: Engine, *, minimal: bool, frontier: bool) -> Explored:
     """Search the levels of a table; Ctrl-C ends a search with the best so far, a second one ends the command."""
-    from incrowd.workflows.explore import Wish, explore_rows
+    from incrowd.workflows.plan.explore import Wish, explore_rows
 
     with _watched() as told:
         return explore_rows(rows, policy, Wish(minimal, frontier, told), engine)

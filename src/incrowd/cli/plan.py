@@ -15,8 +15,8 @@ from incrowd.core.loss import Syntactic
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from incrowd.workflows.nearest import Nearest
-    from incrowd.workflows.plan import Plan
+    from incrowd.workflows.plan.forecast import Forecast
+    from incrowd.workflows.plan.safe_alternatives import Nearest
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ def plan(options: PlanOptions) -> None:
     """
     from incrowd.engines.choose import engine_of
     from incrowd.engines.settings import overridden
-    from incrowd.workflows.plan import plan as planned
-    from incrowd.workflows.policy import load_policy
-    from incrowd.workflows.protect import open_data
+    from incrowd.workflows.plan.forecast import plan as planned
+    from incrowd.workflows.policy.policy import load_policy
+    from incrowd.workflows.release.prepare import open_data
 
     policy, explored = load_policy(options.policy), None
     if options.data is not None or policy.source is not None:
@@ -76,7 +76,7 @@ def plan(options: PlanOptions) -> None:
         raise typer.Exit(1)
 
 
-def _as_json(found: Plan) -> dict[str, object]:
+def _as_json(found: Forecast) -> dict[str, object]:
     left = found.standing.left if found.standing else None
     return {
         "dataset": found.policy.name,
@@ -101,7 +101,7 @@ def _as_json(found: Plan) -> dict[str, object]:
     }
 
 
-def _show(found: Plan) -> None:
+def _show(found: Forecast) -> None:
     parameters = found.parameters
     lines = [
         ("dataset", found.policy.name),
@@ -137,7 +137,7 @@ def _nearest(each: Nearest) -> str:
     return f"{told}: epsilon {shown(float(each.epsilon))} at delta {shown(float(each.delta))}"
 
 
-def _defaults(found: Plan) -> dict[str, str]:
+def _defaults(found: Forecast) -> dict[str, str]:
     """Return what the policy left out, and what stands there instead."""
     section, levels = found.policy.section, getattr(found.policy.method, "levels", None)
     filled = {}
@@ -149,7 +149,7 @@ def _defaults(found: Plan) -> dict[str, str]:
         filled["budget"] = "what this release costs"
     for name, column in section.columns.items():
         if "missing" not in column.model_fields_set and column.role != "identifier":
-            rows = found.policy.method.smallest_class(found.policy.schema) is not None
+            rows = found.policy.plan.smallest_class is not None
             own = "a class of its own" if column.separator is None else "the empty set"
             filled[f"{name}.missing"] = own if rows or levels is not None else "its row is left out"
     if levels is not None and not isinstance(found.promise.loss, Syntactic):

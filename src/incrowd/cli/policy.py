@@ -12,7 +12,7 @@ from incrowd.cli.options import Json, takes
 from incrowd.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from incrowd.workflows.policy import Policy
+    from incrowd.workflows.policy.policy import Policy
 
 policy = typer.Typer(help="The format of policy files, and whether one can be read.", no_args_is_help=True)
 
@@ -38,7 +38,7 @@ def schema(options: SchemaOptions) -> None:
     """Print the JSON Schema of policy files: editors complete and check with it."""
     import json
 
-    from incrowd.workflows.policy import json_schema
+    from incrowd.workflows.policy.policy import json_schema
 
     if options.json:
         print_json(json_schema())
@@ -50,10 +50,10 @@ def schema(options: SchemaOptions) -> None:
 @takes(PolicyCheckOptions)
 def check(options: PolicyCheckOptions) -> None:
     """Read a policy and say how it was understood; no data is opened."""
-    from incrowd.workflows.policy import load_policy
+    from incrowd.workflows.policy.policy import load_policy
 
     loaded = load_policy(options.file)
-    promise = loaded.method.guarantee(loaded.schema)
+    promise = loaded.plan.promise
     if options.json:
         found = {"dataset": loaded.name, "hash": loaded.hash, "method": loaded.method.name}
         columns = [_column(loaded, name) for name in loaded.schema.names]

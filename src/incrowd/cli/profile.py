@@ -14,7 +14,7 @@ from incrowd.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from incrowd.measures.sketch import Spread
-    from incrowd.workflows.profile import Profile
+    from incrowd.workflows.profile.profile import Profile
 
 _SHOWN = 5
 
@@ -45,10 +45,10 @@ def profile(options: ProfileOptions) -> None:
     drafted policy marks whatever was read off the rows, and promises nothing before its owner has decided.
     """
     from incrowd.engines.choose import engine_of
-    from incrowd.workflows.looking import record_look
-    from incrowd.workflows.opening import open_rows, settings_of
-    from incrowd.workflows.policy import load_policy
-    from incrowd.workflows.profile import profile as profiled
+    from incrowd.workflows.assess.opening import open_rows, settings_of
+    from incrowd.workflows.assess.record_look import record_look
+    from incrowd.workflows.policy.policy import load_policy
+    from incrowd.workflows.profile.profile import profile as profiled
 
     policy = None if options.policy is None else load_policy(options.policy)
     with engine_of(settings_of(policy, options.data, options.engine, options.master, options.remote)) as engine:
@@ -64,7 +64,7 @@ def profile(options: ProfileOptions) -> None:
 
 
 def _write(found: Profile, data: str, target: Path, nulls: tuple[str, ...]) -> None:
-    from incrowd.workflows.drafting.policy import Origin, draft, write_draft
+    from incrowd.workflows.profile.draft_policy import Origin, draft, write_draft
 
     write_draft(draft(found, Origin(_seen_from(target.resolve().parent, data), nulls)), target)
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from incrowd.queries.answer import Answer
     from incrowd.queries.measuring.accuracy import Expected
     from incrowd.queries.terms import Terms
-    from incrowd.workflows.asking.asking import Answered, Priced
-    from incrowd.workflows.desk import Desk
+    from incrowd.workflows.ask.asking import Answered, Priced
+    from incrowd.workflows.ask.desk import Desk
 
 _ALIKE = 0.01
 _EXPLAIN = "Nothing was asked and nothing was spent."
@@ -79,7 +79,7 @@ def query(options: QueryOptions) -> None:
     same question again gets the same answer and costs the dataset nothing.
     """
     from incrowd.queries.language.reading import is_explain
-    from incrowd.workflows.desk import Asking
+    from incrowd.workflows.ask.desk import Asking
 
     if (options.sql is None) == (options.batch is None):
         raise InvalidParameter("ask one question, or a file of them by --batch.")
@@ -96,16 +96,17 @@ def query(options: QueryOptions) -> None:
         _check_folder(options)
         answered = desk.ask(asking)
     if options.out is not None:
-        from incrowd.workflows.asking.publish import publish_answer
+        from incrowd.workflows.ask.publish import publish_answer
+        from incrowd.workflows.release.publish import Destination
 
-        publish_answer(answered, options.out, options.form)
+        publish_answer(answered, desk.ledger, Destination(options.out, options.form))
     return print_json(answered.to_json()) if options.json else show_answer(answered, options.out)
 
 
 def _answer_batch(options: QueryOptions, file: Path) -> None:
     """Answer the questions of a file, which are separated by semicolons, for one charge."""
     from incrowd.queries.language.several import several
-    from incrowd.workflows.desk import AskingTogether
+    from incrowd.workflows.ask.desk import AskingTogether
 
     if options.out is not None or options.account is not None:
         raise InvalidParameter("a batch is printed and paid by epsilon: leave --out and --account out.")
@@ -131,7 +132,7 @@ def _answer_batch(options: QueryOptions, file: Path) -> None:
 def _answer_classically(options: QueryOptions, how: str) -> None:
     """Answer one question in a way that was tried before differential privacy, and say what breaks it."""
     from incrowd.queries.classical.protections import protection_of
-    from incrowd.workflows.asking.classical import ask_classical
+    from incrowd.workflows.ask.classical import ask_classical
 
     paying = (options.epsilon, options.error, options.rate, options.rho, options.account, options.analyst, options.out)
     if options.sql is None or options.price or any(each is not None for each in paying):
@@ -150,8 +151,8 @@ def _answer_classically(options: QueryOptions, how: str) -> None:
 
 def _desk(options: QueryOptions) -> AbstractContextManager[Desk]:
     from incrowd.engines.settings import overridden
-    from incrowd.workflows.desk import open_desk
-    from incrowd.workflows.policy import load_policy
+    from incrowd.workflows.ask.desk import open_desk
+    from incrowd.workflows.policy.policy import load_policy
 
     policy = load_policy(options.policy)
     settings = overridden(policy.engine, options.engine, options.master, options.remote)

@@ -16,7 +16,7 @@ from incrowd.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from incrowd.core.table import Progress
-    from incrowd.workflows.protect import Published
+    from incrowd.workflows.release.publish import Published
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ def release(options: ReleaseOptions) -> None:
     from dataclasses import replace
 
     from incrowd.engines.settings import overridden
-    from incrowd.workflows.policy import load_policy
-    from incrowd.workflows.protect import Destination, release_to
+    from incrowd.workflows.policy.policy import load_policy
+    from incrowd.workflows.release.publish import Destination, release_to
 
     policy = load_policy(options.policy)
     policy = replace(policy, engine=overridden(policy.engine, options.engine, options.master, options.remote))
@@ -64,23 +64,22 @@ def release(options: ReleaseOptions) -> None:
 
 def _show(published: Published, table: str | None) -> None:
     from incrowd.accounting.budget import shown_down, shown_up
+    from incrowd.verify.files import tables_of
 
     certificate = published.release.certificate
-    spent, left = certificate.accounting["spent"], certificate.accounting["left"]
+    spent, left = certificate.accounting.spent, certificate.accounting.left
     empty = "" if len(published.release.result) else "  (no row: all suppressed)"
     lines = [
-        *(("data", str(published.folder / str(output["name"])) + empty) for output in certificate.outputs),
+        *(("data", str(published.folder / file.name) + empty) for file in tables_of(certificate)),
         *([] if table is None else [("table", table)]),
         ("certificate", str(published.folder / "certificate.json")),
         ("report", str(published.folder / "report.html")),
         ("kept apart", str(published.internal)),
         ("promise", certificate.claims[0].kind),
-        ("spent", f"epsilon {_amount(spent['epsilon'], shown_up)}, delta {_amount(spent['delta'], shown_up)}"),
+        ("spent", f"epsilon {_amount(spent.epsilon, shown_up)}, delta {_amount(spent.delta, shown_up)}"),
     ]
     if left is not None:
-        lines.append(
-            ("left", f"epsilon {_amount(left['epsilon'], shown_down)}, delta {_amount(left['delta'], shown_down)}")
-        )
+        lines.append(("left", f"epsilon {_amount(left.epsilon, shown_down)}, delta {_amount(left.delta, shown_down)}"))
     lines += [("note", note) for note in published.notes]
     print_table("released", lines, "Open the report first: it says who could learn what, and what is not protected.")
 

@@ -44,7 +44,7 @@ def report(options: ReportOptions) -> None:
     if options.internal:
         if options.policy is None:
             raise InvalidParameter("--internal needs --policy: how the released columns were recoded stands there.")
-        from incrowd.workflows.policy import load_policy
+        from incrowd.workflows.policy.policy import load_policy
 
         written = render_internal(options.release, load_policy(options.policy), options.against, options.out)
     else:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from incrowd.cli.options import Json, takes
 from incrowd.cli.output import print_json, print_table
-
-if TYPE_CHECKING:
-    from incrowd.workflows.verify import Verification
 
 _SIGNS = {"passed": "✓", "failed": "✗", "cannot be known here": "?"}
 
@@ -30,6 +27,9 @@ class VerifyOptions:
     parent: Annotated[
         Path | None, typer.Option("--parent", help="Of a coarser table: the folder of the release it was made from.")
     ] = None
+    policy: Annotated[
+        Path | None, typer.Option("--policy", metavar="FILE", help="Make the whole plan again from this policy.")
+    ] = None
     json: Json = False
 
 
@@ -40,25 +40,19 @@ def verify(options: VerifyOptions) -> None:
     Exit code 1 if anything failed; what cannot be known here is said.
     """
     from incrowd.accounting.ledger.ledger import Ledger
-    from incrowd.workflows.verify import verify as verified
+    from incrowd.workflows.policy.policy import load_policy
+    from incrowd.workflows.verify.verify import Beside
+    from incrowd.workflows.verify.verify import verify as verified
 
     ledger = None if options.ledger is None else Ledger.open(options.ledger)
-    found = verified(options.certificate, options.data, ledger, options.public_key, options.parent)
+    policy = None if options.policy is None else load_policy(options.policy)
+    held = Beside(ledger=ledger, trusted=options.public_key, parent=options.parent, policy=policy)
+    found = verified(options.certificate, options.data, **held)
     if options.json:
-        listed = [{"about": each.about, "outcome": str(each.outcome), "why": each.why} for each in found.findings]
-        print_json({"passed": found.passed, "complete": found.complete, "findings": listed})
+        listed = [{"about": each.about, "verdict": str(each.verdict), "why": each.why} for each in found.findings]
+        print_json({"passed": found.passed, "complete": found.complete, "verdict": found.verdict, "findings": listed})
     else:
-        rows = [(_SIGNS[str(each.outcome)], each.about, each.why) for each in found.findings]
-        print_table(_title(found), rows, "✓ passed   ✗ failed   ? cannot be known here")
+        rows = [(_SIGNS[str(each.verdict)], each.about, each.why) for each in found.findings]
+        print_table(found.verdict, rows, "✓ passed   ✗ failed   ? cannot be known here")
     if not found.passed:
         raise typer.Exit(1)
-
-
-def _title(found: Verification) -> str:
-    if not found.passed:
-        return "NOT verified"
-    return (
-        "verified"
-        if found.complete
-        else "verified, but some claim or step could not be derived again: see the question marks"
-    )

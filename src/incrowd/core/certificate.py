@@ -2,124 +2,169 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
-from enum import StrEnum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from incrowd.core.canonical import canonical, digest
+from incrowd.core.claims.claim import Claim, claim_of
+from incrowd.core.codec import decode, encode, named
 from incrowd.core.guarantee import Guarantee
+from incrowd.core.steps.step import Step, step_of
 from incrowd.errors import InvalidParameter, UnsupportedVersion
 
-VERSION = 1
-_DOMAIN = f"incrowd certificate {VERSION}"
-_OBJECTS = ("dataset", "accounting", "ledger", "schema", "evidence")
+VERSION = 2
+NONCE_BYTES = 4
+LIMITS = (
+    (
+        "The promise holds for all releases charged to this dataset together, as the accounting says; releases about "
+        "the same people that were made elsewhere, or charged to another dataset, are not in it."
+    ),
+    "The certificate states what the mechanism guarantees; it is evidence for an assessment, not the assessment.",
+)
+"""What no certificate says, whatever its claims."""
+COMPOSITION = "sums of epsilon and delta over all releases charged to this dataset"
 
 Out = TypeVar("Out")
 
-NONCE_BYTES = 4
 
+@dataclass(frozen=True)
+class Vocabulary:
+    """The steps and the claims that a method can have, and the version of their meaning."""
 
-class Status(StrEnum):
-    """How far a precondition is known to hold."""
-
-    PROVED = "proved"
-    CHECKED = "checked"
-    ASSUMED = "assumed"
+    steps: tuple[type[Step], ...]
+    claims: tuple[type[Claim], ...]
+    version: int = 1
 
 
 @dataclass(frozen=True)
-class Precondition:
-    """Something that must be true for a claim, and how we know."""
+class Named:
+    """The method that made a release, and the version of its steps and claims."""
 
-    text: str
-    status: Status
+    name: str
+    version: int = 1
 
 
 @dataclass(frozen=True)
-class Claim:
-    """One typed statement about a release, with its theorem and its limits."""
+class Dataset:
+    """What a certificate says about the input without betraying it; `commitment` is a hash under a fresh key."""
 
-    kind: str
-    parameters: Mapping[str, Any]
+    name: str
     unit: str
-    theorem: str
-    preconditions: tuple[Precondition, ...] = ()
-    not_protected: tuple[str, ...] = ()
-
-    @classmethod
-    def from_json(cls, plain: Mapping[str, Any]) -> Claim:
-        """Read one claim."""
-        _only_fields(cls, plain)
-        conditions = tuple(Precondition(item["text"], Status(item["status"])) for item in plain["preconditions"])
-        return cls(
-            str(plain["kind"]),
-            dict(plain["parameters"]),
-            str(plain["unit"]),
-            str(plain["theorem"]),
-            conditions,
-            tuple(map(str, plain["not_protected"])),
-        )
+    commitment: str | None = None
+    version: str | None = None
+    period: str | None = None
+    separate: str | None = None
+    same_people_as: str | None = named("same people as", None)
+    together_with: tuple[str, ...] | None = named("together with", None)
 
 
-Told = tuple[tuple[Claim, ...], tuple[Mapping[str, Any], ...]]
-"""The claims and the steps of a release."""
+@dataclass(frozen=True)
+class Amounts:
+    """An ε and a δ as decimal text, rounded up; `Infinity` where nothing is bounded."""
+
+    epsilon: str
+    delta: str
 
 
-def release_id(nonce: bytes, policy_hash: str, guarantee: Guarantee, told: Told) -> str:
-    """Return the name of a release, which binds what its certificate tells about it: four random bytes and a hash.
+@dataclass(frozen=True)
+class Accounting:
+    """What was spent, in total and here, and what is left, as the ledger tells it."""
 
-    The ledger writes the name down with the charge, so claims and steps cannot be changed afterwards without showing.
+    spent: Amounts
+    total: Amounts
+    releases: int
+    rule: str
+    composition: str = COMPOSITION
+    left: Amounts | None = None
+    unbounded: str | None = None
 
-    >>> from incrowd.core.loss import Crowd
-    >>> from incrowd.core.unit import Unit
-    >>> promise = Guarantee(Crowd(5), Unit(), "Example 1")
-    >>> release_id(bytes(4), "ab", promise, ((), ({"step": "suppress", "k": 5},)))
-    '00000000-...'
-    """
-    claims, chain = told
-    content = {
-        "nonce": nonce.hex(),
-        "policy": policy_hash,
-        "guarantee": guarantee.to_json(),
-        "claims": [_as_lists(asdict(claim) | {"parameters": dict(claim.parameters)}) for claim in claims],
-        "chain": _as_lists(chain),
-    }
-    return str(UUID(hex=nonce.hex() + digest(f"incrowd release {VERSION}", content)[: 32 - 2 * len(nonce)]))
+
+@dataclass(frozen=True)
+class LedgerPlace:
+    """The entry of the charge in its ledger, against which a cut-off ledger is found."""
+
+    chain: str
+    sequence: int
+    hash: str
+
+
+@dataclass(frozen=True)
+class ColumnFact:
+    """A column as the policy declares it."""
+
+    name: str
+    role: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of the input, and the names of those that were released."""
+
+    columns: tuple[ColumnFact, ...]
+    released: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class File:
+    """A published file, by its name, its SHA-256 and its size."""
+
+    name: str
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Who signed, and the signature over everything else."""
+
+    algorithm: str
+    public_key: str
+    value: str
 
 
 @dataclass(frozen=True)
 class Certificate:
     """The public certificate: only what the promise covers, so that publishing it reveals nothing more.
 
-    `chain` lists the mechanism's steps in order, `accounting` what was spent and is left, `ledger` the anchor
-    (ledger id, sequence number, entry hash) against which a cut-off ledger is found, `outputs` the files' hashes.
+    `charts` names what drew the report, `outputs` the files' hashes, the report's included.  `original` is the text of
+    a certificate of an earlier version, from which its id, digest and signature are computed.
     """
 
     id: str
     created: str
     tool: str
+    charts: str
+    method: Named
     policy_hash: str
-    dataset: Mapping[str, Any]
+    dataset: Dataset
     guarantee: Guarantee
     claims: tuple[Claim, ...]
-    chain: tuple[Mapping[str, Any], ...]
-    accounting: Mapping[str, Any]
-    ledger: Mapping[str, Any]
-    outputs: tuple[Mapping[str, Any], ...] = ()
-    schema: Mapping[str, Any] = field(default_factory=dict)
+    steps: tuple[Step, ...]
+    accounting: Accounting
+    ledger: LedgerPlace
+    schema: Columns
     evidence: Mapping[str, Any] = field(default_factory=dict)
-    limits: tuple[str, ...] = ()
+    outputs: tuple[File, ...] = ()
+    limits: tuple[str, ...] = LIMITS
     approvals: tuple[Mapping[str, Any], ...] = ()
-    signature: Mapping[str, Any] | None = None
+    signature: Signature | None = None
+    original: Mapping[str, Any] | None = None
+
+    @property
+    def version(self) -> int:
+        """Which version of certificates this is."""
+        return VERSION if self.original is None else int(self.original["certificate"])
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form, with its version."""
-        plain: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
-        plain["guarantee"] = self.guarantee.to_json()
-        plain["claims"] = [asdict(claim) | {"parameters": dict(claim.parameters)} for claim in self.claims]
-        return {"certificate": VERSION} | {name: _as_lists(value) for name, value in plain.items()}
+        if self.original is not None:
+            return dict(self.original)
+        plain = {name: encode(getattr(self, name)) for name in _FIELDS}
+        plain |= {name: write(getattr(self, name)) for name, (write, _) in _OWN.items()}
+        return {"certificate": VERSION, **plain}
 
     def to_text(self) -> str:
         """Return the canonical text that is written to disk and hashed."""
@@ -129,9 +174,11 @@ class Certificate:
         """Whether the id is the one that these claims and steps, this guarantee and this policy have."""
         try:
             nonce = UUID(self.id).bytes[:NONCE_BYTES]
-            return self.id == release_id(nonce, self.policy_hash, self.guarantee, (self.claims, self.chain))
-        except ValueError:  # no name of a release, or a number too long to be written
+        except ValueError:  # no name of a release
             return False
+        if self.original is not None:
+            return self.id == _name(nonce, f"incrowd release {self.version}", _version_1_content(self.original))
+        return self.id == release_id(nonce, self)
 
     def signed_part(self) -> str:
         """Return the canonical text that a signature covers: everything but the signature."""
@@ -139,52 +186,152 @@ class Certificate:
 
     def digest(self) -> str:
         """Return the SHA-256 of everything but the signature, under a domain of its own."""
-        return digest(_DOMAIN, self.to_json() | {"signature": None})
+        return digest(f"incrowd certificate {self.version}", self.to_json() | {"signature": None})
+
+    def signed(self, signature: Signature) -> Certificate:
+        """Return the same certificate with a signature."""
+        return replace(self, signature=signature)
 
     @classmethod
-    def from_json(cls, plain: Mapping[str, Any]) -> Certificate:
-        """Read what `to_json` wrote; another version or an unknown field is refused."""
+    def from_json(cls, plain: Mapping[str, Any], vocabulary: Callable[[str], Vocabulary]) -> Certificate:
+        """Read what `to_json` wrote; another version, an unknown field or a changed word is refused."""
         if plain.get("certificate") != VERSION:
             raise UnsupportedVersion(
                 f"this certificate has version {plain.get('certificate')!r}; version {VERSION} is known here."
             )
-        values = {name: value for name, value in plain.items() if name != "certificate"}
-        _only_fields(cls, values)
-        try:
-            values["guarantee"] = Guarantee.from_json(values["guarantee"])
-            values["claims"] = tuple(map(Claim.from_json, values["claims"]))
-            for name in ("chain", "outputs", "limits", "approvals"):
-                values[name] = tuple(values[name])
-            _only_objects(values)
-            return cls(**values)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InvalidParameter("this certificate lacks a field or holds one that cannot be read.") from error
+        if set(plain) != {"certificate", *_FIELDS, *_OWN}:
+            wrong = ", ".join(sorted(set(plain) ^ {"certificate", *_FIELDS, *_OWN}))
+            raise InvalidParameter(f"a certificate has missing or unknown fields: {wrong}.")
+        method = decode(Named, plain["method"])
+        known = vocabulary(method.name)
+        if known.version != method.version:
+            raise UnsupportedVersion(
+                f"this certificate was made by version {method.version} of method {method.name!r}; "
+                f"version {known.version} is known here."
+            )
+        values = {name: read(plain[name], known) for name, (_, read) in _OWN.items()}
+        parts = {name: decode(kind, plain[name]) for name, kind in _FIELDS.items()}
+        return cls(**parts, **values)
 
 
 @dataclass(frozen=True)
 class Release(Generic[Out]):
-    """What leaves: a result and its certificate, never one without the other."""
+    """What leaves: an output and its certificate, never one without the other."""
 
     result: Out
     certificate: Certificate
 
 
-def _only_fields(cls: type, plain: Mapping[str, Any]) -> None:
-    names = {item.name for item in fields(cls)}
-    if set(plain) != names:
-        wrong = ", ".join(sorted(set(plain) ^ names))
-        raise InvalidParameter(f"a {cls.__name__.lower()} has missing or unknown fields: {wrong}.")
+def release_id(nonce: bytes, stated: Any) -> str:
+    """Return the name of a release, which binds what its certificate tells about it: four random bytes and a hash.
+
+    `stated` is a certificate, or whatever else has a method, a policy's hash, a guarantee, claims and steps.  The
+    ledger writes the name down with the charge, so none of them can be changed afterwards without showing.
+    """
+    content = {
+        "nonce": nonce.hex(),
+        "policy": stated.policy_hash,
+        "method": encode(stated.method),
+        "guarantee": stated.guarantee.to_json(),
+        "claims": _claims(stated.claims),
+        "steps": _steps(stated.steps),
+    }
+    return _name(nonce, f"incrowd release {VERSION}", content)
 
 
-def _only_objects(values: Mapping[str, Any]) -> None:
-    told = (*values["chain"], *values["outputs"], *(values[name] for name in _OBJECTS))
-    if not isinstance(values["id"], str) or not all(isinstance(each, Mapping) for each in told):
-        raise TypeError("an id is text; steps, files and the parts of a certificate are objects")
+def _name(nonce: bytes, domain: str, content: Mapping[str, Any]) -> str:
+    try:
+        return str(UUID(hex=nonce.hex() + digest(domain, {**content, "nonce": nonce.hex()})[: 32 - 2 * len(nonce)]))
+    except InvalidParameter:  # something that has no unique text
+        return ""
 
 
-def _as_lists(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _as_lists(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_as_lists(item) for item in value]
-    return str(value) if isinstance(value, StrEnum) else value
+def _version_1_content(plain: Mapping[str, Any]) -> dict[str, Any]:
+    names = {"policy": "policy_hash", "guarantee": "guarantee", "claims": "claims", "chain": "chain"}
+    return {key: plain.get(name) for key, name in names.items()}
+
+
+def _steps(steps: tuple[Step, ...]) -> list[dict[str, Any]]:
+    return [step.to_json() | {"sentence": step.sentence} for step in steps]
+
+
+def _claims(claims: tuple[Claim, ...]) -> list[dict[str, Any]]:
+    return [claim.to_json() | {"sentence": claim.sentence} for claim in claims]
+
+
+def _read_steps(plain: Any, known: Vocabulary) -> tuple[Step, ...]:
+    steps = tuple(step_of(_wordless(each), known.steps) for each in _list(plain))
+    return _same(steps, _steps(steps), plain)
+
+
+def _read_claims(plain: Any, known: Vocabulary) -> tuple[Claim, ...]:
+    claims = tuple(claim_of(_wordless(each), known.claims) for each in _list(plain))
+    return _same(claims, _claims(claims), plain)
+
+
+def _same(read: tuple[Any, ...], written: Any, plain: Any) -> tuple[Any, ...]:
+    if written != plain:
+        raise InvalidParameter("a step or a claim has a sentence that is not its own.")
+    return read
+
+
+def _wordless(plain: Any) -> dict[str, Any]:
+    if not isinstance(plain, Mapping):
+        raise InvalidParameter("steps and claims of a certificate are objects.")
+    return {name: part for name, part in plain.items() if name != "sentence"}
+
+
+def _list(plain: Any) -> list[Any]:
+    if not isinstance(plain, list):
+        raise InvalidParameter("steps and claims of a certificate are lists.")
+    return plain
+
+
+def _object(plain: Any, known: Vocabulary) -> Mapping[str, Any]:  # noqa: ARG001 - the shape of `_OWN`
+    if not isinstance(plain, dict):
+        raise InvalidParameter("the evidence of a certificate is an object.")
+    return plain
+
+
+def _objects(plain: Any, known: Vocabulary) -> tuple[Mapping[str, Any], ...]:
+    return tuple(_object(each, known) for each in _list(plain))
+
+
+def _optional_signature(plain: Any, known: Vocabulary) -> Signature | None:  # noqa: ARG001 - the shape of `_OWN`
+    return None if plain is None else decode(Signature, plain)
+
+
+def _guarantee(plain: Any, known: Vocabulary) -> Guarantee:
+    try:
+        found = Guarantee.from_json(_object(plain, known))
+        same = found.to_json() == plain
+    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError):
+        same = False
+    if not same:
+        raise InvalidParameter("the guarantee of this certificate holds a field that cannot be read.")
+    return found
+
+
+_FIELDS: dict[str, Any] = {
+    "id": str,
+    "created": str,
+    "tool": str,
+    "charts": str,
+    "method": Named,
+    "policy_hash": str,
+    "dataset": Dataset,
+    "accounting": Accounting,
+    "ledger": LedgerPlace,
+    "schema": Columns,
+    "outputs": tuple[File, ...],
+    "limits": tuple[str, ...],
+}
+_OWN: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Vocabulary], Any]]] = {
+    "guarantee": (lambda value: value.to_json(), _guarantee),
+    "claims": (_claims, _read_claims),
+    "steps": (_steps, _read_steps),
+    "evidence": (encode, _object),
+    "approvals": (encode, _objects),
+    "signature": (encode, _optional_signature),
+}
+assert {*_FIELDS, *_OWN, "original"} == {each.name for each in fields(Certificate)}  # noqa: S101 - a table of all fields

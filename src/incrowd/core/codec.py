@@ -15,13 +15,14 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from incrowd.core.rounding import short
 from incrowd.errors import InvalidParameter
 
 Value = TypeVar("Value")
 
 _TEXTS: dict[type, tuple[Callable[[str], Any], Callable[[Any], str]]] = {
-    Fraction: (Fraction, str),
-    Decimal: (Decimal, str),
+    Fraction: (lambda text: Fraction(short(text)), str),
+    Decimal: (lambda text: Decimal(short(text)), str),
     float: (float, repr),
 }
 _READING = (TypeError, ValueError, KeyError, ZeroDivisionError, ArithmeticError, AttributeError, InvalidParameter)
@@ -66,9 +67,10 @@ def decode(cls: type[Value], plain: Any) -> Value:
     """
     try:
         value = cast("Value", _read(cls, plain))
+        same = encode(value) == plain
     except _READING:
-        raise InvalidParameter(f"a {_words(cls)} holds a field that cannot be read.") from None
-    if encode(value) != plain:
+        same = False
+    if not same:
         raise InvalidParameter(f"a {_words(cls)} holds a field that cannot be read.")
     return value
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from incrowd.core.loss import Crowd, Grouped, Loss, Parallel, RobustlySampled, Sampled, Sequence, Syntactic, walk
 from incrowd.core.loss_json import from_json, to_json
+from incrowd.core.rounding import short
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter, MixedUnits, UnsupportedVersion
 
@@ -80,7 +81,7 @@ class Guarantee:
                 Unit.from_json(plain["unit"]),
                 str(plain["because"]),
                 frozenset(map(str, plain["assumes"])),
-                Fraction(plain["delta"]),
+                Fraction(short(str(plain["delta"]))),
             )
         except (KeyError, TypeError, ZeroDivisionError) as error:
             raise InvalidParameter("this guarantee lacks a field or holds one that cannot be read.") from error

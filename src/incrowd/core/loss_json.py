@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from incrowd.core import loss as losses
 from incrowd.core.loss import Loss
+from incrowd.core.rounding import short
 from incrowd.errors import InvalidParameter, UnknownLoss
 
 TAGS: dict[str, type] = {
@@ -84,7 +85,7 @@ def _optional_text(value: object) -> str | None:
 
 
 def _fraction(value: object) -> Fraction:
-    return Fraction(_text(value))
+    return Fraction(short(_text(value)))
 
 
 def _whole(value: object) -> int:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from incrowd.core.schema import Schema
     from incrowd.core.steps.step import Step
     from incrowd.core.unit import Unit
+    from incrowd.errors import IncrowdError
 
 
 class Output(Protocol):
@@ -67,6 +68,15 @@ class Plan:
     def claims(self) -> tuple[Claim, ...]:
         """Every claim that the promise implies, the strongest first."""
         return claims_of(self.grounds)
+
+    @property
+    def verb(self) -> str:
+        """What happens to the output, for messages."""
+        return "released"
+
+    def failure(self, error: IncrowdError) -> IncrowdError:
+        """Return how an error after the charge is told: whoever reads it must know the price."""
+        return type(error)(f"{error} Nothing was {self.verb}; the charge stays spent.")
 
     def release(self, rows: Any, coins: Coins) -> Any:
         """Read the rows and release what was promised."""

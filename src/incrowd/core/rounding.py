@@ -17,6 +17,20 @@ _PLACES = 40
 _GRID = 10**_PLACES
 
 
+def short(text: str) -> str:
+    """Return the text of a number as it is, or refuse one whose fraction could fill the memory.
+
+    >>> short("1/3")
+    '1/3'
+    >>> short("1e999999999")
+    Traceback (most recent call last):
+    incrowd.errors.InvalidParameter: the number has too many digits, or too large an exponent, to be computed with.
+    """
+    if _TOO_LONG.search(text):
+        raise InvalidParameter("the number has too many digits, or too large an exponent, to be computed with.")
+    return text
+
+
 def exact(number: Number, name: str = "the number") -> Fraction:
     """Return the fraction a person wrote: a float means the decimal it is printed as.
 

@@ -8,12 +8,17 @@ too far may be too far together.  A class of nothing but harmless values passes,
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
+from incrowd.core.claims.claim import Claim, proved
 from incrowd.core.rounding import Number, exact
-from incrowd.criteria.criterion import SLACK, Criterion, Mask, Monotone, Rows
+from incrowd.criteria.criterion import SLACK, Mask, Monotone, Rows
+from incrowd.criteria.demand import ALL_ROWS, COUNTED, ColumnClaim, ColumnDemand, Form
 from incrowd.criteria.distances import (
     Lacking,
     equal,
@@ -25,12 +30,41 @@ from incrowd.criteria.distances import (
     ordered,
 )
 from incrowd.criteria.groups import Each, Groups
+from incrowd.criteria.measure import Bound, Meaning
 from incrowd.criteria.partition import Partition, harmful
+from incrowd.criteria.recount import Recount, Written
+from incrowd.criteria.slow_distances import recounted
 from incrowd.errors import InvalidParameter
+
+DISTANT = proved("each class was measured when it was made; how far its many values are apart is not told here")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClosenessClaim(ColumnClaim):
+    """Each class is much like the whole table in a sensitive column."""
+
+    kind = "t-closeness"
+    sentence = "The sensitive column of each class differs from that of the whole table by at most t."
+
+    t: Fraction
+    distance: str
 
 
 @dataclass(frozen=True)
-class _Closeness(Criterion):
+class Closeness(ColumnDemand):
+    """t-closeness; each distance between values is a class of its own."""
+
+    option: ClassVar[str] = "t"
+    keys: ClassVar[tuple[str, ...]] = ("t",)
+    options: ClassVar[tuple[str, ...]] = ("distance",)
+    claimed: ClassVar[type[Claim]] = ClosenessClaim
+    theorem: ClassVar[str] = (
+        "Li, Li & Venkatasubramanian 2007, counted: no class is further than t from the whole table"
+    )
+    general: ClassVar[bool] = True
+    distance: ClassVar[str]
+    """Its name in policies and steps."""
+
     column: str
     t: Number
     harmless: frozenset[str] = frozenset()
@@ -43,11 +77,6 @@ class _Closeness(Criterion):
     def monotone(self) -> Monotone:
         """Unions, as long as every value counts."""
         return Monotone.NEVER if self.harmless else Monotone.UNIONS
-
-    @property
-    def sensitive(self) -> tuple[str, ...]:
-        """The column."""
-        return (self.column,)
 
     def kept(self, partition: Partition, among: Mask) -> Mask:
         """Return which classes are close enough to the whole table."""
@@ -72,6 +101,29 @@ class _Closeness(Criterion):
         groups, t = partition.groups(self.column), float(exact(self.t, "t"))
         return np.minimum(rows, largest_close(partition.sizes, self._lacking(groups), t + 2 * SLACK))
 
+    @property
+    def bound(self) -> Fraction:
+        """The t."""
+        return exact(self.t)
+
+    def measured(self, groups: Groups) -> Each:
+        """Return how far each class is from the whole table."""
+        return self._distance(groups)
+
+    @property
+    def parameters(self) -> tuple[int | str, ...]:
+        """The t."""
+        return (str(exact(self.t)),)
+
+    def claim(self, form: Form) -> ClosenessClaim:
+        """Claim it of the column; whether the output shows it hangs on what is left out and what is told."""
+        shown = ALL_ROWS if form.left_out else DISTANT if self.column in form.untold else COUNTED
+        return ClosenessClaim(t=exact(self.t), distance=self.distance, **self.stated(form, shown))
+
+    def recount(self, table: Written) -> Recount:
+        """Measure how far the farthest class is from all rows of the file, in exact fractions."""
+        return recounted(self.distance, table, self.column, exact(self.t), self.harmless)
+
     @abstractmethod
     def _lacking(self, groups: Groups) -> Lacking: ...
 
@@ -79,7 +131,7 @@ class _Closeness(Criterion):
     def _distance(self, groups: Groups) -> Each: ...
 
 
-class EqualCloseness(_Closeness):
+class EqualCloseness(Closeness):
     """t-closeness where any two values are equally far apart.
 
     Source: Li, Li & Venkatasubramanian 2007, Definition 2 and the equal distance.
@@ -90,6 +142,14 @@ class EqualCloseness(_Closeness):
     [False, False]
     """
 
+    distance: ClassVar[str] = "equal"
+    meaning: ClassVar[Meaning] = Meaning(
+        "t-closeness",
+        "how far the sensitive column among rows that share their quasi-identifiers is from the whole table, at most; "
+        "any two values are equally far apart",
+        Bound.AT_MOST,
+    )
+
     def _distance(self, groups: Groups) -> Each:
         return equal(groups)
 
@@ -97,11 +157,18 @@ class EqualCloseness(_Closeness):
         return lacking([groups])
 
 
-class OrderedCloseness(_Closeness):
+class OrderedCloseness(Closeness):
     """t-closeness where values are as far apart as their places in order: for numbers and dates.
 
     Source: Li, Li & Venkatasubramanian 2007, the ordered distance.
     """
+
+    distance: ClassVar[str] = "ordered"
+    meaning: ClassVar[Meaning] = Meaning(
+        "t-closeness, ordered",
+        "how far it is from the whole table, at most; neighboring numbers, days or categories are close",
+        Bound.AT_MOST,
+    )
 
     def _distance(self, groups: Groups) -> Each:
         return ordered(groups)
@@ -110,14 +177,27 @@ class OrderedCloseness(_Closeness):
         return lacking_in_order(groups)
 
 
-class HierarchicalCloseness(_Closeness):
+class HierarchicalCloseness(Closeness):
     """t-closeness where values are as far apart as the lowest label they share is high in the column's hierarchy.
 
     Source: Li, Li & Venkatasubramanian 2007, the hierarchical distance.
     """
+
+    distance: ClassVar[str] = "hierarchical"
+    meaning: ClassVar[Meaning] = Meaning(
+        "t-closeness, hierarchical",
+        "how far it is from the whole table, at most; values under one label are close",
+        Bound.AT_MOST,
+    )
 
     def _distance(self, groups: Groups) -> Each:
         return hierarchical(groups)
 
     def _lacking(self, groups: Groups) -> Lacking:
         return lacking(lifted(groups))
+
+
+CLOSENESS: Mapping[str, type[Closeness]] = {
+    each.distance: each for each in (EqualCloseness, OrderedCloseness, HierarchicalCloseness)
+}
+"""By the name of the distance."""

@@ -86,7 +86,7 @@ class All(Criterion):
     Criteria about each class on its own come first; those about all released classes together then look at what is
     left, in turn, until none of them takes away more.  Each step only takes classes away, so this ends.
 
-    >>> from incrowd.criteria.crowds import KAnonymity
+    >>> from incrowd.criteria.k_anonymity import KAnonymity
     >>> (KAnonymity(2) & KAnonymity(5)).met(Partition(np.array([5, 2]))).tolist()
     [True, False]
     """

@@ -35,10 +35,10 @@ def equal(groups: Groups) -> Each:
     return found
 
 
-def ordered(groups: Groups, order: NDArray[np.intp] | None = None) -> Each:
+def ordered(groups: Groups) -> Each:
     """Return each group's distance where the i-th and the j-th of m values are |i − j| / (m − 1) apart.
 
-    `order` gives the place of each value; by default they are in order already.  Only values that occur have a place.
+    The values of the groups are in order already (`Groups.placed` puts them there); only those that occur have a place.
     The table is t-close for the greatest of the distances.
 
     Source: Li, Li & Venkatasubramanian 2007, the earth mover's distance of numerical attributes: the sum of the
@@ -51,10 +51,6 @@ def ordered(groups: Groups, order: NDArray[np.intp] | None = None) -> Each:
     """
     totals, here, rows = groups.totals, groups.values.astype(np.intp), groups.counts
     lengths = np.diff(groups.starts, append=len(rows))
-    if order is not None:
-        totals, here = totals[np.argsort(order)], order[here]
-        sequence = np.lexsort((here, np.repeat(np.arange(len(lengths)), lengths)))
-        here, rows = here[sequence], rows[sequence]
     below = np.cumsum(totals) / max(1, totals.sum())  # share of the whole table up to each place
     upto = _within(np.cumsum(rows), groups.starts, lengths) / np.repeat(groups.sizes, lengths)
     until = np.append(here[1:], 0)

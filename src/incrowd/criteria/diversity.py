@@ -7,17 +7,24 @@ in other classes they count as one more thing a person could have, as in the ori
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.core.claims.claim import Claim
 from incrowd.core.rounding import Number, exact
-from incrowd.criteria.criterion import SLACK, Criterion, Mask, Monotone
-from incrowd.criteria.groups import Groups
+from incrowd.criteria.criterion import SLACK, Mask, Monotone
+from incrowd.criteria.demand import ColumnClaim, ColumnDemand, Form
+from incrowd.criteria.groups import Each, Groups
+from incrowd.criteria.measure import Bound, Meaning
 from incrowd.criteria.partition import Partition, harmful
-from incrowd.criteria.variety import distinct, frequent, grassberger
+from incrowd.criteria.recount import NONE, Label, Recount, Written, at_least, at_most, hurting
+from incrowd.criteria.variety import distinct, entropy, frequent, grassberger
 from incrowd.errors import InvalidParameter
 
 
@@ -28,12 +35,58 @@ class Estimator(StrEnum):
     GRASSBERGER = "grassberger"
 
 
+@dataclass(frozen=True, kw_only=True)
+class DistinctDiversityClaim(ColumnClaim):
+    """Each class shows several sensitive values."""
+
+    kind = "distinct l-diversity"
+    sentence = "Each class of rows that look alike shows at least l values of the sensitive column."
+
+    l: int  # noqa: E741 (the name that everyone knows it by)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntropyDiversityClaim(ColumnClaim):
+    """The sensitive values of each class are well mixed."""
+
+    kind = "entropy l-diversity"
+    sentence = "The sensitive values of each class are at least as mixed as l equally common ones."
+
+    l: Fraction  # noqa: E741 (the name that everyone knows it by)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecursiveDiversityClaim(ColumnClaim):
+    """No sensitive value dominates a class, even if some others are ruled out."""
+
+    kind = "recursive (c,l)-diversity"
+    sentence = (
+        "In each class the most frequent sensitive value is rarer than c times all but the l − 1 most frequent ones."
+    )
+
+    c: Fraction
+    l: int  # noqa: E741 (the name that everyone knows it by)
+
+
 @dataclass(frozen=True)
-class DistinctDiversity(Criterion):
+class DistinctDiversity(ColumnDemand):
     """At least l different values.  A larger class shows no fewer: upward; with harmless values only unions keep it.
 
     Source: Machanavajjhala, Gehrke, Kifer & Venkitasubramaniam 2006, the l-diversity principle in its simplest reading.
     """
+
+    option: ClassVar[str] = "l"
+    keys: ClassVar[tuple[str, ...]] = ("l",)
+    claimed: ClassVar[type[Claim]] = DistinctDiversityClaim
+    theorem: ClassVar[str] = (
+        "Machanavajjhala et al. 2006, counted: every class shows at least l values of the sensitive column"
+    )
+    general: ClassVar[bool] = True
+    meaning: ClassVar[Meaning] = Meaning(
+        "distinct l-diversity",
+        "the fewest different sensitive values among rows that share their quasi-identifiers",
+        Bound.AT_LEAST,
+    )
 
     column: str
     l: int  # noqa: E741 (the name that everyone knows it by)
@@ -48,19 +101,37 @@ class DistinctDiversity(Criterion):
         """Upward; unions where values are harmless: a class of them alone may be joined by too few others."""
         return Monotone.UNIONS if self.harmless else Monotone.UPWARD
 
-    @property
-    def sensitive(self) -> tuple[str, ...]:
-        """The column."""
-        return (self.column,)
-
     def kept(self, partition: Partition, among: Mask) -> Mask:
         """Return which classes show at least l values, or none that hurts."""
         groups = partition.groups(self.column)
         return np.asarray(among & ((distinct(groups) >= self.l) | _spared(groups, self.harmless)))
 
+    @property
+    def bound(self) -> int:
+        """The l."""
+        return self.l
+
+    def measured(self, groups: Groups) -> NDArray[np.int64]:
+        """Return how many values each class shows."""
+        return distinct(groups)
+
+    @property
+    def parameters(self) -> tuple[int | str, ...]:
+        """The l."""
+        return (self.l,)
+
+    def claim(self, form: Form) -> DistinctDiversityClaim:
+        """Claim it of the column."""
+        return DistinctDiversityClaim(l=self.l, **self.stated(form))
+
+    def recount(self, table: Written) -> Recount:
+        """Count the values of the least diverse class that shows something harmful."""
+        found = min((len(values) for values in hurting(table.classes(self.column), self.harmless)), default=None)
+        return at_least(found, self.l, "the least diverse class shows {} values, l is {}")
+
 
 @dataclass(frozen=True)
-class EntropyDiversity(Criterion):
+class EntropyDiversity(ColumnDemand):
     """The entropy of the values is at least ln l, and at least l values differ.
 
     With Shannon's entropy a union of classes that meet it meets it, because entropy is concave and the union's shares
@@ -68,6 +139,17 @@ class EntropyDiversity(Criterion):
 
     Source: Machanavajjhala et al. 2006, Definition 4.1; Stammler, Katzenbeisser & Hamacher 2016 for the estimator.
     """
+
+    option: ClassVar[str] = "entropy_l"
+    keys: ClassVar[tuple[str, ...]] = ("entropy l",)
+    claimed: ClassVar[type[Claim]] = EntropyDiversityClaim
+    theorem: ClassVar[str] = (
+        "Machanavajjhala et al. 2006, Definition 4.1, counted: the entropy of every class is at least ln l"
+    )
+    general: ClassVar[bool] = True
+    meaning: ClassVar[Meaning] = Meaning(
+        "entropy l-diversity", "the same, where rare values count less: e to the least entropy", Bound.AT_LEAST
+    )
 
     column: str
     l: Number  # noqa: E741 (the name that everyone knows it by)
@@ -84,11 +166,6 @@ class EntropyDiversity(Criterion):
         plain = self.estimator is Estimator.SHANNON and not self.harmless
         return Monotone.UNIONS if plain else Monotone.NEVER
 
-    @property
-    def sensitive(self) -> tuple[str, ...]:
-        """The column."""
-        return (self.column,)
-
     def kept(self, partition: Partition, among: Mask) -> Mask:
         """Return which classes are diverse enough, or show nothing that hurts."""
         groups, least = partition.groups(self.column), float(exact(self.l, "l"))
@@ -97,9 +174,33 @@ class EntropyDiversity(Criterion):
         diverse = (entropies >= math.log(least) - SLACK) & (distinct(groups) >= least)
         return np.asarray(among & (diverse | _spared(groups, self.harmless)))
 
+    @property
+    def bound(self) -> Fraction:
+        """The l."""
+        return exact(self.l)
+
+    def measured(self, groups: Groups) -> Each:
+        """Return e to the entropy of each class."""
+        return entropy(groups)
+
+    @property
+    def parameters(self) -> tuple[int | str, ...]:
+        """The l."""
+        return (str(exact(self.l)),)
+
+    def claim(self, form: Form) -> EntropyDiversityClaim:
+        """Claim it of the column."""
+        return EntropyDiversityClaim(l=exact(self.l), **self.stated(form))
+
+    def recount(self, table: Written) -> Recount:
+        """Measure the entropy of the least diverse class that shows something harmful."""
+        each = [_entropy(values) for values in hurting(table.classes(self.column), self.harmless)]
+        found = round(math.exp(min(each)), 12) if each else None
+        return at_least(found, exact(self.l), "e to the least entropy is {}, l is {}")
+
 
 @dataclass(frozen=True)
-class RecursiveDiversity(Criterion):
+class RecursiveDiversity(ColumnDemand):
     """The most frequent harmful value is rarer than c times what is left without it and the l − 2 most frequent others.
 
     Without harmless values that is r₁ < c·(r_l + … + r_m).  For a union of two classes: the count of any value is the
@@ -108,6 +209,20 @@ class RecursiveDiversity(Criterion):
 
     Source: Machanavajjhala et al. 2006, Definitions 4.2 and 4.3 (recursive and positive disclosure-recursive).
     """
+
+    option: ClassVar[str] = "recursive"
+    keys: ClassVar[tuple[str, ...]] = ("c", "recursive l")
+    claimed: ClassVar[type[Claim]] = RecursiveDiversityClaim
+    theorem: ClassVar[str] = (
+        "Machanavajjhala et al. 2006, Definition 4.2, counted: the most frequent value of every class is rarer than c "
+        "times all but the l − 1 most frequent"
+    )
+    meaning: ClassVar[Meaning] = Meaning(
+        "recursive (c,l)-diversity",
+        "how often the most frequent sensitive value occurs among such rows, over what is left without it and the "
+        "l − 2 most frequent others, at most; c must be above it",
+        Bound.BELOW,
+    )
 
     column: str
     c: Number
@@ -125,11 +240,6 @@ class RecursiveDiversity(Criterion):
         """Unions."""
         return Monotone.UNIONS
 
-    @property
-    def sensitive(self) -> tuple[str, ...]:
-        """The column."""
-        return (self.column,)
-
     def kept(self, partition: Partition, among: Mask) -> Mask:
         """Return which classes are diverse enough, or show nothing that hurts."""
         groups = partition.groups(self.column)
@@ -138,9 +248,61 @@ class RecursiveDiversity(Criterion):
         left = groups.sizes - most - others
         return np.asarray(among & ((most * float(c.denominator) < left * float(c.numerator)) | (most == 0)))
 
+    @property
+    def bound(self) -> Fraction:
+        """The c."""
+        return exact(self.c)
+
+    def measured(self, groups: Groups) -> Each:
+        """Return the most frequent harmful value of each class over what is left."""
+        most, others = frequent(groups, harmful(groups, self.harmless), self.l - 2)
+        left = groups.sizes - most - others
+        found: Each = np.divide(most, left, out=np.where(most > 0, np.inf, 0.0), where=left > 0)
+        return found
+
+    @property
+    def parameters(self) -> tuple[int | str, ...]:
+        """The c and the l."""
+        return str(exact(self.c)), self.l
+
+    def claim(self, form: Form) -> RecursiveDiversityClaim:
+        """Claim it of the column."""
+        return RecursiveDiversityClaim(c=exact(self.c), l=self.l, **self.stated(form))
+
+    def recount(self, table: Written) -> Recount:
+        """Find the class in which the most frequent harmful value is farthest above the rest; c lies above that."""
+        found = max(
+            (_ratio(values, self.l, self.harmless) for values in hurting(table.classes(self.column), self.harmless)),
+            default=None,
+        )
+        words = "the most frequent value of a class is at most {} times the rest, c is {}"
+        text = at_most(found, exact(self.c), words).text
+        return Recount(text, found is None or found < float(exact(self.c)) * (1 - 1e-12))
+
 
 def _spared(groups: Groups, harmless: frozenset[str]) -> NDArray[np.bool_] | np.bool_:
     """Return which classes show nothing but harmless values."""
     if not harmless:
         return np.bool_(False)
     return np.asarray(groups.total(harmful(groups, harmless)[groups.values].astype(np.int64)) == 0)
+
+
+def _entropy(values: Counter[Label]) -> float:
+    """Return the entropy of a class, written out.
+
+    >>> round(_entropy(Counter(flu=2, gout=2)), 9) == round(math.log(2), 9)
+    True
+    """
+    return -math.fsum(n / values.total() * math.log(n / values.total()) for n in values.values())
+
+
+def _ratio(values: Counter[Label], l: int, harmless: frozenset[str] = NONE) -> float:  # noqa: E741
+    """Return the most frequent harmful value over what is left without it and the l − 2 most frequent others.
+
+    >>> _ratio(Counter(flu=3, gout=2, cold=1), 3)
+    3.0
+    """
+    worst = max((value for value in values if value not in harmless), key=lambda value: values[value])
+    others = sorted((n for value, n in values.items() if value != worst), reverse=True)
+    left = sum(others[max(0, l - 2) :])
+    return values[worst] / left if left else math.inf

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import comb
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.core.claims.claim import Claim, assumed
 from incrowd.core.keys import Codes, Keys, Layout, grouped
 from incrowd.core.sets import Sets
+from incrowd.core.steps.step import ROW_IS_PERSON
+from incrowd.core.unit import Unit
 from incrowd.criteria.criterion import Criterion, Mask, Monotone
+from incrowd.criteria.demand import COUNTED, INTERSECTION, MINIMALITY, QUASI
+from incrowd.criteria.measure import Bound, Meaning
 from incrowd.criteria.partition import Partition
 from incrowd.errors import InvalidParameter
 
@@ -20,6 +26,34 @@ _AT_ONCE = 2**22
 
 Supports = tuple[Layout, Keys, NDArray[np.int64]]
 """How combinations of one size are laid out in keys, the greatest item first; the keys; how many rows hold each."""
+
+KNOWN = "nobody knows more than m items of a person"
+ASSUMES = frozenset({KNOWN, QUASI, ROW_IS_PERSON})
+_OPEN = (
+    "more than m known items: a longer combination may occur in a single row",
+    "items known to be absent, and the number of items: only what a person has is counted, not what they have not",
+    "further items: rows that share the known items may all share another one, and give it away",
+    INTERSECTION,
+    MINIMALITY,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KmClaim(Claim):
+    """Nobody is found by a few items: no combination of them is rare."""
+
+    kind = "k^m-anonymity"
+    sentence = (
+        "Among rows that agree in the named columns, each combination of at most m items that occurs, occurs in k rows "
+        "or more."
+    )
+    rank: ClassVar[int] = 30
+
+    k: int
+    m: int
+    items: str
+    separator: str
+    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -37,6 +71,16 @@ class KmAnonymity(Criterion):
     >>> KmAnonymity("bought", 2, 2).met(one).tolist(), KmAnonymity("bought", 3, 1).met(one).tolist()
     ([True], [False])
     """
+
+    theorem: ClassVar[str] = (
+        "Terrovitis, Mamoulis & Kalnis 2008, counted: within each class, every combination of at most m items that "
+        "occurs, occurs in at least k rows"
+    )
+    meaning: ClassVar[Meaning] = Meaning(
+        "k^m-anonymity",
+        "the fewest rows that share a combination of at most m items, and their other quasi-identifiers",
+        Bound.AT_LEAST,
+    )
 
     column: str
     k: int
@@ -59,6 +103,20 @@ class KmAnonymity(Criterion):
             scarce = layout.unpack(keys[rows < self.k])[0]
             met[np.unique(scarce % (int(owners.max(initial=0)) + 1)) if size else []] = False
         return np.asarray(among & met)
+
+    def claim(self, separator: str, columns: tuple[str, ...], unit: Unit) -> KmClaim:
+        """Claim it of items that a separator parts, within the classes that the other quasi-identifiers make."""
+        return KmClaim(
+            k=self.k,
+            m=self.m,
+            items=self.column,
+            separator=separator,
+            columns=columns,
+            unit=str(unit),
+            theorem=self.theorem,
+            preconditions=(*COUNTED, *assumed(ASSUMES)),
+            not_protected=_OPEN,
+        )
 
 
 def check(k: int, m: int) -> None:

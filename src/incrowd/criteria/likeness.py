@@ -8,23 +8,65 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.core.claims.claim import Claim
 from incrowd.core.rounding import Number, exact
-from incrowd.criteria.criterion import SLACK, Criterion, Mask, Monotone
+from incrowd.criteria.criterion import SLACK, Mask, Monotone
+from incrowd.criteria.demand import ColumnClaim, ColumnDemand, Form
 from incrowd.criteria.groups import Each, Groups
+from incrowd.criteria.measure import TOLERANCE, Bound, Meaning
 from incrowd.criteria.partition import Partition, harmful
+from incrowd.criteria.recount import SLACK as SLOW_SLACK
+from incrowd.criteria.recount import Recount, Written, decided, shares
 from incrowd.errors import InvalidParameter
 
 
+@dataclass(frozen=True, kw_only=True)
+class LikenessClaim(ColumnClaim):
+    """No sensitive value is much more frequent in a class than among all rows."""
+
+    kind = "β-likeness"
+    sentence = "No sensitive value is more than 1 + β times as frequent in a class as among all rows."
+
+    beta: Fraction
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnhancedLikenessClaim(LikenessClaim):
+    """The same, with less for values that are frequent everywhere."""
+
+    kind = "enhanced β-likeness"
+    sentence = (
+        "No sensitive value is more than 1 + β times as frequent in a class as among all rows, and values that are "
+        "frequent everywhere are held to less."
+    )
+
+
 @dataclass(frozen=True)
-class BasicLikeness(Criterion):
+class BasicLikeness(ColumnDemand):
     """No value is more than 1 + β times as frequent in a class as in the whole table.
 
     Source: Cao & Karras 2012, Definition 2 (basic β-likeness): (p − q)/q ≤ β wherever p > q.
     """
+
+    option: ClassVar[str] = "beta"
+    keys: ClassVar[tuple[str, ...]] = ("beta",)
+    claimed: ClassVar[type[Claim]] = LikenessClaim
+    theorem: ClassVar[str] = (
+        "Cao & Karras 2012, Definition 2, counted: no value is more than 1 + β times as frequent in a class as in all "
+        "rows"
+    )
+
+    meaning: ClassVar[Meaning] = Meaning(
+        "β-likeness",
+        "by what factor beyond 1 a sensitive value is more frequent among such rows than in the whole table, at most",
+        Bound.AT_MOST,
+    )
 
     column: str
     beta: Number
@@ -39,20 +81,53 @@ class BasicLikeness(Criterion):
         """Unions."""
         return Monotone.UNIONS
 
-    @property
-    def sensitive(self) -> tuple[str, ...]:
-        """The column."""
-        return (self.column,)
-
     def kept(self, partition: Partition, among: Mask) -> Mask:
         """Return which classes show no value much more often than the whole table does."""
         groups = partition.groups(self.column)
-        gains = groups.shares() / _overall(groups)[groups.values] - 1.0
+        gains = groups.shares() / overall(groups)[groups.values] - 1.0
         allowed = np.where(harmful(groups, self.harmless), self._allowed(groups), math.inf)
-        return np.asarray(among & _none(groups, gains > allowed[groups.values] + SLACK))
+        return np.asarray(among & none(groups, gains > allowed[groups.values] + SLACK))
+
+    @property
+    def bound(self) -> Fraction:
+        """The β."""
+        return exact(self.beta)
+
+    def measured(self, groups: Groups) -> Each:
+        """Return the greatest gain of a harmful value in each class."""
+        return greatest(groups, self._gains(groups))
+
+    @property
+    def parameters(self) -> tuple[int | str, ...]:
+        """The β."""
+        return (str(exact(self.beta)),)
+
+    def claim(self, form: Form) -> LikenessClaim:
+        """Claim it of the column, against all rows."""
+        return LikenessClaim(beta=exact(self.beta), **self.compared(form))
+
+    def recount(self, table: Written) -> Recount:
+        """Find the greatest gain of a value in a class; its bound grows with the share in all rows: the ends decide."""
+        gains, holds, broken = [0.0], True, False
+        for here, everywhere, low, high in shares(table.classes(self.column), self.harmless, table.left_out):
+            gains.append(here / everywhere - 1)
+            holds &= here <= self._most(low) + SLOW_SLACK
+            broken |= here > self._most(high) + SLOW_SLACK
+        found = f"{max(gains):.6g}, β is {exact(self.beta)}"
+        text = f"the share of a value grows in a class by a factor of 1 + {found}"
+        return decided(text, holds=holds, broken=broken)
+
+    def _gains(self, groups: Groups) -> Each:
+        """Return for each cell by how much its value is more frequent there than in the whole table."""
+        counted = harmful(groups, self.harmless)[groups.values]
+        return np.where(counted, groups.shares() / overall(groups)[groups.values] - 1.0, 0.0)
 
     def _allowed(self, groups: Groups) -> Each:
         return np.full(len(groups.labels), float(exact(self.beta, "beta")))
+
+    def _most(self, share: float) -> float:
+        """Return the greatest share that a value may have in a class, from its share in all rows."""
+        return share * (1 + float(exact(self.beta)))
 
 
 class EnhancedLikeness(BasicLikeness):
@@ -61,57 +136,50 @@ class EnhancedLikeness(BasicLikeness):
     Source: Cao & Karras 2012, Definition 3 (enhanced β-likeness), which bounds values that are frequent everywhere too.
     """
 
+    option: ClassVar[str] = "enhanced_beta"
+    keys: ClassVar[tuple[str, ...]] = ("enhanced beta",)
+    claimed: ClassVar[type[Claim]] = EnhancedLikenessClaim
+    theorem: ClassVar[str] = (
+        "Cao & Karras 2012, Definition 3, counted: no value of share q in all rows is more than 1 + min(β, −ln q) "
+        "times as frequent in a class"
+    )
+
+    meaning: ClassVar[Meaning] = Meaning(
+        "enhanced β-likeness",
+        "by what factor beyond 1 a sensitive value is more frequent among such rows, at most; without limit where that "
+        "is above −ln of the value's share in the whole table",
+        Bound.AT_MOST,
+    )
+
+    def measured(self, groups: Groups) -> Each:
+        """Return the greatest gain of a harmful value in each class, without limit where β would not count."""
+        gains = self._gains(groups)
+        beyond = gains > -np.log(overall(groups)[groups.values]) + TOLERANCE
+        return greatest(groups, np.where(beyond, np.inf, gains))
+
+    def claim(self, form: Form) -> EnhancedLikenessClaim:
+        """Claim it of the column, against all rows."""
+        return EnhancedLikenessClaim(beta=exact(self.beta), **self.compared(form))
+
     def _allowed(self, groups: Groups) -> Each:
-        return np.minimum(super()._allowed(groups), -np.log(_overall(groups)))
+        return np.minimum(super()._allowed(groups), -np.log(overall(groups)))
+
+    def _most(self, share: float) -> float:
+        return share * (1 + min(float(exact(self.beta)), -math.log(share))) if share else 0.0
 
 
-@dataclass(frozen=True)
-class DeltaDisclosure(Criterion):
-    """The share of every value in a class, over its share in the whole table, has a binary logarithm below δ in size.
-
-    A value that occurs in the table and not in the class has an infinite one: it fails, as the definition says.  With
-    `absent` set to false such values are passed over, as ARX does, and then nothing is concluded for unions.
-
-    Source: Brickell & Shmatikov 2008, Definition 1 (δ-disclosure privacy).
-    """
-
-    column: str
-    delta: Number
-    harmless: frozenset[str] = frozenset()
-    absent: bool = True
-
-    def __post_init__(self) -> None:
-        if exact(self.delta, "delta") <= 0:
-            raise InvalidParameter("delta is above 0: the largest logarithm that is allowed.")
-
-    @property
-    def monotone(self) -> Monotone:
-        """Unions, if absent values count."""
-        return Monotone.UNIONS if self.absent else Monotone.NEVER
-
-    @property
-    def sensitive(self) -> tuple[str, ...]:
-        """The column."""
-        return (self.column,)
-
-    def kept(self, partition: Partition, among: Mask) -> Mask:
-        """Return which classes show every value about as often as the whole table does."""
-        groups = partition.groups(self.column)
-        hurting = harmful(groups, self.harmless)
-        logs = np.abs(np.log2(groups.shares() / _overall(groups)[groups.values]))
-        far = (logs >= float(exact(self.delta, "delta")) - SLACK) & hurting[groups.values]
-        fine = _none(groups, far)
-        if self.absent:
-            fine &= groups.total(hurting[groups.values].astype(np.int64)) == np.count_nonzero(hurting)
-        return np.asarray(among & fine)
-
-
-def _overall(groups: Groups) -> Each:
+def overall(groups: Groups) -> Each:
+    """Return the share of each value in the whole table."""
     found: Each = groups.totals / max(1, int(groups.counts.sum()))
     return found
 
 
-def _none(groups: Groups, cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def greatest(groups: Groups, cells: Each) -> Each:
+    """Return the greatest number of a cell in each group."""
+    return np.maximum.reduceat(cells, groups.starts) if len(groups.starts) else np.zeros(0)
+
+
+def none(groups: Groups, cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which groups have no such cell."""
     found: NDArray[np.bool_] = groups.total(cells.astype(np.int64)) == 0
     return found

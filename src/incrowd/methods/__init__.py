@@ -1,35 +1,26 @@
-"""Ways to protect a table; one file, one method."""
+"""Ways to protect a table; one package, one method, imported when it is asked for."""
 
 from __future__ import annotations
 
-from incrowd.methods.anonymity.full_domain import FullDomain
-from incrowd.methods.anonymity.itemsets.method import Itemsets
-from incrowd.methods.anonymity.local.method import LocalRecoding
-from incrowd.methods.anonymity.mondrian.method import Mondrian
-from incrowd.methods.anonymity.partition.method import Partition
-from incrowd.methods.anonymity.safe.method import Safe
-from incrowd.methods.anonymity.scheme.scheme import Scheme
-from incrowd.methods.anonymity.slicing.method import Slicing
-from incrowd.methods.anonymity.suppression.method import CellSuppression
-from incrowd.methods.histograms.blending import BlendedHistogram, SuppressedHistogram
-from incrowd.methods.histograms.private import PrivateHistogram
-from incrowd.methods.histograms.selection import MostCommon
-from incrowd.methods.synthesis.points import SyntheticPoints
+from collections.abc import Mapping
 
-METHODS = (
-    Safe,
-    Scheme,
-    SuppressedHistogram,
-    BlendedHistogram,
-    PrivateHistogram,
-    MostCommon,
-    SyntheticPoints,
-    FullDomain,
-    LocalRecoding,
-    CellSuppression,
-    Mondrian,
-    Itemsets,
-    Partition,
-    Slicing,
-)
-"""Every method, read top to bottom: being here gives it a policy section, a help page and the contract tests."""
+METHODS: Mapping[str, tuple[str, str]] = {
+    "safe": ("incrowd.methods.anonymity.safe", "Safe"),
+    "scheme": ("incrowd.methods.anonymity.scheme", "Scheme"),
+    "suppressed-histogram": ("incrowd.methods.histograms.suppressed", "SuppressedHistogram"),
+    "blended-histogram": ("incrowd.methods.histograms.blended", "BlendedHistogram"),
+    "private-histogram": ("incrowd.methods.histograms.private", "PrivateHistogram"),
+    "most-common": ("incrowd.methods.histograms.most_common", "MostCommon"),
+    "points": ("incrowd.methods.synthesis.points", "SyntheticPoints"),
+    "full-domain": ("incrowd.methods.anonymity.full_domain", "FullDomain"),
+    "local-recoding": ("incrowd.methods.anonymity.local", "LocalRecoding"),
+    "cell-suppression": ("incrowd.methods.anonymity.suppression", "CellSuppression"),
+    "mondrian": ("incrowd.methods.anonymity.mondrian", "Mondrian"),
+    "itemsets": ("incrowd.methods.anonymity.itemsets", "Itemsets"),
+    "partition": ("incrowd.methods.anonymity.partition", "Partition"),
+    "slicing": ("incrowd.methods.anonymity.slicing", "Slicing"),
+}
+"""Every method by its name in policies: the package it lives in, and its class there.
+
+Being here gives it a policy section, a help page and the contract tests.
+"""

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from incrowd.accounting import accountant
 from incrowd.accounting.noise.concentrated import largest_rho
-from incrowd.core.certificate import Claim
-from incrowd.core.guarantee import Guarantee, in_sequence
+from incrowd.core.steps.step import fold
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
-from incrowd.queries.measurement import Measurement, measurement
+from incrowd.queries.measurement import Measurement, epsilon_of, measurement
+from incrowd.queries.output import AnswerTables
+from incrowd.queries.plan import NAME, QuestionPlan
 from incrowd.queries.question import Question
+from incrowd.queries.steps.question import Questions
 from incrowd.queries.terms import Terms
 
+if TYPE_CHECKING:
+    from incrowd.core.coins import Coins
+    from incrowd.engines.sql.engine import Asked
+
 _MISS = 0.05
-_TOGETHER = "the questions were all fixed before the first answer, so their losses compose"
 
 
 @dataclass(frozen=True)
@@ -30,26 +35,16 @@ class Batch:
     unit: Unit
     delta: Fraction
 
-    def guarantee(self) -> Guarantee:
-        """Return the one promise of all answers together."""
-        joint = in_sequence(tuple(each.guarantee() for each in self.measurements), _TOGETHER)
-        return replace(joint, delta=self.delta)
+    @cached_property
+    def plan(self) -> QuestionPlan:
+        """What will be done and what all answers promise together, folded from the steps of all questions."""
+        steps = (Questions(tuple(each.steps for each in self.measurements)),)
+        promise = fold(steps, self.unit, self.delta)
+        return QuestionPlan(NAME, steps, promise, epsilon_of(promise), self.draw)
 
-    def claims(self) -> tuple[Claim, ...]:
-        """Return the one claim: the first question's, with the cost of all."""
-        promise, first = self.guarantee(), self.measurements[0].claims()[0]
-        spend = accountant.charge_of(promise.loss, promise.delta, self.unit.adjacency)
-        numbers = {"epsilon": str(spend.epsilon), "questions": len(self.measurements)}
-        numbers |= {"delta": str(self.delta)} if self.delta else {}
-        kept = {name: first.parameters[name] for name in ("adjacency", "max_rows")}
-        kind = "approximate differential privacy" if self.delta else "pure differential privacy"
-        return (replace(first, kind=kind, parameters=numbers | kept, theorem=promise.because),)
-
-    def chain(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the steps of all questions, one after the other."""
-        return tuple(
-            {**step, "of": number} for number, each in enumerate(self.measurements, start=1) for step in each.chain()
-        )
+    def draw(self, rows: Asked, coins: Coins) -> AnswerTables:
+        """Answer the questions one after the other."""
+        return AnswerTables(tuple(answer for each in self.measurements for answer in each.draw(rows, coins).answers))
 
     @property
     def width(self) -> float:

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from incrowd.core.certificate import Claim
+from incrowd.accounting import accountant
 from incrowd.core.coins import Coins
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Loss
+from incrowd.core.steps.step import Step, fold
 from incrowd.core.unit import Unit
+from incrowd.engines.sql.engine import Drawn
 from incrowd.errors import InvalidParameter
 from incrowd.queries.answer import Answer, AnswerColumn
 from incrowd.queries.measuring.accuracy import Expected, expected_of
-from incrowd.queries.measuring.certificate import claims_of, promise_of, steps_of
+from incrowd.queries.measuring.chain import question_steps
 from incrowd.queries.measuring.estimates import NO_INTERVAL, Reading
 from incrowd.queries.measuring.groups import ARROW, Groups, Names, gathered, listed
 from incrowd.queries.measuring.law import MISS
@@ -29,8 +31,13 @@ from incrowd.queries.measuring.picks import Pick, is_pick, pick_of
 from incrowd.queries.measuring.presenting import Noisy, check_outputs, presented
 from incrowd.queries.measuring.ratios import Interval
 from incrowd.queries.measuring.statistics import Statistics, collected, statistics_of
+from incrowd.queries.output import AnswerTables
+from incrowd.queries.plan import NAME, QuestionPlan
 from incrowd.queries.question import Question
 from incrowd.queries.terms import Terms
+
+if TYPE_CHECKING:
+    from incrowd.engines.sql.engine import Asked as Rows
 
 
 def measurement(question: Question, unit: Unit, terms: Terms) -> Measurement:
@@ -86,22 +93,22 @@ class Measurement:
         wanted = [aggregate for aggregate in self.question.aggregates if is_pick(aggregate)]
         return tuple(pick_of(aggregate, self.unit, groups, each, rows) for aggregate in wanted if each is not None)
 
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """What will be done, in order."""
+        return question_steps(self.question, self.terms, self.sums, self.settled, self.picks)
+
+    @cached_property
+    def plan(self) -> QuestionPlan:
+        """What will be done and what that promises, folded from the steps; only `draw` needs rows."""
+        promise = fold(self.steps, self.unit, self.settled.delta)
+        paid_in_rho = self.terms.rho is not None and not promise.delta
+        return QuestionPlan(NAME, self.steps, promise, {} if paid_in_rho else epsilon_of(promise), self.draw)
+
     @property
     def loss(self) -> Loss:
         """What it costs the unit."""
-        return self.settled.loss
-
-    def guarantee(self) -> Guarantee:
-        """Return the promise."""
-        return promise_of(self.settled, self.picks, self.unit)
-
-    def claims(self) -> tuple[Claim, ...]:
-        """Return what the certificate claims."""
-        return claims_of(self.settled, self.guarantee())
-
-    def chain(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the steps, as the certificate tells them."""
-        return steps_of(self.question, self.sums, self.settled, self.picks)
+        return self.plan.promise.loss
 
     @cached_property
     def statistics(self) -> tuple[exp.Query, ...]:
@@ -113,6 +120,12 @@ class Measurement:
     def expected(self) -> tuple[Expected, ...]:
         """How exact each column of the answer will be."""
         return expected_of(self.question, self._reading(1), self.picks)
+
+    def draw(self, rows: Rows, coins: Coins) -> AnswerTables:
+        """Collect the statistics, all of them from one secret sample if one is asked for, and answer the question."""
+        rate = self.terms.rate
+        drawn = None if rate is None else Drawn(self.question.tables[0], coins.sample(rate))
+        return AnswerTables((self.answer(tuple(rows.collect(query, drawn) for query in self.statistics), coins),))
 
     def answer(self, collected: tuple[pa.Table, ...], coins: Coins) -> Answer:
         """Return the noisy answer to what the engine collected for `statistics`."""
@@ -166,6 +179,11 @@ class Measurement:
             key.name: AnswerColumn(key.name, pa.array(column, ARROW[key.type]))
             for key, column in zip(self.question.keys, values, strict=bool(self.question.keys))
         }
+
+
+def epsilon_of(promise: Guarantee) -> Mapping[str, Any]:
+    """Return the number of a claim that an accountant computes: the ε that is charged."""
+    return {"epsilon": accountant.charge_of(promise.loss, promise.delta, promise.unit.adjacency).epsilon}
 
 
 def _ends(interval: Interval | None) -> tuple[pa.Array | None, pa.Array | None]:

@@ -1,11 +1,76 @@
-"""Files: how published tables are named, and what can be read off them without an engine."""
+"""Files: how published tables are named, where they lie, and what can be read off them without an engine."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
+
+from incrowd.core.certificate import Certificate, File
+from incrowd.verify.findings import Finding, Look, Problem, Verdict, finding
+
+FORMATS = ("parquet", "csv", "tsv")
+"""The formats that releases are written in; each is also how a file's name ends."""
+CERTIFICATE, REPORT = "certificate.json", "report.html"
+_DATA = "data"
+
+
+def names_of(tables: int, form: str) -> tuple[str, ...]:
+    """Return the names of the files of so many tables in one format.
+
+    >>> names_of(1, "csv"), names_of(2, "csv")
+    (('data.csv',), ('data.1.csv', 'data.2.csv'))
+    """
+    if tables == 1:
+        return (f"{_DATA}.{form}",)
+    return tuple(f"{_DATA}.{number}.{form}" for number in range(1, tables + 1))
+
+
+def file_of(path: Path) -> File:
+    """Return what a certificate says of a file."""
+    with path.open("rb") as opened:
+        return File(path.name, hashlib.file_digest(opened, "sha256").hexdigest(), path.stat().st_size)
+
+
+def tables_of(certificate: Certificate) -> tuple[File, ...]:
+    """Return the files of a certificate that are tables: all but the report."""
+    return tuple(file for file in certificate.outputs if file.name != REPORT)
+
+
+def placed(certificate: Certificate, folder: Path, data: Path | None) -> tuple[Path, ...]:
+    """Return where the tables of a certificate are looked for: in a folder, unless `data` says where else."""
+    names = [file.name for file in tables_of(certificate)]
+    if data is not None and len(names) == 1 and not data.is_dir():
+        return (data,)
+    return tuple((folder if data is None else data) / name for name in names)
+
+
+def check_files(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[Finding]:
+    """Hash the files again, the report included where it lies beside the certificate."""
+    problem = _misnamed(certificate)
+    if problem is not None:
+        yield Finding("files", Verdict.FAILED, problem.text)
+        return
+    paths = dict(zip(tables_of(certificate), placed(certificate, folder, data), strict=True))
+    for file in certificate.outputs:
+        yield _hashed(file, paths.get(file, folder / file.name))
+    if not certificate.outputs and data is not None:
+        yield Finding("files", Verdict.FAILED, "the certificate names no files: this one was not certified")
+    elif not certificate.outputs:
+        yield Finding("files", Verdict.UNKNOWN, "the certificate names no files: the release stayed in memory")
+
+
+def check_folder(certificate: Certificate, folder: Path, known: Collection[str]) -> Finding:
+    """Look at what else lies in the folder of a release; `known` are names that the caller gave."""
+    beside = {CERTIFICATE, *known, *(file.name for file in certificate.outputs)}
+    if certificate.original is not None:  # reports of version 1 are not hashed
+        beside.add(REPORT)
+    strange = sorted(each.name for each in folder.iterdir() if each.name not in beside)
+    names = ", ".join(map(repr, strange))
+    problem = Problem(f"the certificate does not speak of {names}: do not pass that on with it") if strange else None
+    return finding(Look("folder", problem, "nothing lies in it that the certificate does not name"))
 
 
 def columns_of(file: Path) -> tuple[str, ...]:
@@ -30,6 +95,31 @@ def values_of(file: Path, column: str) -> Iterator[Any]:
     with file.open(encoding="utf-8", newline="") as text:
         for row in csv.DictReader(text, delimiter=_delimiter(file)):
             yield row[column]
+
+
+def _misnamed(certificate: Certificate) -> Problem | None:
+    """Return that a certificate names other files than its tables and its report."""
+    names = tuple(file.name for file in certificate.outputs)
+    count = getattr(certificate.steps[-1], "tables", 1) if certificate.steps else 1
+    report = () if certificate.original is not None else (REPORT,)
+    known = [(*names_of(count, form), *report) for form in FORMATS]
+    if not names or names in known:
+        return None
+    shown = " or ".join(", ".join(each) for each in known)
+    return Problem(f"such a release is {shown}, and the certificate names other files")
+
+
+def _hashed(file: File, path: Path) -> Finding:
+    about = f"file {file.name}"
+    if not path.is_file():
+        return Finding(
+            about, Verdict.FAILED, "the file is not there: name it as DATA, or put it beside the certificate"
+        )
+    found = file_of(path)
+    if (found.sha256, found.bytes) == (file.sha256, file.bytes):
+        return Finding(about, Verdict.PASSED, "its SHA-256 is the certified one")
+    why = "its SHA-256 or its size differs: this is not the file that was certified"
+    return Finding(about, Verdict.FAILED, why)
 
 
 def _delimiter(file: Path) -> str:

@@ -17,17 +17,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Statement:
-    """What is said about a release: the grounds of its claims, the claims, the columns released, and the evidence."""
+    """What is said about a release: the grounds of its claims, the claims, the columns released, and the evidence.
+
+    `roles` are those of the declared columns.
+    """
 
     grounds: Grounds
     claims: tuple[Claim, ...]
     released: tuple[str, ...]
     evidence: Mapping[str, Any] = field(default_factory=dict)
+    roles: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """What happened to the rows."""
         return self.grounds.steps
+
+    def of_role(self, role: str) -> tuple[str, ...]:
+        """Return the released columns of a role, in order."""
+        return tuple(name for name in self.released if self.roles.get(name) == role)
 
 
 class Check(Protocol):
@@ -55,6 +63,9 @@ class Check(Protocol):
 
     def recompute(self, claim: Claim, grounds: Grounds) -> Problem | None:
         """Derive the numbers of a claim of the method's own again, slowly; claims of privacy are not asked here."""
+
+    def hidden(self, claim: Claim) -> Problem | None:
+        """Return what of a claim without such numbers no published file can show, or None."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
-from incrowd.workflows.asking.asking import Asking
+from incrowd.workflows.ask.asking import Asking
 
 
 class JsonDocument(Protocol):

@@ -49,10 +49,10 @@ def application() -> FastAPI:
 
 def opened(order: Order) -> FastAPI:
     """Open the tables and books of an order and return the application around them, which closes them at its end."""
-    from incrowd.workflows.policy import load_policy
+    from incrowd.workflows.policy.policy import load_policy
 
     policies = [load_policy(path) for path in order.policies]
-    from incrowd.workflows.desk import open_desk
+    from incrowd.workflows.ask.desk import open_desk
 
     books = open_books(policies[0].ledger_address)
     with ExitStack() as stack:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -216,7 +217,7 @@ class LedgerMachine(RuleBasedStateMachine):
             self.folder.cleanup()
 
 
-TestLedgerMachine = LedgerMachine.TestCase
+TestLedgerMachine = pytest.mark.long(LedgerMachine.TestCase)
 TestLedgerMachine.settings = settings(
     max_examples=12, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )

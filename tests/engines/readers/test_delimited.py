@@ -252,11 +252,12 @@ def test_the_number_of_rows_is_guessed_well_enough_for_a_progress_bar(tmp_path: 
     assert 4500 < guess < 5500
 
 
+HEALTH = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 CELL = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\x03"), max_size=6)
 TABLES = st.integers(1, 4).flatmap(lambda width: st.lists(st.lists(CELL, min_size=width, max_size=width), max_size=8))
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=150, suppress_health_check=HEALTH, deadline=None)
 @given(table=TABLES, delimiter=st.sampled_from(",;\t|"), encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]))
 def test_what_the_standard_library_writes_is_read_back(
     tmp_path: Path, table: list[list[str]], delimiter: str, encoding: str
@@ -270,7 +271,7 @@ def test_what_the_standard_library_writes_is_read_back(
     assert list(source.reader.problems()) == []  # type: ignore[attr-defined]  # a reader of lines
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=150, suppress_health_check=HEALTH, deadline=None)
 @given(body=st.text(alphabet='ab,"\n\r', max_size=30))
 def test_the_fast_reader_and_the_slow_one_agree_on_any_text(tmp_path: Path, body: str) -> None:
     source = opened(tmp_path, "x,y\n" + body, delimiter=",")

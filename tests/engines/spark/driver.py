@@ -23,7 +23,7 @@ from incrowd.engines.spark.engine import SparkEngine, spark_engine
 from incrowd.engines.spark.limit import Chosen
 from incrowd.noise.positioned import PositionedSample
 from tests.engines.spark.unsteady import Unsteady
-from tests.spark import start_worker
+from tests.spark import JAVA, start_worker
 
 POSITION_KEY, ID_KEY = b"positions are keyed by 32 bytes.", b"and so are the ids of the rows.."
 ROW_KEY, PERSON_KEY = b"the order of the rows of someone", b"and the names of the people here"
@@ -41,6 +41,7 @@ def settings(master: str, work: Path) -> Spark:
         "spark.sql.files.maxPartitionBytes": "20000",
         "spark.sql.files.openCostInBytes": "20000",
         "spark.executor.memory": "512m",
+        "spark.executor.extraJavaOptions": JAVA,
         "spark.speculation": "true",
         "spark.speculation.interval": "100ms",
         "spark.speculation.multiplier": "1.1",
@@ -97,7 +98,7 @@ def killing(engine: SparkEngine, master: str, data: Path, work: Path) -> dict[st
 
 def _wait_for_executors(engine: SparkEngine, wanted: int) -> None:
     page = _page(engine)
-    deadline = time.monotonic() + 240
+    deadline = time.monotonic() + 600
     while time.monotonic() < deadline:
         listed = json.loads(_fetched(f"{page}/executors"))
         if sum(each["id"] != "driver" and each["isActive"] for each in listed) >= wanted:
@@ -112,7 +113,7 @@ def _page(engine: SparkEngine) -> str:
 
 
 def _fetched(address: str) -> bytes:
-    with urlopen(address, timeout=120) as answer:
+    with urlopen(address, timeout=600) as answer:
         content: bytes = answer.read()
         return content
 

@@ -28,7 +28,7 @@ from incrowd.noise.positioned import PositionedSample
 from tests import spark
 from tests.engines.spark import driver
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 ROWS = 6000
 
 
@@ -50,7 +50,7 @@ def work(tmp_path_factory: pytest.TempPathFactory, spark_cluster: str, data: Pat
     command = [sys.executable, driver.__file__, spark_cluster, str(data), str(folder)]
     try:
         done = subprocess.run(
-            command, env=spark.environment(), capture_output=True, text=True, check=False, timeout=900
+            command, env=spark.environment(), capture_output=True, text=True, check=False, timeout=1700
         )
     finally:
         with suppress(FileNotFoundError, ProcessLookupError):

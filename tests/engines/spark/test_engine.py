@@ -70,7 +70,7 @@ def in_parts(table: pa.Table, folder: Path, parts: int, groups: int = 10**6) -> 
 @pytest.mark.parametrize("levels", [{}, {"zip": 1, "born": 2, "age": 1}, {"zip": 3, "job": 2, "sex": 1, "pay": 1}])
 def test_counts_are_those_of_the_local_engine(spark_engine: Engine, tmp_path: Path, levels: dict[str, int]) -> None:
     folder = in_parts(people(), tmp_path / "people", 3)
-    cells, sample = Cells.of(PEOPLE, levels), PositionedSample.fresh(Fraction(1, 2))
+    cells, sample = Cells.of(PEOPLE, levels), PositionedSample(Fraction(1, 2), bytes(range(32)), bytes(range(32)))
     found = spark_engine.count(spark_engine.open(folder), cells, sample, at_least=2)
     assert same(found, HERE.count(HERE.open(folder), cells, sample, at_least=2))
     assert len(found) > 1

@@ -24,8 +24,8 @@ CELLS = Cells.of(WARD, {})
 TABLE = pa.table({"ward": ["a", "b", "a"]})
 
 
-@pytest.mark.parametrize("name", ["my visits", "Bücher", "a[1]{2}", "a%41b", "a#b", "a,b"])
-def test_a_name_may_hold_any_character(spark_engine: SparkEngine, tmp_path: Path, name: str) -> None:
+def test_a_name_may_hold_any_character(spark_engine: SparkEngine, tmp_path: Path) -> None:
+    name = "my Bücher [1]{2} %41 #b a,b"
     folder, text = tmp_path / name, tmp_path / name / "x.csv"
     (folder / "parts").mkdir(parents=True)
     pq.write_table(TABLE, folder / "parts" / f"{name}.parquet")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.coins import Sample
 
-PATIENCE = 180.0
+PATIENCE = 600.0
 """How many seconds a held task hangs, and others wait for it, if nobody comes."""
 
 

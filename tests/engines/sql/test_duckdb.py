@@ -22,6 +22,7 @@ from incrowd.engines.sql.duckdb import Warehouse, warehouse
 from incrowd.engines.sql.engine import Drawn, Limits, Stored
 from incrowd.errors import QuestionFailed, SourceChanged, SourceUnreadable
 from incrowd.noise.system import SystemCoins
+from tests.statistics.alarm import FALSE_ALARM, binomial_p_value
 
 SCHEMA = Schema(
     (
@@ -154,7 +155,7 @@ def test_a_sample_takes_the_place_of_its_table_for_one_question(tmp_path: Path) 
         drawn = Drawn("people", SystemCoins().sample(Fraction(1, 4)))
         first, again = (asked.collect(count, drawn)["n"][0].as_py() for _ in range(2))
         assert first == again, "the same coins, however often the rows are read"
-        assert abs(first - 10_000) < 700
+        assert binomial_p_value(first, 40_000, 0.25) > FALSE_ALARM
         assert asked.collect(count)["n"][0].as_py() == 40_000
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from incrowd.engines.writers.sinks import Folders, check_free, publish, write_table
+from incrowd.engines.writers.sinks import Folders, check_free, staged, write_table
 from incrowd.errors import InvalidParameter, OutputUnavailable
 
 TABLE = pa.table({"a": ["x", "y"]})
@@ -27,6 +27,12 @@ def write(stage: Folders) -> None:
 
 def accept(stage: Folders) -> None:
     assert (stage.public / "data.csv").read_text() == "a\nx\ny\n"
+
+
+def publish(target: Folders, *steps: Callable[[Folders], None]) -> None:
+    with staged(target) as stage:
+        for step in steps:
+            step(stage)
 
 
 def everything(root: Path) -> list[str]:
@@ -149,28 +155,28 @@ FILL_DISK = """
 import resource, sys
 from pathlib import Path
 import numpy as np, pyarrow as pa
-from incrowd.engines.writers.sinks import Folders, publish, write_table
+from incrowd.engines.writers.sinks import Folders, staged, write_table
 from incrowd.errors import OutputUnavailable
 table = pa.table({"a": np.random.default_rng(0).integers(0, 2**60, 500_000)})
 root, name = Path(sys.argv[1]), sys.argv[2]
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))
 try:
     target = Folders(root / "out", root / "in")
-    publish(target, lambda stage: write_table(table, stage.public / name), lambda stage: None)
+    with staged(target) as stage:
+        write_table(table, stage.public / name)
 except OutputUnavailable as error:
     print(error)
 """
 HANG = """
 import sys, time
 from pathlib import Path
-from incrowd.engines.writers.sinks import Folders, publish
-def write(stage):
+from incrowd.engines.writers.sinks import Folders, staged
+root = Path(sys.argv[1])
+with staged(Folders(root / "out", root / "in")) as stage:
     (stage.public / "half").write_text("secret")
     (stage.internal / "half").write_text("secret")
     print("ready", flush=True)
     time.sleep(600)
-root = Path(sys.argv[1])
-publish(Folders(root / "out", root / "in"), write, lambda stage: None)
 """
 
 

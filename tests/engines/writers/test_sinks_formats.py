@@ -37,7 +37,7 @@ MIXED = pa.table(
         "paid": [Decimal("1.50"), None, Decimal("-2.25")],
     }
 )
-HEALTH = [HealthCheck.function_scoped_fixture]
+HEALTH = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
 def stream(table: pa.Table, rows: int) -> pa.RecordBatchReader:

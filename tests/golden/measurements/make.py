@@ -31,12 +31,12 @@ def measured(sql: str, paid: dict[str, Number]) -> dict[str, Any]:
     """Return what is promised for a question, and the queries that are run for it."""
     question = understand(sql, CATALOG)
     made = measurement(question, CATALOG[question.tables[0]].unit, terms(**paid))
-    chain = [step for step in made.chain() if step["step"] != "understand"]
+    chain = [step for step in (each.to_json() for each in made.steps) if step["step"] != "understand"]
     return {
         "question": sql,
         "terms": made.terms.to_json(),
         "loss": to_json(made.loss),
-        "delta": str(made.guarantee().delta),
+        "delta": str(made.plan.promise.delta),
         "statistics": [_after_rows(query.sql("duckdb"), question.rows.sql("duckdb")) for query in made.statistics],
         "chain": json.loads(json.dumps(chain)),
     }

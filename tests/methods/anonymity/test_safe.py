@@ -21,6 +21,7 @@ from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.crowds.parameters import Target
 from tests.coins import ScriptedCoins
+from tests.plans import steps_json
 from tests.tables import Batches, as_counter, text_table
 
 SEX = Column("sex", Role.QUASI, hierarchy=Flat(Categories(("F", "M"))))
@@ -39,7 +40,7 @@ def released(
 
 
 def test_the_promise_is_that_of_sampled_suppression() -> None:
-    promise = SAFE.guarantee(ROWS)
+    promise = SAFE.plan(ROWS).promise
     assert promise.loss == Sampled(Fraction(1, 10), Crowd(8))
     assert promise.delta == DELTA
     assert promise.unit == ROWS.unit
@@ -50,17 +51,17 @@ def test_a_person_with_several_rows_costs_more_and_has_no_crowd() -> None:
     unit = Unit(Kind.PERSON, column="id", max_rows=3)
     several = Schema(PEOPLE.columns, unit)
     safe = Safe({}, Target(DELTA, Fraction(1)), Fraction(1, 10))
-    loss = safe.guarantee(several).loss
+    loss = safe.plan(several).promise.loss
     assert isinstance(loss, Grouped)
     assert loss.size == 3
     assert loss.inner == Sampled(Fraction(1, 10), Crowd(safe.smallest_class(several)))
     assert safe.smallest_class(several) > safe.smallest_class(PEOPLE)
-    kinds = [claim.kind for claim in safe.claims(several)]
+    kinds = [claim.kind for claim in safe.plan(several).claims]
     assert kinds == ["approximate differential privacy", "k-anonymity"]
 
 
 def test_the_claims_of_a_row_are_all_five_and_k_anonymity() -> None:
-    assert [claim.kind for claim in SAFE.claims(ROWS)] == [
+    assert [claim.kind for claim in SAFE.plan(ROWS).claims] == [
         "approximate differential privacy",
         "zero-knowledge with respect to random sampling",
         "approximate differential privacy, as published",
@@ -74,13 +75,13 @@ def test_replacing_costs_more_than_removing() -> None:
     replaced = Schema(ROWS.columns, Unit(adjacency=Adjacency.REPLACE))
     fixed = Safe({"zip": 1}, Target(DELTA), Fraction(1, 10), k=20)
     assert fixed.parameters(replaced.unit).epsilon > fixed.parameters(ROWS.unit).epsilon
-    assert "zero-knowledge with respect to random sampling" not in [claim.kind for claim in SAFE.claims(replaced)]
+    assert "zero-knowledge with respect to random sampling" not in [claim.kind for claim in SAFE.plan(replaced).claims]
 
 
 def test_without_a_sample_there_is_a_crowd_and_no_epsilon() -> None:
     safe = Safe({"zip": 1}, k=5, rate=Fraction(1))
-    assert safe.guarantee(ROWS).loss == Crowd(5)
-    assert [claim.kind for claim in safe.claims(ROWS)] == ["crowd-blending", "k-anonymity"]
+    assert safe.plan(ROWS).promise.loss == Crowd(5)
+    assert [claim.kind for claim in safe.plan(ROWS).claims] == ["crowd-blending", "k-anonymity"]
     with pytest.raises(InvalidParameter, match="without a secret sample there is no epsilon"):
         safe.parameters(Unit())
 
@@ -88,7 +89,7 @@ def test_without_a_sample_there_is_a_crowd_and_no_epsilon() -> None:
 def test_without_a_sample_crowds_of_rows_say_nothing_about_people_with_several() -> None:
     schema = Schema(PEOPLE.columns, Unit(Kind.PERSON, column="id", max_rows=2))
     with pytest.raises(InvalidParameter, match="keep max_rows at 1"):
-        Safe(k=5, rate=Fraction(1)).guarantee(schema)
+        Safe(k=5, rate=Fraction(1)).plan(schema)
 
 
 @pytest.mark.parametrize("where", ["hierarchy", "domain"])
@@ -96,17 +97,17 @@ def test_what_was_drafted_from_rows_leaves_only_k_anonymity(where: str) -> None:
     draft = Provenance(derived=True)
     hierarchy = Flat(Categories(("F", "M"), draft if where == "domain" else Provenance()), draft)
     schema = Schema((Column("sex", Role.QUASI, hierarchy=hierarchy), ZIP))
-    assert SAFE.guarantee(schema).loss == Syntactic("k-anonymity", (("k", "8"), ("drafted from rows", "sex")))
-    assert [claim.kind for claim in SAFE.claims(schema)] == ["k-anonymity"]
+    assert SAFE.plan(schema).promise.loss == Syntactic("k-anonymity", (("k", "8"), ("drafted from rows", "sex")))
+    assert [claim.kind for claim in SAFE.plan(schema).claims] == ["k-anonymity"]
     vouched = Flat(Categories(("F", "M")), Provenance(derived=True, public="the civil registry's list"))
     public = Schema((Column("sex", Role.QUASI, hierarchy=vouched), ZIP))
-    assert SAFE.guarantee(public).loss == Sampled(Fraction(1, 10), Crowd(8))
+    assert SAFE.plan(public).promise.loss == Sampled(Fraction(1, 10), Crowd(8))
 
 
 def test_free_text_is_refused_and_its_prefix_is_not() -> None:
     with pytest.raises(InvalidParameter, match="'zip' would be released as free text"):
-        Safe({}, Target(DELTA, Fraction(1)), Fraction(1, 10)).guarantee(ROWS)
-    SAFE.guarantee(ROWS)
+        Safe({}, Target(DELTA, Fraction(1)), Fraction(1, 10)).plan(ROWS)
+    SAFE.plan(ROWS)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +138,7 @@ def test_a_delta_below_rate_to_the_k_is_infeasible_and_the_message_names_what_is
     with pytest.raises(
         Infeasible, match=r"delta 0\.000001 is below rate \*\* k.*k = 20 at this rate, or a rate of at most"
     ):
-        safe.guarantee(Schema((SEX,)))
+        safe.plan(Schema((SEX,)))
 
 
 def test_a_tuple_survives_if_k_of_its_rows_are_in_the_sample() -> None:
@@ -179,12 +180,13 @@ def test_a_release_is_the_sample_counted_and_nothing_else(values: list[str | Non
 
 
 def test_the_steps_tell_what_was_done() -> None:
-    steps = {step["step"]: step for step in Safe({}, Target(DELTA, Fraction(1)), Fraction(1, 10)).chain(PEOPLE)}
+    safe = Safe({}, Target(DELTA, Fraction(1)), Fraction(1, 10))
+    steps = {step["step"]: step for step in steps_json(safe, PEOPLE)}
     assert list(steps) == ["keep rows of each person", "sample", "recode", "suppress", "order"]
     assert steps["sample"]["rate"] == "1/10"
     assert steps["suppress"]["k"] == 8
     assert steps["recode"]["columns"][0]["column"] == "sex"
-    assert Safe(k=5, rate=Fraction(1)).chain(Schema((SEX,)))[0]["design"] == "none: every row is read"
+    assert steps_json(Safe(k=5, rate=Fraction(1)), Schema((SEX,)))[0]["design"] == "none: every row is read"
 
 
 def test_arrow_dictionaries_give_the_same_as_text() -> None:

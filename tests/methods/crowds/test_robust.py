@@ -17,7 +17,7 @@ from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.crowds.robust import Robust, degradation, solve_robust
 from incrowd.noise.system import SystemCoins
-from incrowd.workflows.policy import load_policy
+from incrowd.workflows.policy.policy import load_policy
 from tests.policies import PEOPLE, changed, people
 
 LOW, HIGH, DELTA = Fraction(1, 20), Fraction(1, 10), Fraction(1, 10**6)
@@ -34,7 +34,7 @@ def safe(**robust_rates: object) -> Safe:
 
 def test_the_loss_says_that_the_rows_are_the_sample() -> None:
     schema = load_policy(PEOPLE).schema
-    promise = safe(irregular=2).guarantee(schema)
+    promise = safe(irregular=2).plan(schema).promise
     assert promise.loss == RobustlySampled(LOW, HIGH, 2, Fraction(1), Crowd(30), THE_ROWS)
     assert any("did not choose themselves" in text for text in promise.assumes)
 

@@ -15,10 +15,13 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.methods.crowds.parameters import Target
-from incrowd.methods.histograms import blending, partition
-from incrowd.methods.histograms.blending import BlendedHistogram, SuppressedHistogram
+from incrowd.methods.histograms import partition
+from incrowd.methods.histograms.blended import method
+from incrowd.methods.histograms.blended.method import BlendedHistogram
+from incrowd.methods.histograms.suppressed.method import SuppressedHistogram
 from tests.coins import ScriptedCoins
 from tests.methods.histograms.tables import SCHEMA, SIX, bins, counts, for_unit, table
+from tests.plans import steps_json
 
 ONE, TENTH = Fraction(1), Fraction(1, 10)
 TARGET = Target(Fraction(1, 10**6), ONE)
@@ -73,26 +76,26 @@ def test_beyond_what_is_listed_only_bins_above_zero_appear(clamp: bool, monkeypa
     coins = ScriptedCoins(laplace=[0, 1, 0, -3, 2, 0])
     found = bins(blended(clamp=clamp).release(table(), coins))
     assert found == {("F", "n"): 7, ("F", "e"): 4, ("F", "s"): 2, ("M", "n"): 5}
-    assert blended().chain(SCHEMA)[2]["listed"] == "those above zero"
+    assert steps_json(blended(), SCHEMA)[2]["listed"] == "those above zero"
 
 
 def test_many_bins_need_clamping_and_noise_that_does_not_fill_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition, "LISTED", 1)
-    monkeypatch.setattr(blending, "LISTED", 1)
+    monkeypatch.setattr(method, "LISTED", 1)
     with pytest.raises(InvalidParameter, match="clamp"):
-        blended(clamp=False).guarantee(SCHEMA)
+        blended(clamp=False).plan(SCHEMA)
     with pytest.raises(InvalidParameter, match="noise alone"):
-        blended(epsilon=TENTH).guarantee(SCHEMA)
-    assert blended(epsilon=Fraction(3)).guarantee(SCHEMA).loss == NoisyWhenSmall(5, Fraction(3))
+        blended(epsilon=TENTH).plan(SCHEMA)
+    assert blended(epsilon=Fraction(3)).plan(SCHEMA).promise.loss == NoisyWhenSmall(5, Fraction(3))
 
 
 def test_promises_follow_from_the_schema() -> None:
-    assert SuppressedHistogram(k=5).guarantee(SCHEMA).loss == Crowd(5)
-    assert blended().guarantee(SCHEMA).loss == NoisyWhenSmall(5, ONE)
+    assert SuppressedHistogram(k=5).plan(SCHEMA).promise.loss == Crowd(5)
+    assert blended().plan(SCHEMA).promise.loss == NoisyWhenSmall(5, ONE)
     sampled = blended(k=None, rate=TENTH, target=TARGET)
-    assert sampled.guarantee(SCHEMA).loss == Sampled(TENTH, NoisyWhenSmall(8, ONE))
-    assert sampled.guarantee(SCHEMA).delta == TARGET.delta
-    grouped = sampled.guarantee(for_unit(PEOPLE)).loss
+    assert sampled.plan(SCHEMA).promise.loss == Sampled(TENTH, NoisyWhenSmall(8, ONE))
+    assert sampled.plan(SCHEMA).promise.delta == TARGET.delta
+    grouped = sampled.plan(for_unit(PEOPLE)).promise.loss
     assert isinstance(grouped, Grouped)
     assert grouped.inner.inner.k > 8  # type: ignore[union-attr]
 
@@ -107,7 +110,7 @@ def test_what_is_solved_keeps_what_was_asked(unit: Unit) -> None:
     assert rate.epsilon <= 1
     epsilon = blended(k=k.k, rate=TENTH, target=Target(TARGET.delta))
     assert epsilon.parameters(unit).epsilon == k.epsilon
-    assert epsilon.settings(schema)["solved"] == "epsilon"
+    assert epsilon.plan(schema).settings["solved"] == "epsilon"
 
 
 def test_an_epsilon_that_noise_alone_exceeds_names_the_one_that_can_be_had() -> None:
@@ -135,7 +138,7 @@ def test_a_delta_below_the_floor_is_refused() -> None:
 @pytest.mark.parametrize("method", [SuppressedHistogram, blended])
 def test_parameters_that_mean_nothing_are_refused(method: Any, options: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidParameter, match=words):
-        method(**({"k": 5} | options)).guarantee(SCHEMA)
+        method(**({"k": 5} | options)).plan(SCHEMA)
 
 
 def test_noise_needs_an_epsilon_above_zero() -> None:
@@ -145,33 +148,33 @@ def test_noise_needs_an_epsilon_above_zero() -> None:
 
 def test_people_with_several_rows_need_a_sample() -> None:
     with pytest.raises(InvalidParameter, match="max_rows"):
-        SuppressedHistogram(k=5).guarantee(for_unit(PEOPLE))
+        SuppressedHistogram(k=5).plan(for_unit(PEOPLE))
 
 
 def test_bins_nobody_listed_are_refused_where_empty_ones_need_noise() -> None:
     schema = Schema((SIX, TOWN))
     with pytest.raises(InvalidParameter, match="suppressed-histogram"):
-        blended(levels={"town": 1}).guarantee(schema)
-    assert SuppressedHistogram(k=5, levels={"town": 1}).chain(schema)[2]["listed"] == "those of at least k"
+        blended(levels={"town": 1}).plan(schema)
+    assert steps_json(SuppressedHistogram(k=5, levels={"town": 1}), schema)[2]["listed"] == "those of at least k"
     with pytest.raises(InvalidParameter, match="free text"):
-        SuppressedHistogram(k=5).guarantee(schema)
+        SuppressedHistogram(k=5).plan(schema)
 
 
 def test_columns_of_the_histogram_itself_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="'count'"):
-        SuppressedHistogram(k=5).guarantee(Schema((Column("count", hierarchy=SIX.hierarchy),)))
+        SuppressedHistogram(k=5).plan(Schema((Column("count", hierarchy=SIX.hierarchy),)))
 
 
 def test_crowds_are_not_claimed_for_people_with_several_rows() -> None:
     sampled = blended(k=None, rate=TENTH, target=TARGET)
-    kinds = [claim.kind for claim in sampled.claims(SCHEMA)]
+    kinds = [claim.kind for claim in sampled.plan(SCHEMA).claims]
     assert kinds == [
         "approximate differential privacy",
         "zero-knowledge with respect to random sampling",
         "crowd-blending",
     ]
-    assert [claim.kind for claim in sampled.claims(for_unit(PEOPLE))] == ["approximate differential privacy"]
-    assert any("overlapping tables" in gap for gap in sampled.claims(SCHEMA)[-1].not_protected)
+    assert [claim.kind for claim in sampled.plan(for_unit(PEOPLE)).claims] == ["approximate differential privacy"]
+    assert any("overlapping tables" in gap for gap in sampled.plan(SCHEMA).claims[-1].not_protected)
 
 
 def test_rounding_is_to_the_nearest_multiple() -> None:

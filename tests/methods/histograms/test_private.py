@@ -20,11 +20,12 @@ from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
 from incrowd.methods.histograms import partition
-from incrowd.methods.histograms.blending import BlendedHistogram
-from incrowd.methods.histograms.private import PrivateHistogram
-from incrowd.methods.histograms.selection import MostCommon
+from incrowd.methods.histograms.blended.method import BlendedHistogram
+from incrowd.methods.histograms.most_common.method import MostCommon
+from incrowd.methods.histograms.private.method import PrivateHistogram
 from tests.coins import ScriptedCoins
 from tests.methods.histograms.tables import SCHEMA, SIX, bins, counts, for_unit, table
+from tests.plans import steps_json
 from tests.tables import Batches
 
 ONE, SMALL = Fraction(1), Fraction(1, 10**6)
@@ -54,26 +55,28 @@ def test_every_count_gets_noise() -> None:
 )
 def test_laplace_noise_costs_exactly_its_epsilon_by_the_unit(unit: Unit, loss: object) -> None:
     asked, declared = PrivateHistogram(epsilon=ONE), schema(unit)
-    assert asked.guarantee(declared).loss == loss
-    assert asked.settings(declared)["scale"] == unit.max_rows * (2 if unit is REPLACED else 1)
-    assert accountant.charge_of(asked.guarantee(declared).loss, 0, unit.adjacency).epsilon == 1
+    assert asked.plan(declared).promise.loss == loss
+    assert asked.plan(declared).settings["scale"] == unit.max_rows * (2 if unit is REPLACED else 1)
+    assert accountant.charge_of(asked.plan(declared).promise.loss, 0, unit.adjacency).epsilon == 1
 
 
 @pytest.mark.parametrize(
     ("unit", "kind"), [(ROW, Gaussian), (PEOPLE, ZeroConcentrated), (REPLACED, ZeroConcentrated)], ids=str
 )
-def test_gaussian_noise_is_the_least_that_keeps_epsilon_and_delta(unit: Unit, kind: type) -> None:
+def test_gaussian_noise_is_the_least_that_keeps_epsilon_and_delta(
+    unit: Unit, kind: type[Gaussian | ZeroConcentrated]
+) -> None:
     asked, declared = PrivateHistogram(epsilon=ONE, delta=SMALL, noise="gaussian"), schema(unit)
-    promise = asked.guarantee(declared)
+    promise = asked.plan(declared).promise
     assert isinstance(promise.loss, kind)
     spent = accountant.charge_of(promise.loss, promise.delta, unit.adjacency).epsilon
     assert 0.999999 < spent <= 1
-    assert str(spent) == asked.claims(declared)[0].parameters["epsilon"]
+    assert str(spent) == asked.plan(declared).claims[0].parameters["epsilon"]
 
 
 def test_a_person_moves_squares_by_the_square_of_its_rows() -> None:
-    loss = PrivateHistogram(error=20, delta=SMALL, noise="gaussian").guarantee(schema(PEOPLE)).loss
-    scale = PrivateHistogram(error=20, delta=SMALL, noise="gaussian").settings(schema(PEOPLE))["scale"]
+    loss = PrivateHistogram(error=20, delta=SMALL, noise="gaussian").plan(schema(PEOPLE)).promise.loss
+    scale = PrivateHistogram(error=20, delta=SMALL, noise="gaussian").plan(schema(PEOPLE)).settings["scale"]
     assert loss == ZeroConcentrated(Fraction(9) / (2 * scale**2))
 
 
@@ -81,20 +84,20 @@ def test_a_person_moves_squares_by_the_square_of_its_rows() -> None:
 @pytest.mark.parametrize("error", [1, 5, 40])
 def test_a_wanted_error_is_kept_and_nearly_used_up(noise: Any, error: int) -> None:
     delta = SMALL if noise == "gaussian" else None
-    found = PrivateHistogram(error=error, delta=delta, noise=noise).settings(SCHEMA)
+    found = PrivateHistogram(error=error, delta=delta, noise=noise).plan(SCHEMA).settings
     assert found["within"] == error
     assert found["solved"] == "epsilon"
 
 
 def test_a_sample_in_front_needs_less_noise_for_the_same_epsilon() -> None:
     plain, sampled = PrivateHistogram(epsilon=ONE), PrivateHistogram(epsilon=ONE, rate=Fraction(1, 10))
-    assert sampled.settings(SCHEMA)["scale"] < plain.settings(SCHEMA)["scale"] / 2
-    loss = sampled.guarantee(SCHEMA).loss
+    assert sampled.plan(SCHEMA).settings["scale"] < plain.plan(SCHEMA).settings["scale"] / 2
+    loss = sampled.plan(SCHEMA).promise.loss
     assert isinstance(loss, Sampled)
     assert isinstance(loss.inner, Laplace)
     inner = float(1 / loss.inner.scale)
     assert math.isclose(math.log1p(math.expm1(inner) / 10), 1, rel_tol=1e-8)
-    assert isinstance(sampled.guarantee(schema(PEOPLE)).loss, Grouped)
+    assert isinstance(sampled.plan(schema(PEOPLE)).promise.loss, Grouped)
 
 
 def towns() -> Table:
@@ -104,8 +107,8 @@ def towns() -> Table:
 
 def test_bins_nobody_listed_appear_from_a_threshold_on() -> None:
     asked = PrivateHistogram(epsilon=ONE, delta=SMALL, levels={"town": 1})
-    assert asked.guarantee(towns().schema).loss == Approximate(ONE, SMALL)
-    assert asked.chain(towns().schema)[-2]["least"] == 15
+    assert asked.plan(towns().schema).promise.loss == Approximate(ONE, SMALL)
+    assert steps_json(asked, towns().schema)[-2]["least"] == 15
     released = asked.release(towns(), ScriptedCoins(laplace=[-2, 13])).to_arrow()
     assert released.to_pylist() == [{"sex": "F", "town": "Os", "count": 58}]
     assert released["town"].chunk(0).dictionary.to_pylist() == ["Os"]
@@ -114,11 +117,11 @@ def test_bins_nobody_listed_appear_from_a_threshold_on() -> None:
 def test_very_many_bins_appear_from_a_public_threshold_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition, "LISTED", 5)
     asked = PrivateHistogram(epsilon=ONE)
-    assert asked.chain(SCHEMA)[-2] == {"step": "threshold", "least": 2, "delta": "0"}
+    assert steps_json(asked, SCHEMA)[-2] == {"step": "threshold", "least": 2, "delta": "0"}
     found = bins(asked.release(table(), ScriptedCoins(laplace=[0, -2, 0, 0, 2, 1])))
     assert found == {("F", "n"): 7, ("F", "s"): 2, ("M", "n"): 5}
     with pytest.raises(InvalidParameter, match="laplace"):
-        PrivateHistogram(epsilon=ONE, delta=SMALL, noise="gaussian").guarantee(SCHEMA)
+        PrivateHistogram(epsilon=ONE, delta=SMALL, noise="gaussian").plan(SCHEMA)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +141,7 @@ def test_very_many_bins_appear_from_a_public_threshold_on(monkeypatch: pytest.Mo
 )
 def test_what_cannot_be_meant_is_refused(options: dict[str, Any], unit: Unit, words: str) -> None:
     with pytest.raises(InvalidParameter, match=words):
-        PrivateHistogram(**options).guarantee(schema(unit))
+        PrivateHistogram(**options).plan(schema(unit))
 
 
 def test_the_most_common_bins_are_read_off_the_noisy_counts() -> None:
@@ -163,12 +166,14 @@ def test_without_counts_none_is_published() -> None:
 @pytest.mark.parametrize("counted", [True, False])
 def test_a_selection_costs_its_epsilon_once_however_many_are_named(unit: Unit, counted: bool) -> None:
     for top in (1, 3):
-        promise = MostCommon(epsilon=ONE, top=top, counts=counted).guarantee(schema(unit))
+        promise = MostCommon(epsilon=ONE, top=top, counts=counted).plan(schema(unit)).promise
         assert accountant.charge_of(promise.loss, 0, unit.adjacency).epsilon == 1
 
 
 def test_a_winner_among_people_who_are_replaced_needs_twice_the_noise() -> None:
-    scales = [MostCommon(epsilon=ONE, counts=False).settings(schema(unit))["scale"] for unit in (ROW, PEOPLE, REPLACED)]
+    scales = [
+        MostCommon(epsilon=ONE, counts=False).plan(schema(unit)).settings["scale"] for unit in (ROW, PEOPLE, REPLACED)
+    ]
     assert scales == [1, 3, 2]
 
 
@@ -178,17 +183,17 @@ def test_a_winner_among_people_who_are_replaced_needs_twice_the_noise() -> None:
 )
 def test_selections_that_mean_nothing_are_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidParameter, match=words):
-        MostCommon(**({"epsilon": ONE} | options)).guarantee(SCHEMA)
+        MostCommon(**({"epsilon": ONE} | options)).plan(SCHEMA)
 
 
 def test_candidates_must_be_known_and_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidParameter, match="private-histogram"):
-        MostCommon(epsilon=ONE, levels={"town": 1}).guarantee(Schema((SIX, TOWN)))
-    monkeypatch.setattr("incrowd.methods.histograms.selection.LISTED", 5)
+        MostCommon(epsilon=ONE, levels={"town": 1}).plan(Schema((SIX, TOWN)))
+    monkeypatch.setattr("incrowd.methods.histograms.most_common.method.LISTED", 5)
     with pytest.raises(InvalidParameter, match="too many"):
-        MostCommon(epsilon=ONE).guarantee(SCHEMA)
+        MostCommon(epsilon=ONE).plan(SCHEMA)
     with pytest.raises(InvalidParameter, match="'rank'"):
-        MostCommon(epsilon=ONE).guarantee(Schema((Column("rank", hierarchy=SIX.hierarchy),)))
+        MostCommon(epsilon=ONE).plan(Schema((Column("rank", hierarchy=SIX.hierarchy),)))
 
 
 def test_more_bins_than_noise_can_be_drawn_over_are_refused_before_anything_is_charged() -> None:
@@ -196,14 +201,14 @@ def test_more_bins_than_noise_can_be_drawn_over_are_refused_before_anything_is_c
         Column(f"age {n}", Role.QUASI, Type.INTEGER, Flat(Numbers(0, 999)), outside=Outside.ENDS) for n in range(5)
     )
     with pytest.raises(InvalidParameter, match=r"2\^46 are the most"):
-        PrivateHistogram(epsilon=ONE).guarantee(Schema(ages))
+        PrivateHistogram(epsilon=ONE).plan(Schema(ages))
     with pytest.raises(InvalidParameter, match=r"2\^46 are the most"):
-        BlendedHistogram(epsilon=Fraction(40), k=5).guarantee(Schema(ages))
+        BlendedHistogram(epsilon=Fraction(40), k=5).plan(Schema(ages))
 
 
 def test_a_claim_about_unknown_bins_does_not_say_that_empty_ones_get_noise() -> None:
     asked, unknown = PrivateHistogram(levels={"town": 1}, epsilon=ONE, delta=SMALL), Schema((TOWN,))
-    (claim,) = asked.claims(unknown)
+    (claim,) = asked.plan(unknown).claims
     told = " ".join(each.text for each in claim.preconditions)
     assert "empty" not in told
     assert "declaration" not in told

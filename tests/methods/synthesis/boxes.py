@@ -16,7 +16,7 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.methods.synthesis.grid import Axis, Grid
+from incrowd.methods.synthesis.points.grid import Axis, Grid
 from tests.tables import Batches
 
 Floats = NDArray[np.float64]

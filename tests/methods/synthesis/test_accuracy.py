@@ -12,7 +12,7 @@ import pytest
 from incrowd.core.domain import Numbers
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.noisy_when_small import ClampedWhenSmall
-from incrowd.methods.synthesis.accuracy import (
+from incrowd.methods.synthesis.points.accuracy import (
     MOST_PHANTOMS,
     Accuracy,
     accuracy,
@@ -20,7 +20,8 @@ from incrowd.methods.synthesis.accuracy import (
     phantoms,
     refusal,
 )
-from incrowd.methods.synthesis.grid import Grid, Place
+from incrowd.methods.synthesis.points.grid import Grid
+from incrowd.methods.synthesis.points.steps import Place
 from tests.coins import SeededCoins, law_of
 from tests.methods.synthesis.boxes import column, side
 
@@ -69,7 +70,7 @@ def test_suppression_has_no_public_number_of_lost_points() -> None:
     stated = accuracy(square(4), Place.CENTERS, 3, None)
     assert stated.likely is None
     assert stated.mean_error(100) is None
-    assert list(stated.to_json()) == ["points move at most"]
+    assert list(stated.numbers) == ["points move at most"]
 
 
 def test_without_points_there_is_no_mean() -> None:

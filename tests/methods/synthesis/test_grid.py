@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from incrowd.core.domain import Categories, Dates, Domain, Numbers, Type
 from incrowd.core.schema import Column, Missing, Outside
 from incrowd.errors import InvalidParameter
-from incrowd.methods.synthesis.grid import FINE, Axis, Grid, Place
+from incrowd.methods.synthesis.points.grid import Axis, Grid
+from incrowd.methods.synthesis.points.steps import FINE, Place
 from tests.methods.synthesis.boxes import column, scaled, side
 
 DAY = date(2024, 1, 1)
@@ -89,7 +90,7 @@ def test_the_diagonal_is_that_of_the_paper() -> None:
 
 def test_a_grid_can_be_laid_again_from_its_certificate() -> None:
     grid = Grid.of([column(f"c{n}", domain) for n, domain in enumerate(DOMAINS)], 6)
-    assert Grid.from_json(grid.to_json()).to_json() == grid.to_json()
+    assert Grid.laid(grid.sides()).sides() == grid.sides()
 
 
 @pytest.mark.parametrize(
@@ -108,5 +109,5 @@ def test_what_has_no_place_on_a_grid_is_refused(told: Column, why: str) -> None:
 def test_missing_values_leave_their_row_out_unless_a_value_is_named() -> None:
     assert Axis.of(column("x", Numbers(0, 9)), 2).column.missing is Missing.DROP
     assert Axis.of(column("x", Numbers(0, 9), missing="4"), 2).column.fill == "4"
-    told = Grid.of([column("x", Numbers(0, 9), missing="4", outside=Outside.DROP)], 2).to_json()[0]
-    assert (told["missing"], told["outside"]) == ("counts as 4", "drop")
+    (stated,) = Grid.of([column("x", Numbers(0, 9), missing="4", outside=Outside.DROP)], 2).sides()
+    assert (stated.missing, stated.outside) == ("counts as 4", "drop")

@@ -22,7 +22,7 @@ from incrowd.queries.language import understand
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.measuring.groups import gathered, names_in
 from incrowd.queries.terms import Terms
-from incrowd.workflows.desk import Answered, Asking, Desk
+from incrowd.workflows.ask.desk import Answered, Asking, Desk
 from tests.queries.hostile.worlds import CANARIES, Worlds
 
 
@@ -86,7 +86,7 @@ def look(desk: Desk, sql: str, terms: Terms) -> Seen:
     except Exception as found:  # noqa: BLE001 - an error of any other kind is what is looked for
         error = found
     now = entries(desk)
-    paid_before = all(then == now for then in watched.entries)
+    paid_before = all(then > before for then in watched.entries)
     return Seen(answered, error, tuple(watched.collected), now > before, paid_before)
 
 

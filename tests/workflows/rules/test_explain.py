@@ -8,9 +8,10 @@ import pytest
 from incrowd.accounting.suppression import tight_delta
 from incrowd.core.loss import Crowd, Sampled
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.policy import Policy, load_policy
+from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.rules.explain import explain
 from incrowd.workflows.rules.rule import Rule, Zeros
+from tests.plans import steps_json
 
 
 def policy(rule: str | Rule, folder: Path) -> Policy:
@@ -69,8 +70,8 @@ def test_a_delta_that_is_no_chance_is_refused(delta: str) -> None:
 
 def test_the_policy_of_a_rule_loads_and_promises_what_was_explained(tmp_path: Path) -> None:
     loaded = policy("counts of 7 or fewer become 0, then round to 5", tmp_path)
-    assert loaded.method.guarantee(loaded.schema).loss == Crowd(8)
-    assert loaded.method.chain(loaded.schema)[-1]["round"] == 5
+    assert loaded.method.plan(loaded.schema).promise.loss == Crowd(8)
+    assert steps_json(loaded.method, loaded.schema)[-1]["round"] == 5
     assert loaded.budget is not None
     assert loaded.budget.unbounded
 
@@ -80,7 +81,7 @@ def test_the_policy_of_a_rule_loads_and_promises_what_was_explained(tmp_path: Pa
 )
 def test_the_policy_of_a_rule_with_a_sample_has_a_delta_that_some_epsilon_reaches(rule: Rule, tmp_path: Path) -> None:
     loaded = policy(rule, tmp_path)
-    promise = loaded.method.guarantee(loaded.schema)
+    promise = loaded.method.plan(loaded.schema).promise
     assert rule.rate is not None
     assert promise.loss == Sampled(rule.rate, Crowd(rule.minimum))
 

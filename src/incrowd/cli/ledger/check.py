@@ -54,8 +54,9 @@ def check(options: LedgerCheckOptions) -> None:
 
 
 def _anchor(path: str) -> Anchor:
-    from incrowd.core.certificate import Certificate
+    from incrowd.core.codec import encode
     from incrowd.store.link import Anchor
+    from incrowd.workflows.verify.verify import certificate_of
 
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -63,4 +64,4 @@ def _anchor(path: str) -> Anchor:
         raise InvalidParameter(f"{path} cannot be read as a certificate: it must be a file with JSON in it.") from error
     if not isinstance(document, dict):
         raise InvalidParameter(f"{path} is no certificate: a certificate is one JSON object.")
-    return Anchor.from_json(Certificate.from_json(document).ledger if "certificate" in document else document)
+    return Anchor.from_json(encode(certificate_of(document).ledger) if "certificate" in document else document)

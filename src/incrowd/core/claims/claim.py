@@ -8,6 +8,8 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from incrowd.core.codec import encode, pick
+from incrowd.core.rounding import exact, round_up
+from incrowd.core.words import counted, short_up
 from incrowd.errors import InvalidParameter
 
 GROUPS = "what holds for a whole group: people like you can be described, with or without you"
@@ -44,6 +46,8 @@ class Claim:
     rank: ClassVar[int] = 50
     numbers: ClassVar[Mapping[str, str]] = {}
     """The fields that an accountant computed, each with the name under which a plan knows its number."""
+    signs: ClassVar[Mapping[str, str]] = {"epsilon": "ε", "delta": "δ"}
+    """The fields that are losses, each with how it is written for people."""
 
     unit: str
     theorem: str
@@ -54,6 +58,20 @@ class Claim:
     def parameters(self) -> dict[str, Any]:
         """What is stated, in plain form."""
         return {name: part for name, part in encode(self).items() if name not in _SHARED}
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What is stated, for people: losses last and rounded up; whom it protects is said by the unit."""
+        stated = ((name, value) for name, value in self.parameters.items() if name not in _OF_UNIT)
+        return tuple(self._fact(*each) for each in sorted(stated, key=lambda item: _PLACES.get(item[0], 1)))
+
+    def _fact(self, name: str, value: Any) -> str:
+        if name in self.signs:
+            return f"{self.signs[name]} ≤ {short_up(round_up(exact(str(value))))}"
+        if name == "columns":
+            return f"over {counted(len(value), 'column')}"
+        words = ", ".join(map(str, value)) if isinstance(value, list) else value
+        return f"{name.replace('_', ' ')} = {words}"
 
     @property
     def assumed(self) -> tuple[str, ...]:
@@ -67,6 +85,8 @@ class Claim:
 
 
 _SHARED = tuple(each.name for each in fields(Claim))
+_OF_UNIT = frozenset({"adjacency", "max_rows"})
+_PLACES = {"k": 0, "rate": 0, "epsilon": 2, "delta": 3}
 
 
 def claim_of(plain: Mapping[str, Any], classes: Iterable[type[Claim]]) -> Claim:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -24,6 +25,7 @@ class Blending(Claim):
         "Everyone blends with k people whose data could stand in for theirs without any difference, or is left out."
     )
     rank: ClassVar[int] = 20
+    signs: ClassVar[Mapping[str, str]] = {"epsilon": "ε inside the crowd"}
 
     k: int
     epsilon: Fraction

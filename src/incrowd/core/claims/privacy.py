@@ -19,7 +19,7 @@ class Private(Claim):
     rank: ClassVar[int] = 0
     numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon"}
 
-    epsilon: Decimal
+    epsilon: Decimal | Fraction
     adjacency: Adjacency
     max_rows: int
     k: int | None = None

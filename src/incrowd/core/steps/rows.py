@@ -20,7 +20,7 @@ DRAFTED = "drafted from rows"
 VOUCHED = "drafted from rows, vouched for by "
 PSEUDONYM = "keyed pseudonym"
 _VOID = "counted in the output; what was drafted from rows voids the rest"
-_PEOPLE = "group privacy over a person's rows, each with a coin of its own"
+PEOPLE = "group privacy over a person's rows, each with a coin of its own"
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,13 @@ class KeepRows(Step):
         return f"Of each person, known by the column “{self.column}”, {kept} takes part, {self.rule}."
 
     def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Group what is promised for one row; noise that counts a person's rows already needs nothing."""
+        """Group what is promised for one row, and say why for crowds; noise on a person's rows needs nothing."""
         if unit.max_rows == 1 or not isinstance(inner.loss, Sampled | RobustlySampled | Crowd):
             return inner
-        return replace(inner, loss=Grouped(self.rows, inner.loss), because=(*inner.because, _PEOPLE))
+        crowd = inner.loss if isinstance(inner.loss, Crowd) else inner.loss.inner
+        silent = not isinstance(crowd, Crowd) or PEOPLE in "; ".join(inner.because)
+        because = inner.because if silent else (*inner.because, PEOPLE)
+        return replace(inner, loss=Grouped(self.rows, inner.loss), because=because)
 
 
 @dataclass(frozen=True)
@@ -103,10 +106,13 @@ class Recode(Step):
         return tuple(column.column for column in self.columns)
 
     def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - rules drafted from rows bind no unit
-        """Leave nothing but the form of the table where rules were drafted from rows."""
-        if not self.drafted or not isinstance(inner.loss, Crowd):
-            return inner
+        """Leave nothing but the form of the table where rules were drafted from rows, and say so beside a form."""
         names = ", ".join(self.drafted)
+        if names and isinstance(inner.loss, Syntactic):
+            form = replace(inner.loss, parameters=(*inner.loss.parameters, (DRAFTED, names)))
+            return replace(inner, loss=form)
+        if not names or not isinstance(inner.loss, Crowd):
+            return inner
         return Promise(Syntactic("k-anonymity", (("k", str(inner.loss.k)), (DRAFTED, names))), (_VOID,))
 
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
@@ -115,15 +121,13 @@ class Recode(Step):
 
 
 @dataclass(frozen=True)
-class Order(Step):
+class Arrange(Step):
     """Rows are published in the order of their values, which tells nothing."""
 
-    kind: ClassVar[str] = "order"
+    kind: ClassVar[str] = "arrange"
     title: ClassVar[str] = "Publish, sorted"
     words: ClassVar[tuple[str, ...]] = ("by",)
     glyph: ClassVar[str | None] = "sorted"
-
-    weights: bool
 
     @property
     def by(self) -> str:
@@ -133,8 +137,21 @@ class Order(Step):
     @property
     def sentence(self) -> str:
         """What happens, for people."""
-        weighted = " Every row carries the same weight." if self.weights else ""
-        return f"Rows are sorted by {self.by}, so that their order says nothing.{weighted}"
+        return f"Rows are sorted by {self.by}, so that their order says nothing."
+
+
+@dataclass(frozen=True)
+class Order(Arrange):
+    """Rows are published in the order of their values, perhaps with a weight that is the same for all."""
+
+    kind: ClassVar[str] = "order"
+
+    weights: bool
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return super().sentence + (" Every row carries the same weight." if self.weights else "")
 
 
 def recode(cells: Cells) -> Recode:
@@ -145,7 +162,8 @@ def recode(cells: Cells) -> Recode:
 def recoded(recoding: Recoding, level: int | str | None = None) -> RecodedColumn:
     """Return how a column is recoded; `level` where it is not yet known."""
     column = recoding.column
-    source = column.hierarchy.provenance
+    sources = (column.hierarchy.provenance, column.domain.provenance)
+    source = next((each for each in sources if not each.sound), sources[0])
     return RecodedColumn(
         column.name,
         recoding.level if level is None else level,

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from incrowd.core.loss import THE_ROWS, Crowd, RobustlySampled, Sampled
+from incrowd.core.loss import (
+    THE_ROWS,
+    Crowd,
+    Gaussian,
+    Laplace,
+    Loss,
+    Pure,
+    RobustlySampled,
+    Sampled,
+    ZeroConcentrated,
+)
 from incrowd.core.steps.step import Promise, Step
+from incrowd.core.unit import Adjacency, Unit
 from incrowd.core.words import share
-
-if TYPE_CHECKING:
-    from incrowd.core.unit import Unit
 
 COINS = "the coins of the sample are known to nobody and forgotten"
 ROBUST = "Gehrke, Hay, Lui & Pass 2012, Theorem 2, by the exact worst case"
@@ -25,6 +33,7 @@ class EveryRow(Step):
     kind: ClassVar[str] = "sample"
     title: ClassVar[str] = "No sample"
     words: ClassVar[tuple[str, ...]] = ("rate", "design")
+    glyph: ClassVar[str | None] = "same"
 
     @property
     def rate(self) -> str:
@@ -40,6 +49,10 @@ class EveryRow(Step):
     def sentence(self) -> str:
         """What happens, for people."""
         return "Every row is read: there is no secret sample."
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:
+        """Let noise cover the counts that all rows of a unit move; on a sample each row has a coin of its own."""
+        return replace(inner, loss=of_unit(inner.loss, unit)) if isinstance(inner.loss, Laplace | Gaussian) else inner
 
 
 @dataclass(frozen=True)
@@ -101,6 +114,7 @@ class DrawnBefore(Survey):
 
     title: ClassVar[str] = "A sample drawn before"
     words: ClassVar[tuple[str, ...]] = ("rate", "design", "drawn")
+    glyph: ClassVar[str | None] = "same"
 
     @property
     def rate(self) -> str:
@@ -187,3 +201,31 @@ class DrawnHere(Survey):
         if not isinstance(inner.loss, Crowd):
             return inner
         return Promise(self.loss(inner.loss, None), (ROBUST,), inner.assumes | {COINS})
+
+
+def of_unit(noise: Laplace | Gaussian, unit: Unit) -> Loss:
+    """Return what independent noise on counts that one row moves by 1 costs a unit.
+
+    A person with m rows moves counts by m in total, so ε = m/scale; their squares sum to at most m², so
+    ρ = m²/(2 scale²) (Canonne, Kamath & Steinke 2020: concentration adds up over independent counts).  A replaced
+    person takes as much away as it brings, in other bins: twice the sum, twice the sum of squares.
+
+    >>> of_unit(Laplace(Fraction(2)), Unit(adjacency=Adjacency.REPLACE))
+    Pure(epsilon=Fraction(1, 1))
+    >>> from incrowd.core.unit import Kind
+    >>> of_unit(Gaussian(Fraction(10)), Unit(Kind.PERSON, column="id", max_rows=3))
+    ZeroConcentrated(rho=Fraction(9, 200))
+    """
+    rows, moves = unit.max_rows, moved(unit)
+    if rows * moves == 1:
+        return noise
+    return (
+        Pure(rows * moves / noise.scale)
+        if isinstance(noise, Laplace)
+        else ZeroConcentrated(rows**2 * moves / (2 * noise.scale**2))
+    )
+
+
+def moved(unit: Unit) -> int:
+    """Return in how many bins one row of a unit counts, before and after together."""
+    return 1 if unit.adjacency is Adjacency.ADD_REMOVE else 2

@@ -107,14 +107,28 @@ class Step:
         fields: dict[str, Any] = encode(self)
         return {"step": self.kind, **fields, **{name: getattr(self, name) for name in self.words}}
 
+    @classmethod
+    def read(cls, plain: Mapping[str, Any], classes: Iterable[type[Step]]) -> Step | None:  # noqa: ARG003 - who holds none
+        """Read what `to_json` wrote, or return None; `classes` are those of steps that it may hold."""
+        return pick([cls], dict(plain), lambda step: step.to_json())
+
 
 def step_of(plain: Mapping[str, Any], classes: Iterable[type[Step]]) -> Step:
     """Read a step of one of the classes, or refuse it: unknown fields, changed words and unknown steps are refused."""
-    kind = plain.get("step")
-    found = pick([cls for cls in classes if cls.kind == kind], dict(plain), lambda step: step.to_json())
+    known = tuple(classes)
+    readings = (cls.read(plain, known) for cls in known if cls.kind == plain.get("step"))
+    found = next((step for step in readings if step is not None), None)
     if found is None:
         raise InvalidParameter("a step is not known here, or says something that no such step says.")
     return found
+
+
+def steps_of(plain: Any, classes: Iterable[type[Step]]) -> tuple[Step, ...]:
+    """Read the steps that a step holds, or refuse them."""
+    if not isinstance(plain, list) or not all(isinstance(each, Mapping) for each in plain):
+        raise InvalidParameter("a step holds something else than steps.")
+    known = tuple(classes)
+    return tuple(step_of(each, known) for each in plain)
 
 
 def walk(steps: Iterable[Step]) -> Iterable[Step]:

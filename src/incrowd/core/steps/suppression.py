@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from incrowd.core.claims.claim import GROUPS, Precondition, assumed, checked, proved
-from incrowd.core.claims.crowds import Blending, anonymity
+from incrowd.core.claims.crowds import Anonymity, Blending, anonymity
 from incrowd.core.claims.privacy import (
     Approximate,
     PublishedTheorem,
@@ -78,7 +78,7 @@ class Suppress(Step):
             return (*survey_claims(self.k, survey, grounds), *crowds)
         return (*(sample_claims(self.k, sample, grounds) if sample is not None else ()), *crowds)
 
-    def anonymity(self, grounds: Grounds) -> Claim:
+    def anonymity(self, grounds: Grounds) -> Anonymity:
         """Claim that nothing published is rare, which anyone can recount."""
         return anonymity(self.k, grounds.need(Recode).names, str(grounds.unit), people(self.k, grounds.unit))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,9 +22,6 @@ class Folders:
 
     public: Path
     internal: Path | None = None
-
-
-Step = Callable[[Folders], None]
 
 
 def write_table(data: Released, path: Path) -> None:
@@ -62,34 +59,33 @@ def check_free(target: Folders) -> None:
         _check_place(place)
 
 
-def publish(target: Folders, write: Step, check: Step) -> None:
-    """Let `write` fill two fresh private folders, let `check` read them again, and make all of it appear at once.
+@contextlib.contextmanager
+def staged(target: Folders) -> Iterator[Folders]:
+    """Give two fresh private folders to fill, and make all of it appear at once when the block is left.
 
-    Both get the folders to work in, which lie beside the target on the same disk.  Everything is forced to the disk
-    before it is checked; each folder then takes its place by a single rename, the internal one first.  Whatever goes
-    wrong before (an error, Ctrl-C, a full disk), nothing appears.  If the process is killed, what it leaves is hidden,
-    readable by its owner only, and removed by the next release to the same place.
+    They lie beside the target on the same disk.  On leaving without an error everything is forced to the disk, and each
+    folder takes its place by a single rename, the internal one first.  Whatever goes wrong before (an error, Ctrl-C, a
+    full disk), nothing appears.  If the process is killed, what it leaves is hidden, readable by its owner only, and
+    removed by the next release to the same place.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     target = Folders(Path(folder, "out"))
-    ...     publish(target, lambda stage: stage.public.joinpath("note.txt").touch(), lambda stage: None)
+    ...     with staged(target) as stage:
+    ...         stage.public.joinpath("note.txt").touch()
     ...     [path.name for path in target.public.iterdir()]
     ['note.txt']
     """
     check_free(target)
-    failure: str | None = None
     try:
-        with _staged(target) as stage:
-            write(stage)
+        with _stage(target) as stage:
+            yield stage
             for folder in filter(None, (stage.public, stage.internal)):
                 _force(folder)
-            check(stage)
             _appear(stage, target)
     except OSError as error:
         failure = error.strerror or "the operating system refused"
-    if failure is not None:
-        raise OutputUnavailable(f"{target.public} could not be written: {failure}. Nothing appeared there.")
+        raise OutputUnavailable(f"{target.public} could not be written: {failure}. Nothing appeared there.") from None
 
 
 def _places(target: Folders) -> tuple[Path, Path | None]:
@@ -107,7 +103,7 @@ def _check_place(place: Path) -> None:
 
 
 @contextlib.contextmanager
-def _staged(target: Folders) -> Iterator[Folders]:
+def _stage(target: Folders) -> Iterator[Folders]:
     public, internal = _places(target)
     with contextlib.ExitStack() as stack:
         stage = stack.enter_context(beside(public)) / "public"

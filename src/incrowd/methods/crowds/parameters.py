@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from incrowd.accounting import accountant
 from incrowd.accounting.suppression import inverses, people_inverses
 from incrowd.core.loss import Crowd, Grouped, Loss, Sampled
-from incrowd.core.unit import Unit
+from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import Infeasible, InvalidParameter
 
 
@@ -77,6 +78,16 @@ def solve(k: int | None, rate: Fraction | None, target: Target, unit: Unit) -> P
             "raise k, lower the rate or max_rows, or allow a larger delta."
         )
     return Parameters(k, rate, spend.epsilon, target.delta, solved)
+
+
+@lru_cache(maxsize=1024)
+def charged(loss: Loss, delta: Fraction, adjacency: Adjacency) -> Decimal:
+    """Return the ε that a ledger charges for a loss at δ; remembered, since plans are made again and again.
+
+    >>> charged(loss_of(20, Fraction(1, 10), Unit()), Fraction(1, 10**6), Adjacency.ADD_REMOVE) < 1
+    True
+    """
+    return accountant.charge_of(loss, delta, adjacency).epsilon
 
 
 def _smallest_k(rate: Fraction, epsilon: Fraction, delta: Fraction, unit: Unit) -> int:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 from incrowd.accounting import accountant
 from incrowd.accounting.blending.robust import Bias, theorem2_delta, zero_knowledge_epsilon
@@ -58,13 +57,6 @@ class Robust:
         bias = self.bias
         sample = THE_ROWS if self.probability is None else None
         return RobustlySampled(bias.low, bias.high, bias.irregular, bias.max_rate, Crowd(k), sample)
-
-    def told(self) -> dict[str, Any]:
-        """Return the rates as a certificate tells them."""
-        bias = self.bias
-        rates = {"low": str(bias.low), "high": str(bias.high)}
-        drawn = "before" if self.probability is None else "here"
-        return {**rates, "irregular": bias.irregular, "max_rate": str(bias.max_rate), "drawn": drawn}
 
 
 @lru_cache(maxsize=256)
@@ -148,8 +140,3 @@ def survey(robust: Robust) -> Survey:
 def published_numbers(k: int, bias: Bias) -> Mapping[str, float]:
     """Return ε and δ of the theorem as it was published."""
     return {"epsilon of theorem 2": zero_knowledge_epsilon(0, bias), "delta of theorem 2": theorem2_delta(k, bias)}
-
-
-def sample_step(robust: Robust) -> Mapping[str, Any]:
-    """Return the same step in plain form."""
-    return survey(robust).to_json()

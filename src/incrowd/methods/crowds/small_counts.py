@@ -9,20 +9,12 @@ from functools import lru_cache
 from incrowd.accounting import accountant
 from incrowd.accounting.amplification import amplify
 from incrowd.accounting.suppression.inverses import feasible_k, largest_decimal, least_k
-from incrowd.core.loss import Crowd, Grouped, Loss, NoisyWhenSmall, Sampled
+from incrowd.core.loss import Grouped, Loss, Sampled
+from incrowd.core.steps.counts import small_counts
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.methods.crowds import parameters as suppression
 from incrowd.methods.crowds.parameters import Parameters, Target
-
-
-def crowd_of(k: int, noise: Fraction | None) -> Crowd:
-    """Return the promise of a histogram that was counted on all rows: small counts suppressed, or noisy.
-
-    >>> crowd_of(5, None)
-    Crowd(k=5, epsilon=Fraction(0, 1))
-    """
-    return Crowd(k) if noise is None else NoisyWhenSmall(k, noise)
 
 
 def loss_of(k: int, rate: Fraction, unit: Unit, noise: Fraction | None) -> Loss:
@@ -31,7 +23,7 @@ def loss_of(k: int, rate: Fraction, unit: Unit, noise: Fraction | None) -> Loss:
     >>> loss_of(5, Fraction(1, 10), Unit(), Fraction(1))
     Sampled(rate=Fraction(1, 10), inner=NoisyWhenSmall(k=5, epsilon=Fraction(1, 1)), sample=None)
     """
-    row = Sampled(rate, crowd_of(k, noise))
+    row = Sampled(rate, small_counts(k, noise).crowd)
     return Grouped(unit.max_rows, row) if unit.max_rows > 1 else row
 
 

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from incrowd.core.guarantee import Guarantee
+from incrowd.core.plan import Plan
 from incrowd.core.schema import Schema
+from incrowd.core.steps.bins import Listing, counted
+from incrowd.core.steps.rows import keep_rows
+from incrowd.core.steps.samples import EveryRow, SecretSample
+from incrowd.core.steps.step import Step, fold
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
-from incrowd.methods.crowds import count_claims as claims
-from incrowd.methods.crowds.count_claims import Small
 from incrowd.methods.crowds.parameters import Parameters, Target
-from incrowd.methods.crowds.safe_claims import assumptions
-from incrowd.methods.crowds.small_counts import crowd_of, loss_of, solve
+from incrowd.methods.crowds.small_counts import solve
 from incrowd.methods.histograms.partition import Partition
 
 if TYPE_CHECKING:
-    from incrowd.core.certificate import Claim
-
-_PEOPLE = "group privacy over a person's rows, each with a coin of its own"
+    from incrowd.core.coins import Coins
+    from incrowd.core.table import Table
+    from incrowd.methods.outcomes.histogram import Histogram
 
 
 @dataclass(frozen=True, kw_only=True)
-class CrowdHistogram(ABC):
+class CrowdHistogram:
     """Bins of which counts from k on are exact; with a target, of a secret sample."""
+
+    name: ClassVar[str]
 
     columns: tuple[str, ...] = ()
     levels: Mapping[str, int] = field(default_factory=dict)
@@ -66,49 +69,59 @@ class CrowdHistogram(ABC):
             raise InvalidParameter("without a secret sample there is no epsilon: give a target and a rate below 1.")
         return solve(self.k, self.rate, self.target, unit, self.noise)
 
-    def small(self, unit: Unit) -> Small:
-        """Return what becomes of small counts, k solved where it must be."""
-        return Small(self.k if self.k is not None else self.parameters(unit).k, self.noise)
+    def crowd(self, unit: Unit) -> int:
+        """Return k, solved where it must be."""
+        return self.k if self.k is not None else self.parameters(unit).k
 
-    def smallest_class(self, schema: Schema) -> None:  # noqa: B027 - there is none
-        """No rows are released."""
-
-    def settings(self, schema: Schema) -> Mapping[str, Any]:
-        """Return k, and where there is a sample the rate, ε and δ, the solved one named."""
-        noise = {} if self.noise is None else {"noise": self.noise}
-        if self.unsampled:
-            return {"k": self.small(schema.unit).k, **noise}
-        return asdict(self.parameters(schema.unit)) | noise
-
-    def guarantee(self, schema: Schema) -> Guarantee:
+    def plan(self, schema: Schema) -> Plan:
         """Promise from the schema alone."""
-        self.partition(schema)
-        unit, small = schema.unit, self.small(schema.unit)
-        if self.unsampled:
-            if unit.max_rows > 1:
-                raise InvalidParameter(
-                    "without a secret sample crowds of rows say nothing about people with several rows: keep max_rows "
-                    "at 1."
-                )
-            loss = crowd_of(small.k, small.noise)
-            return Guarantee(loss, unit, small.source, assumptions(unit, sampled=False))
-        found = self.parameters(unit)
-        return Guarantee(
-            loss_of(found.k, found.rate, unit, small.noise),
-            unit,
-            small.curve if unit.max_rows == 1 else f"{small.curve}; {_PEOPLE}",
-            assumptions(unit, sampled=True),
-            found.delta,
+        partition, unit = self.partition(schema), schema.unit
+        k = self.crowd(unit)
+        if self.unsampled and unit.max_rows > 1:
+            raise InvalidParameter(
+                "without a secret sample crowds of rows say nothing about people with several rows: keep max_rows at 1."
+            )
+        found = None if self.unsampled else self.parameters(unit)
+        steps = (
+            *keep_rows(unit),
+            self.sample(schema),
+            *counted(partition.cells, partition.columns(), self.listed(partition)),
+            *self.protected(k),
         )
-
-    def claims(self, schema: Schema) -> tuple[Claim, ...]:
-        """Return the claims in order of strength."""
-        found = None if self.unsampled else self.parameters(schema.unit)
-        return claims.crowd_claims(self.small(schema.unit), found, schema.unit)
+        return Plan(
+            self.name,
+            steps,
+            fold(steps, unit, Fraction(0) if found is None else found.delta),
+            {} if found is None else self.numbers(found),
+            self.release,
+            settings=({"k": k} if found is None else asdict(found))
+            | ({} if self.noise is None else {"noise": self.noise}),
+        )
 
     @abstractmethod
     def partition(self, schema: Schema) -> Partition:
         """Return the bins, or refuse those whose counts this method cannot protect."""
+
+    @abstractmethod
+    def listed(self, partition: Partition) -> Listing:
+        """Return which bins are listed in what is released."""
+
+    @abstractmethod
+    def protected(self, k: int) -> tuple[Step, ...]:
+        """Return the steps that protect counts below k and publish them."""
+
+    @abstractmethod
+    def release(self, table: Table, coins: Coins) -> Histogram:
+        """Count the bins and release what was promised."""
+
+    def sample(self, schema: Schema) -> Step:
+        """Return the step that says which rows are read."""
+        rate = self.sampled_at(schema.unit)
+        return EveryRow() if rate is None else SecretSample(rate)
+
+    def numbers(self, found: Parameters) -> Mapping[str, Any]:
+        """Return what the accountants computed for the claims."""
+        return {"epsilon": found.epsilon}
 
     def sampled_at(self, unit: Unit) -> Fraction | None:
         """Return the rate of the secret sample, or None where every row is read."""

@@ -10,7 +10,9 @@ from fractions import Fraction
 from functools import lru_cache
 
 from incrowd.accounting import accountant, calibrate
-from incrowd.core.loss import Approximate, Gaussian, Grouped, Laplace, Loss, Pure, Sampled, ZeroConcentrated
+from incrowd.core.loss import Approximate, Gaussian, Grouped, Laplace, Loss, Sampled
+from incrowd.core.steps.noise import Law
+from incrowd.core.steps.samples import moved, of_unit
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.mechanisms.add_noise import AddGaussian, AddLaplace
@@ -45,6 +47,11 @@ class Noise:
     threshold: Threshold | None
 
     @property
+    def law(self) -> Law:
+        """Its name in a step."""
+        return Law.LAPLACE if self.kind == "laplace" else Law.GAUSSIAN
+
+    @property
     def mechanism(self) -> AddLaplace | AddGaussian:
         """What adds the noise."""
         return AddLaplace(self.scale) if self.kind == "laplace" else AddGaussian(self.scale)
@@ -75,7 +82,7 @@ def settled(asked: Asked, unit: Unit, *, unknown: bool) -> Noise:
     if unknown:
         loss = Approximate(Fraction(spend.epsilon), whole)
         kind = AddGaussian if gaussian else AddLaplace
-        threshold = Threshold(kind(scale, unit.max_rows, unit.max_rows * _moves(unit)), hidden)
+        threshold = Threshold(kind(scale, unit.max_rows, unit.max_rows * moved(unit)), hidden)
     within = (
         calibrate.gaussian_error(Gaussian(scale), CONFIDENCE)
         if gaussian
@@ -87,27 +94,16 @@ def settled(asked: Asked, unit: Unit, *, unknown: bool) -> Noise:
 def noise_loss(kind: str, scale: Fraction, unit: Unit, rate: Fraction | None) -> Loss:
     """Return what independent noise on the counts of all bins costs a unit.
 
-    One row moves one count by 1.  A person with m rows moves counts by m in total, so ε = m/scale; their squares sum to
-    at most m², so ρ = m²/(2 scale²) (Canonne, Kamath & Steinke 2020: concentration adds up over independent counts).
-    A replaced person takes as much away as it brings, in other bins: twice the sum, twice the sum of squares.
-    On a secret sample each row has a coin of its own: the loss of a sampled row, for a group of m rows.
+    On a secret sample each row has a coin of its own: the loss of a sampled row, for a group of a person's rows.
 
     >>> noise_loss("laplace", Fraction(2), Unit(), None)
     Laplace(scale=Fraction(2, 1), sensitivity=1)
-    >>> from incrowd.core.unit import Kind
-    >>> noise_loss("gaussian", Fraction(10), Unit(Kind.PERSON, column="id", max_rows=3), None)
-    ZeroConcentrated(rho=Fraction(9, 200))
     """
-    rows, moves = unit.max_rows, _moves(unit)
-    single: Loss = Laplace(scale) if kind == "laplace" else Gaussian(scale)
-    if rate is not None:
-        row = Sampled(rate, single)
-        return Grouped(rows, row) if rows > 1 else row
-    if rows * moves == 1:
-        return single
-    if kind == "laplace":
-        return Pure(rows * moves / scale)
-    return ZeroConcentrated(rows**2 * moves / (2 * scale**2))
+    single = Laplace(scale) if kind == "laplace" else Gaussian(scale)
+    if rate is None:
+        return of_unit(single, unit)
+    row = Sampled(rate, single)
+    return Grouped(unit.max_rows, row) if unit.max_rows > 1 else row
 
 
 def _check(asked: Asked, unit: Unit, *, unknown: bool) -> None:
@@ -142,7 +138,7 @@ def _scale(asked: Asked, unit: Unit, delta: Fraction) -> Fraction:
     if asked.error is not None:
         return _widest(asked.kind, asked.error)
     epsilon = asked.epsilon or Fraction(0)
-    rows = unit.max_rows * _moves(unit)
+    rows = unit.max_rows * moved(unit)
     if asked.kind == "laplace" and asked.rate is None:
         return rows / epsilon
 
@@ -173,7 +169,3 @@ def _least(enough: Callable[[Fraction], bool]) -> Fraction:
         middle = Fraction(float((low + high) / 2)).limit_denominator(10**12)
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
-
-
-def _moves(unit: Unit) -> int:
-    return 1 if unit.adjacency is Adjacency.ADD_REMOVE else 2

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from incrowd.core.counts import Counts
 from incrowd.core.domain import Text
 from incrowd.core.recoding import Classes
 from incrowd.core.schema import Schema
+from incrowd.core.steps.bins import OPEN, BinColumn
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.partition import MOST_BINS, Occupied
 
@@ -31,7 +32,7 @@ LISTED = 10**7
 """Up to so many bins a histogram lists all of them; beyond, those that are not zero."""
 
 COUNT, EXACT = "count", "exact"
-_LABELS = 1000  # a longer list of labels is told by its hash
+_LABELS = 1000  # a longer list of labels is stated by its hash
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ class Partition:
     >>> schema = Schema((Column("sex", hierarchy=Flat(Categories(("F", "M")))), Column("zip")))
     >>> Partition.of(schema, ("sex",), {}).size      # F, M, other and missing
     4
-    >>> Partition.of(schema, ("sex", "zip"), {"zip": 1}).told()[1]["labels"]
-    ['*']
+    >>> Partition.of(schema, ("sex", "zip"), {"zip": 1}).columns()[1].labels
+    ('*',)
     """
 
     cells: Cells
@@ -104,12 +105,12 @@ class Partition:
             )
         return self
 
-    def told(self) -> list[dict[str, Any]]:
-        """Return the bins as the certificate tells them: the labels of each column in order, null for missing values.
+    def columns(self) -> tuple[BinColumn, ...]:
+        """Return the bins as certificates state them: the labels of each column in order, None for missing values.
 
-        Long lists are told by their number and the SHA-256 of their JSON text.
+        Long lists are stated by their number and the SHA-256 of their JSON text.
         """
-        return [_told(recoding.column.name, recoding.classes) for recoding in self.cells.recodings]
+        return tuple(_labels(recoding.column.name, recoding.classes) for recoding in self.cells.recodings)
 
     def count(self, table: Table, coins: Coins, rate: Fraction | None, at_least: int = 1) -> Counts:
         """Count the rows of each bin in one pass: of each person as many as the unit allows, of these a sample."""
@@ -160,13 +161,13 @@ def digest_of(labels: list[str | None]) -> str:
     return hashlib.sha256(json.dumps(labels, ensure_ascii=True).encode()).hexdigest()
 
 
-def _told(name: str, classes: Classes | None) -> dict[str, Any]:
+def _labels(name: str, classes: Classes | None) -> BinColumn:
     if classes is None:
-        return {"column": name, "labels": "those that occur"}
+        return BinColumn(name, OPEN)
     labels = text_of(classes.values()).to_pylist()
     if len(labels) <= _LABELS:
-        return {"column": name, "labels": labels}
-    return {"column": name, "number": len(labels), "sha256": digest_of(labels)}
+        return BinColumn(name, tuple(labels))
+    return BinColumn(name, number=len(labels), sha256=digest_of(labels))
 
 
 def _refuse_names(cells: Cells) -> None:

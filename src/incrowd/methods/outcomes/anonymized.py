@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -67,6 +67,11 @@ class Anonymized(Outcome):
         """How the tuples are laid out in keys."""
         return Layout(tuple(len(values) + 1 for values in self.values))
 
+    @property
+    def tuples(self) -> int:
+        """How many different rows there are."""
+        return len(self.keys)
+
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """How many rows each class over the quasi-identifiers holds."""
@@ -97,24 +102,6 @@ class Anonymized(Outcome):
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
         """Return what the output shows under three attackers and the three tests of the EU's Opinion 05/2014."""
         return exposure(self.sizes, unit, private=private)
-
-
-@dataclass(frozen=True, eq=False)
-class Generalized(Anonymized):
-    """Rows at levels that a search found; nothing bounds what the levels tell, and they are told."""
-
-    levels: Mapping[str, int] = field(default_factory=dict)
-
-    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
-        """Return what the output shows, and the levels it is at."""
-        return {**super().evidence(unit, private=private), "levels": dict(self.levels)}
-
-
-@dataclass(frozen=True, eq=False)
-class Partitioned(Anonymized):
-    """Rows in boxes that were cut privately: all columns together make a class."""
-
-    form: ClassVar[str] = "partitioned"
 
 
 def _rows(values: pa.Array, codes: Codes) -> pa.Array:

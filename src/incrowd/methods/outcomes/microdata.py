@@ -47,6 +47,11 @@ class Microdata(Outcome):
         return self.counts.total
 
     @property
+    def tuples(self) -> int:
+        """How many different rows there are."""
+        return len(self.counts)
+
+    @property
     def schema(self) -> pa.Schema:
         """The names and types of the columns, known before a row is read."""
         schema = self.counts.schema
@@ -63,17 +68,6 @@ class Microdata(Outcome):
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
         """Return what the output shows under three attackers and the three tests of the EU's Opinion 05/2014."""
         return exposure(self.counts.counts, unit, private=private)
-
-
-@dataclass(frozen=True)
-class ChosenMicrodata(Microdata):
-    """Microdata whose levels were chosen by a private look at the rows; the labels tell them, and so does this."""
-
-    form: ClassVar[str] = "chosen microdata"
-
-    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
-        """Return what microdata shows, and the levels that were chosen: the choice is part of what was promised."""
-        return {**super().evidence(unit, private=private), "levels": self.counts.levels}
 
 
 def exposure(sizes: NDArray[np.int64], unit: Unit, *, private: bool) -> dict[str, Any]:

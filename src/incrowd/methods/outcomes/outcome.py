@@ -44,6 +44,11 @@ class Outcome(ABC):
         """Return what the output itself shows, for the certificate; `private` tells whether some ε bounds it."""
 
     @property
+    def tuples(self) -> int | None:
+        """How many different rows there are, where rows of people are released; None where none are."""
+        return None
+
+    @property
     def parts(self) -> tuple[Outcome, ...]:
         """The tables that are written to a file each: this one, unless the outcome is several."""
         return (self,)

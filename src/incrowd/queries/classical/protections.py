@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Protocol
 
-from incrowd.core.loss import Syntactic
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.classical.sets import QuerySet
@@ -178,15 +177,6 @@ def protection_of(written: str) -> Protection:
             "classical answers are size-control=K, audited, perturbed-copy=WIDTH or random-sample=RATE: choose one."
         )
     return makers[name](number)
-
-
-def loss_of(protection: Protection) -> Syntactic:
-    """Return what a classical answer costs: it has no epsilon.
-
-    >>> loss_of(SizeControl(5)).criterion
-    'classical answer by size-control'
-    """
-    return Syntactic(f"classical answer by {protection.name}", protection.parameters)
 
 
 def chance(secret: bytes, use: str, text: str, place: int) -> Fraction:

@@ -1,14 +1,14 @@
-"""Noise: which noise, how much of it, what it costs, and from where on a group that nobody listed is shown."""
+"""Noise: which noise, how much of it, and from where on a group that nobody listed is shown."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 from incrowd.accounting.noise.concentrated import largest_rho
-from incrowd.core.loss import Approximate, Loss, Pure, Sampled, Sequence, ZeroConcentrated
+from incrowd.core.loss import Approximate
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.mechanisms.cube import AddCube
@@ -50,13 +50,16 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Settled:
-    """Noise on the vectors of statistics, ε of each pick, the threshold of unknown groups, the loss and its δ."""
+    """Noise on the vectors of statistics, ε of each pick, the threshold of unknown groups, and δ of all.
+
+    `share` is what Gaussian noise has of ε and δ where picks or a threshold have the rest.
+    """
 
     noise: AddCube | AddGaussianVector | None
     pick: Fraction | None
     threshold: Threshold | None
-    loss: Loss
     delta: Fraction
+    share: Approximate | None = None
 
 
 def settled(asked: Asked, terms: Terms, meets: Callable[[Law, Fraction], bool]) -> Settled:
@@ -71,8 +74,7 @@ def settled(asked: Asked, terms: Terms, meets: Callable[[Law, Fraction], bool]) 
     if terms.rho is not None:
         return _drawable(_concentrated(asked, terms.rho, terms.delta))
     if terms.epsilon is not None and terms.rate is not None:
-        inside = _private(asked, inner_epsilon(terms.epsilon, terms.rate), Fraction(0))
-        return _drawable(replace(inside, loss=Sampled(terms.rate, inside.loss)))
+        return _drawable(_private(asked, inner_epsilon(terms.epsilon, terms.rate), Fraction(0)))
     if terms.epsilon is not None:
         return _drawable(_private(asked, terms.epsilon, terms.delta))
     error = terms.error or Fraction(0)
@@ -101,12 +103,10 @@ def _cube(asked: Asked, epsilon: Fraction, delta: Fraction) -> Settled:
     statistics, each = asked.statistics, epsilon / asked.parts
     pick = each if asked.picks else None
     if not statistics.all:
-        return Settled(None, pick, None, Pure(epsilon), Fraction(0))
+        return Settled(None, pick, None, Fraction(0))
     noise = AddCube(each * len(statistics.all), statistics.widths, statistics.rows)
     threshold = _threshold(asked, noise.law, delta)
-    if threshold is not None:
-        return Settled(noise, pick, threshold, Approximate(epsilon, delta), delta)
-    return Settled(noise, pick, None, Pure(epsilon) if asked.picks else noise.loss, Fraction(0))
+    return Settled(noise, pick, threshold, Fraction(0) if threshold is None else delta)
 
 
 def _gaussian(asked: Asked, epsilon: Fraction, delta: Fraction) -> Settled:
@@ -116,9 +116,9 @@ def _gaussian(asked: Asked, epsilon: Fraction, delta: Fraction) -> Settled:
     rho = largest_rho(each * len(statistics.all), delta - hidden)
     noise = AddGaussianVector.costing(rho, statistics.widths, statistics.rows)
     threshold = _threshold(asked, noise.law, hidden)
-    plain = threshold is None and not asked.picks
-    loss: Loss = noise.loss if plain else Approximate(epsilon, delta)
-    return Settled(noise, each if asked.picks else None, threshold, loss, delta)
+    alone = threshold is None and not asked.picks
+    share = None if alone else Approximate(each * len(statistics.all), delta - hidden)
+    return Settled(noise, each if asked.picks else None, threshold, delta, share)
 
 
 def _concentrated(asked: Asked, rho: Fraction, delta: Fraction) -> Settled:
@@ -129,10 +129,7 @@ def _concentrated(asked: Asked, rho: Fraction, delta: Fraction) -> Settled:
     if statistics.all:
         noise = AddGaussianVector.costing(each * len(statistics.all), statistics.widths, statistics.rows)
         threshold = _threshold(asked, noise.law, delta / 2)
-    spent = ZeroConcentrated((noise.loss.rho if noise else Fraction(0)) + asked.picks * (pick or Fraction(0)) ** 2 / 2)
-    if threshold is None:
-        return Settled(noise, pick, None, spent, delta)
-    return Settled(noise, pick, threshold, Sequence((spent, Approximate(Fraction(0), threshold.delta))), delta)
+    return Settled(noise, pick, threshold, delta)
 
 
 def _threshold(asked: Asked, law: Law, delta: Fraction) -> Threshold | None:

@@ -19,7 +19,7 @@ from incrowd.web.routes.failures import failures
 from incrowd.web.services import Here, Services
 from incrowd.web.shapes import AskedShape
 from incrowd.web.timing import NotFinished, NotStarted, paced
-from incrowd.workflows.asking.asking import Asking
+from incrowd.workflows.ask.asking import Asking
 
 router = APIRouter(tags=["questions"])
 _FAULT = 500

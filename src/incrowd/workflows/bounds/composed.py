@@ -9,7 +9,6 @@ from typing import Any
 
 from incrowd.accounting import accountant
 from incrowd.accounting.bound import Bound
-from incrowd.core.certificate import Certificate
 from incrowd.core.guarantee import Guarantee, in_sequence
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import Infeasible, InvalidParameter
@@ -87,5 +86,7 @@ def _why_infinite(joint: Guarantee) -> str:
 def promise_of(document: Mapping[str, Any]) -> Guarantee:
     """Return the promise in a certificate, or in the bare JSON of a guarantee."""
     if "certificate" in document:
-        return Certificate.from_json(document).guarantee
+        from incrowd.workflows.verify.verify import certificate_of
+
+        return certificate_of(dict(document)).guarantee
     return Guarantee.from_json(document)

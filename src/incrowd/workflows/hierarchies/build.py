@@ -14,10 +14,10 @@ from incrowd.core.schema import Column
 from incrowd.core.table import Rows
 from incrowd.engines.columns import require
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.columns import column_of
-from incrowd.workflows.drafting.columns import date_rule, number_rule, prefix_lengths
-from incrowd.workflows.profiling.facts import LISTED, Facts, Learner
-from incrowd.workflows.sections import ColumnSection
+from incrowd.workflows.policy.columns import column_of
+from incrowd.workflows.policy.sections import ColumnSection
+from incrowd.workflows.profile.draft_columns import date_rule, number_rule, prefix_lengths
+from incrowd.workflows.profile.facts import LISTED, Facts, Learner
 
 KINDS = ("intervals", "prefix", "redaction", "dates", "groups")
 _CAPACITY = 2**16

@@ -14,7 +14,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.workflows.hierarchies.lines import faults
 from incrowd.workflows.hierarchies.outside import outside
 from incrowd.workflows.hierarchies.problem import Problem
-from incrowd.workflows.policy import Policy
+from incrowd.workflows.policy.policy import Policy
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Any
 
+from incrowd.core.certificate import Amounts
 from incrowd.core.rounding import exact, float_up, not_below
 from incrowd.core.words import chance, percent_up, short_up, times_up
 from incrowd.errors import InvalidParameter
@@ -39,16 +38,16 @@ class Odds:
     delta: Decimal
 
     @classmethod
-    def of(cls, amounts: Mapping[str, Any]) -> Odds:
+    def of(cls, amounts: Amounts) -> Odds:
         """Read the amounts of a certificate's accounting.
 
-        >>> Odds.of({"epsilon": "Infinity", "delta": "0"}).bounded
+        >>> Odds.of(Amounts("Infinity", "0")).bounded
         False
         """
         try:
-            found = cls(*(_amount(str(amounts[name])) for name in ("epsilon", "delta")))
+            found = cls(*(_amount(text) for text in (amounts.epsilon, amounts.delta)))
             readable = found.epsilon >= 0 and 0 <= found.delta <= 1
-        except (KeyError, TypeError, ValueError, InvalidOperation):
+        except (TypeError, ValueError, InvalidOperation):
             readable = False
         if not readable:
             raise InvalidParameter("the accounting of this certificate holds amounts that cannot be read.")

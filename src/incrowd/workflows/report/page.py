@@ -1,219 +1,201 @@
-"""Page: the label, the sections and the style, in one self-contained file."""
+"""Page: a certificate as one page for the person who signs; it loads nothing and runs no script.
+
+The words are those of the steps and claims, the pictures those of the method.  A page hangs on the certificate without
+its report and signature, and on the published output alone: made again by the same tools, it is the same text.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cache
-from importlib.resources import files
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
 
 from incrowd.core.certificate import Certificate
-from incrowd.core.counts import Counts
+from incrowd.core.codec import encode
+from incrowd.core.steps.rows import Recode, RecodedColumn
+from incrowd.core.steps.step import walk
+from incrowd.drawing.glyphs import scenes
+from incrowd.drawing.markup import framed, table, text
 from incrowd.errors import IncrowdError, InvalidParameter
-from incrowd.methods.outcomes.microdata import Microdata
-from incrowd.methods.outcomes.outcome import Outcome
-from incrowd.methods.outcomes.points import Points
-from incrowd.workflows.report.budget import budget_section
-from incrowd.workflows.report.chain import chain_section, sampling_rate
-from incrowd.workflows.report.charts import loss_curve
-from incrowd.workflows.report.claims import claims_section, not_protected_section, signing_section
-from incrowd.workflows.report.facts import content_section, evidence_section, verify_section
+from incrowd.verify.files import tables_of
+from incrowd.verify.judge import statement_of
+from incrowd.workflows.registry import picture_of
+from incrowd.workflows.report.budget import Budget, budget_of
+from incrowd.workflows.report.claims import MEANING, Remark, assumptions, conditions, gaps
+from incrowd.workflows.report.curve import loss_curve
 from incrowd.workflows.report.label import Label, label_of
-from incrowd.workflows.report.markup import Html, bullets, section, table, tag
 from incrowd.workflows.report.odds import PRIORS
-from incrowd.workflows.report.pictures import picture
+from incrowd.workflows.report.picture import described, sizes
 
-_CONTENTS = {
-    "odds": "Odds",
-    "not-protected": "Not protected",
-    "claims": "Claims",
-    "chain": "How it was made",
-    "budget": "Budget",
-    "evidence": "Evidence",
-    "content": "Content",
-    "verify": "Check it",
-    "signing": "Sign",
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+CHARTS = ", ".join(
+    f"{name} {version(name)}" for name in ("jinja2", "markupsafe", "altair", "vl-convert-python", "numpy", "scipy")
+)
+"""What computes and draws a report: where these are the same, so is the page."""
+_MISSING = {"class": "a class of their own", "drop": "row is left out"}
+_OUTSIDE = {"ends": "nearest bound", "other": "one class for all", "drop": "row is left out"}
+_IN_HEAD = frozenset({"name", "unit", "commitment", "period"})
+_ATTACKERS = {
+    "prosecutor": "knows that the person is in the published file and looks for the row; the worst row counts",
+    "journalist": "does not know whether the person is in it and wants to show that anyone can be found",
+    "marketer": "wants to match as many rows as possible; the average counts",
 }
-# Nothing is loaded and no script runs, whatever a certificate holds: the page forbids it to the browser.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-_INTERNAL = "INTERNAL: made from the original rows. Do not publish."
+_TESTS = {
+    "singling out": "Can one person's row be told from all others?",
+    "linkability": "Can rows about one person be linked across tables?",
+    "inference": "Can a person's value be deduced?",
+}
 
 
-def public_report(certificate: Certificate, released: Outcome | None = None) -> str:
-    """Return the public report as HTML; `released`, what was published, adds its picture.
+@dataclass(frozen=True)
+class Card:
+    """A step, in words and as the table after it."""
+
+    title: str
+    sentence: str
+    picture: Markup | None
+
+
+@dataclass(frozen=True)
+class Attacker:
+    """Somebody who looks for a person: what they know, their chance, and below which limits it is."""
+
+    name: str
+    knows: str
+    chance: str
+    below: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the output itself shows: its sizes, its picture, the chances of attackers beside limits, and tests."""
+
+    sizes: list[tuple[str, int]]
+    picture: Markup | None
+    limits: list[Markup]
+    attackers: list[Attacker]
+    tests: list[tuple[str, str, str]]
+
+
+@dataclass(frozen=True)
+class Page:
+    """Everything that a page shows, in the order of its sections."""
+
+    certificate: Certificate
+    label: Label
+    comparison: Markup | None
+    beliefs: tuple[tuple[str, str], ...]
+    curve: Markup | None
+    gaps: tuple[Remark, ...]
+    conditions: tuple[Remark, ...]
+    cards: tuple[Card, ...]
+    recoded: tuple[RecodedColumn, ...]
+    budget: Budget
+    evidence: Evidence
+    identity: tuple[tuple[str, str], ...]
+    assumptions: tuple[str, ...]
+
+
+def public_report(certificate: Certificate, output: Any = None) -> str:
+    """Return the public report as HTML; `output`, what was published, adds its picture.
 
     It says nothing that the certificate and the published table do not say.
     """
-    return _page(certificate, released, Html(""), banner="")
+    return _rendered(certificate, output, None, internal=False)
 
 
-def internal_report(certificate: Certificate, released: Outcome, original: Counts | None = None) -> str:
-    """Return the report that stays with the data holder: marked on every page, with before and after.
-
-    `original` are the counts of all original rows, recoded to the released levels or put into the same cells.
-    """
-    inside = Html("") if original is None else _comparison(certificate, released, original)
-    return _page(certificate, released, inside, banner=_INTERNAL)
+def internal_report(certificate: Certificate, output: Any, comparison: Markup | None = None) -> str:
+    """Return the report that stays with the data holder: marked on every page, with before and after."""
+    return _rendered(certificate, output, comparison, internal=True)
 
 
-def _comparison(certificate: Certificate, released: Outcome, original: Counts) -> Html:
-    from incrowd.workflows.report.comparison import comparison_section
-    from incrowd.workflows.report.points_map import maps_section
-
-    match released:
-        case Microdata():
-            return comparison_section(released.counts, original, sampling_rate(certificate))
-        case Points():
-            return maps_section(released, original)
-    raise InvalidParameter("there is no internal report about releases of this form: use assess, or the public one.")
+def summary_html(certificate: Certificate) -> str:
+    """Return the label as a fragment of HTML that brings its own style and takes the page's colors."""
+    label = label_of(certificate, described(certificate, picture_of(certificate.method.name)))
+    return _templates().get_template("summary.html").render(certificate=certificate, label=label)
 
 
-def _page(certificate: Certificate, released: Outcome | None, inside: Html, *, banner: str) -> str:
+def _rendered(certificate: Certificate, output: Any, comparison: Markup | None, *, internal: bool) -> str:
+    bare = replace(certificate, outputs=tables_of(certificate), signature=None)
     try:
-        return _document(certificate, released, inside, banner)
+        page = _page(bare, output, comparison)
     except IncrowdError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise InvalidParameter("this certificate holds fields that cannot be shown: have it verified.") from error
+    return _templates().get_template("page.html").render(page=page, internal=internal)
 
 
-def _document(certificate: Certificate, released: Outcome | None, inside: Html, banner: str) -> str:
-    label = label_of(certificate)
-    name = str(certificate.dataset.get("name", "release"))
-    title = f"{'INTERNAL. ' if banner else ''}Release report: {name}"
-    contents = ({"comparison": "Before and after"} if inside else {}) | _CONTENTS
-    links = bullets((tag("a", words, href=f"#{place}") for place, words in contents.items()), class_="contents")
-    body = tag(
-        "main",
-        _header(certificate),
-        _label(label),
-        tag("nav", links, aria_label="Contents"),
-        inside,
-        _odds(label, certificate),
-        not_protected_section(certificate),
-        claims_section(certificate),
-        chain_section(certificate),
-        budget_section(certificate),
-        evidence_section(certificate, None if released is None else picture(certificate, released)),
-        content_section(certificate),
-        verify_section(certificate),
-        signing_section(certificate),
-        id="main",
+def _page(certificate: Certificate, output: Any, comparison: Markup | None) -> Page:
+    own, claims, steps = picture_of(certificate.method.name), certificate.claims, tuple(walk(certificate.steps))
+    label = label_of(certificate, described(certificate, own))
+    drawn = None if own is None or output is None else own.picture(statement_of(certificate), output)
+    return Page(
+        certificate=certificate,
+        label=label,
+        comparison=comparison,
+        beliefs=tuple((f"{100 * float(p):g} % (1 in {int(1 / p):,})", label.odds.belief(p)) for p in PRIORS)
+        if label.odds.bounded
+        else (),
+        curve=loss_curve(certificate.guarantee, label.odds),
+        gaps=tuple(gaps(claims)),
+        conditions=tuple(conditions(claims)),
+        cards=_cards(certificate),
+        recoded=tuple(column for step in steps if isinstance(step, Recode) for column in step.columns),
+        budget=budget_of(certificate.accounting),
+        evidence=_evidence(certificate, sizes(certificate, own), drawn),
+        identity=_identity(certificate),
+        assumptions=tuple(assumptions(claims)),
     )
-    marked = tag("div", tag("span", banner), class_="banner", role="note") if banner else ""
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name_="color-scheme", content="light dark"),
-        tag("title", title),
-        tag("style", _style()),
+
+
+def _cards(certificate: Certificate) -> tuple[Card, ...]:
+    steps = tuple(walk(certificate.steps))
+    told = [("The table", "Rows as they were recorded. They stay with the data holder.")]
+    told += [(step.title, step.sentence) for step in steps]
+    return tuple(Card(*words, drawn) for words, drawn in zip(told, scenes(s.glyph for s in steps), strict=True))
+
+
+def _evidence(certificate: Certificate, sizes: list[tuple[str, int]], picture: Markup | None) -> Evidence:
+    told = certificate.evidence
+    limits = {Decimal(limit): source for limit, source in dict(told.get("thresholds", {})).items()}
+    return Evidence(
+        sizes,
+        picture,
+        [Markup("≤ {}<br><small>{}</small>").format(limit, source) for limit, source in limits.items()],
+        [
+            Attacker(name, knows, str(told[name]), tuple(Decimal(str(told[name])) <= limit for limit in limits))
+            for name, knows in _ATTACKERS.items()
+            if name in told
+        ],
+        [(name, question, str(told[name])) for name, question in _TESTS.items() if name in told],
     )
-    skip = tag("a", "Skip to the report", href="#main", class_="skip")
-    page = tag("body", skip, marked, body, _footer(certificate), class_="internal" if banner else None)
-    return f"<!doctype html>\n{tag('html', head, page, lang='en')}\n"
+
+
+def _identity(certificate: Certificate) -> tuple[tuple[str, str], ...]:
+    """Return what else the certificate says of the dataset."""
+    told = ((name, value) for name, value in encode(certificate.dataset).items() if name not in _IN_HEAD)
+    return tuple((name.capitalize(), ", ".join(value) if isinstance(value, list) else value) for name, value in told)
 
 
 @cache
-def _style() -> Html:
-    return Html(files("incrowd.workflows.report").joinpath("style.css").read_text(encoding="utf-8"))
+def _templates() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
-
-def _header(certificate: Certificate) -> Html:
-    period = certificate.dataset.get("period")
-    about = [
-        f"Released {certificate.created[:10]}",
-        *([f"period {period}"] if period else []),
-        f"made by {certificate.tool}",
-    ]
-    return tag(
-        "header",
-        tag("p", "Release report", class_="kicker"),
-        tag("h1", certificate.dataset.get("name", "release")),
-        tag("p", " · ".join(about), class_="about"),
+    made = Environment(
+        loader=PackageLoader(__package__ or "", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=text,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
-
-
-def _label(label: Label) -> Html:
-    alarms = [
-        tag("div", tag("strong", f"⚠ {alarm.title}"), tag("p", alarm.text), class_="alarm", role="alert")
-        for alarm in label.alarms
-    ]
-    numbers = label.odds.numbers if label.odds.bounded else "no ε"
-    answers = [
-        tag("div", tag("dt", answer.question), tag("dd", tag("b", answer.short), tag("p", answer.full)))
-        for answer in label.answers
-    ]
-    return tag(
-        "section",
-        *alarms,
-        tag("div", tag("h2", "Who could learn what", id="label"), tag("p", numbers, class_="numbers"), class_="top"),
-        _guess(label) if label.odds.bounded else "",
-        tag("dl", *answers, class_="answers"),
-        class_="label unbounded" if label.alarms else "label",
-        aria_labelledby="label",
-    )
-
-
-def _guess(label: Label) -> Html:
-    """Return the attacker's chance as bars: guessing blindly, with this release, with all releases."""
-    bars = [("Guessing blindly", "50 %"), ("With this release, at most", label.odds.guess)]
-    if label.total.bounded and label.total.epsilon > label.odds.epsilon:
-        bars.append(("With all releases so far, at most", label.total.guess))
-    rows = [
-        tag(
-            "div",
-            tag("span", name),
-            tag(
-                "svg",
-                tag("rect", width="100%", height=16, class_="rest"),
-                tag("rect", width=share.replace(" ", ""), height=16, class_="blind" if place == 0 else "now"),
-                tag("line", x1="50%", x2="50%", y1=0, y2=16, class_="half"),
-                height=16,
-                aria_hidden="true",
-            ),
-            tag("b", share),
-        )
-        for place, (name, share) in enumerate(bars)
-    ]
-    said = tag("p", "How often a guess whether you are in the data is right", class_="bars-title")
-    return tag("div", said, *rows, class_="bars")
-
-
-def _odds(label: Label, certificate: Certificate) -> Html:
-    odds = label.odds
-    title = "Odds with and without you"
-    if not odds.bounded:
-        told = "There is no ε, so nothing bounds how far this release can move anyone's belief about you."
-        return section("odds", title, tag("p", tag("strong", told, class_="bad")))
-    rows = [[f"{100 * float(prior):g} % (1 in {int(1 / prior):,})", odds.belief(prior)] for prior in PRIORS]
-    drawing = loss_curve(certificate.guarantee, odds)
-    return section(
-        "odds",
-        title,
-        tag(
-            "p",
-            "At worst this release acts as if it did one of two things. With a chance of "
-            f"δ, {odds.failure}, it gives the truth about you away. Otherwise it moves the odds of what anyone "
-            f"believes about you, by a factor of e^ε, {odds.times} at most:",
-        ),
-        table("What someone may come to believe", ["Before the release, a belief of", "becomes at most"], rows),
-        tag(
-            "p",
-            tag(
-                "small",
-                "Source: Kairouz, Oh & Viswanath 2015. A guess at even odds is right with probability at most "
-                "(e^ε + δ)/(1 + e^ε). A belief π becomes at most πe^ε/(1 − π + πe^ε). Both hold for every attacker, "
-                "whatever else they know. They say nothing about what holds for you without your data: if people like "
-                "you are described by the data of others, that is learned with or without you.",
-            ),
-        ),
-        drawing or "",
-    )
-
-
-def _footer(certificate: Certificate) -> Html:
-    said = (
-        "This page shows what the certificate says; the certificate decides. It is evidence for a decision, not a "
-        "verdict of compliance. It loads nothing from a network and runs no script."
-    )
-    return tag("footer", tag("p", said), tag("p", "Certificate ", tag("code", certificate.id)))
+    made.globals |= {"table": table, "framed": framed, "MEANING": MEANING, "MISSING": _MISSING, "OUTSIDE": _OUTSIDE}
+    return made

@@ -4,35 +4,33 @@ from __future__ import annotations
 
 import uuid
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from incrowd.core.cells import Cells
 from incrowd.core.certificate import Certificate
-from incrowd.core.domain import Type
 from incrowd.engines.choose import engine_of
 from incrowd.engines.columns import require
 from incrowd.engines.writers.staging import beside
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
-from incrowd.methods.outcomes.outcome import Outcome
-from incrowd.methods.synthesis.points import SyntheticPoints
-from incrowd.workflows.forms import form_of
-from incrowd.workflows.forms.microdata.form import published_rows
-from incrowd.workflows.looking import record_look
-from incrowd.workflows.opening import open_rows, settings_of
-from incrowd.workflows.policy import Policy
-from incrowd.workflows.report.chain import recoded_columns
+from incrowd.verify.files import REPORT, tables_of
+from incrowd.verify.judge import statement_of
+from incrowd.workflows.assess.opening import open_rows, settings_of
+from incrowd.workflows.assess.record_look import record_look
+from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.registry import check_of, picture_of
 from incrowd.workflows.report.page import internal_report, public_report
-from incrowd.workflows.verify import read_certificate
+from incrowd.workflows.verify.verify import read_certificate
 
-NAME = "report.html"
+if TYPE_CHECKING:
+    from incrowd.workflows.report.picture import Comparison
+
 _READABLE, _PRIVATE = 0o644, 0o600
 
 
 def render_public(release: Path, out: Path | None = None) -> Path:
     """Write the public report of a release, beside its certificate unless told where; return where it is."""
     certificate, folder = read_certificate(release), _folder(release)
-    target = folder / NAME if out is None else _free(out)
-    file = _file(certificate, folder)
-    _write(public_report(certificate, None if file is None else form_of(certificate).reopen(certificate, file)), target)
+    target = folder / REPORT if out is None else _free(out)
+    _write(public_report(certificate, _output(certificate, folder)), target)
     return target
 
 
@@ -45,31 +43,29 @@ def render_internal(release: Path, policy: Policy, against: str | None = None, o
     if policy.hash != certificate.policy_hash:
         raise Refused("this is not the policy the release was made under: give the same file, with its hierarchies.")
     kept = policy.folder / ".incrowd" / "internal"
-    target = kept / _id(certificate) / NAME if out is None else _free(out)
+    target = kept / _id(certificate) / REPORT if out is None else _free(out)
     if target.resolve().is_relative_to(folder.resolve()):
         raise Refused("the internal report shows the original rows and may not lie in the folder of the release.")
-    file = _file(certificate, folder)
-    if file is None:
+    output = _output(certificate, folder)
+    if output is None:
         raise InvalidParameter("the published file is not beside the certificate: put it there.")
-    if len(certificate.outputs) > 1:
-        raise InvalidParameter("there is no internal report about several tables: use the public one.")
-    cells, released = _counted_alike(certificate, policy, file)
+    comparison = _comparison(certificate, output, policy)
     with engine_of(settings_of(policy, against, None, None, None)) as engine:
         source = open_rows(against, policy, engine=engine)
-        require(source.names, cells.names)
+        require(source.names, comparison.cells.names)
         record_look(policy, "report")
-        original = engine.count(source, cells)
-    _write(internal_report(certificate, released, original), target, _PRIVATE)
+        original = engine.count(source, comparison.cells)
+    _write(internal_report(certificate, output, comparison.section(original)), target, _PRIVATE)
     return target
 
 
-def _counted_alike(certificate: Certificate, policy: Policy, file: Path) -> tuple[Cells, Outcome]:
-    """Return what was published, and the cells in which the original rows are counted beside it."""
-    if isinstance(policy.method, SyntheticPoints):
-        return policy.method.grid(policy.schema).cells, form_of(certificate).reopen(certificate, file)
-    levels = {str(column["column"]): int(column["level"]) for column in recoded_columns(certificate)}
-    cells = Cells.of(policy.schema, levels)
-    return cells, published_rows(certificate, file, _types(cells))
+def _comparison(certificate: Certificate, output: Any, policy: Policy) -> Comparison:
+    own = picture_of(certificate.method.name)
+    if own is None or not hasattr(own, "comparison"):
+        raise InvalidParameter(
+            "there is no internal report about releases of this form: use assess, or the public one."
+        )
+    return own.comparison(statement_of(certificate), output, policy.schema)
 
 
 def _folder(release: Path) -> Path:
@@ -89,16 +85,12 @@ def _id(certificate: Certificate) -> str:
         raise InvalidParameter("the certificate's id is no UUID: say with --out where the report goes.") from None
 
 
-def _types(cells: Cells) -> dict[str, Type]:
-    """Return the types of the columns that were released as values; labels are text."""
-    as_values = [r for r in cells.recodings if r.level == 0 and not r.top and not r.column.has_other]
-    return {recoding.column.name: recoding.column.type for recoding in as_values}
-
-
-def _file(certificate: Certificate, folder: Path) -> Path | None:
-    """Return where the published file lies, or the first of several, if all are there."""
-    paths = [folder / Path(str(output.get("name"))).name for output in certificate.outputs]
-    return paths[0] if paths and all(path.is_file() for path in paths) else None
+def _output(certificate: Certificate, folder: Path) -> Any:
+    """Return what was published, if all of its files lie beside the certificate; none is looked for elsewhere."""
+    files = tuple(folder / Path(file.name).name for file in tables_of(certificate))
+    if not files or not all(file.is_file() for file in files):
+        return None
+    return check_of(certificate.method.name).reopen(statement_of(certificate), files)
 
 
 def _write(page: str, target: Path, mode: int = _READABLE) -> None:

@@ -12,15 +12,17 @@ from incrowd.core.domain import Categories, Numbers, Text, Type
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.hierarchy.prefix import Prefix
 from incrowd.core.hierarchy.tree import tree
+from incrowd.core.loss import Syntactic
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Kind, Unit
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.full_domain import FullDomain
+from incrowd.methods.anonymity.full_domain.method import FullDomain
 from incrowd.methods.anonymity.itemsets.method import Itemsets
-from incrowd.methods.outcomes.itemsets import ItemTable
+from incrowd.methods.anonymity.itemsets.output import ItemTable
 from tests.coins import ScriptedCoins
+from tests.plans import steps_json
 
 ILL = Column("ill", Role.QUASI, hierarchy=tree({"lungs": ["flu", "cough"], "heart": ["attack"]}), separator=";")
 SEX = Column("sex", Role.QUASI, hierarchy=Flat(Categories(("F", "M"))))
@@ -72,7 +74,7 @@ def test_rules_of_the_schema_are_kept() -> None:
 
 def test_steps_say_what_becomes_of_missing_sets() -> None:
     for column, words in ((ILL, "the empty set"), (replace(ILL, missing=Missing.DROP), "drop")):
-        recode, cut, last = Itemsets(2, 2).chain(Schema((SEX, column)))
+        recode, cut, last = steps_json(Itemsets(2, 2), Schema((SEX, column)))
         assert [each["missing"] for each in recode["columns"]] == ["class", words]
         assert (cut["items"], cut["columns"], last["step"]) == ("ill", ["sex"], "arrange sets")
 
@@ -102,7 +104,7 @@ def test_lists_and_text_come_to_the_same() -> None:
 )
 def test_schemas_it_cannot_keep_a_promise_for_are_refused(schema: Schema, levels: dict[str, int], words: str) -> None:
     with pytest.raises(InvalidParameter, match=words):
-        Itemsets(2, 2, levels=levels).guarantee(schema)
+        Itemsets(2, 2, levels=levels).plan(schema)
 
 
 def test_strange_parameters_are_refused() -> None:
@@ -114,11 +116,13 @@ def test_strange_parameters_are_refused() -> None:
 
 def test_other_methods_refuse_a_set_valued_column() -> None:
     with pytest.raises(InvalidParameter, match="use the method itemsets"):
-        FullDomain(2).guarantee(Schema((SEX, ILL)))
+        FullDomain(2).plan(Schema((SEX, ILL)))
 
 
 def test_a_column_drafted_from_rows_is_told() -> None:
     from incrowd.core.domain import Provenance
 
     drafted = replace(ILL, hierarchy=tree({"lungs": ["flu"]}, Provenance(derived=True)))
-    assert "drafted from rows" in dict(Itemsets(2, 2).guarantee(Schema((drafted,))).loss.parameters)  # type: ignore[union-attr]
+    loss = Itemsets(2, 2).plan(Schema((drafted,))).promise.loss
+    assert isinstance(loss, Syntactic)
+    assert "drafted from rows" in dict(loss.parameters)

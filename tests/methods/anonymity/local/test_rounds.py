@@ -20,17 +20,19 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.criteria.closeness import EqualCloseness, OrderedCloseness
 from incrowd.criteria.criterion import Criterion, Monotone
+from incrowd.criteria.disclosure import DeltaDisclosure
 from incrowd.criteria.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 from incrowd.criteria.groups import Groups
-from incrowd.criteria.likeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness
+from incrowd.criteria.likeness import BasicLikeness, EnhancedLikeness
 from incrowd.criteria.partition import Partition
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.local.beside import Beside
 from incrowd.methods.anonymity.local.method import LocalRecoding
-from incrowd.methods.anonymity.sensitive import Sensitive
-from incrowd.methods.outcomes.local import LocallyGeneralized
+from incrowd.methods.anonymity.local.output import LocallyGeneralized
+from incrowd.methods.anonymity.syntactic.sensitive import Sensitive
 from incrowd.noise.system import SystemCoins
+from tests.plans import steps_json
 from tests.tables import Batches
 
 CITY = Column("city", Role.QUASI, hierarchy=tree({"north": ["Oslo", "Bergen"], "south": ["Rome", "Bari"]}))
@@ -246,16 +248,16 @@ def test_bad_parameters_are_refused(given: dict[str, Any], told: str) -> None:
 
 def test_levels_that_cannot_be_are_refused_before_anything_is_read() -> None:
     with pytest.raises(InvalidParameter, match="is searched for"):
-        LocalRecoding(2, levels={"sex": 1}).guarantee(SCHEMA)
+        LocalRecoding(2, levels={"sex": 1}).plan(SCHEMA)
     with pytest.raises(InvalidParameter, match="not a quasi-identifier"):
-        LocalRecoding(2, lowest={"ill": 1}).guarantee(SCHEMA)
+        LocalRecoding(2, lowest={"ill": 1}).plan(SCHEMA)
 
 
 def test_claims_and_steps_say_what_rounds_leave_open() -> None:
     method = LocalRecoding(5, l=2, left=Fraction(1, 2), rounds=7)
-    assert all(any(text.startswith("rounds:") for text in claim.not_protected) for claim in method.claims(SCHEMA))
-    cut = next(step for step in method.chain(SCHEMA) if step["step"] == "cut")
+    assert all(any(text.startswith("rounds:") for text in claim.not_protected) for claim in method.plan(SCHEMA).claims)
+    cut = next(step for step in steps_json(method, SCHEMA) if step["step"] == "cut")
     assert "in up to 7 rounds" in cut["at"]
     assert "at most a share of 1/2" in cut["at"]
     assert cut["until"] == {"k": 5, "l": 2}
-    assert method.settings(SCHEMA)["rounds"] == 7
+    assert method.plan(SCHEMA).settings["rounds"] == 7

@@ -26,6 +26,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.mondrian.method import Mondrian
 from incrowd.methods.outcomes.anonymized import Anonymized
 from tests.coins import ScriptedCoins
+from tests.plans import steps_json
 from tests.tables import Batches
 
 ILLS = ("flu", "gout", "none")
@@ -165,26 +166,28 @@ def test_sensitive_and_plain_columns_stay_as_they_are() -> None:
 
 
 def test_the_promise_is_a_form_and_costs_infinity() -> None:
-    promise = Mondrian(5, l=2).guarantee(SCHEMA)
+    promise = Mondrian(5, l=2).plan(SCHEMA).promise
     assert promise.syntactic
     assert not charge_of(promise.loss, promise.delta).epsilon.is_finite()
 
 
 def test_every_claim_says_which_attacks_remain() -> None:
-    first, *others = Mondrian(5, l=2, t=Fraction(1, 5)).claims(SCHEMA)
+    first, *others = Mondrian(5, l=2, t=Fraction(1, 5)).plan(SCHEMA).claims
     assert {text.split(":")[0] for text in first.not_protected} == {
         "homogeneity", "extremes", "minimality", "intersection",
     }  # fmt: skip
     assert [claim.kind for claim in others] == ["distinct l-diversity", "t-closeness"]
-    assert not any(text.startswith("extremes") for text in Mondrian(5, show="nodes").claims(SCHEMA)[0].not_protected)
+    assert not any(
+        text.startswith("extremes") for text in Mondrian(5, show="nodes").plan(SCHEMA).claims[0].not_protected
+    )
 
 
 def test_people_with_several_rows_are_told() -> None:
     unit = Unit(Kind.PERSON, column="id", max_rows=2)
     schema = Schema((Column("id", Role.IDENTIFIER), *SCHEMA.columns), unit)
-    claim = Mondrian(5).claims(schema)[0]
+    claim = Mondrian(5).plan(schema).claims[0]
     assert claim.parameters["people"] == 3
-    assert next(step["step"] for step in Mondrian(5).chain(schema)) == "keep rows of each person"
+    assert steps_json(Mondrian(5), schema)[0]["step"] == "keep rows of each person"
 
 
 @pytest.mark.parametrize(
@@ -204,10 +207,10 @@ def test_settings_without_meaning_are_refused(settings_: dict[str, Any], words: 
 
 def test_demands_without_a_sensitive_column_and_tables_without_quasi_identifiers_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="role sensitive"):
-        Mondrian(2, l=2).guarantee(MIXED)
+        Mondrian(2, l=2).plan(MIXED)
     with pytest.raises(InvalidParameter, match="role quasi"):
-        Mondrian(2).guarantee(Schema((Column("ill", Role.SENSITIVE, hierarchy=Flat(Categories(ILLS))),)))
+        Mondrian(2).plan(Schema((Column("ill", Role.SENSITIVE, hierarchy=Flat(Categories(ILLS))),)))
     with pytest.raises(InvalidParameter, match="only quasi-identifiers are cut"):
-        Mondrian(2, ordered=("ill",)).guarantee(SCHEMA)
+        Mondrian(2, ordered=("ill",)).plan(SCHEMA)
     with pytest.raises(InvalidParameter, match="free text"):
-        Mondrian(2).guarantee(Schema((Column("name", Role.QUASI),)))
+        Mondrian(2).plan(Schema((Column("name", Role.QUASI),)))

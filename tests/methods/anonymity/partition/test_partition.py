@@ -24,19 +24,19 @@ METHOD = Partition(Fraction(1, 2), Target(Fraction(1, 10**6), Fraction(1)), Frac
 
 
 def test_the_loss_is_that_of_the_cuts_and_of_the_sampled_suppression() -> None:
-    promise = METHOD.guarantee(SCHEMA)
+    promise = METHOD.plan(SCHEMA).promise
     assert promise.loss == Sequence((Pure(Fraction(1, 2)), Sampled(Fraction(1, 10), Crowd(8))))
-    assert METHOD.epsilon(Unit()) <= Fraction(3, 2)
+    assert METHOD.plan(SCHEMA).numbers["epsilon"] <= Fraction(3, 2)
 
 
 def test_crowd_blending_is_not_claimed() -> None:
-    assert [claim.kind for claim in METHOD.claims(SCHEMA)] == ["approximate differential privacy", "k-anonymity"]
-    assert METHOD.claims(SCHEMA)[1].parameters["columns"] == ["age", "ill"]
+    assert [claim.kind for claim in METHOD.plan(SCHEMA).claims] == ["approximate differential privacy", "k-anonymity"]
+    assert METHOD.plan(SCHEMA).claims[1].parameters["columns"] == ["age", "ill"]
 
 
 def test_what_was_drafted_from_rows_leaves_a_form() -> None:
     drafted = replace(AGE, hierarchy=Flat(Numbers(0, 99), Provenance(derived=True)))
-    assert isinstance(METHOD.guarantee(Schema((drafted,))).loss, Syntactic)
+    assert isinstance(METHOD.plan(Schema((drafted,))).promise.loss, Syntactic)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_what_was_drafted_from_rows_leaves_a_form() -> None:
 def test_units_without_a_proof_are_refused(unit: Unit) -> None:
     schema = Schema((Column("id", Role.IDENTIFIER), *SCHEMA.columns), unit)
     with pytest.raises(InvalidParameter, match="one row that is added or removed"):
-        METHOD.guarantee(schema)
+        METHOD.plan(schema)
 
 
 @pytest.mark.parametrize(
@@ -65,4 +65,4 @@ def test_settings_without_meaning_are_refused(changes: dict[str, Any], words: st
 def test_quasi_identifiers_that_cannot_be_listed_are_refused() -> None:
     schema = Schema((Column("zip", Role.QUASI, hierarchy=Prefix(Text(), (2,))),))
     with pytest.raises(InvalidParameter, match="too many to cut between"):
-        replace(METHOD, levels={"zip": 1}).guarantee(schema)
+        replace(METHOD, levels={"zip": 1}).plan(schema)

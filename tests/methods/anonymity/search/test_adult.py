@@ -17,8 +17,8 @@ from incrowd.core.hierarchy import arx
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.source import SourceOptions
 from incrowd.criteria.criterion import Criterion
-from incrowd.criteria.crowds import KAnonymity
 from incrowd.criteria.diversity import DistinctDiversity
+from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
 from incrowd.methods.anonymity.search.lattice import Lattice

@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from incrowd.criteria.crowds import KAnonymity, KMap
+from incrowd.criteria.k_anonymity import KAnonymity
+from incrowd.criteria.k_map import KMap
 from incrowd.criteria.presence import DeltaPresence
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search.lattice import Lattice

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from incrowd.core.cells import Cells
-from incrowd.criteria.crowds import KAnonymity
+from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search.lattice import Lattice
 from incrowd.methods.anonymity.search.minimal import minimal
 from incrowd.methods.anonymity.search.task import Task
-from incrowd.workflows.policy import load_policy
+from incrowd.workflows.policy.policy import load_policy
 from tests.methods.anonymity.search.huge import huge
 
 FOLDER = Path(__file__).resolve().parents[4] / "examples" / "lecture"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.criteria.crowds import KAnonymity
+from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search import kernels
 from incrowd.methods.anonymity.search import optimal as search

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -23,7 +24,7 @@ from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.anonymity.slicing.method import Slicing
 from incrowd.methods.crowds.parameters import Target
 from incrowd.noise.system import SystemCoins
-from incrowd.workflows.policy import load_policy
+from incrowd.workflows.policy.policy import load_policy
 from tests.coins import ScriptedCoins, SeededCoins
 from tests.policies import PEOPLE, changed, tuples
 from tests.tables import Batches, text_table
@@ -44,19 +45,23 @@ def table(rows: pa.Table = ROWS, schema: Schema = SCHEMA) -> Table:
     return Table(schema, Batches(rows), LocalEngine())
 
 
+def epsilon(method: Slicing, schema: Schema = SCHEMA) -> Decimal:
+    return Decimal(method.plan(schema).numbers["epsilon"])
+
+
 def test_every_table_is_charged() -> None:
     row = Sampled(HALF, Crowd(20))
-    assert GIVEN.guarantee(SCHEMA).loss == Sequence((row, row))
-    assert AUTO.guarantee(SCHEMA).loss == Sequence((Pure(HALF), row, row))
-    assert replace(GIVEN, sample="joint").guarantee(SCHEMA).loss == row
-    assert GIVEN.epsilon(SCHEMA) < AUTO.epsilon(SCHEMA)
-    assert replace(GIVEN, sample="joint").epsilon(SCHEMA) < GIVEN.epsilon(SCHEMA)
+    assert GIVEN.plan(SCHEMA).promise.loss == Sequence((row, row))
+    assert AUTO.plan(SCHEMA).promise.loss == Sequence((Pure(HALF), row, row))
+    assert replace(GIVEN, sample="joint").plan(SCHEMA).promise.loss == row
+    assert epsilon(GIVEN) < epsilon(AUTO)
+    assert epsilon(replace(GIVEN, sample="joint")) < epsilon(GIVEN)
 
 
 def test_crowds_are_claimed_of_tables_alone_and_of_nothing_that_was_chosen() -> None:
     alone = "crowd-blending, each table alone"
     kinds = {
-        name: [claim.kind for claim in method.claims(SCHEMA)]
+        name: [claim.kind for claim in method.plan(SCHEMA).claims]
         for name, method in {"given": GIVEN, "auto": AUTO, "joint": replace(GIVEN, sample="joint")}.items()
     }
     assert kinds["given"] == ["approximate differential privacy", alone, "k-anonymity"]
@@ -64,15 +69,15 @@ def test_crowds_are_claimed_of_tables_alone_and_of_nothing_that_was_chosen() -> 
     assert "crowd-blending" in kinds["joint"]
     assert alone not in kinds["joint"]
     several = Schema((Column("id", Role.IDENTIFIER), SEX, CITY, ILL), Unit(Kind.PERSON, column="id", max_rows=2))
-    assert alone not in [claim.kind for claim in replace(GIVEN, k=60).claims(several)]
+    assert alone not in [claim.kind for claim in replace(GIVEN, k=60).plan(several).claims]
 
 
 def test_what_was_drafted_from_rows_leaves_the_form_only() -> None:
     drafted = Flat(Categories(("F", "M"), Provenance(derived=True)))
     schema = Schema((replace(SEX, hierarchy=drafted), CITY, ILL))
-    assert isinstance(GIVEN.guarantee(schema).loss, Syntactic)
-    assert [claim.kind for claim in GIVEN.claims(schema)] == ["k-anonymity"]
-    assert GIVEN.settings(schema) == {"tables": 2, "k": 20}
+    assert isinstance(GIVEN.plan(schema).promise.loss, Syntactic)
+    assert [claim.kind for claim in GIVEN.plan(schema).claims] == ["k-anonymity"]
+    assert GIVEN.plan(schema).settings == {"tables": 2, "k": 20}
 
 
 def test_each_table_is_the_safe_release_of_its_columns() -> None:
@@ -158,24 +163,24 @@ BAD: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("change", "why"), BAD)
 def test_what_makes_no_sense_is_refused_before_a_row_is_read(change: dict[str, Any], why: str) -> None:
     with pytest.raises(InvalidParameter, match=why):
-        replace(GIVEN, **change).guarantee(SCHEMA)
+        replace(GIVEN, **change).plan(SCHEMA)
 
 
 def test_identifiers_are_in_no_group_and_no_column_is_called_slice() -> None:
     schema = Schema((Column("id", Role.IDENTIFIER), SEX, CITY, ILL))
     with pytest.raises(InvalidParameter, match="'id' is an identifier"):
-        replace(GIVEN, groups=(("sex", "ill"), ("city", "id"))).guarantee(schema)
+        replace(GIVEN, groups=(("sex", "ill"), ("city", "id"))).plan(schema)
     named = Schema((SEX, replace(CITY, name="slice")))
     with pytest.raises(InvalidParameter, match="'slice' numbers the tables"):
-        replace(GIVEN, groups=(("sex",), ("slice",)), levels={}).guarantee(named)
+        replace(GIVEN, groups=(("sex",), ("slice",)), levels={}).plan(named)
 
 
 def test_free_text_is_released_in_no_table() -> None:
     schema = Schema((SEX, Column("note", Role.QUASI)))
     with pytest.raises(InvalidParameter, match="free text"):
-        replace(GIVEN, groups=(("sex",), ("note",)), levels={}).guarantee(schema)
+        replace(GIVEN, groups=(("sex",), ("note",)), levels={}).plan(schema)
 
 
 def test_replaced_rows_cost_more() -> None:
     replaced = Schema((SEX, CITY, ILL), Unit(adjacency=Adjacency.REPLACE))
-    assert GIVEN.epsilon(replaced) > GIVEN.epsilon(SCHEMA)
+    assert epsilon(GIVEN, replaced) > epsilon(GIVEN)

@@ -22,7 +22,7 @@ from incrowd.core.unit import Kind, Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.suppression.method import CellSuppression
-from incrowd.methods.outcomes.blanked import Blanked
+from incrowd.methods.anonymity.suppression.output import Blanked
 from incrowd.noise.system import SystemCoins
 from tests.tables import Batches
 
@@ -102,11 +102,11 @@ def test_missing_that_matches_leaves_out_fewer_cells_and_says_so() -> None:
     rows = [("flu", "F", "20")] * 4 + [("flu", "F", "21")]
     strict, wild = released(CellSuppression(5), rows), released(CellSuppression(5, missing="matches"), rows)
     assert (strict.missing["age"], wild.missing["age"]) == (5, 1)
-    claim = CellSuppression(5, missing="matches").claims(SCHEMA)[0]
+    claim = CellSuppression(5, missing="matches").plan(SCHEMA).claims[0]
     assert claim.kind == "k-anonymity with wildcards"
     assert any(text.startswith("matching:") for text in claim.not_protected)
     assert any(text.startswith("optimism:") for text in claim.not_protected)
-    assert CellSuppression(5).claims(SCHEMA)[0].kind == "k-anonymity"
+    assert CellSuppression(5).plan(SCHEMA).claims[0].kind == "k-anonymity"
     assert wild.evidence(SCHEMA.unit, private=False)["smallest class"] == 1
 
 
@@ -117,12 +117,12 @@ def test_a_value_that_was_missing_may_stand_for_one_even_where_it_is_no_class() 
 
 
 def test_the_promise_names_the_sense_of_missing_and_every_subset() -> None:
-    promise = CellSuppression(3, missing="matches", subsets={1: 9}).guarantee(SCHEMA)
+    promise = CellSuppression(3, missing="matches", subsets={1: 9}).plan(SCHEMA).promise
     assert promise.loss == Syntactic("k-anonymity with wildcards", (("k", "3"), ("k of any 1", "9")))
-    kinds = [(each.kind, each.parameters["k"]) for each in CellSuppression(1, subsets={1: 9}).claims(SCHEMA)]
+    kinds = [(each.kind, each.parameters["k"]) for each in CellSuppression(1, subsets={1: 9}).plan(SCHEMA).claims]
     assert kinds == [("k-anonymity of subsets", 9)]
     people = Schema((*SCHEMA.columns, Column("id", Role.IDENTIFIER)), Unit(Kind.PERSON, column="id", max_rows=2))
-    assert CellSuppression(5).claims(people)[0].parameters["people"] == 3
+    assert CellSuppression(5).plan(people).claims[0].parameters["people"] == 3
 
 
 @pytest.mark.parametrize(
@@ -150,11 +150,11 @@ def test_bad_parameters_are_refused(given: dict[str, Any], told: str) -> None:
 )
 def test_what_does_not_fit_the_schema_is_refused_before_anything_is_read(given: dict[str, Any], told: str) -> None:
     with pytest.raises(InvalidParameter, match=told):
-        CellSuppression(2, **given).guarantee(SCHEMA)
+        CellSuppression(2, **given).plan(SCHEMA)
 
 
 def test_a_schema_without_quasi_identifiers_or_with_free_text_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="role quasi"):
-        CellSuppression(2).guarantee(Schema((ILL,)))
+        CellSuppression(2).plan(Schema((ILL,)))
     with pytest.raises(InvalidParameter, match="free text"):
-        CellSuppression(2).guarantee(Schema((SEX, Column("name", Role.QUASI))))
+        CellSuppression(2).plan(Schema((SEX, Column("name", Role.QUASI))))

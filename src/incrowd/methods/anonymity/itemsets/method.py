@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,26 +14,26 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.core.cells import Cells
-from incrowd.core.guarantee import Guarantee
 from incrowd.core.keys import Codes, Keys, Layout
-from incrowd.core.loss import Syntactic
+from incrowd.core.plan import Plan
 from incrowd.core.schema import Column, Missing, Role, Schema
 from incrowd.core.sets import Rows, Sets
+from incrowd.core.steps.rows import Recode, recode
+from incrowd.core.steps.step import Step, fold
 from incrowd.core.unit import Kind
 from incrowd.criteria.itemsets import check
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.itemsets import claims
+from incrowd.methods.anonymity.cells import released_cells
 from incrowd.methods.anonymity.itemsets.baskets import Baskets
 from incrowd.methods.anonymity.itemsets.cutting import Cut, Demand, best_cut, joinable
 from incrowd.methods.anonymity.itemsets.items import ItemTree
+from incrowd.methods.anonymity.itemsets.output import ItemTable
+from incrowd.methods.anonymity.itemsets.steps import ArrangeSets, CutItems
 from incrowd.methods.anonymity.mondrian.labels import kept_values
-from incrowd.methods.anonymity.safe.method import Safe
-from incrowd.methods.crowds import safe_claims
+from incrowd.methods.anonymity.syntactic.steps import at_most_share
 from incrowd.methods.outcomes.anonymized import Anonymized
-from incrowd.methods.outcomes.itemsets import ItemTable
 
 if TYPE_CHECKING:
-    from incrowd.core.certificate import Claim
     from incrowd.core.coins import Coins
     from incrowd.core.table import Table
 
@@ -67,14 +67,6 @@ class Itemsets:
         if not 0 <= self.suppression <= 1:
             raise InvalidParameter("suppression is the share of item occurrences that may be left out, from 0 to 1.")
 
-    def smallest_class(self, schema: Schema) -> None:
-        """Return None: k^m-anonymity allows rows that are like no other."""
-
-    def settings(self, schema: Schema) -> Mapping[str, Any]:
-        """Return k and m, what may be left out, and how many items there are."""
-        items = len(ItemTree.of(self.column(schema)))
-        return {"k": self.k, "m": self.m, "suppression": self.suppression, "items": items}
-
     def column(self, schema: Schema) -> Column:
         """Return the set-valued column, or refuse a schema that has none, or several, or one nobody looks up."""
         found = [column for column in schema.released if column.separator is not None]
@@ -94,7 +86,9 @@ class Itemsets:
     def cells(self, schema: Schema) -> Cells | None:
         """Return the tuples of the other columns, or None without others; each must be listed from the declaration."""
         name = self.column(schema).name
-        recodings = tuple(each for each in self._safe.cells(_of_items(schema)).recodings if each.column.name != name)
+        recodings = tuple(
+            each for each in released_cells(_of_items(schema), self.levels).recodings if each.column.name != name
+        )
         for recoding in recodings:
             if recoding.classes is None:
                 raise InvalidParameter(
@@ -103,41 +97,31 @@ class Itemsets:
                 )
         return Cells(recodings) if recodings else None
 
-    def guarantee(self, schema: Schema) -> Guarantee:
-        """Promise a form, from the schema alone."""
-        self.cells(schema)
+    def plan(self, schema: Schema) -> Plan:
+        """Promise a form, from the schema alone; k^m-anonymity allows rows that are like no other."""
+        steps = self.steps(schema)
         if schema.unit.kind is Kind.PERSON:
             raise InvalidParameter(
                 "method itemsets reads all items of a person from one row: gather them there, and leave the unit's "
                 "column out."
             )
-        drafted = (("drafted from rows", ", ".join(schema.drafted)),) if schema.drafted else ()
-        loss = Syntactic(claims.KIND, (("k", str(self.k)), ("m", str(self.m)), *drafted))
-        return Guarantee(loss, schema.unit, claims.BECAUSE, claims.ASSUMES)
+        items = len(ItemTree.of(self.column(schema)))
+        settings = {"k": self.k, "m": self.m, "suppression": self.suppression, "items": items}
+        return Plan(self.name, steps, fold(steps, schema.unit), {}, self.release, None, settings)
 
-    def claims(self, schema: Schema) -> tuple[Claim, ...]:
-        """Return the one claim."""
-        column = self.column(schema)
-        told = {"k": self.k, "m": self.m, "items": column.name, "separator": column.separator}
-        made = claims.claim({**told, "columns": list(self._quasi(schema))}, schema.unit)
-        return (made, *safe_claims.pseudonyms(schema))
-
-    def chain(self, schema: Schema) -> tuple[Mapping[str, Any], ...]:
+    def steps(self, schema: Schema) -> tuple[Step, ...]:
         """Return the steps: which finest levels, how items are made coarser, which order."""
         column = self.column(schema)
-        recode = next(step for step in self._safe.chain(_of_items(schema)) if step["step"] == "recode")
-        missing = {column.name: "drop" if column.missing == Missing.DROP else "the empty set"}
-        columns = [{**each, "missing": missing.get(each["column"], each["missing"])} for each in recode["columns"]]
-        cut = {
-            "step": "cut items",
-            "items": column.name,
-            "separator": column.separator,
-            "columns": list(self._quasi(schema)),
-            "k": self.k,
-            "m": self.m,
-            "items left out": f"at most a share of {self.suppression}",
-        }
-        return ({**recode, "columns": columns}, cut, {"step": "arrange sets", "by": "released values"})
+        self.cells(schema)
+        cut = CutItems(
+            column.name,
+            str(column.separator),
+            self._quasi(schema),
+            self.k,
+            self.m,
+            at_most_share(self.suppression),
+        )
+        return (self._recode(schema, column), cut, ArrangeSets())
 
     def release(self, table: Table, coins: Coins) -> ItemTable:  # noqa: ARG002 (nothing here is random)
         """Read the rows once, cut the hierarchy of the items, and show every row's items as nodes of the cut."""
@@ -190,10 +174,12 @@ class Itemsets:
         """Return the quasi-identifiers beside the set-valued column."""
         return tuple(each.name for each in schema.released if each.role is Role.QUASI and each.separator is None)
 
-    @property
-    def _safe(self) -> Safe:
-        """Return the release without a sample whose recoding, and whose refusals, are the same."""
-        return Safe(self.levels, None, Fraction(1), self.k)
+    def _recode(self, schema: Schema, column: Column) -> Recode:
+        """Return how rows are recoded: items one by one, and a missing cell of theirs is a set without any."""
+        recoded = recode(released_cells(_of_items(schema), self.levels))
+        missing = "drop" if column.missing == Missing.DROP else "the empty set"
+        items = (replace(each, missing=missing) if each.column == column.name else each for each in recoded.columns)
+        return Recode(tuple(items))
 
 
 def _of_items(schema: Schema) -> Schema:

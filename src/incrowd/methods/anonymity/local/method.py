@@ -6,33 +6,29 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from incrowd.core.plan import Plan
+from incrowd.core.steps.step import Step, fold
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity import syntactic
-from incrowd.methods.anonymity.full_domain import FullDomain
+from incrowd.methods.anonymity.full_domain.method import FullDomain
 from incrowd.methods.anonymity.local.course import Course, recoded
 from incrowd.methods.anonymity.local.rounds import Ground
 from incrowd.methods.anonymity.local.shown import shown
+from incrowd.methods.anonymity.local.steps import CutRounds, in_rounds
 from incrowd.methods.anonymity.search.lattice import Limits
 from incrowd.methods.anonymity.search.optimal import Patience
-from incrowd.methods.anonymity.sensitive import Sensitive
-from incrowd.methods.crowds import safe_claims
+from incrowd.methods.anonymity.syntactic.demands import Demands, quasi_identifiers
+from incrowd.methods.anonymity.syntactic.sensitive import Sensitive
+from incrowd.methods.anonymity.syntactic.steps import Cut, at_most_share
 
 if TYPE_CHECKING:
     from incrowd.core.cells import Cells
-    from incrowd.core.certificate import Claim
     from incrowd.core.coins import Coins
     from incrowd.core.counts import Counts
-    from incrowd.core.guarantee import Guarantee
     from incrowd.core.schema import Schema
     from incrowd.core.table import Table
-    from incrowd.methods.outcomes.local import LocallyGeneralized
-
-ROUNDS = (
-    "rounds: a row at coarser levels than others tells that its finer class was too small, so it stands for fewer "
-    "people than its labels say"
-)
+    from incrowd.methods.anonymity.local.output import LocallyGeneralized
 
 
 @dataclass(frozen=True)
@@ -84,40 +80,28 @@ class LocalRecoding:
             )
 
     @property
-    def demands(self) -> syntactic.Demands:
+    def demands(self) -> Demands:
         """What every class must meet."""
         return self._whole_columns.demands
-
-    def smallest_class(self, schema: Schema) -> int:  # noqa: ARG002 (the same for every schema)
-        """Return k."""
-        return self.k
-
-    def settings(self, schema: Schema) -> Mapping[str, Any]:
-        """Return what every class meets, what may be left out, and how rounds go."""
-        return {**self._whole_columns.settings(schema), "rounds": self.rounds, "left": self.left}
 
     def cells(self, schema: Schema) -> Cells:
         """Return the tuples that are counted: quasi-identifiers at their lowest levels, the others as they stay."""
         return self._whole_columns.cells(schema)
 
-    def guarantee(self, schema: Schema) -> Guarantee:
+    def plan(self, schema: Schema) -> Plan:
         """Promise a form, from the schema alone."""
-        return self._whole_columns.guarantee(schema)
+        whole, steps = self._whole_columns.plan(schema), self.steps(schema)
+        settings = {**whole.settings, "rounds": self.rounds, "left": self.left}
+        return Plan(self.name, steps, fold(steps, schema.unit), {}, self.release, self.k, settings)
 
-    def claims(self, schema: Schema) -> tuple[Claim, ...]:
-        """Return a claim for each demand."""
-        open_ = (syntactic.MINIMALITY, ROUNDS)
-        form = syntactic.Form(syntactic.quasi_identifiers(schema), open_, all_rows=not self.suppression)
-        return (*syntactic.claims(self.demands, form, schema), *safe_claims.pseudonyms(schema))
-
-    def chain(self, schema: Schema) -> tuple[Mapping[str, Any], ...]:
+    def steps(self, schema: Schema) -> tuple[Step, ...]:
         """Return the steps: whose rows, which finest levels, which rounds, which order."""
-        at = (
-            f"in up to {self.rounds:,} rounds the levels with the least loss that leave at most a share of {self.left} "
-            "to the next"
+        cut = CutRounds(
+            **self.demands.demanded(schema),
+            at=in_rounds(self.rounds, self.left),
+            rows_left_out=at_most_share(self.suppression),
         )
-        other = {"at": at, "shown as": "hierarchy labels of several levels"}
-        return tuple({**step, **other} if step["step"] == "cut" else step for step in self._whole_columns.chain(schema))
+        return tuple(cut if isinstance(step, Cut) else step for step in self._whole_columns.steps(schema))
 
     def release(self, table: Table, coins: Coins) -> LocallyGeneralized:
         """Count the rows of each tuple in one pass, and search the levels of each round on the counts."""
@@ -128,7 +112,7 @@ class LocalRecoding:
 
     def recoded(self, counts: Counts, schema: Schema) -> LocallyGeneralized:
         """Return the table at the levels of its rounds; without rows if no combination of levels meets the demands."""
-        quasi, criteria = syntactic.quasi_identifiers(schema), tuple(self.demands.criteria(schema))
+        quasi, criteria = quasi_identifiers(schema), tuple(self.demands.criteria(schema))
         ground = Ground.of(counts, quasi, criteria, Limits(self.lowest, self.highest), self.importance)
         patience = Patience(math.inf if self.seconds is None else float(self.seconds))
         course = Course(self.rounds, self.left, self.suppression, patience)

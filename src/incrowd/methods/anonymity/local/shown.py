@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from incrowd.methods.anonymity.local.output import LocallyGeneralized
 from incrowd.methods.anonymity.local.rounds import Ground, Round
 from incrowd.methods.anonymity.mondrian.labels import kept_values
-from incrowd.methods.outcomes.local import LocallyGeneralized
 
 if TYPE_CHECKING:
     from incrowd.quality.ladder import Ladder

@@ -66,7 +66,7 @@ def condition(criterion: Criterion, counts: Counts) -> Callable[[Pieces], NDArra
 def criteria(parts: Sequence[Criterion]) -> Criterion:
     """Return all of several criteria as one.
 
-    >>> from incrowd.criteria.crowds import KAnonymity
+    >>> from incrowd.criteria.k_anonymity import KAnonymity
     >>> criteria([KAnonymity(5)])
     KAnonymity(k=5)
     """

@@ -10,23 +10,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import pyarrow as pa
 
-from incrowd.core.guarantee import Guarantee
+from incrowd.core.plan import Plan
 from incrowd.core.schema import Role, Schema
+from incrowd.core.steps.rows import Arrange, keep_rows, recode
+from incrowd.core.steps.step import Step, fold
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity import syntactic
+from incrowd.methods.anonymity.cells import released_cells
 from incrowd.methods.anonymity.mondrian.axes import Axis
 from incrowd.methods.anonymity.mondrian.conditions import condition, criteria
 from incrowd.methods.anonymity.mondrian.labels import Show, kept_values, labels
 from incrowd.methods.anonymity.mondrian.partitioning import Grid, partitioned
 from incrowd.methods.anonymity.mondrian.pieces import NONE, Pieces
-from incrowd.methods.anonymity.safe.method import Safe
-from incrowd.methods.anonymity.sensitive import Sensitive
-from incrowd.methods.crowds import safe_claims
+from incrowd.methods.anonymity.mondrian.steps import CutRows, Where
+from incrowd.methods.anonymity.syntactic.demands import Demands, quasi_identifiers
+from incrowd.methods.anonymity.syntactic.sensitive import Sensitive
 from incrowd.methods.outcomes.anonymized import Anonymized
 
 if TYPE_CHECKING:
     from incrowd.core.cells import Cells
-    from incrowd.core.certificate import Claim
     from incrowd.core.coins import Coins
     from incrowd.core.counts import Counts
     from incrowd.core.table import Table
@@ -68,53 +69,28 @@ class Mondrian:
             raise InvalidParameter(f"classes are shown as {', '.join(Show)}, not as {self.show!r}.")
 
     @property
-    def demands(self) -> syntactic.Demands:
+    def demands(self) -> Demands:
         """What every class must meet."""
-        return syntactic.Demands(self.k, self.l, self.entropy_l, self.t, levels=self.levels, sensitive=self.sensitive)
-
-    def smallest_class(self, schema: Schema) -> int:  # noqa: ARG002 (the same for every schema)
-        """Return k."""
-        return self.k
-
-    def settings(self, schema: Schema) -> Mapping[str, Any]:
-        """Return what every class meets."""
-        self.demands.about(schema)
-        return self.demands.spelled()
+        return Demands(self.k, self.l, self.entropy_l, self.t, levels=self.levels, sensitive=self.sensitive)
 
     def cells(self, schema: Schema) -> Cells:
         """Return the tuples that are counted, at their finest; free text that nothing makes coarser is refused."""
         for name in self.ordered:
             if schema[name].role is not Role.QUASI:
                 raise InvalidParameter(f"{name!r} is not cut, so it needs no order: only quasi-identifiers are cut.")
-        return self._safe.cells(schema)
+        return released_cells(schema, self.levels)
 
-    def guarantee(self, schema: Schema) -> Guarantee:
+    def plan(self, schema: Schema) -> Plan:
         """Promise a form, from the schema alone."""
-        self.cells(schema)
-        syntactic.quasi_identifiers(schema)
-        self.demands.about(schema)
-        return Guarantee(self.demands.loss(schema), schema.unit, syntactic.BECAUSE, syntactic.assumptions(schema.unit))
+        steps = self.steps(schema)
+        return Plan(self.name, steps, fold(steps, schema.unit), {}, self.release, self.k, self.demands.spelled())
 
-    def claims(self, schema: Schema) -> tuple[Claim, ...]:
-        """Return a claim for each demand."""
-        extremes = () if Show(self.show) is Show.NODES else (syntactic.EXTREMES,)
-        form = syntactic.Form(syntactic.quasi_identifiers(schema), (*extremes, syntactic.MINIMALITY))
-        return (*syntactic.claims(self.demands, form, schema), *safe_claims.pseudonyms(schema))
-
-    def chain(self, schema: Schema) -> tuple[Mapping[str, Any], ...]:
+    def steps(self, schema: Schema) -> tuple[Step, ...]:
         """Return the steps: whose rows, which finest levels, which cuts, which order."""
-        known = {step["step"]: step for step in self._safe.chain(schema)}
-        kept = [known[name] for name in ("keep rows of each person", "recode") if name in known]
-        cut = {
-            "step": "cut",
-            "columns": list(syntactic.quasi_identifiers(schema)),
-            "sensitive": list(self.demands.about(schema)),
-            "until": self.demands.told(),
-            **({"places": places} if (places := self.demands.places(schema)) else {}),
-            "at": "the middle, equal rows on either side" if self.relaxed else "the median, equal rows on one side",
-            "shown as": str(self.show),
-        }
-        return (*kept, cut, {"step": "arrange", "by": "released values"})
+        recoded = recode(self.cells(schema))
+        where = Where.MIDDLE if self.relaxed else Where.MEDIAN
+        cut = CutRows(**self.demands.demanded(schema), at=where, shown_as=Show(self.show))
+        return (*keep_rows(schema.unit), recoded, cut, Arrange())
 
     def release(self, table: Table, coins: Coins) -> Anonymized:
         """Count the rows of each tuple in one pass, cut the counts, and label the classes."""
@@ -125,7 +101,7 @@ class Mondrian:
 
     def cut(self, counts: Counts, schema: Schema) -> Anonymized:
         """Return the anonymized table of counts at their finest; without rows if even the whole table falls short."""
-        quasi = syntactic.quasi_identifiers(schema)
+        quasi = quasi_identifiers(schema)
         places = [counts.names.index(name) for name in quasi]
         axes = [Axis.of(counts.classes[place], self.ordered) for place in places]
         codes = counts.codes()
@@ -145,8 +121,3 @@ class Mondrian:
                 shown[name] = kept_values(classes.values(), codes[place][pieces.tuples])
         columns = {name: values for name, (values, _) in shown.items()}
         return Anonymized.of(columns, [code for _, code in shown.values()], pieces.rows, quasi)
-
-    @property
-    def _safe(self) -> Safe:
-        """Return the release without a sample whose recoding, and whose refusals, are the same."""
-        return Safe(self.levels, None, Fraction(1), self.k)

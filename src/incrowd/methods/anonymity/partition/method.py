@@ -5,43 +5,39 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from incrowd.accounting import accountant
 from incrowd.core.cells import Cells
-from incrowd.core.guarantee import Guarantee
-from incrowd.core.loss import Pure, Sequence
+from incrowd.core.plan import Plan
 from incrowd.core.schema import Schema
+from incrowd.core.steps.choices import SuppressChosen
+from incrowd.core.steps.rows import keep_rows, recode
+from incrowd.core.steps.samples import SecretSample
+from incrowd.core.steps.step import fold
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity import chosen, syntactic
 from incrowd.methods.anonymity.mondrian.axes import Axis
 from incrowd.methods.anonymity.mondrian.labels import box_names, kept_values
 from incrowd.methods.anonymity.mondrian.partitioning import Grid
 from incrowd.methods.anonymity.partition.boxes import Box
 from incrowd.methods.anonymity.partition.growing import Growth, leaf_of
+from incrowd.methods.anonymity.partition.output import Partitioned
+from incrowd.methods.anonymity.partition.steps import ArrangeBoxes, ChooseCuts
 from incrowd.methods.anonymity.safe.method import Safe
-from incrowd.methods.crowds.parameters import Parameters, Target, loss_of
-from incrowd.methods.outcomes.anonymized import Partitioned
+from incrowd.methods.anonymity.syntactic.demands import quasi_identifiers
+from incrowd.methods.crowds.parameters import Parameters, Target, charged
 
 if TYPE_CHECKING:
-    from incrowd.core.certificate import Claim
     from incrowd.core.coins import Coins
     from incrowd.core.counts import Counts
     from incrowd.core.table import Table
 
 _DEEPEST = 14
 _WIDEST = 20_000
-_ENDING = "arrange by chosen cuts"
-_BECAUSE = (
-    "boxes cut by epsilon-private choices, then sampled suppression with fresh coins in them: adaptive composition"
-)
 
 
 @dataclass(frozen=True)
@@ -94,30 +90,11 @@ class Partition:
         """Return k, rate, ε and δ of the release in the boxes; the cuts cost `choosing` beside them."""
         return self._safe.parameters(unit)
 
-    def epsilon(self, unit: Unit) -> Decimal:
-        """Return what cuts and release cost together."""
-        return _charged(self.loss(unit), self.parameters(unit).delta)
-
-    def loss(self, unit: Unit) -> Sequence:
-        """Return the loss of both stages."""
-        found = self.parameters(unit)
-        return Sequence((Pure(self.choosing), loss_of(found.k, found.rate, unit)))
-
     def growth(self, unit: Unit) -> Growth:
         """Return how boxes are cut; by default while each half may be expected to keep twice k sampled rows."""
         found = self.parameters(unit)
         least = self.least if self.least is not None else math.ceil(4 * found.k / found.rate)
         return Growth(self.depth, self.choosing, least)
-
-    def settings(self, schema: Schema) -> Mapping[str, Any]:
-        """Return the numbers of both stages, and what they cost together."""
-        found, growth = self.parameters(schema.unit), self.growth(schema.unit)
-        told = {"choosing": self.choosing, "depth": self.depth, "least": growth.least}
-        return {**told, "k": found.k, "rate": found.rate, "epsilon": self.epsilon(schema.unit), "delta": found.delta}
-
-    def smallest_class(self, schema: Schema) -> int:
-        """Return k."""
-        return self.parameters(schema.unit).k
 
     def axes(self, schema: Schema) -> list[Axis]:
         """Return the axes of the quasi-identifiers, from the schema alone."""
@@ -127,7 +104,7 @@ class Partition:
                 "adjacency at add-remove."
             )
         found = []
-        for recoding in Cells.of(schema, self.levels, syntactic.quasi_identifiers(schema)).recodings:
+        for recoding in Cells.of(schema, self.levels, quasi_identifiers(schema)).recodings:
             if recoding.classes is None or len(recoding.classes) > _WIDEST:
                 raise InvalidParameter(
                     f"the values of {recoding.column.name!r} at level {recoding.level} are too many to cut between. "
@@ -136,38 +113,33 @@ class Partition:
             found.append(Axis.of(recoding.classes, self.ordered))
         return found
 
-    def guarantee(self, schema: Schema) -> Guarantee:
+    def plan(self, schema: Schema) -> Plan:
         """Promise from the schema alone; what was drafted from rows leaves nothing but k-anonymity."""
-        self._safe.cells(schema)
+        unit, cells = schema.unit, self._safe.cells(schema)
         self.axes(schema)
-        return chosen.promise(schema, self.loss(schema.unit), self.parameters(schema.unit), self._choice)
-
-    def claims(self, schema: Schema) -> tuple[Claim, ...]:
-        """Return the claims: differential privacy of both stages together, and the form of the output."""
-        unit, promised = schema.unit, self.guarantee(schema)
-        return chosen.claims(promised, schema, self.parameters(unit), self._choice, self.epsilon(unit))
-
-    def chain(self, schema: Schema) -> tuple[Mapping[str, Any], ...]:
-        """Return the steps: whose rows, which cuts, then those of a safe release in the boxes."""
-        steps = list(self._safe.chain(schema))
-        at = next(place for place, step in enumerate(steps) if step["step"] == "sample")
-        growth = self.growth(schema.unit)
-        choose = {
-            "step": "choose cuts",
-            "columns": list(syntactic.quasi_identifiers(schema)),
-            "epsilon": str(self.choosing),
-            "depth": self.depth,
-            "least": growth.least,
-            "by": "permute-and-flip over the rows of the smaller part, and noisy counts, at the same cost each",
-        }
-        return (*steps[:at], choose, *steps[at:-1], {"step": _ENDING, "by": "released values"})
+        found, growth = self.parameters(unit), self.growth(unit)
+        steps = (
+            *keep_rows(unit),
+            ChooseCuts(self.choosing, quasi_identifiers(schema), self.depth, growth.least),
+            SecretSample(found.rate),
+            recode(cells),
+            SuppressChosen(found.k),
+            ArrangeBoxes(),
+        )
+        promise = fold(steps, unit, found.delta)
+        settings: dict[str, Any] = {"choosing": self.choosing, "depth": self.depth, "least": growth.least, "k": found.k}
+        if promise.syntactic:
+            return Plan(self.name, steps, promise, {}, self.release, found.k, settings)
+        epsilon = charged(promise.loss, found.delta, unit.adjacency)
+        settings |= {"rate": found.rate, "epsilon": epsilon, "delta": found.delta}
+        return Plan(self.name, steps, promise, {"epsilon": epsilon}, self.release, found.k, settings)
 
     def release(self, table: Table, coins: Coins) -> Partitioned:
         """Count all rows, cut boxes, and release a fresh sample in them."""
         schema, axes, limits = table.schema, self.axes(table.schema), []
         if schema.unit.column is not None:
             limits.append(table.engine.limit(table.rows, schema[schema.unit.column], 1, coins))
-        quasi = syntactic.quasi_identifiers(schema)
+        quasi = quasi_identifiers(schema)
         counts = table.engine.count(table.rows, Cells.of(schema, self.levels, quasi), *limits)
         leaves = self.growth(schema.unit).leaves(Grid.of(axes, counts.codes(), counts.counts), coins)
         found = self.parameters(schema.unit)
@@ -175,24 +147,8 @@ class Partition:
         return filled(sample, axes, leaves, found.k)
 
     @property
-    def _choice(self) -> chosen.Choice:
-        return chosen.Choice(
-            self.choosing,
-            _BECAUSE,
-            "the finest levels, the depth and all parameters were chosen without looking at the rows",
-            "one row moves the score of every cut by at most one, and all in one direction",
-            "the sample that is released has coins of its own, not those of the cuts",
-            "crowd-blending is not claimed: who stands in which crowd hangs on cuts that read the rows",
-        )
-
-    @property
     def _safe(self) -> Safe:
         return Safe(self.levels, self.target, self.rate, self.k)
-
-
-@lru_cache(maxsize=256)
-def _charged(loss: Sequence, delta: Fraction) -> Decimal:
-    return accountant.charge_of(loss, delta).epsilon
 
 
 def filled(sample: Counts, axes: list[Axis], leaves: tuple[Box, ...], k: int) -> Partitioned:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from incrowd.accounting.suppression.smooth import theorem6_delta
 from incrowd.accounting.suppression.theorem1 import theorem1_delta
 from incrowd.core.cells import Cells
-from incrowd.core.domain import Text
 from incrowd.core.plan import Plan
 from incrowd.core.schema import Schema
 from incrowd.core.steps.rows import Order, keep_rows, recode
@@ -20,11 +19,11 @@ from incrowd.core.steps.step import Step, fold
 from incrowd.core.steps.suppression import Suppress, publishable
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
+from incrowd.methods.anonymity.cells import refuse_names
 from incrowd.methods.crowds.drawing import drawn, with_chances
 from incrowd.methods.crowds.parameters import Parameters, Target, solve
 from incrowd.methods.crowds.robust import Robust, published_numbers, solve_robust, survey
 from incrowd.methods.outcomes.microdata import WEIGHT, Microdata
-from incrowd.methods.planned import Planned
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Safe(Planned):
+class Safe:
     """(k, β)-sampled suppression on declared levels: microdata that is differentially private.
 
     Promise: (ε, δ)-differential privacy by the tight curve of sampled suppression; (k, 0)-crowd-blending; zero-
@@ -96,28 +95,18 @@ class Safe(Planned):
             raise InvalidParameter(f"a column {WEIGHT!r} is released already: leave weights out.")
         if self.robust is not None and self.robust.probability is not None:
             with_chances(cells, schema, self.robust.probability)
-        for recoding in cells.recodings:
-            if recoding.level == 0 and recoding.column.pseudonymous:
-                raise InvalidParameter(
-                    f"the column {recoding.column.name!r} has a pseudonym: level 0 would release the name behind it."
-                )
-            if recoding.level == 0 and isinstance(recoding.column.domain, Text):
-                raise InvalidParameter(
-                    f"the column {recoding.column.name!r} would be released as free text. List its categories, give it "
-                    "a hierarchy and a level above 0, or make it an identifier, which is never released."
-                )
+        refuse_names(cells)
         return cells
 
     def plan(self, schema: Schema) -> Plan:
         """Promise from the schema alone; levels or domains drafted from rows leave nothing but k-anonymity."""
-        unit = schema.unit
+        unit, cells, k = schema.unit, self.cells(schema), self.smallest_class(schema)
         if self.unsampled and unit.max_rows > 1:
             raise InvalidParameter(
                 "at rate 1 crowds of rows say nothing about people with several rows: keep max_rows at 1."
             )
-        k = self.smallest_class(schema)
         found = None if self.unsampled or schema.drafted else self.parameters(unit)
-        steps = self.steps(schema)
+        steps = (*keep_rows(unit), self.sample(unit), recode(cells), Suppress(k), Order(self.weights))
         return Plan(
             self.name,
             steps,
@@ -127,21 +116,6 @@ class Safe(Planned):
             k,
             {"k": k} if found is None else asdict(found),
         )
-
-    def steps(self, schema: Schema) -> tuple[Step, ...]:
-        """Return the steps: whose rows, which sample, which recoding, which suppression, which order."""
-        unit, k = schema.unit, self.smallest_class(schema)
-        return (
-            *keep_rows(unit),
-            self.sample(unit),
-            recode(self.cells(schema)),
-            Suppress(k),
-            Order(self.weights),
-        )
-
-    def chain(self, schema: Schema) -> tuple[Mapping[str, Any], ...]:
-        """Return the steps in plain form."""
-        return tuple(step.to_json() for step in self.steps(schema))
 
     def smallest_class(self, schema: Schema) -> int:
         """Return k."""

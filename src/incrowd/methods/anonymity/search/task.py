@@ -23,7 +23,7 @@ from incrowd.quality.quality import Kept, Measure, Quality
 class Task:
     """A criterion to meet, the share of the rows that may be suppressed for it, and what is lost.
 
-    >>> from incrowd.criteria.crowds import KAnonymity
+    >>> from incrowd.criteria.k_anonymity import KAnonymity
     >>> Task(KAnonymity(5), limit="0.05").allowed(30162)
     1508
     """

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.noisy_max import NoisyMax
 from incrowd.methods.anonymity.slicing.association import MOVED
+from incrowd.methods.anonymity.slicing.steps import ChooseGroups
 
 _MOST = 20_000
 Group = tuple[int, ...]
@@ -90,16 +90,9 @@ class Grouping:
         scores = [sum(int(associations[pair]) for pair in kept_together(each)) for each in candidates]
         return candidates[NoisyMax(choosing, self.sensitivity(unit)).release(np.array(scores, np.int64), coins)]
 
-    def step(self, choosing: Fraction, unit: Unit) -> dict[str, Any]:
-        """Return the choice as a step of the chain."""
-        return {
-            "step": "choose groups",
-            "epsilon": str(choosing),
-            "size": self.size,
-            "candidates": self.counted(),
-            "by": "permute-and-flip over the associations of the columns that stay together, among all rows",
-            "sensitivity": self.sensitivity(unit),
-        }
+    def step(self, choosing: Fraction, unit: Unit) -> ChooseGroups:
+        """Return the choice as a step."""
+        return ChooseGroups(choosing, self.size, self.counted(), self.sensitivity(unit))
 
     def _split(self, left: Group, groups: int) -> Iterator[tuple[Group, ...]]:
         if groups == 1:

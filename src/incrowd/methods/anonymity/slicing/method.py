@@ -4,37 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from incrowd.core.guarantee import Guarantee
-from incrowd.core.loss import Loss, Syntactic
+from incrowd.core.plan import Plan
 from incrowd.core.schema import Schema
+from incrowd.core.steps.rows import keep_rows, recode
+from incrowd.core.steps.samples import SecretSample
+from incrowd.core.steps.step import Step, fold
 from incrowd.core.table import Table
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, SampleReused
 from incrowd.methods.anonymity.safe.method import Safe
-from incrowd.methods.anonymity.slicing import claims
 from incrowd.methods.anonymity.slicing.association import associations
 from incrowd.methods.anonymity.slicing.grouping import Grouping
+from incrowd.methods.anonymity.slicing.output import Sliced
 from incrowd.methods.anonymity.slicing.parts import Groups, groups_of, part_of, released_names
 from incrowd.methods.anonymity.slicing.price import Slices
-from incrowd.methods.crowds import safe_claims
-from incrowd.methods.crowds.parameters import Parameters, Target
+from incrowd.methods.anonymity.slicing.steps import (
+    Drawing,
+    FreshSamples,
+    KeepRowsInTables,
+    PublishTables,
+    SuppressEach,
+    SuppressJointly,
+)
+from incrowd.methods.crowds.parameters import Parameters, Target, charged
 from incrowd.methods.outcomes.microdata import Microdata
-from incrowd.methods.outcomes.sliced import Sliced
 
 if TYPE_CHECKING:
-    from incrowd.core.certificate import Claim
     from incrowd.core.coins import Coins
 
-_AUTO, _FRESH, _JOINT = "auto", "fresh", "joint"
+_AUTO = "auto"
 _SHARED = frozenset({"shared", "same", "one", "single", "common"})
-_ENDING = "publish tables"
-_BECAUSE = "sampled suppression by its tight curve for each table, with fresh coins, composed over all tables"
-_ONCE = "one release by sampled suppression over all columns, by its tight curve; its tables are computed from it"
-_CHOSEN = "groups chosen by an epsilon-private selection"
 _COUNTEREXAMPLE = (
     "one sample shared by several suppressed tables betrays people, because the tables can be put side by side: "
     "of twelve (F, z1) and one (F, z2), at k = 3 and rate 0.2, a table by sex that counts more F than the table by zip "
@@ -77,12 +79,12 @@ class Slicing:
     levels: Mapping[str, int] = field(default_factory=dict)
     choosing: Fraction | None = None
     size: int | None = None
-    sample: str = _FRESH
+    sample: str = Drawing.FRESH.value
 
     def __post_init__(self) -> None:
         if self.sample in _SHARED:
             raise SampleReused(f"sample: {self.sample} is refused: {_COUNTEREXAMPLE}")
-        if self.sample not in (_FRESH, _JOINT):
+        if self.sample not in tuple(Drawing):
             raise InvalidParameter(
                 f"sample: {self.sample} is not known: fresh draws one for each table, joint splits one release."
             )
@@ -123,75 +125,40 @@ class Slicing:
         """Return k, rate, ε and δ of so many tables together; a choice of groups costs `choosing` beside them."""
         return self._slices(unit, tables).solve(self.k, self.rate, self.target)
 
-    def loss(self, schema: Schema) -> Loss:
-        """Return the loss of all tables, and of the choice of the groups."""
-        found, slices = self._found(schema)
-        return slices.loss(found.k, found.rate, self.choosing)
-
-    def epsilon(self, schema: Schema) -> Decimal:
-        """Return what everything costs together."""
-        found, slices = self._found(schema)
-        return slices.epsilon(found.k, found.rate, found.delta, self.choosing)
-
-    def settings(self, schema: Schema) -> Mapping[str, Any]:
-        """Return the numbers of all tables, and what they cost together."""
-        found, _ = self._found(schema)
-        told: dict[str, Any] = {"tables": self.tables(schema)}
-        if schema.drafted:
-            return {**told, "k": found.k}
-        if self.choosing is not None:
-            told |= {"choosing": self.choosing, "candidates": self.grouping(schema).counted()}
-        return {**told, "k": found.k, "rate": found.rate, "epsilon": self.epsilon(schema), "delta": found.delta}
-
-    def smallest_class(self, schema: Schema) -> int:
-        """Return k."""
-        return self._found(schema)[0].k
-
-    def guarantee(self, schema: Schema) -> Guarantee:
+    def plan(self, schema: Schema) -> Plan:
         """Promise from the schema alone; what was drafted from rows leaves nothing but k-anonymity."""
-        found, slices = self._found(schema)
-        if self.chosen:
-            self.grouping(schema).counted()
-        self._safe(schema).cells(schema)
-        if schema.drafted:
-            form = Syntactic("k-anonymity", (("k", str(found.k)), ("drafted from rows", ", ".join(schema.drafted))))
-            return Guarantee(form, schema.unit, "counted in the output; what was drafted from rows voids the rest")
-        because = _ONCE if slices.samples == 1 else _BECAUSE
-        assumed = safe_claims.assumptions(schema.unit, sampled=True)
-        told = f"{_CHOSEN}; {because}" if self.chosen else because
-        return Guarantee(self.loss(schema), schema.unit, told, assumed, found.delta)
+        (found, slices), unit, steps = self._found(schema), schema.unit, self.steps(schema)
+        promise = fold(steps, unit, found.delta)
+        settings: dict[str, Any] = {"tables": self.tables(schema), "k": found.k}
+        if promise.syntactic:
+            return Plan(self.name, steps, promise, {}, self.release, found.k, settings)
+        if self.choosing is not None:
+            settings |= {"choosing": self.choosing, "candidates": self.grouping(schema).counted()}
+        epsilon = charged(promise.loss, found.delta, unit.adjacency)
+        settings |= {"rate": found.rate, "epsilon": epsilon, "delta": found.delta}
+        split = slices.samples == 1 and not self.chosen
+        numbers = self._safe(schema).numbers(found) if split else {"epsilon": epsilon}
+        return Plan(self.name, steps, promise, numbers, self.release, found.k, settings)
 
-    def claims(self, schema: Schema) -> tuple[Claim, ...]:
-        """Return the claims: differential privacy of everything together, and what holds of each table alone."""
-        (found, slices), unit, tables = self._found(schema), schema.unit, self.tables(schema)
-        form = (claims.k_anonymity(found.k, tables, schema), *safe_claims.pseudonyms(schema))
-        if schema.drafted:
-            return form
-        if slices.samples == 1 and not self.chosen:
-            names = tuple(column.name for column in schema.released)
-            return (*safe_claims.claims(found.k, found, names, unit)[:-1], *form)
-        together = claims.private(found, slices.samples, unit, self.epsilon(schema), self.choosing)
-        alone = (claims.blending_alone(found.k, unit),) if not self.chosen and unit.max_rows == 1 else ()
-        return (together, *alone, *form)
-
-    def chain(self, schema: Schema) -> tuple[Mapping[str, Any], ...]:
-        """Return the steps: a choice of groups, then those of a safe release for each of them."""
-        given, tables = self.given(schema), self.tables(schema)
-        steps = list(self._safe(schema).chain(schema))[:-1]
-        if self.sample == _FRESH:
-            own = {"sample": {"design": "Poisson, one secret coin per row and table"}}
-            own["suppress"] = {"over": "all columns of a table"}
-            steps = [{**step, **own.get(str(step["step"]), {})} for step in steps]
-        last = {"step": _ENDING, "tables": tables, "sample": self.sample, "by": "released values"}
-        told = {} if given is None else {"groups": [list(group) for group in given]}
-        chosen = () if self.choosing is None else (self.grouping(schema).step(self.choosing, schema.unit),)
-        return (*chosen, *steps, {**last, **told})
+    def steps(self, schema: Schema) -> tuple[Step, ...]:
+        """Return the steps: a choice of groups, then those of a safe release for each of them, or for all together."""
+        (found, _), unit = self._found(schema), schema.unit
+        chosen = () if self.choosing is None else (self.grouping(schema).step(self.choosing, unit),)
+        fresh = self.sample == Drawing.FRESH
+        return (
+            *chosen,
+            *(KeepRowsInTables(kept.column, kept.rows) for kept in keep_rows(unit)),
+            FreshSamples(found.rate) if fresh else SecretSample(found.rate),
+            recode(self._safe(schema).cells(schema)),
+            SuppressEach(found.k) if fresh else SuppressJointly(found.k),
+            PublishTables(self.tables(schema), Drawing(self.sample), self.given(schema)),
+        )
 
     def release(self, table: Table, coins: Coins) -> Sliced:
         """Choose the groups if the rows do, then release each from a fresh sample, or split one release."""
         schema, groups = table.schema, self.given(table.schema)
         groups = self._chosen(table, coins) if groups is None else groups
-        if self.sample == _JOINT:
+        if self.sample == Drawing.JOINT:
             whole = self._safe(schema).release(table, coins)
             tables = tuple(Microdata(whole.counts.marginal(group)) for group in groups)
         else:
@@ -211,7 +178,7 @@ class Slicing:
         return tuple(tuple(counts.names[place] for place in group) for group in groups)
 
     def _slices(self, unit: Unit, tables: int) -> Slices:
-        return Slices(1 if self.sample == _JOINT else tables, unit)
+        return Slices(1 if self.sample == Drawing.JOINT else tables, unit)
 
     def _found(self, schema: Schema) -> tuple[Parameters, Slices]:
         tables = self.tables(schema)

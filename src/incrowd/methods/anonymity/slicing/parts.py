@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from incrowd.core.schema import Schema
 from incrowd.errors import InvalidParameter
-from incrowd.methods.outcomes.sliced import SLICE
+from incrowd.methods.anonymity.slicing.output import SLICE
 
 Groups = tuple[tuple[str, ...], ...]
 

@@ -7,11 +7,10 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-from incrowd.accounting import accountant
 from incrowd.core.loss import Loss, Pure, Sequence
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.methods.crowds.parameters import Parameters, Target, loss_of, solve
+from incrowd.methods.crowds.parameters import Parameters, Target, charged, loss_of, solve
 
 _LARGEST = 2**24
 _DIGITS, _HALVINGS = 4, 16
@@ -39,7 +38,7 @@ class Slices:
         >>> f"{Slices(2, Unit()).epsilon(8, Fraction(1, 10), Fraction(1, 10**6)):.4f}"
         '0.8527'
         """
-        return _charged(self.loss(k, rate, choosing), delta, self.unit)
+        return charged(self.loss(k, rate, choosing), delta, self.unit.adjacency)
 
     def solve(self, k: int | None, rate: Fraction | None, target: Target) -> Parameters:
         """Return all four parameters, given δ and two of ε, k and the rate; ε is that of all slices together.
@@ -123,8 +122,3 @@ def _short(rate: Fraction) -> Fraction:
     while rate * tens < 10 ** (_DIGITS - 1):
         tens *= 10
     return int(rate * tens) / tens
-
-
-@lru_cache(maxsize=1024)
-def _charged(loss: Loss, delta: Fraction, unit: Unit) -> Decimal:
-    return accountant.charge_of(loss, delta, unit.adjacency).epsilon

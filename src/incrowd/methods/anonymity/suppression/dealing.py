@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from incrowd.methods.anonymity.mondrian.labels import kept_values
 from incrowd.methods.anonymity.suppression.fewest import Pieces
+from incrowd.methods.anonymity.suppression.output import Blanked
 from incrowd.methods.anonymity.suppression.shown import MISSING, Shown, overlaps
-from incrowd.methods.outcomes.blanked import Blanked
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins

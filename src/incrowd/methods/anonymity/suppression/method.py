@@ -5,31 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from incrowd.core.guarantee import Guarantee
+from incrowd.core.plan import Plan
+from incrowd.core.steps.rows import keep_rows, recode
+from incrowd.core.steps.step import Step, fold
 from incrowd.criteria.groups import class_starts
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity import syntactic
-from incrowd.methods.anonymity.safe.method import Safe
-from incrowd.methods.anonymity.suppression.claims import Counted
+from incrowd.methods.anonymity.cells import released_cells
 from incrowd.methods.anonymity.suppression.dealing import codes_of, dealt, table_of
 from incrowd.methods.anonymity.suppression.fewest import Crowded, Pieces, suppressed
 from incrowd.methods.anonymity.suppression.shown import Shown
-from incrowd.methods.crowds import safe_claims
+from incrowd.methods.anonymity.suppression.steps import ArrangeBlanks, LeaveOutCells, Missing, demanded
+from incrowd.methods.anonymity.syntactic.demands import quasi_identifiers
 
 if TYPE_CHECKING:
     from incrowd.core.cells import Cells
-    from incrowd.core.certificate import Claim
     from incrowd.core.coins import Coins
     from incrowd.core.counts import Counts
     from incrowd.core.schema import Schema
     from incrowd.core.table import Table
-    from incrowd.methods.outcomes.blanked import Blanked
-
-_LAST = "arrange with missing cells"
+    from incrowd.methods.anonymity.suppression.output import Blanked
 
 
 @dataclass(frozen=True)
@@ -48,8 +46,8 @@ class CellSuppression:
     Source: Samarati & Sweeney 1998 for the form; Meyerson & Williams 2004 for k-anonymity by cells, and why the fewest
     are hard to find; Templ, Kowarik & Meindl 2015 (sdcMicro) for importance, subsets, and matching.
 
-    >>> CellSuppression(5, subsets={2: 10}).counted.told()
-    {'k': 5, 'k of any 2': 10}
+    >>> CellSuppression(5, subsets={2: 10}).wild
+    False
     """
 
     name: ClassVar[str] = "cell-suppression"
@@ -77,52 +75,34 @@ class CellSuppression:
         """Whether a missing cell matches every value."""
         return self.missing == "matches"
 
-    @property
-    def counted(self) -> Counted:
-        """What is claimed of the output."""
-        return Counted(self.k, self.subsets, self.wild)
-
-    def smallest_class(self, schema: Schema) -> int:  # noqa: ARG002 (the same for every schema)
-        """Return k, or 1 where rows that match need not look alike."""
-        return 1 if self.wild else self.k
-
-    def settings(self, schema: Schema) -> Mapping[str, Any]:
-        """Return how many rows agree, and whether missing cells match."""
-        self.cells(schema)
-        return {**self.counted.told(), "missing": self.missing}
-
     def cells(self, schema: Schema) -> Cells:
         """Return the tuples that are counted; free text that nothing makes coarser is refused."""
-        quasi = syntactic.quasi_identifiers(schema)
+        quasi = quasi_identifiers(schema)
         for name in self.importance:
             if name not in quasi:
                 raise InvalidParameter(f"{name!r} is not a quasi-identifier: none of its cells is left out.")
         for size in self.subsets:
             if size > len(quasi):
                 raise InvalidParameter(f"there are {len(quasi)} quasi-identifiers, and no subsets of {size}.")
-        return self._safe.cells(schema)
+        return released_cells(schema, self.levels)
 
-    def guarantee(self, schema: Schema) -> Guarantee:
-        """Promise a form, from the schema alone."""
-        self.cells(schema)
-        return Guarantee(self.counted.loss(schema), schema.unit, syntactic.BECAUSE, syntactic.assumptions(schema.unit))
+    def plan(self, schema: Schema) -> Plan:
+        """Promise a form, from the schema alone; rows that match need not look alike."""
+        steps = self.steps(schema)
+        settings = {**demanded(self.k, self.subsets), "missing": self.missing}
+        smallest = 1 if self.wild else self.k
+        return Plan(self.name, steps, fold(steps, schema.unit), {}, self.release, smallest, settings)
 
-    def claims(self, schema: Schema) -> tuple[Claim, ...]:
-        """Return a claim for all columns and one for each size of subsets."""
-        return (*self.counted.claims(schema), *safe_claims.pseudonyms(schema))
-
-    def chain(self, schema: Schema) -> tuple[Mapping[str, Any], ...]:
+    def steps(self, schema: Schema) -> tuple[Step, ...]:
         """Return the steps: whose rows, which levels, how many must agree, which order."""
-        known = {step["step"]: step for step in self._safe.chain(schema)}
-        kept = [known[name] for name in ("keep rows of each person", "recode") if name in known]
-        leave_out = {
-            "step": "leave out cells",
-            "columns": list(syntactic.quasi_identifiers(schema)),
-            "until": self.counted.told(),
-            "missing": self.missing,
-            "importance": {name: str(weight) for name, weight in self.importance.items()},
-        }
-        return (*kept, leave_out, {"step": _LAST, "by": "released values"})
+        recoded = recode(self.cells(schema))
+        leave_out = LeaveOutCells(
+            quasi_identifiers(schema),
+            demanded(self.k, self.subsets),
+            Missing(self.missing),
+            {name: Fraction(weight) for name, weight in self.importance.items()},
+        )
+        return (*keep_rows(schema.unit), recoded, leave_out, ArrangeBlanks())
 
     def release(self, table: Table, coins: Coins) -> Blanked:
         """Count the rows of each tuple in one pass, and leave out cells on the counts.
@@ -137,7 +117,7 @@ class CellSuppression:
 
     def blanked(self, counts: Counts, schema: Schema, coins: Coins) -> Blanked:
         """Return the table with missing cells; without rows if there are fewer than k."""
-        quasi = syntactic.quasi_identifiers(schema)
+        quasi = quasi_identifiers(schema)
         tuples = counts.marginal(quasi)
         shown = Shown(codes_of(tuples.classes, tuples.codes()), tuples.counts)
         weights = np.array([float(self.importance.get(name, 1)) for name in quasi])
@@ -149,8 +129,3 @@ class CellSuppression:
         owners = np.zeros(len(places), np.intp)
         owners[class_starts(places, len(quasi))[1:]] = 1
         return table_of(places, dealt(pieces, (np.cumsum(owners), places.counts), coins), quasi, counts.names)
-
-    @property
-    def _safe(self) -> Safe:
-        """Return the release without a sample whose recoding, and whose refusals, are the same."""
-        return Safe(self.levels, None, Fraction(1), self.k)

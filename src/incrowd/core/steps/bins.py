@@ -1,0 +1,133 @@
+"""Bins: rows recoded into bins that were declared, counted, and in which order and how rounded counts are published."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar
+
+from incrowd.core.steps.rows import Recode, recoded
+from incrowd.core.steps.step import Grounds, Step
+from incrowd.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from incrowd.core.cells import Cells
+    from incrowd.core.claims.claim import Claim
+
+OPEN = "those that occur"
+UNKNOWN = "not known before rows are read"
+
+
+class Listing(StrEnum):
+    """Which bins are listed in what is released."""
+
+    ALL = "all"
+    FROM_K = "those of at least k"
+    ABOVE_ZERO = "those above zero"
+    FROM_THRESHOLD = "those from the threshold on"
+    CHOSEN = "those chosen"
+
+
+@dataclass(frozen=True)
+class RecodeToBins(Recode):
+    """Each row is recoded by itself, by declared rules, into the labels of its bin; nothing is claimed of labels."""
+
+    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:  # noqa: ARG002 - counts of bins are no rows of anyone
+        """Claim nothing: what is published is how many rows a label has."""
+        return ()
+
+
+@dataclass(frozen=True)
+class BinColumn:
+    """The labels of one column in order, None for missing values: listed, by number and hash, or those that occur.
+
+    >>> BinColumn("sex", ("F", "M", None)).size, BinColumn("zip", OPEN).size
+    (3, None)
+    """
+
+    column: str
+    labels: tuple[str | None, ...] | str | None = None
+    number: int | None = None
+    sha256: str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.labels, str) and self.labels != OPEN:
+            raise InvalidParameter("labels are listed, or are those that occur.")
+        hashed = (self.number is not None, self.sha256 is not None)
+        if hashed != ((False, False) if self.labels is not None else (True, True)):
+            raise InvalidParameter("labels are listed, or told by both their number and their hash.")
+
+    @property
+    def size(self) -> int | None:
+        """How many labels there are; None if that is not known before rows are read."""
+        return len(self.labels) if isinstance(self.labels, tuple) else self.number
+
+
+@dataclass(frozen=True)
+class Count(Step):
+    """Each row falls into one bin of a declared partition; how many there are in each is counted."""
+
+    kind: ClassVar[str] = "count"
+    title: ClassVar[str] = "Count"
+    words: ClassVar[tuple[str, ...]] = ("bins",)
+
+    listed: Listing
+    columns: tuple[BinColumn, ...]
+
+    @property
+    def size(self) -> int | None:
+        """How many bins there are; None if that is not known before rows are read."""
+        sizes = [column.size for column in self.columns]
+        return None if None in sizes else math.prod(size for size in sizes if size is not None)
+
+    @property
+    def bins(self) -> int | str:
+        """How many bins there are, for people."""
+        return UNKNOWN if self.size is None else self.size
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that make the bins."""
+        return tuple(column.column for column in self.columns)
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        bins = "the bins that occur" if self.size is None else f"{self.size:,} bins"
+        part = "" if self.listed is Listing.ALL else f" Listed in the release: {self.listed}."
+        return f"Each row falls into one of {bins}; how many there are in each is counted.{part}"
+
+
+@dataclass(frozen=True)
+class PublishCounts(Step):
+    """Counts are published in the order of the declared classes, perhaps rounded, exact ones perhaps marked."""
+
+    kind: ClassVar[str] = "publish counts"
+    title: ClassVar[str] = "Publish counts"
+    words: ClassVar[tuple[str, ...]] = ("by",)
+
+    round: int
+    exact: bool
+
+    def __post_init__(self) -> None:
+        if self.round < 1:
+            raise InvalidParameter("counts are rounded to multiples of a whole number of at least 1.")
+
+    @property
+    def by(self) -> str:
+        """What bins are sorted by."""
+        return "declared classes"
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        rounds = "" if self.round == 1 else f" Counts are rounded to multiples of {self.round}."
+        flags = " Exact counts are marked." if self.exact else ""
+        return f"Bins are in the order of the {self.by}, so that their order says nothing.{rounds}{flags}"
+
+
+def counted(cells: Cells, columns: Iterable[BinColumn], listed: Listing) -> tuple[RecodeToBins, Count]:
+    """Return the steps that recode rows into bins and count them."""
+    return RecodeToBins(tuple(map(recoded, cells.recodings))), Count(listed, tuple(columns))

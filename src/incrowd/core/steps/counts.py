@@ -1,0 +1,171 @@
+"""Counts: those of crowds stay exact, and what becomes of those below k: zero, or noise; with the claims of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from incrowd.core.claims.claim import GROUPS, Precondition, assumed, checked, proved
+from incrowd.core.claims.crowds import Blending
+from incrowd.core.claims.privacy import Approximate, ZeroKnowledge
+from incrowd.core.loss import Crowd
+from incrowd.core.loss import NoisyWhenSmall as NoisyCrowd
+from incrowd.core.steps.samples import COINS, SecretSample, Survey
+from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.steps.suppression import BLENDING, COIN, GEHRKE, LI, survey_claims
+from incrowd.core.unit import Adjacency
+
+if TYPE_CHECKING:
+    from incrowd.core.claims.claim import Claim
+    from incrowd.core.unit import Unit
+
+ROWS_ALONE = "rows are recoded one by one, by declared rules"
+_BINS = "the bins are fixed by the declaration, and each row counts in one bin, once"
+_NOISY = "every count below k gets noise, that of every empty bin too"
+_POSSIBLE = "bins and counts of the written output are such as these steps can make"
+_MEMBERS = "attackers who learn who is in the sample see the exact counts of their crowds"
+_OVERLAP = (
+    "a second table from the same rows or the same sample, whatever its columns: crowds do not compose, and the "
+    "difference of two overlapping tables can be one person"
+)
+_SUMS = "margins computed from rows: add up the published counts instead"
+_PEOPLE = "; group privacy over a person's rows"
+_SIMULATED = f"{GEHRKE}, Theorem 1: a simulator releases the same from a sample of everyone else"
+
+
+@dataclass(frozen=True)
+class SmallCounts(Step):
+    """What becomes of counts below k; those from k on stay exact."""
+
+    source: ClassVar[str]
+    """The example that says what such counts are worth."""
+    curve: ClassVar[str]
+    """The theorem for such counts on a secret sample."""
+    replaced: ClassVar[str]
+    """How that theorem is read for rows that are replaced."""
+
+    k: int
+
+    @property
+    def crowd(self) -> Crowd:
+        """What such counts promise where every row is read."""
+        return Crowd(self.k)
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:
+        """Promise a crowd of k; on a secret sample, by the tight curve."""
+        if inner.loss is not None:
+            return inner
+        return Promise(self.crowd, (self.source,), assumptions(unit), self.curve)
+
+    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+        """Claim what exact counts of crowds are worth: on a sample, on a biased one, or on all rows."""
+        crowds = (self._blending(grounds),) if grounds.unit.max_rows == 1 else ()
+        survey, sample = grounds.find(Survey), grounds.find(SecretSample)
+        if survey is not None:
+            return (*survey_claims(self.k, survey, grounds), *crowds)
+        return (*(self._sampled(sample, grounds) if sample is not None else ()), *crowds)
+
+    def _blending(self, grounds: Grounds) -> Blending:
+        return Blending(
+            k=self.k,
+            epsilon=self.crowd.epsilon,
+            unit=str(grounds.unit),
+            theorem=self.source,
+            preconditions=self._conditions(grounds.unit, sampled=False),
+            not_protected=(GROUPS, _MEMBERS, _OVERLAP, _SUMS),
+        )
+
+    def _sampled(self, sample: SecretSample, grounds: Grounds) -> tuple[Claim, ...]:
+        unit, noise = grounds.unit, None if self.crowd.epsilon == 0 else str(self.crowd.epsilon)
+        shared: dict[str, Any] = {"k": self.k, "noise": noise, "rate": sample.rate, "epsilon": grounds.epsilon}
+        shared |= {"delta": grounds.promise.delta, "unit": str(unit), "not_protected": (GROUPS, _SUMS)}
+        shared["preconditions"] = self._conditions(unit, sampled=True)
+        theorem = self.curve + (_PEOPLE if unit.max_rows > 1 else "")
+        if unit.adjacency is Adjacency.REPLACE:
+            theorem += f"; for replaced rows, {self.replaced}"
+        private = Approximate(**shared, adjacency=unit.adjacency, max_rows=unit.max_rows, theorem=theorem)
+        if unit.max_rows > 1 or unit.adjacency is not Adjacency.ADD_REMOVE:
+            return (private,)
+        return (private, ZeroKnowledge(**shared, theorem=_SIMULATED))
+
+    def _conditions(self, unit: Unit, *, sampled: bool) -> tuple[Precondition, ...]:
+        return (
+            *proved(_BINS, ROWS_ALONE, *([_NOISY] if self.crowd.epsilon else [])),
+            *(COIN if sampled else ()),
+            *checked(_POSSIBLE),
+            *assumed(assumptions(unit) | ({COINS} if sampled else set())),
+        )
+
+
+@dataclass(frozen=True)
+class SuppressCounts(SmallCounts):
+    """Counts below k become zero."""
+
+    kind: ClassVar[str] = "suppress counts"
+    title: ClassVar[str] = "Hide small counts"
+    words: ClassVar[tuple[str, ...]] = ("below",)
+    source: ClassVar[str] = BLENDING
+    curve: ClassVar[str] = f"{LI}, Theorem 1, by the tight curve of sampled suppression"
+    replaced: ClassVar[str] = "by the better of the composed and the shifted curve"
+
+    @property
+    def below(self) -> int:
+        """What counts below k become."""
+        return 0
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return f"Counts below {self.k} become 0. The others stay exact."
+
+
+@dataclass(frozen=True)
+class NoiseWhenSmall(SmallCounts):
+    """Counts below k get integer Laplace noise, those of empty bins too."""
+
+    kind: ClassVar[str] = "noise when small"
+    title: ClassVar[str] = "Noise on small counts"
+    words: ClassVar[tuple[str, ...]] = ("noise", "scale")
+    source: ClassVar[str] = f"{GEHRKE}, Example 2"
+    curve: ClassVar[str] = f"{GEHRKE}, Theorem 1, by the tight curve of noisy small counts on a sample"
+    replaced: ClassVar[str] = "as one removed and one added"
+
+    epsilon: Fraction
+    clamp: bool
+
+    def __post_init__(self) -> None:
+        _ = self.crowd  # which refuses k and ε that mean nothing
+
+    @property
+    def noise(self) -> str:
+        """The law of the noise."""
+        return "integer Laplace"
+
+    @property
+    def scale(self) -> str:
+        """The scale of the noise: 1/ε."""
+        return str(1 / self.epsilon)
+
+    @property
+    def crowd(self) -> Crowd:
+        """What such counts promise where every row is read."""
+        return NoisyCrowd(self.k, self.epsilon)
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        clamp = " and is held between 0 and k − 1" if self.clamp else ""
+        return (
+            f"Every count below k = {self.k}, that of empty bins too, gets {self.noise} noise of scale {self.scale}"
+            f"{clamp}. Counts from k on stay exact."
+        )
+
+
+def small_counts(k: int, noise: Fraction | None, *, clamp: bool = True) -> SmallCounts:
+    """Return what becomes of counts below k: zero, or noise of a stated ε.
+
+    >>> small_counts(5, None).crowd
+    Crowd(k=5, epsilon=Fraction(0, 1))
+    """
+    return SuppressCounts(k) if noise is None else NoiseWhenSmall(k, noise, clamp)

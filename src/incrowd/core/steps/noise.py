@@ -1,0 +1,70 @@
+"""Noise: on every count of a partition, those of empty bins too; its sources, and the one claim that it makes."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from incrowd.core.claims.claim import GROUPS, assumed, checked, proved
+from incrowd.core.claims.privacy import Approximate, Pure
+from incrowd.core.loss import Gaussian, Laplace
+from incrowd.core.steps.counts import ROWS_ALONE
+from incrowd.core.steps.samples import SecretSample
+
+if TYPE_CHECKING:
+    from incrowd.core.steps.step import Grounds
+
+EVERY_BIN = "every bin of the partition gets noise of its own, the empty ones too"
+DECLARED = "the bins in the written output are those of the declaration"
+
+
+class Law(StrEnum):
+    """The law of the noise, as a step names it."""
+
+    LAPLACE = "integer Laplace"
+    GAUSSIAN = "integer Gaussian"
+
+    @property
+    def kind(self) -> str:
+        """Its name in policies and claims.
+
+        >>> Law.GAUSSIAN.kind
+        'gaussian'
+        """
+        return self.removeprefix("integer ").lower()
+
+    @property
+    def source(self) -> str:
+        """Who proved what such noise costs."""
+        if self is Law.LAPLACE:
+            return "Ghosh, Roughgarden & Sundararajan 2009 (two-sided geometric noise)"
+        return "Canonne, Kamath & Steinke 2020 (integer Gaussian noise)"
+
+    def loss(self, scale: Fraction) -> Laplace | Gaussian:
+        """Return what such noise on a count costs a row."""
+        return Laplace(scale) if self is Law.LAPLACE else Gaussian(scale)
+
+
+def noise_claim(
+    noise: str,
+    scale: Fraction,
+    epsilon: Decimal | Fraction,
+    grounds: Grounds,
+    conditions: tuple[str, str] = (EVERY_BIN, DECLARED),
+) -> Pure | Approximate:
+    """Return the claim of counts with noise: differential privacy, by the theorem of the promise.
+
+    `conditions` are what noise falls on, which is proved, and what can be seen of that in the output.
+    """
+    unit, promise, sample = grounds.unit, grounds.promise, grounds.find(SecretSample)
+    given: dict[str, Any] = {"noise": noise, "scale": scale, "epsilon": epsilon, "unit": str(unit)}
+    given |= {"adjacency": unit.adjacency, "max_rows": unit.max_rows, "rate": None if sample is None else sample.rate}
+    given["preconditions"] = (
+        *proved(conditions[0], ROWS_ALONE),
+        *checked(conditions[1]),
+        *assumed(promise.assumes),
+    )
+    given |= {"theorem": promise.because, "not_protected": (GROUPS,)}
+    return Approximate(**given, delta=promise.delta) if promise.delta else Pure(**given)

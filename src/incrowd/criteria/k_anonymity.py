@@ -1,0 +1,89 @@
+"""k-anonymity: at least k rows look alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from incrowd.core.claims.crowds import Anonymity
+from incrowd.criteria.criterion import Mask, Monotone, Rows
+from incrowd.criteria.demand import COUNTED, HOMOGENEITY, Form, TableDemand
+from incrowd.criteria.measure import Bound, Meaning, Measured, measured
+from incrowd.criteria.partition import Partition
+from incrowd.criteria.recount import Recount, Written, at_least
+from incrowd.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from incrowd.core.claims.claim import Claim
+
+RELEASED = Meaning(
+    "k-anonymity, all released columns", "the fewest rows that share everything that is released", Bound.AT_LEAST
+)
+SUBSETS = Meaning(
+    "k-anonymity of subsets",
+    "the fewest rows that share their values in some of their quasi-identifiers, so many at a time",
+    Bound.AT_LEAST,
+)
+
+
+@dataclass(frozen=True)
+class KAnonymity(TableDemand):
+    """At least k rows look alike.  Classes only grow when they merge: upward.
+
+    Source: Samarati & Sweeney 1998; Samarati 2001; Sweeney 2002.
+
+    >>> KAnonymity(3).met(Partition(np.array([5, 2]))).tolist()
+    [True, False]
+    """
+
+    keys: ClassVar[tuple[str, ...]] = ("k",)
+    claimed: ClassVar[type[Claim]] = Anonymity
+    theorem: ClassVar[str] = (
+        "Samarati & Sweeney 1998, counted: every combination of the quasi-identifiers occurs at least k times"
+    )
+
+    meaning: ClassVar[Meaning] = Meaning(
+        "k-anonymity", "the fewest rows that share their quasi-identifiers", Bound.AT_LEAST
+    )
+
+    k: int
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise InvalidParameter("k is at least 1: with 1, every class passes.")
+
+    @property
+    def monotone(self) -> Monotone:
+        """Upward."""
+        return Monotone.UPWARD
+
+    def kept(self, partition: Partition, among: Mask) -> Mask:
+        """Return which classes hold at least k rows."""
+        return np.asarray(among & (partition.sizes >= self.k))
+
+    def releasable(self, partition: Partition, rows: Rows) -> Rows:
+        """Return none where fewer than k are left."""
+        del partition
+        return np.where(rows >= self.k, rows, 0)
+
+    def measures(self, partition: Partition) -> Iterator[Measured]:
+        """Return the smallest class."""
+        yield measured(self.meaning, partition.sizes, partition.sizes, self.k)
+
+    @property
+    def parameters(self) -> tuple[int | str, ...]:
+        """The k."""
+        return (self.k,)
+
+    def claim(self, form: Form) -> Anonymity:
+        """Claim it over the columns that make a class; with several rows a person, k rows are fewer people."""
+        people = math.ceil(self.k / form.unit.max_rows) if form.unit.max_rows > 1 else None
+        return Anonymity(k=self.k, people=people, theorem=self.theorem, **form.grounds(COUNTED, (HOMOGENEITY,)))
+
+    def recount(self, table: Written) -> Recount:
+        """Hold the smallest class against k."""
+        return at_least(table.smallest(), self.k, "the smallest class has {} rows, k is {}")

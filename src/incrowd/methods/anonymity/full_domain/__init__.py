@@ -1,0 +1,1 @@
+"""Full domain: whole columns are generalized, to the levels that lose least."""

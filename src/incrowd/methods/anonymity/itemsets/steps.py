@@ -1,0 +1,70 @@
+"""Steps: the items of a set-valued column are made coarser until no few of them tell anyone apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from incrowd.core.codec import named
+from incrowd.core.loss import Syntactic
+from incrowd.core.steps.rows import Arrange
+from incrowd.core.steps.step import Grounds, Promise, Step
+from incrowd.criteria.demand import BECAUSE
+from incrowd.criteria.itemsets import ASSUMES, KmAnonymity, KmClaim
+from incrowd.methods.anonymity.syntactic.steps import share_of
+
+if TYPE_CHECKING:
+    from incrowd.core.claims.claim import Claim
+    from incrowd.core.unit import Unit
+
+
+@dataclass(frozen=True)
+class CutItems(Step):
+    """Items are replaced by coarser ones, or left out everywhere, until no combination of a few is rare."""
+
+    kind: ClassVar[str] = "cut items"
+    title: ClassVar[str] = "Make items coarser"
+    glyph: ClassVar[str | None] = "coarser"
+
+    items: str
+    separator: str
+    columns: tuple[str, ...]
+    k: int
+    m: int
+    items_left_out: str = named("items left out")
+
+    def __post_init__(self) -> None:
+        share_of(self.items_left_out)
+        _ = self.criterion
+
+    @property
+    def criterion(self) -> KmAnonymity:
+        """What is demanded of every class."""
+        return KmAnonymity(self.items, self.k, self.m)
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        classes = " among rows that agree in the other quasi-identifiers" if self.columns else ""
+        return (
+            f"The items in “{self.items}” are replaced by coarser ones until every combination of up to {self.m} of "
+            f"them that occurs, occurs in {self.k} rows{classes}. Items left out: {self.items_left_out}. This looks at "
+            "all rows."
+        )
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - one row holds all items of one person
+        """Promise a form, and nothing to those who know more."""
+        if inner.loss is not None:
+            return inner
+        return Promise(Syntactic(KmClaim.kind, (("k", str(self.k)), ("m", str(self.m)))), (BECAUSE,), ASSUMES)
+
+    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+        """Claim that no combination of a few items is rare."""
+        return (self.criterion.claim(self.separator, self.columns, grounds.unit),)
+
+
+@dataclass(frozen=True)
+class ArrangeSets(Arrange):
+    """Rows are published in the order of their values, sets in one way of writing."""
+
+    kind: ClassVar[str] = "arrange sets"

@@ -1,0 +1,52 @@
+"""The file of microdata at chosen levels: counted again as safe microdata is, and the choice held to its numbers."""
+
+from __future__ import annotations
+
+import math
+
+from incrowd.core.claims.claim import Claim
+from incrowd.core.claims.crowds import Anonymity, Pseudonymity
+from incrowd.core.claims.privacy import Approximate
+from incrowd.core.steps.choices import SuppressChosen
+from incrowd.core.steps.rows import KeepRows, Recode
+from incrowd.core.steps.samples import SecretSample
+from incrowd.core.steps.step import Grounds, Step
+from incrowd.methods.anonymity.safe import check as safe
+from incrowd.methods.anonymity.scheme.steps import ChooseLevels, OrderChosen
+from incrowd.verify.findings import Problem
+from incrowd.verify.statement import Statement, maybe, one
+
+STEPS: tuple[type[Step], ...] = (ChooseLevels, KeepRows, SecretSample, Recode, SuppressChosen, OrderChosen)
+CLAIMS: tuple[type[Claim], ...] = (Approximate, Anonymity, Pseudonymity)
+ORDER = (one(ChooseLevels), maybe(KeepRows), one(SecretSample), one(Recode), one(SuppressChosen), one(OrderChosen))
+
+looks, recount, reopen = safe.looks, safe.recount, safe.reopen
+
+_FINENESS, _DETAIL = 2**16, 2**12  # how finely worths count rows, and the details of a row
+
+
+def contradiction(statement: Statement) -> Problem | None:
+    """Return that other columns are recoded than released, or that the choice was less sensitive than it can be."""
+    return safe.contradiction(statement) or _insensitive(statement.grounds)
+
+
+def _insensitive(grounds: Grounds) -> Problem | None:
+    """Return that one person can move the worth of a recoding by more than the step of the choice says.
+
+    The n-th row of a cell adds rate·(P[B ≥ k] + k·P[B = k − 1]) expected rows, B of the n − 1 others being sampled.
+    Near n = k/rate this is largest.
+    """
+    k, rate = grounds.need(SuppressChosen).k, float(grounds.need(SecretSample).rate)
+    near = range(max(0, math.floor((k - 1) / rate) - 2), math.ceil(k / rate) + 3)
+    added = max(rate * (_at_least(k, n, rate) + k * (_at_least(k - 1, n, rate) - _at_least(k, n, rate))) for n in near)
+    least = _DETAIL * math.floor(_FINENESS * added * (1.0 - 1e-9)) * grounds.unit.max_rows
+    if grounds.need(ChooseLevels).sensitivity < least:
+        return Problem("one person can move the worth of a recoding by more than the steps say")
+    return None
+
+
+def _at_least(k: int, n: int, rate: float) -> float:
+    """Return the chance that at least k of n are sampled."""
+    from scipy.stats import binom
+
+    return float(binom.sf(k - 1, n, rate))

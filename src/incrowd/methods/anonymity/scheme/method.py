@@ -1,0 +1,154 @@
+"""Scheme: a safe release whose levels the rows themselves choose, under differential privacy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import product
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from incrowd.core.cells import Cells
+from incrowd.core.domain import Text
+from incrowd.core.plan import Plan
+from incrowd.core.schema import Schema
+from incrowd.core.steps.choices import SuppressChosen
+from incrowd.core.steps.rows import Recode, keep_rows, recoded
+from incrowd.core.steps.samples import SecretSample
+from incrowd.core.steps.step import Step, fold
+from incrowd.core.unit import Adjacency, Unit
+from incrowd.errors import InvalidParameter
+from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
+from incrowd.methods.anonymity.safe.method import Safe
+from incrowd.methods.anonymity.scheme.kept import kept_of
+from incrowd.methods.anonymity.scheme.output import ChosenMicrodata
+from incrowd.methods.anonymity.scheme.steps import ChooseLevels, OrderChosen
+from incrowd.methods.anonymity.scheme.worth import DETAIL, worths
+from incrowd.methods.crowds.parameters import Parameters, Target, charged
+
+if TYPE_CHECKING:
+    from incrowd.core.coins import Coins
+    from incrowd.core.table import Table
+
+_MOST = 20_000
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """Safe microdata at levels that were chosen for this table, by a selection that is private itself.
+
+    Promise: (ε, δ)-differential privacy, ε being what the private choice of levels and the sampled suppression cost
+    together; k-anonymity of the output.  No crowd-blending: the crowds hang on a choice that read the rows.
+
+    Assumes: the coins stay secret; the candidate levels and all parameters were chosen without looking at the rows; one
+    row is one person, or the person column says whose it is; all releases about these people go through one ledger.
+
+    Source: Li, Qardaji & Su 2010, §4, with the cost of the choice added; McKenna & Sheldon 2020 for the choice.
+
+    Proof.  For every fixed choice g the second stage is (ε₂, δ)-private, with coins of its own.  Let the choice be
+    ε₁-private.  For a set S of pairs (g, output), P[(g, o) ∈ S] = Σ_g P[g]·P[o ∈ S_g] ≤ δ + Σ_g P[g]·min(1, e^ε₂·P′[o ∈
+    S_g]) ≤ δ + e^(ε₁+ε₂)·P′[S]; δ is paid once, outside.  The choice reads all rows, not the sample that is released:
+    a choice made on that sample would be tied to the counts it exposes.  Its score, the worth of a recoding, is moved
+    by one row by at most DETAIL·most and by all rows in the same direction (`worth`).  ∎
+
+    >>> scheme = Scheme(Fraction(1, 10), Target(Fraction(1, 10**6), Fraction(1)), rate=Fraction(1, 10))
+    >>> scheme.parameters(Unit()).k
+    8
+    """
+
+    name: ClassVar[str] = "scheme"
+
+    choosing: Fraction
+    target: Target
+    rate: Fraction | None = None
+    k: int | None = None
+    lowest: Mapping[str, int] = field(default_factory=dict)
+    highest: Mapping[str, int] = field(default_factory=dict)
+    weights: bool = False
+
+    def __post_init__(self) -> None:
+        if self.choosing <= 0:
+            raise InvalidParameter("choosing: the levels costs an epsilon above 0, such as 0.1.")
+        if self.rate == 1:
+            raise InvalidParameter("method scheme needs a secret sample: give a rate below 1.")
+        self._safe({})
+
+    def parameters(self, unit: Unit) -> Parameters:
+        """Return k, rate, ε and δ of the release at the chosen levels; the choice costs `choosing` beside them."""
+        return self._safe({}).parameters(unit)
+
+    def choices(self, schema: Schema) -> dict[str, range]:
+        """Return for each released column the levels that may be chosen, known from the schema alone."""
+        released = {column.name: column for column in schema.released}
+        for name in (*self.lowest, *self.highest):
+            if name not in released:
+                raise InvalidParameter(f"there are no levels to choose for {name!r}: it is not a released column.")
+        found = {}
+        for name, column in released.items():
+            least = 1 if column.pseudonymous or isinstance(column.domain, Text) else 0
+            low, high = self.lowest.get(name, least), self.highest.get(name, column.hierarchy.height)
+            if not least <= low <= high <= column.hierarchy.height:
+                raise InvalidParameter(
+                    f"the levels of {name!r} run from {least} to {column.hierarchy.height}, and lowest is not above "
+                    "highest."
+                )
+            found[name] = range(low, high + 1)
+        candidates = math.prod(map(len, found.values()))
+        if candidates > _MOST:
+            raise InvalidParameter(
+                f"{candidates:,} combinations of levels would have to be weighed, and {_MOST:,} are the most. Narrow "
+                "them with lowest: and highest:."
+            )
+        return found
+
+    def plan(self, schema: Schema) -> Plan:
+        """Promise from the schema alone; what was drafted from rows leaves nothing but k-anonymity."""
+        unit, candidates = schema.unit, math.prod(map(len, self.choices(schema).values()))
+        found = self.parameters(unit)
+        steps = self.steps(schema)
+        promise = fold(steps, unit, found.delta)
+        settings: dict[str, Any] = {"choosing": self.choosing, "candidates": candidates, "k": found.k}
+        if promise.syntactic:
+            return Plan(self.name, steps, promise, {}, self.release, found.k, settings)
+        epsilon = charged(promise.loss, found.delta, unit.adjacency)
+        settings |= {"rate": found.rate, "epsilon": epsilon, "delta": found.delta}
+        return Plan(self.name, steps, promise, {"epsilon": epsilon}, self.release, found.k, settings)
+
+    def steps(self, schema: Schema) -> tuple[Step, ...]:
+        """Return the steps: the choice, then those of a safe release, whose levels are told by the labels."""
+        unit, choices = schema.unit, self.choices(schema)
+        found = self.parameters(unit)
+        cells = self._safe({name: levels[0] for name, levels in choices.items()}).cells(schema)
+        levels = {name: f"chosen from {levels[0]} to {levels[-1]}" for name, levels in choices.items()}
+        return (
+            ChooseLevels(self.choosing, math.prod(map(len, choices.values())), self._selection(unit).sensitivity),
+            *keep_rows(unit),
+            SecretSample(found.rate),
+            Recode(tuple(recoded(each, levels[each.column.name]) for each in cells.recodings)),
+            SuppressChosen(found.k),
+            OrderChosen(self.weights),
+        )
+
+    def release(self, table: Table, coins: Coins) -> ChosenMicrodata:
+        """Count all rows at the finest levels, choose, and release a fresh sample at the chosen ones."""
+        choices, unit = self.choices(table.schema), table.schema.unit
+        cells = Cells.of(table.schema, {name: levels[0] for name, levels in choices.items()})
+        limits = []
+        if unit.column is not None:
+            limits.append(table.engine.limit(table.rows, table.schema[unit.column], unit.max_rows, coins))
+        counts = table.engine.count(table.rows, cells, *limits)
+        found = self.parameters(unit)
+        place = self._selection(unit).release(worths(counts, choices, kept_of(found.k, found.rate)), coins)
+        levels = dict(zip(choices, list(product(*choices.values()))[place], strict=True))
+        released = self._safe(levels).release(table, coins)
+        return ChosenMicrodata(released.counts, released.weight)
+
+    def _selection(self, unit: Unit) -> NoisyMax:
+        found = self.parameters(unit)
+        sensitivity = DETAIL * kept_of(found.k, found.rate).most * unit.max_rows
+        pick = MonotoneNoisyMax if unit.adjacency is Adjacency.ADD_REMOVE else NoisyMax
+        return pick(self.choosing, sensitivity)
+
+    def _safe(self, levels: Mapping[str, int]) -> Safe:
+        return Safe(levels, self.target, self.rate, self.k, self.weights)

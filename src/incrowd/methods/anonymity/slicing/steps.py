@@ -1,0 +1,246 @@
+"""The steps of several tables: the choice of their columns, samples of their own, and how they are published."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+from incrowd.core.claims.claim import GROUPS, assumed, checked, proved
+from incrowd.core.claims.crowds import Anonymity
+from incrowd.core.claims.privacy import Approximate
+from incrowd.core.loss import Grouped, Loss, Sampled, Sequence
+from incrowd.core.steps.choices import PrivateChoice
+from incrowd.core.steps.rows import KeepRows
+from incrowd.core.steps.samples import COINS, SecretSample
+from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.steps.suppression import GEHRKE, LI, Suppress
+from incrowd.core.words import counted
+from incrowd.methods.anonymity.slicing.claims import BlendingAlone
+
+if TYPE_CHECKING:
+    from incrowd.core.claims.claim import Claim, Precondition
+    from incrowd.core.unit import Unit
+
+RARE = checked("in no written table does a tuple occur fewer than k times")
+_CHOSEN = "groups chosen by an epsilon-private selection"
+_THEOREM = f"{LI}, Theorem 1, by its tight curve for each table, composed over all tables"
+_BEHIND = "; behind a private choice of the groups"
+_ACROSS = (
+    "crowds of different tables do not add up: one person's part in each table, put side by side, may fit nobody else"
+)
+_LINKS = (
+    "which row of one table belongs to which of another is not released, but is not hidden by that: where nearly "
+    "everyone agrees in the columns of one table, the tables tell what goes together"
+)
+
+
+class Drawing(StrEnum):
+    """How the samples of several tables are drawn: one for each, or one that is split."""
+
+    FRESH = "fresh"
+    JOINT = "joint"
+
+
+@dataclass(frozen=True)
+class TablesPromise(Promise):
+    """A promise about one table that will be repeated for as many as have a sample of their own."""
+
+    samples: int = 1
+
+
+@dataclass(frozen=True)
+class ChooseGroups(PrivateChoice):
+    """A private selection puts columns that go together into groups."""
+
+    kind: ClassVar[str] = "choose groups"
+    title: ClassVar[str] = "Choose groups privately"
+    words: ClassVar[tuple[str, ...]] = ("by",)
+
+    size: int
+    candidates: int
+    sensitivity: int
+
+    @property
+    def by(self) -> str:
+        """How groups are chosen."""
+        return "permute-and-flip over the associations of the columns that stay together, among all rows"
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return (
+            f"Columns that go together are put into groups of at most {self.size}. A private selection with an ε of "
+            f"{self.epsilon} chooses the groups; it reads all rows."
+        )
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:
+        """Put the choice in front, and its reason."""
+        around = super().around(inner, unit)
+        return inner if around is inner else replace(around, because=(_CHOSEN, *inner.because))
+
+
+@dataclass(frozen=True)
+class KeepRowsInTables(KeepRows):
+    """Of each person, at most so many rows take part in a table."""
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:
+        """Group what is promised for one row in each table; the reason for the tables covers it."""
+        if unit.max_rows == 1 or inner.loss is None:
+            return inner
+        if isinstance(inner.loss, Sequence):
+            return replace(inner, loss=Sequence(tuple(map(self._grouped, inner.loss.parts))))
+        return replace(inner, loss=self._grouped(inner.loss))
+
+    def _grouped(self, loss: Loss) -> Loss:
+        return Grouped(self.rows, loss) if isinstance(loss, Sampled) else loss
+
+
+@dataclass(frozen=True)
+class FreshSamples(SecretSample):
+    """A secret coin for each row and table decides whether the row takes part in that table."""
+
+    @property
+    def design(self) -> str:
+        """How rows are drawn."""
+        return "Poisson, one secret coin per row and table"
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:
+        """Repeat what is promised of one table for each of them."""
+        around = super().around(inner, unit)
+        if around is inner or around.loss is None or not isinstance(inner, TablesPromise):
+            return around
+        return replace(around, loss=Sequence((around.loss,) * inner.samples))
+
+
+@dataclass(frozen=True)
+class SuppressJointly(Suppress):
+    """Tuples over all columns that occur fewer than k times are dropped, before tables are split off."""
+
+    because: ClassVar[str] = (
+        "one release by sampled suppression over all columns, by its tight curve; its tables are computed from it"
+    )
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:
+        """Promise a crowd of k; on a secret sample, by the reason of the tables."""
+        crowd = super().around(Promise(), unit)
+        return replace(inner, loss=crowd.loss, because=crowd.because, assumes=crowd.assumes, on_sample=self.because)
+
+    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+        """Claim what one release claims if nothing was chosen, else differential privacy of everything together."""
+        return super().claims(grounds) if grounds.find(ChooseGroups) is None else together(self, grounds)
+
+    def anonymity(self, grounds: Grounds) -> Anonymity:
+        """Claim that nothing published is rare in its table, which anyone can recount."""
+        whole = super().anonymity(grounds)
+        return replace(
+            whole,
+            tables=grounds.need(PublishTables).tables,
+            theorem="counted: in every table each tuple over all columns of that table occurs at least k times",
+            not_protected=(*whole.not_protected, _ACROSS, _LINKS),
+        )
+
+
+@dataclass(frozen=True)
+class SuppressEach(SuppressJointly):
+    """In each table, tuples over its columns that occur fewer than k times are dropped."""
+
+    because: ClassVar[str] = (
+        "sampled suppression by its tight curve for each table, with fresh coins, composed over all tables"
+    )
+
+    @property
+    def over(self) -> str:
+        """Which columns make a tuple."""
+        return "all columns of a table"
+
+    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+        """Claim differential privacy of all tables together, and of each alone its crowds."""
+        alone = grounds.find(ChooseGroups) is None and grounds.unit.max_rows == 1 and not grounds.promise.syntactic
+        return (*together(self, grounds), *([blending_alone(self.k, grounds)] if alone else []))
+
+
+@dataclass(frozen=True)
+class PublishTables(Step):
+    """Several tables are published, each sorted by its values; no row of one is linked to a row of another."""
+
+    kind: ClassVar[str] = "publish tables"
+    title: ClassVar[str] = "Publish, not linked"
+    words: ClassVar[tuple[str, ...]] = ("by",)
+
+    tables: int
+    sample: Drawing
+    groups: tuple[tuple[str, ...], ...] | None = None
+
+    @property
+    def by(self) -> str:
+        """What rows are sorted by."""
+        return "released values"
+
+    @property
+    def samples(self) -> int:
+        """How many secret samples are drawn."""
+        return self.tables if self.sample is Drawing.FRESH else 1
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        drawn = "each from a sample of its own" if self.sample is Drawing.FRESH else "all from the one sample"
+        return (
+            f"{counted(self.tables, 'table')}, {drawn}, each sorted by {self.by}. Which row of one belongs to which of "
+            "another is not told."
+        )
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - tables are the same for every unit
+        """Say how often what is promised of a table will be repeated."""
+        return inner if inner.loss is not None else TablesPromise(samples=self.samples)
+
+
+def together(suppress: SuppressJointly, grounds: Grounds) -> tuple[Claim, ...]:
+    """Claim differential privacy of all tables and of the choice of their columns, and the form of each table."""
+    same = suppress.anonymity(grounds)
+    if grounds.promise.syntactic:
+        return (same,)
+    unit, choice, samples = grounds.unit, grounds.find(ChooseGroups), grounds.need(PublishTables).samples
+    private = Approximate(
+        k=suppress.k,
+        rate=grounds.need(SecretSample).rate,
+        samples=samples,
+        delta=grounds.promise.delta,
+        epsilon=grounds.epsilon,
+        choosing=None if choice is None else choice.epsilon,
+        adjacency=unit.adjacency,
+        max_rows=unit.max_rows,
+        unit=str(unit),
+        theorem=_THEOREM + ("" if choice is None else _BEHIND),
+        preconditions=(*_by_design(samples, chosen=choice is not None), *RARE, *_outside(unit)),
+        not_protected=(GROUPS,),
+    )
+    return (private, same)
+
+
+def blending_alone(k: int, grounds: Grounds) -> BlendingAlone:
+    """Claim the crowds of each table; it says nothing about two tables side by side."""
+    return BlendingAlone(
+        k=k,
+        epsilon=Fraction(0),
+        unit=str(grounds.unit),
+        theorem=f"{GEHRKE}, Example 1, for one table",
+        preconditions=(*RARE, *_outside(grounds.unit)),
+        not_protected=(GROUPS, _ACROSS),
+    )
+
+
+def _by_design(samples: int, *, chosen: bool) -> tuple[Precondition, ...]:
+    return proved(
+        "every column of a table belongs to the tuple that is counted there",
+        "each table has a secret sample of its own, drawn with coins of its own"
+        if samples > 1
+        else "all tables are computed from one release that was suppressed over all columns together",
+        *(["one row moves the association of two columns by at most 2"] if chosen else []),
+    )
+
+
+def _outside(unit: Unit) -> tuple[Precondition, ...]:
+    return assumed(assumptions(unit) | {COINS})

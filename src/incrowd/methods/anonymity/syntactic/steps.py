@@ -1,0 +1,148 @@
+"""Steps: rows are cut into classes that meet what is demanded, and published in an order that tells nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+from incrowd.core.claims.crowds import Anonymity
+from incrowd.core.codec import named
+from incrowd.core.domain import Type
+from incrowd.core.loss import Syntactic
+from incrowd.core.steps.step import Grounds, Promise, Step
+from incrowd.core.words import counted
+from incrowd.criteria.closeness import Closeness
+from incrowd.criteria.demand import BECAUSE, MINIMALITY, Demand, Form, Told, form_assumptions, listed, spelled
+from incrowd.criteria.recount import Places
+from incrowd.criteria.until import criteria_of, in_order
+from incrowd.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from incrowd.core.claims.claim import Claim
+    from incrowd.core.unit import Unit
+
+_SHARE = "at most a share of "
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cut(Step):
+    """Rows are cut into classes, as long as every class meets what is demanded; the cuts look at all rows.
+
+    `until` names what is demanded.  `places` and `ordered` tell how far the values of a sensitive column are apart: by
+    their declared places, or by their places among numbers or days of a type.
+    """
+
+    kind: ClassVar[str] = "cut"
+    title: ClassVar[str] = "Cut into classes"
+    glyph: ClassVar[str | None] = "coarser"
+
+    columns: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    until: Mapping[str, Told]
+    at: str
+    places: Mapping[str, Places] | None = None
+    ordered: Mapping[str, Type] | None = None
+
+    def __post_init__(self) -> None:
+        close = [each.column for each in self.criteria if isinstance(each, Closeness)]
+        told = [*(self.places or ()), *(self.ordered or ())]
+        if not set(told) <= set(close) or len(set(told)) != len(told):
+            raise InvalidParameter("how far values are apart is told of columns whose distances are bounded, and once.")
+
+    @property
+    def shown(self) -> str:
+        """As what a class is shown."""
+        raise NotImplementedError
+
+    @property
+    def left_out(self) -> Fraction:
+        """The share of the rows that may be missing from the output."""
+        return Fraction(0)
+
+    @property
+    def left_open(self) -> tuple[str, ...]:
+        """Which attacks the cut leaves open beside those of every such table."""
+        return (MINIMALITY,)
+
+    @property
+    def criteria(self) -> tuple[Demand, ...]:
+        """What is demanded of every class."""
+        return criteria_of(self.until, self.sensitive, dict.fromkeys(self.ordered or (), "ordered"))
+
+    @property
+    def form(self) -> tuple[tuple[str, str], ...]:
+        """What is demanded, in order and in words."""
+        return tuple((name, listed(value)) for name, value in in_order(self.until, self.sensitive).items())
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        until = spelled(in_order(self.until, self.sensitive))
+        return (
+            f"The table is cut along {counted(len(self.columns), 'quasi-identifier')}, at {self.at}, as long as every "
+            f"class keeps {until}. Classes are shown as {self.shown}; other columns stay as they are. The cuts look at "
+            "all rows."
+        )
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:
+        """Promise a form, and nothing to those who know more."""
+        if inner.loss is not None:
+            return inner
+        return Promise(Syntactic(Anonymity.kind, self.form), (BECAUSE,), form_assumptions(unit))
+
+    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+        """Claim each criterion that is demanded."""
+        untold = frozenset(
+            each.column
+            for each in self.criteria
+            if isinstance(each, Closeness) and each.distance != "equal" and not self._told(each.column)
+        )
+        form = Form(self.columns, grounds.unit, self.left_open, self.left_out, untold)
+        return tuple(each.claim(form) for each in self.criteria)
+
+    def _told(self, column: str) -> bool:
+        return column in (self.places or ()) or column in (self.ordered or ())
+
+
+@dataclass(frozen=True, kw_only=True)
+class CutWithoutSome(Cut):
+    """A cut that may leave some rows out."""
+
+    rows_left_out: str = named("rows left out")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        share_of(self.rows_left_out)
+
+    @property
+    def left_out(self) -> Fraction:
+        """The share of the rows that may be missing from the output."""
+        return share_of(self.rows_left_out)
+
+
+def share_of(text: str) -> Fraction:
+    """Return the share that may be left out, as a step says it.
+
+    >>> share_of("at most a share of 1/20")
+    Fraction(1, 20)
+    """
+    share = Fraction(text.removeprefix(_SHARE)) if text.startswith(_SHARE) else Fraction(-1)
+    if not 0 <= share <= 1 or text != at_most_share(share):
+        raise InvalidParameter("what may be left out is a share, from 0 to 1.")
+    return share
+
+
+def at_most_share(share: Fraction) -> str:
+    """Return how a step says what may be left out."""
+    return f"{_SHARE}{share}"
+
+
+def groups_of(pattern: str, text: str) -> tuple[str, ...]:
+    """Return the parts of a text of a certain form, or refuse another text."""
+    found = re.fullmatch(pattern, text)
+    if found is None:
+        raise InvalidParameter("a step says in other words what it does.")
+    return found.groups()

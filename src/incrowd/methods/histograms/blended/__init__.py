@@ -1,0 +1,1 @@
+"""Blended histograms: exact counts for crowds, and noise for the rest."""

@@ -1,0 +1,193 @@
+"""Contents: bins and counts of a published table, held against the steps: slowly, and without what made them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from incrowd.core.plan import Output
+from incrowd.core.steps.bins import BinColumn, Count, Listing, PublishCounts, RecodeToBins
+from incrowd.core.steps.rows import KeepRows
+from incrowd.methods.outcomes.histogram import COUNT, EXACT, Histogram
+from incrowd.verify.findings import Look, Problem
+from incrowd.verify.statement import Statement
+
+Numbers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Impossible = Callable[[Statement, Numbers, Flags | None], bool]
+"""Whether the steps cannot give some of these counts, of which those may be marked that are exact."""
+
+STRANGE = "some label is not one of those that the certificate lists"
+
+
+def read(file: Path) -> pa.Table:
+    """Read a published table of bins as anyone can: labels as text, counts as whole numbers."""
+    if file.suffix == ".parquet":
+        from pyarrow import parquet as pq
+
+        with pq.ParquetFile(file) as opened:
+            return opened.read()
+    from pyarrow import csv
+
+    parse = csv.ParseOptions(delimiter="\t" if file.suffix == ".tsv" else ",", newlines_in_values=True)
+    with csv.open_csv(file, parse_options=parse) as reader:
+        names = reader.schema.names
+    known = {COUNT: pa.int64(), EXACT: pa.bool_()}
+    convert = csv.ConvertOptions(
+        column_types={name: known.get(name, pa.dictionary(pa.int32(), pa.string())) for name in names},
+        strings_can_be_null=True,
+        null_values=[""],
+        quoted_strings_can_be_null=False,
+    )
+    return csv.read_csv(file, parse_options=parse, convert_options=convert)
+
+
+def contradiction(statement: Statement, listed: tuple[Listing, ...]) -> Problem | None:
+    """Return where the steps up to the counts contradict the unit or the released columns, or None.
+
+    `listed` are the ways to list bins that tell no more than the protection of counts covers.
+    """
+    grounds, unit = statement.grounds, statement.grounds.unit
+    kept, recoding, count = grounds.find(KeepRows), grounds.need(RecodeToBins), grounds.need(Count)
+    if (None if kept is None else (kept.column, kept.rows)) != (unit.column and (unit.column, unit.max_rows)):
+        return Problem("the rows kept of each person are not those of the guarantee's unit")
+    if not recoding.names == count.names == statement.released:
+        return Problem("the columns that are recoded and counted are not the released ones")
+    if recoding.drafted:
+        return Problem("bins were drafted from rows, and no promise holds for those")
+    if count.listed not in listed:
+        return Problem("bins that these steps do not list are missing, or others are there")
+    if count.listed is Listing.ALL and count.size is None:
+        return Problem("not all bins are known, so not all can be listed")
+    return None
+
+
+def reopen(statement: Statement, files: tuple[Path, ...]) -> Histogram:  # noqa: ARG001 - bins are labeled in the file
+    """Read a published histogram, as anyone can."""
+    return Histogram(read(files[0]))
+
+
+def recount(statement: Statement, output: Output, impossible: Impossible) -> Problem | None:
+    """Hold a histogram in memory against the statement."""
+    if not isinstance(output, Histogram):
+        return Problem("it is not a histogram")
+    found = looks(statement, output.table, impossible)
+    return next((look.problem for look in found if look.problem is not None), None)
+
+
+def looks(statement: Statement, table: pa.Table, impossible: Impossible) -> Iterator[Look]:
+    """Look at the columns, bins and counts of a histogram."""
+    flagged = statement.grounds.need(PublishCounts).exact
+    strange = table.column_names != [*statement.released, COUNT, *([EXACT] if flagged else [])]
+    columns = Problem("the columns are not those that the certificate says are released") if strange else None
+    yield Look("columns in the file", columns, "they are the released ones and the counts, and no others")
+    if not strange:
+        rows = f"{table.num_rows:,} bins"
+        yield Look("bins in the file", _bins(statement, table), f"{rows}, as the declaration lists them")
+        counts = _counts(statement, table, impossible)
+        yield Look("counts in the file", counts, "all are such as these steps can give")
+
+
+def rounded(count: int, base: int) -> int:
+    """Return a count as the nearest multiple of `base`, halves upward.
+
+    >>> [rounded(count, 5) for count in (0, 2, 3, 7, 8)], rounded(3, 2)
+    ([0, 0, 5, 5, 10], 4)
+    """
+    return math.floor(Fraction(count, base) + Fraction(1, 2)) * base
+
+
+def places_of(column: pa.ChunkedArray, bins: BinColumn, *, in_order: bool) -> Numbers | None:
+    """Return the place of each row's label, in the order of its first row if labels are not listed; None: strange ones.
+
+    Labels that are stated by their hash can be held against it if all of them occur, `in_order`.
+    """
+    chunks = column.cast(pa.string()).chunks
+    coded = pa.concat_arrays([pa.array([], pa.string()), *chunks]).dictionary_encode(null_encoding="encode")
+    labels = coded.dictionary.to_pylist()
+    indices: Numbers = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    if isinstance(bins.labels, tuple):
+        place = {label: number for number, label in enumerate(bins.labels)}
+        if not set(labels) <= set(place):
+            return None
+        return np.array([place[label] for label in labels], np.int64)[indices]
+    if bins.number is not None and len(labels) > bins.number:
+        return None
+    digest = hashlib.sha256(json.dumps(labels, ensure_ascii=True).encode()).hexdigest()
+    return None if in_order and len(labels) == bins.number and digest != bins.sha256 else indices
+
+
+def alike(columns: list[Numbers]) -> bool:
+    """Whether two rows are alike in all columns.
+
+    >>> alike([np.array([0, 1, 0]), np.array([2, 2, 2])]), alike([np.array([0, 0]), np.array([1, 2])])
+    (True, False)
+    """
+    order = np.lexsort(columns)
+    rows = [column[order] for column in columns]
+    return bool(np.any(np.logical_and.reduce([row[1:] == row[:-1] for row in rows])))
+
+
+def _bins(statement: Statement, table: pa.Table) -> Problem | None:
+    """Return that a bin is missing, strange, there twice or out of its place, or None."""
+    count = statement.grounds.need(Count)
+    every = count.listed is Listing.ALL
+    columns = []
+    for number, bins in enumerate(count.columns):
+        places = places_of(table[bins.column], bins, in_order=every or number == 0)
+        if places is None:
+            return Problem(STRANGE)
+        columns.append(places)
+    if every:
+        if table.num_rows != count.size or not _all_in_order(columns, [bins.size or 0 for bins in count.columns]):
+            return Problem("the bins are not all those that the certificate lists, each once and in order")
+        return None
+    if all(isinstance(bins.labels, tuple) for bins in count.columns):
+        return None if _rising(columns) else Problem("some bin is there twice, or out of its order")
+    return Problem("some bin is there twice") if alike(columns) else None
+
+
+def _all_in_order(columns: list[Numbers], sizes: list[int]) -> bool:
+    """Whether rows go through all combinations of places, the last column fastest."""
+    for number, column in enumerate(columns):
+        once = np.repeat(np.arange(sizes[number]), math.prod(sizes[number + 1 :]))
+        if not np.array_equal(column, np.tile(once, math.prod(sizes[:number]))):
+            return False
+    return True
+
+
+def _rising(columns: list[Numbers]) -> bool:
+    """Whether each row comes after the one before: larger in the first column in which they differ."""
+    higher = np.zeros(max(0, len(columns[0]) - 1), bool)
+    same = ~higher
+    for column in columns:
+        higher |= same & (column[1:] > column[:-1])
+        same &= column[1:] == column[:-1]
+    return bool(np.all(higher))
+
+
+def _counts(statement: Statement, table: pa.Table, impossible: Impossible) -> Problem | None:
+    base, counts = statement.grounds.need(PublishCounts).round, table[COUNT].to_numpy()
+    exact = table[EXACT].to_numpy() if EXACT in table.column_names else None
+    if np.any(counts % base):
+        return Problem(f"some count is not a multiple of {base}")
+    if impossible(statement, counts, exact):
+        return Problem("some count is one that these steps cannot give")
+    above = counts[counts > 0]
+    recounted = {
+        "bins": len(counts),
+        "bins above zero": len(above),
+        "smallest count above zero": int(above.min()) if len(above) else None,
+        "exact counts": None if exact is None else int(exact.sum()),
+    }
+    if any(statement.evidence.get(name, number) != number for name, number in recounted.items()):
+        return Problem("there are other bins or counts than the certificate's evidence says")
+    return None

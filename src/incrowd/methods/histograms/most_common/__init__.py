@@ -1,0 +1,1 @@
+"""The most common bins, in order, with noisy counts or without."""

@@ -1,0 +1,99 @@
+"""The steps of a selection: noise decides among bins that are close, and the winners are published in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+from incrowd.core.loss import Pure
+from incrowd.core.steps.noise import Law, noise_claim
+from incrowd.core.steps.samples import moved
+from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.unit import Adjacency
+
+if TYPE_CHECKING:
+    from incrowd.core.claims.claim import Claim
+    from incrowd.core.unit import Unit
+
+FLIP = "permute-and-flip"
+
+
+@dataclass(frozen=True)
+class Winners(Step):
+    """Noise decides among bins that are close, and the most common are chosen."""
+
+    kind: ClassVar[str] = "select"
+    title: ClassVar[str] = "Choose the most common"
+
+    top: int
+    scale: Fraction
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return f"Noise decides among bins that are close. The most common {self.top} are chosen."
+
+
+@dataclass(frozen=True)
+class ReadOff(Winners):
+    """All counts get integer Laplace noise once, and winners and their counts are read off."""
+
+    words: ClassVar[tuple[str, ...]] = ("noise",)
+
+    within: int
+
+    @property
+    def noise(self) -> str:
+        """The law of the noise."""
+        return str(Law.LAPLACE)
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - it is the first to promise something
+        """Promise what noise on all counts costs a row."""
+        reason = f"{Law.LAPLACE.source}; winners are read off"
+        return Promise(Law.LAPLACE.loss(self.scale), (reason,), assumptions(unit))
+
+    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+        """Claim differential privacy."""
+        return (noise_claim(Law.LAPLACE.kind, self.scale, grounds.epsilon, grounds),)
+
+
+@dataclass(frozen=True)
+class PermuteAndFlip(Winners):
+    """One winner is chosen by exponential noise, without its count."""
+
+    words: ClassVar[tuple[str, ...]] = ("noise",)
+
+    @property
+    def noise(self) -> str:
+        """How the winner is chosen."""
+        return FLIP
+
+    def epsilon(self, unit: Unit) -> Fraction:
+        """Return what the choice costs: a unit moves the winner's lead by so many rows, replaced by twice as many."""
+        return unit.max_rows * moved(unit) / self.scale
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - it is the first to promise something
+        """Promise what the choice costs a unit: counts rise together where people are added, not where replaced."""
+        monotone = ", for monotone scores" if unit.adjacency is Adjacency.ADD_REMOVE else ""
+        reason = f"McKenna and Sheldon 2020, {FLIP}{monotone}"
+        return Promise(Pure(self.epsilon(unit)), (reason,), assumptions(unit))
+
+    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+        """Claim differential privacy, with an ε that follows from the scale."""
+        return (noise_claim(FLIP, self.scale, self.epsilon(grounds.unit), grounds),)
+
+
+@dataclass(frozen=True)
+class PublishRanking(Step):
+    """The chosen bins are published in order, with their noisy counts or without."""
+
+    kind: ClassVar[str] = "publish ranking"
+    title: ClassVar[str] = "Publish the winners"
+
+    counts: bool
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return f"The chosen bins in order, {'with their noisy counts' if self.counts else 'without any counts'}."

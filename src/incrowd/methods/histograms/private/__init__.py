@@ -1,0 +1,1 @@
+"""Private histograms: noise on every count, on that of empty bins too."""

@@ -1,0 +1,1 @@
+"""Suppressed histograms: exact counts for crowds, and zero for the rest."""

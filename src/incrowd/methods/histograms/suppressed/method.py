@@ -1,0 +1,109 @@
+"""Suppressed histograms: exact counts for crowds, and zero for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from incrowd.core.schema import Schema
+from incrowd.core.steps.bins import Listing, PublishCounts
+from incrowd.core.steps.counts import SuppressCounts
+from incrowd.errors import InvalidParameter
+from incrowd.methods.crowds.drawing import drawn, with_chances
+from incrowd.methods.crowds.robust import Robust, published_numbers, solve_robust, survey
+from incrowd.methods.histograms.crowd import CrowdHistogram
+from incrowd.methods.histograms.partition import Partition, rounded
+from incrowd.methods.outcomes.histogram import COUNT, Histogram
+
+if TYPE_CHECKING:
+    from incrowd.core.coins import Coins
+    from incrowd.core.steps.step import Step
+    from incrowd.core.table import Table
+    from incrowd.core.unit import Unit
+    from incrowd.methods.crowds.parameters import Parameters
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuppressedHistogram(CrowdHistogram):
+    """Counts of bins, exact from k on and zero below: what statistical offices publish, with its promise.
+
+    Promise: (k, 0)-crowd-blending, and no ε.  On a secret sample, which `target` asks for: (ε, δ)-differential privacy
+    by the tight curve of sampled suppression, and zero-knowledge with respect to the sample.
+
+    Assumes: levels and parameters were chosen without looking at the rows; one row is one person, or the person column
+    says whose it is; no second table is made from these rows, or from the same sample; the coins stay secret.
+
+    Source: Gehrke, Hay, Lui & Pass 2012, Example 1; Li, Qardaji & Su 2010, Theorem 1.
+
+    >>> from incrowd.core.unit import Unit
+    >>> from incrowd.methods.crowds.parameters import Target
+    >>> asked = SuppressedHistogram(target=Target(Fraction(1, 10**6), Fraction(1)), rate=Fraction(1, 10))
+    >>> asked.parameters(Unit()).k
+    8
+    """
+
+    name: ClassVar[str] = "suppressed-histogram"
+
+    robust: Robust | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.robust is not None and (self.rate is not None or self.target is None):
+            raise InvalidParameter("robust describes a biased sample: leave rate out, and give target: {delta}.")
+
+    @property
+    def noise(self) -> None:
+        """Small counts have no noise: they are zero."""
+
+    def partition(self, schema: Schema) -> Partition:
+        """Return the bins; at open levels and beyond ten million of them those from k on are listed."""
+        return Partition.of(schema, self.columns, self.levels)
+
+    def parameters(self, unit: Unit) -> Parameters:
+        """Return k, rate, ε and δ for a unit, the missing one solved."""
+        if self.robust is not None and self.target is not None:
+            return solve_robust(self.k, self.robust, self.target, unit)
+        return super().parameters(unit)
+
+    def sampled_at(self, unit: Unit) -> Fraction | None:
+        """Return the rate of an even secret sample, or None where there is none."""
+        return None if self.robust is not None else super().sampled_at(unit)
+
+    def listed(self, partition: Partition) -> Listing:
+        """Return which bins are listed: all, or those from k on."""
+        return Listing.ALL if partition.listed else Listing.FROM_K
+
+    def protected(self, k: int) -> tuple[Step, ...]:
+        """Return the steps that suppress counts below k and publish the others."""
+        return SuppressCounts(k), PublishCounts(self.round, exact=False)
+
+    def sample(self, schema: Schema) -> Step:
+        """Return the step that says which rows are read."""
+        if self.robust is None:
+            return super().sample(schema)
+        if self.robust.probability is not None:
+            with_chances(self.partition(schema).cells, schema, self.robust.probability)
+        return survey(self.robust)
+
+    def numbers(self, found: Parameters) -> Mapping[str, Any]:
+        """Return what the accountants computed for the claims."""
+        told = super().numbers(found)
+        return told if self.robust is None else {**told, **published_numbers(found.k, self.robust.bias)}
+
+    def release(self, table: Table, coins: Coins) -> Histogram:
+        """Count the bins in one pass and keep the counts from k on."""
+        partition, k = self.partition(table.schema), self.crowd(table.schema.unit)
+        if self.robust is not None and self.robust.probability is not None:
+            split = Partition(with_chances(partition.cells, table.schema, self.robust.probability))
+            counts = drawn(split.count(table, coins, None), self.robust.low, self.robust.high, coins).at_least(k)
+        else:
+            counts = partition.count(table, coins, self.sampled_at(table.schema.unit), at_least=k)
+        if partition.listed:
+            bins = partition.occupied(counts)
+            return Histogram(partition.labeled(np.arange(bins.size), rounded(bins.dense(), self.round)))
+        found = counts.to_table(COUNT)
+        return Histogram(found.set_column(len(found.schema) - 1, COUNT, [rounded(counts.counts, self.round)]))

@@ -1,0 +1,1 @@
+"""Points: synthetic points in a public box."""

@@ -1,0 +1,172 @@
+"""Points: a public box in cells, counts of crowded cells exact and of others noisy or none, and points made of them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from incrowd.core.plan import Plan
+from incrowd.core.steps.counts import small_counts
+from incrowd.core.steps.rows import keep_rows
+from incrowd.core.steps.samples import EveryRow
+from incrowd.core.steps.step import fold
+from incrowd.core.unit import Unit
+from incrowd.errors import Infeasible, InvalidParameter
+from incrowd.methods.crowds.parameters import Parameters, Target
+from incrowd.methods.crowds.small_counts import solve
+from incrowd.methods.synthesis.points.accuracy import Accuracy, accuracy, least_pieces, refusal
+from incrowd.methods.synthesis.points.grid import Grid
+from incrowd.methods.synthesis.points.output import Points
+from incrowd.methods.synthesis.points.placing import released_cells, uniform_offsets
+from incrowd.methods.synthesis.points.steps import IntoCells, Place, PlacePoints, SampleOfCells
+
+if TYPE_CHECKING:
+    from incrowd.core.coins import Coins
+    from incrowd.core.schema import Schema
+    from incrowd.core.table import Table
+
+
+@dataclass(frozen=True)
+class SyntheticPoints:
+    """Synthetic points in a public box: means of all slowly changing functions survive, and nobody's record does.
+
+    Promise: (k, ε)-crowd-blending, with ε that of the noise (0 without noise: small cells are suppressed); on a secret
+    sample (ε, δ)-differential privacy by the tight curve, and zero-knowledge with respect to the sample.  For every
+    function that changes slowly a bound on how far its mean over the points is from its mean over the rows.
+
+    Assumes: the box, s and all parameters were chosen without looking at the rows; the coins stay secret; one row is
+    one person, or the person column says whose it is; all releases about these people go through one ledger.
+
+    Source: Gehrke, Hay, Lui & Pass 2012, Example 4 (points), Examples 1 and 2 (cells), Theorem 1 (sampling).
+
+    >>> wanted = Target(Fraction(1, 10**6), Fraction(1))
+    >>> SyntheticPoints(s=10, epsilon=Fraction(1), rate=Fraction(1, 10), target=wanted).parameters(Unit()).k
+    8
+    """
+
+    name: ClassVar[str] = "points"
+
+    columns: tuple[str, ...] = ()
+    s: int | None = None
+    error: Fraction | None = None
+    k: int | None = None
+    epsilon: Fraction | None = None
+    place: Literal["centers", "uniform"] = "centers"
+    rate: Fraction | None = None
+    target: Target | None = None
+
+    def __post_init__(self) -> None:
+        if (self.s is None) == (self.error is None):
+            raise InvalidParameter("method points needs s (cells along each side of the box) or error, one of the two.")
+        if self.s is not None and self.s < 1:
+            raise InvalidParameter("s is the number of cells along each side of the box: at least 1.")
+        if self.error is not None and self.error <= 0:
+            raise InvalidParameter("the wanted error lies above 0, such as 0.01: a share of the sides of the box.")
+        if self.k is not None and self.k < 1:
+            raise InvalidParameter("a crowd needs k of at least 1.")
+        if self.epsilon is not None and self.epsilon < 0:
+            raise InvalidParameter("the epsilon of the noise is above 0; left out, cells below k are suppressed.")
+        if self.rate is not None and not 0 < self.rate <= 1:
+            raise InvalidParameter("the rate lies above 0 and at most at 1; below 1 there is a secret sample.")
+        if self.place not in tuple(Place):
+            raise InvalidParameter(f"points are placed at centers or uniform, not {self.place!r}.")
+        if len(set(self.columns)) < len(self.columns):
+            raise InvalidParameter("name each column once; left out, all released ones are taken.")
+        if self.target is None and self.rate not in (None, 1):
+            raise InvalidParameter("a secret sample needs target: {delta: …}, with epsilon or with both k and rate.")
+        if self.unsampled and self.k is None:
+            raise InvalidParameter(
+                "without a secret sample, which is what target asks for, k must be given; then no epsilon is promised."
+            )
+
+    @property
+    def unsampled(self) -> bool:
+        """Whether every row is read: then crowds are exact, and there is no ε."""
+        return self.rate == 1 or self.target is None
+
+    @property
+    def noise(self) -> Fraction | None:
+        """The ε of the noise on small cells; None where they are suppressed."""
+        return self.epsilon or None
+
+    def parameters(self, unit: Unit) -> Parameters:
+        """Return k, rate, ε and δ for a unit, the missing one solved."""
+        if self.target is None or self.unsampled:
+            raise InvalidParameter("without a secret sample there is no epsilon: give a target and a rate below 1.")
+        return solve(self.k, self.rate, self.target, unit, self.noise)
+
+    def crowd(self, unit: Unit) -> int:
+        """Return k, solved where it was left open."""
+        return self.k if self.k is not None else self.parameters(unit).k
+
+    def grid(self, schema: Schema) -> Grid:
+        """Return the cells of the public box; what was drafted from rows is refused, and free text has no place."""
+        names = self.columns or tuple(column.name for column in schema.released)
+        for name in names:
+            if schema[name] in schema.unreleased:
+                raise InvalidParameter(f"{name!r} is an identifier: it is never released.")
+            if not schema[name].domain.provenance.sound:
+                raise InvalidParameter(
+                    f"the bounds of {name!r} were drafted from rows, and no promise can rest on them. Where the same "
+                    'is public, write public: "source" there.'
+                )
+        return _grid(tuple(schema[name] for name in names), self.s, self.error, Place(self.place))
+
+    def accuracy(self, schema: Schema) -> Accuracy:
+        """Return what is known about slowly changing functions before a row is read."""
+        return accuracy(self.grid(schema), Place(self.place), self.crowd(schema.unit), self.noise)
+
+    def plan(self, schema: Schema) -> Plan:
+        """Promise from the schema alone; a grid on which noise would drown everything is refused here."""
+        unit, k, grid = schema.unit, self.crowd(schema.unit), self.grid(schema)
+        drowned = None if self.noise is None else refusal(grid, k, self.noise)
+        if drowned is not None:
+            raise Infeasible(drowned)
+        if self.unsampled and unit.max_rows > 1:
+            raise InvalidParameter(
+                "at rate 1 crowds of rows say nothing about people with several rows: keep max_rows at 1."
+            )
+        found = None if self.unsampled else self.parameters(unit)
+        steps = (
+            *keep_rows(unit),
+            EveryRow() if found is None else SampleOfCells(found.rate),
+            IntoCells(grid.sides()),
+            small_counts(k, self.noise),
+            PlacePoints(Place(self.place)),
+        )
+        exact, sides = self.accuracy(schema).numbers, max(axis.slices.pieces for axis in grid.axes)
+        settings = {"s": sides, "cells": grid.size, **{name: str(number) for name, number in exact.items()}}
+        return Plan(
+            self.name,
+            steps,
+            fold(steps, unit, Fraction(0) if found is None else found.delta),
+            exact if found is None else {"epsilon": found.epsilon, **exact},
+            self.release,
+            settings=({"k": k} if found is None else asdict(found)) | settings,
+        )
+
+    def release(self, table: Table, coins: Coins) -> Points:
+        """Count the sampled rows of each cell in one pass, release the counts, and put points into the cells."""
+        schema, k, grid = table.schema, self.crowd(table.schema.unit), self.grid(table.schema)
+        kept: list[Any] = []
+        if schema.unit.column is not None:
+            column = schema[schema.unit.column]
+            kept.append(table.engine.limit(table.rows, column, schema.unit.max_rows, coins))
+        if not self.unsampled:
+            kept.append(coins.sample(self.parameters(schema.unit).rate))
+        at_least = k if self.noise is None else 1
+        counts = table.engine.count(table.rows, grid.cells, *kept, at_least=at_least).at_least(at_least)
+        keys, released = released_cells(counts, k, self.noise, coins)
+        offsets = uniform_offsets(grid, keys, released, coins) if self.place == "uniform" else None
+        return Points(grid, keys, released, self.accuracy(schema), offsets)
+
+
+@lru_cache(maxsize=64)
+def _grid(columns: tuple[Any, ...], s: int | None, error: Fraction | None, place: Place) -> Grid:
+    if s is not None:
+        return Grid.of(columns, s)
+    if error is None:
+        raise AssertionError("s or error is given")
+    return Grid.of(columns, least_pieces(Grid.of(columns, 1), place, error))

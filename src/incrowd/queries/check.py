@@ -1,0 +1,208 @@
+"""The file of an answer: the columns that were asked for, intervals that run forward, noise that is worth its price.
+
+One check serves single questions and several that were paid for as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from incrowd.core.claims.claim import Claim
+from incrowd.core.claims.privacy import Approximate, Concentrated, Pure
+from incrowd.core.loss import Approximate as ApproximateLoss
+from incrowd.core.loss import Loss, ZeroConcentrated
+from incrowd.core.loss import Sequence as Sequential
+from incrowd.core.plan import Output
+from incrowd.core.steps.step import Step
+from incrowd.queries.claims import ApproximateTogether, PureTogether
+from incrowd.queries.measuring.statistics import Of
+from incrowd.queries.output import AnswerTable
+from incrowd.queries.steps.noise import (
+    AddUp,
+    ConcentratedPick,
+    CubeNoise,
+    GaussianNoise,
+    GroupThreshold,
+    LaplaceNoise,
+    NoiseOnSums,
+    PrivatePick,
+    SharedGaussianNoise,
+)
+from incrowd.queries.steps.question import (
+    BoundContribution,
+    GiveAnswer,
+    GroupRows,
+    OneGroup,
+    OpenGroups,
+    Questions,
+    RowSample,
+    Understand,
+)
+from incrowd.queries.tails import chance_of
+from incrowd.verify.findings import Look, Problem
+from incrowd.verify.slow_accountant.laws import TOLERANCE
+from incrowd.verify.slow_accountant.noise import concentrated_delta
+from incrowd.verify.statement import Statement, in_order, maybe, one, some
+
+GROUPS = (OneGroup, GroupRows, OpenGroups)
+NOISES = (CubeNoise, LaplaceNoise, GaussianNoise, SharedGaussianNoise)
+PICKS = (PrivatePick, ConcentratedPick)
+QUESTION = (
+    one(Understand),
+    maybe(RowSample),
+    one(BoundContribution),
+    one(*GROUPS),
+    maybe(AddUp),
+    maybe(*NOISES),
+    maybe(GroupThreshold),
+    some(*PICKS),
+    one(GiveAnswer),
+)
+"""The order of the steps of one question."""
+_STEPS = (Understand, RowSample, BoundContribution, *GROUPS, AddUp, *NOISES, GroupThreshold, *PICKS, GiveAnswer)
+STEPS: tuple[type[Step], ...] = (*_STEPS, Questions)
+CLAIMS: tuple[type[Claim], ...] = (Pure, Approximate, Concentrated, PureTogether, ApproximateTogether)
+ORDER = (one(Questions, Understand), some(*_STEPS[1:]))
+
+
+def contradiction(statement: Statement) -> Problem | None:
+    """Return that the steps of a question are out of order, that noise is worth more than it says, or other columns."""
+    questions = questions_of(statement.steps)
+    if not all(in_order(steps, QUESTION) for steps in questions):
+        return Problem("the steps are not those of an answer, in their order")
+    for steps in questions:
+        problem = _low_threshold(steps) or _dear_noise(steps)
+        if problem is not None:
+            return problem
+    names = [step.columns for steps in questions for step in steps if isinstance(step, GiveAnswer)]
+    told = statement.released
+    for columns in names:
+        told = _without(columns, told)
+    return Problem("the columns are not those that were answered") if told else None
+
+
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+    """Read the file: its columns and its intervals."""
+    (file,) = files
+    yield from _looks(statement, _read(file).table)
+
+
+def recount(statement: Statement, output: Output) -> Problem | None:
+    """Hold answers that stay in memory against the statement."""
+    names = tuple(name for part in output.parts for name in part.schema.names)
+    if names != statement.released:
+        return Problem("the columns are not those that the certificate says are released")
+    tables = (pa.Table.from_batches(part.batches(), schema=part.schema) for part in output.parts)
+    return next((problem for table in tables if (problem := _intervals(table)) is not None), None)
+
+
+def reopen(statement: Statement, files: tuple[Path, ...]) -> AnswerTable:  # noqa: ARG001 - other checks need it
+    """Read what was published, as anyone can."""
+    return _read(files[0])
+
+
+def questions_of(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], ...]:
+    """Return the steps of each question."""
+    return steps[0].questions if len(steps) == 1 and isinstance(steps[0], Questions) else (steps,)
+
+
+def from_version_1(chain: Sequence[Mapping[str, Any]], loss: Loss) -> list[Mapping[str, Any]]:
+    """Return the steps of a certificate of version 1 as they are told today.
+
+    There those of several questions stand one after the other, each with the number of its question; and what Gaussian
+    noise has of ε and δ, or a pick of ρ, follows from the loss alone.
+    """
+    numbers = list(dict.fromkeys(step.get("of") for step in chain))
+    if numbers == [None]:
+        return _completed(chain, loss)
+    plain = [{name: part for name, part in step.items() if name != "of"} for step in chain]
+    questions = [[each for each, step in zip(plain, chain, strict=True) if step.get("of") == at] for at in numbers]
+    losses = loss.parts if isinstance(loss, Sequential) and len(questions) > 1 else (loss,) * len(questions)
+    told = [_completed(steps, part) for steps, part in zip(questions, losses, strict=True)]
+    return [{"step": Questions.kind, "questions": told}]
+
+
+def _completed(steps: Sequence[Mapping[str, Any]], loss: Loss) -> list[Mapping[str, Any]]:
+    """Return the steps of a question with the fields that version 2 added to them."""
+    first = loss.parts[0] if isinstance(loss, Sequential) and loss.parts else loss
+    picks = sum((Fraction(step["epsilon"]) for step in steps if step["step"] == PrivatePick.kind), Fraction(0))
+    hidden = sum((Fraction(step["delta"]) for step in steps if step["step"] == GroupThreshold.kind), Fraction(0))
+    shared = isinstance(first, ApproximateLoss) and {"epsilon": first.epsilon - picks, "delta": first.delta - hidden}
+    told: list[Mapping[str, Any]] = []
+    for step in steps:
+        if step["step"] == NoiseOnSums.kind and "scales" in step and shared:
+            told.append({**step, **{name: str(part) for name, part in shared.items()}})
+        elif step["step"] == PrivatePick.kind and isinstance(first, ZeroConcentrated):
+            told.append({**step, "rho": str(Fraction(step["epsilon"]) ** 2 / 2)})
+        else:
+            told.append(step)
+    return told
+
+
+def _low_threshold(steps: tuple[Step, ...]) -> Problem | None:
+    """Return that somebody alone in up to all of a unit's groups reaches the threshold in some too often, or None."""
+    kinds = (BoundContribution, AddUp, NoiseOnSums, GroupThreshold)
+    match [step for step in steps if isinstance(step, kinds)]:
+        case [BoundContribution() as reach, AddUp() as sums, NoiseOnSums() as noise, GroupThreshold() as shown]:
+            alone = 1 if sums.statistics[shown.on].of is Of.PEOPLE else reach.rows
+            beyond = shown.least - alone
+            if beyond < 1 or chance_of(noise, shown.on, beyond) * reach.groups > float(shown.delta) * TOLERANCE:
+                return Problem("the threshold is too low for its delta")
+    return None
+
+
+def _dear_noise(steps: tuple[Step, ...]) -> Problem | None:
+    """Return that Gaussian noise costs more than its share of ε and δ, or None."""
+    sums = next((step for step in steps if isinstance(step, AddUp)), None)
+    noise = next((step for step in steps if isinstance(step, SharedGaussianNoise)), None)
+    if sums is None or noise is None:
+        return None
+    delta = concentrated_delta(noise.rho(sums), float(noise.epsilon))
+    return (
+        Problem("the noise costs more than its epsilon and delta") if delta > float(noise.delta) * TOLERANCE else None
+    )
+
+
+def _without(columns: tuple[str, ...], told: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the released names behind these columns and the ends of their intervals; a strange name stays."""
+    for name in columns:
+        if told[:1] != (name,):
+            return ("",)
+        told = told[3:] if told[1:3] == (f"{name}_low", f"{name}_high") else told[1:]
+    return told
+
+
+def _looks(statement: Statement, table: pa.Table) -> Iterator[Look]:
+    strange = tuple(table.column_names) != statement.released
+    problem = Problem("the columns are not those that the certificate says are released") if strange else None
+    yield Look("columns in the file", problem, "they are those that were asked for, and their intervals")
+    yield Look("intervals in the file", _intervals(table), "each runs from its lower end to its upper")
+
+
+def _intervals(table: pa.Table) -> Problem | None:
+    for name in table.column_names:
+        ends = [f"{name}_low", f"{name}_high"]
+        if not set(ends) <= set(table.column_names):
+            continue
+        low, high = (pc.cast(table[each], pa.float64()) for each in ends)
+        if not pc.all(pc.fill_null(pc.less_equal(low, high), True)).as_py():
+            return Problem(f"an interval of {name!r} ends before it begins")
+    return None
+
+
+def _read(file: Path) -> AnswerTable:
+    if file.suffix == ".parquet":
+        from pyarrow import parquet as pq
+
+        with pq.ParquetFile(file) as opened:
+            return AnswerTable(opened.read())
+    from pyarrow import csv
+
+    parse = csv.ParseOptions(delimiter="\t" if file.suffix == ".tsv" else ",", newlines_in_values=True)
+    return AnswerTable(csv.read_csv(file, parse_options=parse))

@@ -1,0 +1,317 @@
+"""Noise: what is added up in each group, the noise that it gets, and what is picked; from these a loss follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+from incrowd.core.loss import Approximate, Laplace, Loss, Pure, ZeroConcentrated
+from incrowd.core.steps.step import Promise, Step
+from incrowd.core.unit import Adjacency
+from incrowd.core.words import counted
+from incrowd.errors import InvalidParameter
+from incrowd.mechanisms.cube import AddCube
+from incrowd.mechanisms.gaussian_vector import AddGaussianVector
+from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
+from incrowd.mechanisms.select import Exponential
+from incrowd.queries.measuring.statistics import Of
+from incrowd.queries.question import Kind
+
+if TYPE_CHECKING:
+    from incrowd.core.unit import Unit
+
+_CONTRADICTION = "the noise of these steps, and what one unit moves, contradict each other."
+
+
+@dataclass(frozen=True)
+class NumberInGroup:
+    """One whole number per group that one row moves by `width` at most; `center` and `step` are those of its grid."""
+
+    of: Of
+    width: int
+    value: str | None = None
+    center: Fraction | None = None
+    step: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class AddUp(Step):
+    """Whole numbers are added up in each group; a unit moves them by so many rows' widths at most."""
+
+    kind: ClassVar[str] = "add up"
+    title: ClassVar[str] = "Add up"
+
+    statistics: tuple[NumberInGroup, ...]
+    rows: int
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        number = counted(len(self.statistics), "whole number")
+        return f"In each group {number} are added up exactly; each is held within declared bounds, row by row."
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """How far one row moves each number."""
+        return tuple(each.width for each in self.statistics)
+
+    @property
+    def people(self) -> bool:
+        """Whether nothing but people is counted: then each counts once in a group, however many rows are there."""
+        return all(each.of is Of.PEOPLE for each in self.statistics)
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - what a unit is was decided before
+        """Say what the noise is for."""
+        return replace(parts_of(inner), sums=self)
+
+
+class NoiseOnSums(Step):
+    """Noise on what was added up; subclasses know its law."""
+
+    kind: ClassVar[str] = "noise"
+    title: ClassVar[str] = "Noise"
+    because: ClassVar[str]
+
+    def loss(self, sums: AddUp) -> Loss:
+        """Return what the noise costs on these sums, from its law alone; or refuse noise that is not made for them."""
+        raise NotImplementedError
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - what a unit is was decided before
+        """Say which noise there is."""
+        return replace(parts_of(inner), noise=self)
+
+
+@dataclass(frozen=True)
+class CubeNoise(NoiseOnSums):
+    """One noise for all numbers of a group, whose chance falls with the largest of its coordinates."""
+
+    words: ClassVar[tuple[str, ...]] = ("noise",)
+    because: ClassVar[str] = AddCube.because
+
+    epsilon: Fraction
+    widths: tuple[int, ...]
+    fine: int
+    scale: Fraction
+
+    @property
+    def noise(self) -> str:
+        """The name of the law."""
+        return "integer cube"
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        kind = "one noise for all its numbers together, made for the most that a row can move them"
+        return f"Every group, empty ones too, gets {kind}."
+
+    def loss(self, sums: AddUp) -> Loss:
+        """Return ε: a row moves the noise by `fine` steps, and each step costs 1/scale."""
+        if len(self.widths) < 2 or sums.widths != self.widths or min(self.widths) < 1 or self.scale <= 0:
+            raise InvalidParameter(_CONTRADICTION)
+        return Pure(_same(Fraction(sums.rows * self.fine) / self.scale, self.epsilon))
+
+
+@dataclass(frozen=True)
+class LaplaceNoise(CubeNoise):
+    """Integer Laplace noise on the one number of each group."""
+
+    @property
+    def noise(self) -> str:
+        """The name of the law."""
+        return "integer Laplace"
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return "Every group, empty ones too, gets integer Laplace noise."
+
+    def loss(self, sums: AddUp) -> Loss:
+        """Return ε; the whole curve where a unit moves the number by 1."""
+        if len(sums.widths) != 1 or sums.widths[0] < 1 or (self.widths, self.fine) != ((1,), 1) or self.scale <= 0:
+            raise InvalidParameter(_CONTRADICTION)
+        moved = sums.rows * sums.widths[0]
+        epsilon = _same(moved / self.scale, self.epsilon)
+        return Laplace(self.scale) if moved == 1 else Pure(epsilon)
+
+
+@dataclass(frozen=True)
+class GaussianNoise(NoiseOnSums):
+    """Integer Gaussian noise on each number of a group, paid in ρ."""
+
+    words: ClassVar[tuple[str, ...]] = ("noise",)
+    because: ClassVar[str] = AddGaussianVector.because
+
+    scales: tuple[Fraction, ...]
+
+    @property
+    def noise(self) -> str:
+        """The name of the law."""
+        return "integer Gaussian"
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return "Every group, empty ones too, gets integer Gaussian noise on each of its numbers."
+
+    def rho(self, sums: AddUp) -> Fraction:
+        """Return ρ: the squares of what a unit moves, in units of the scales."""
+        fits = len(self.scales) == len(sums.widths) > 0
+        if not fits or min(sums.widths) <= 0 or min(self.scales) <= 0:
+            raise InvalidParameter(_CONTRADICTION)
+        moved = (sums.rows * width / scale for width, scale in zip(sums.widths, self.scales, strict=True))
+        return sum((each**2 for each in moved), Fraction(0)) / 2
+
+    def loss(self, sums: AddUp) -> Loss:
+        """Return ρ."""
+        return ZeroConcentrated(self.rho(sums))
+
+
+@dataclass(frozen=True)
+class SharedGaussianNoise(GaussianNoise):
+    """Integer Gaussian noise that pays with a share of ε and δ, beside picks or a threshold that have theirs.
+
+    Whether its ρ is worth no more than these is for an accountant to say.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def loss(self, sums: AddUp) -> Loss:
+        """Return the share of ε and δ."""
+        self.rho(sums)
+        return Approximate(self.epsilon, self.delta)
+
+
+@dataclass(frozen=True)
+class GroupThreshold(Step):
+    """Groups that nobody listed are shown from a noisy count on; somebody alone in one is shown with chance δ."""
+
+    kind: ClassVar[str] = "threshold"
+    title: ClassVar[str] = "List what is clearly there"
+    because: ClassVar[str] = "Korolova, Kenthapadi, Mishra & Ntoulas 2009 (unknown groups from a threshold on)"
+
+    least: int
+    on: int
+    delta: Fraction
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return f"Bins whose noisy count is below {self.least} are not listed; the threshold is public."
+
+    def loss(self, sums: AddUp | None) -> Loss:
+        """Return δ; or refuse a threshold on something that does not count people or rows."""
+        counting = sums is not None and 0 <= self.on < len(sums.statistics)
+        if sums is None or not counting or sums.statistics[self.on].of not in (Of.PEOPLE, Of.ROWS):
+            raise InvalidParameter("a threshold is one on the noisy number of people or rows.")
+        return Approximate(Fraction(0), self.delta)
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - what a unit is was decided before
+        """Say from where on groups are shown."""
+        return replace(parts_of(inner), threshold=self)
+
+
+@dataclass(frozen=True)
+class PrivatePick(Step):
+    """A private selection picks a candidate in each group: a quantile, or the most common value."""
+
+    kind: ClassVar[str] = "pick"
+    title: ClassVar[str] = "Choose"
+
+    aggregate: str
+    of: Kind = field(metadata={"name": "kind"})
+    candidates: int
+    epsilon: Fraction
+    sensitivity: int
+    scale: Fraction
+    at: Fraction | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return f"A private selection chooses the {self.of} among {self.candidates:,} declared values."
+
+    def because(self, unit: Unit) -> str:
+        """Return whose theorem it rests on."""
+        if self.of is not Kind.MODE:
+            return Exponential.because
+        return MonotoneNoisyMax.because if unit.adjacency is Adjacency.ADD_REMOVE else NoisyMax.because
+
+    def loss(self, rows: int, unit: Unit) -> Loss:
+        """Return ε of a unit with so many rows: what it moves the scores, in units of the scale."""
+        return Pure(self.price(rows, unit))
+
+    def price(self, rows: int, unit: Unit) -> Fraction:
+        """Return ε: e^(gap / scale) less likely, where a unit moves every score by its sensitivity at most.
+
+        Scores may move against each other, which counts twice; counts of values rise together when someone is added.
+        """
+        at = self.at if self.at is not None else Fraction(1, 2)
+        odds = max(at.denominator - at.numerator, at.numerator) if self.of is Kind.QUANTILE else 1
+        if self.of not in (Kind.QUANTILE, Kind.MODE) or not 0 < odds * rows == self.sensitivity or self.scale <= 0:
+            raise InvalidParameter("a unit does not move the scores of a pick as far as these steps say.")
+        together = self.of is Kind.MODE and unit.adjacency is Adjacency.ADD_REMOVE
+        return _same((1 if together else 2) * self.sensitivity / self.scale, self.epsilon)
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - what a unit is was decided before
+        """Say what is picked."""
+        parts = parts_of(inner)
+        return replace(parts, picks=(self, *parts.picks))
+
+
+@dataclass(frozen=True)
+class ConcentratedPick(PrivatePick):
+    """A pick that is paid in ρ: ε is worth ε²/2 (Bun & Steinke 2016, Proposition 1.4)."""
+
+    words: ClassVar[tuple[str, ...]] = ("rho",)
+
+    @property
+    def rho(self) -> str:
+        """What it takes of ρ."""
+        return str(self.epsilon**2 / 2)
+
+    def loss(self, rows: int, unit: Unit) -> Loss:
+        """Return ρ."""
+        return ZeroConcentrated(self.price(rows, unit) ** 2 / 2)
+
+
+@dataclass(frozen=True)
+class NoisyParts(Promise):
+    """What the noisy steps of a question say; where it is known what one unit contributes, a loss is made of them."""
+
+    sums: AddUp | None = None
+    noise: NoiseOnSums | None = None
+    threshold: GroupThreshold | None = None
+    picks: tuple[PrivatePick, ...] = ()
+    open_groups: bool = False
+
+    def losses(self, rows: int, unit: Unit) -> tuple[Loss, ...]:
+        """Return what each part costs a unit with so many rows."""
+        if (self.noise is None) != (self.sums is None) or self.open_groups != (self.threshold is not None):
+            raise InvalidParameter("sums need noise, and groups that nobody listed need a threshold.")
+        noise = () if self.noise is None or self.sums is None else (self.noise.loss(self.sums),)
+        hidden = () if self.threshold is None else (self.threshold.loss(self.sums),)
+        return (*noise, *hidden, *(pick.loss(rows, unit) for pick in self.picks))
+
+    def reasons(self, unit: Unit) -> tuple[str, ...]:
+        """Return whose theorems the losses rest on."""
+        noise = () if self.noise is None else (self.noise.because,)
+        hidden = () if self.threshold is None else (self.threshold.because,)
+        return (*noise, *dict.fromkeys(pick.because(unit) for pick in self.picks), *hidden)
+
+
+def parts_of(inner: Promise) -> NoisyParts:
+    """Return the parts that were told so far; or refuse steps behind which something else is released."""
+    if isinstance(inner, NoisyParts):
+        return inner
+    if inner.loss is not None:
+        raise InvalidParameter("the steps of a question do not stand in front of another release.")
+    return NoisyParts()
+
+
+def _same(computed: Fraction, stated: Fraction) -> Fraction:
+    """Return ε as the law of the noise gives it, or refuse steps that state another."""
+    if computed != stated:
+        raise InvalidParameter("these steps state another epsilon than their noise has.")
+    return computed

@@ -1,0 +1,276 @@
+"""Question: what was asked, whose rows take part, which groups there are, what is answered; alone or with others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from incrowd.core.claims.claim import GROUPS, assumed, proved
+from incrowd.core.claims.privacy import Approximate, Concentrated, Pure
+from incrowd.core.loss import Laplace, Sampled, Sequence, ZeroConcentrated
+from incrowd.core.loss import Pure as PureLoss
+from incrowd.core.steps.samples import AMPLIFIED, SecretSample
+from incrowd.core.steps.step import Grounds, Promise, Step, inside, steps_of
+from incrowd.core.unit import Kind, Unit
+from incrowd.core.words import counted
+from incrowd.errors import InvalidParameter
+from incrowd.queries.claims import ApproximateTogether, PureTogether
+from incrowd.queries.steps.composition import together
+from incrowd.queries.steps.noise import parts_of
+
+if TYPE_CHECKING:
+    from incrowd.core.claims.claim import Claim
+    from incrowd.core.loss import Loss
+
+ROW = "one row is one person, and nobody has two"
+PERSON = "the person column tells people apart: nobody has two identifiers"
+LEDGER = "all releases about these people go through one ledger"
+BEFORE = "bounds, categories and the terms of the question were chosen without looking at the rows"
+TOGETHER = "the questions were all fixed before the first answer, so their losses compose"
+CONFIDENCE = "0.95"
+_PROVED = proved(
+    "every number of every group has noise of its own, and nothing else depends on rows",
+    "one unit of privacy moves the statistics by the stated widths and rows at most, whatever the rows hold",
+)
+
+
+@dataclass(frozen=True)
+class Understand(Step):
+    """A question was understood: its text in a normal form, the tables that it reads, and what is paid for it."""
+
+    kind: ClassVar[str] = "understand"
+    title: ClassVar[str] = "The question"
+
+    question: str
+    tables: tuple[str, ...]
+    terms: Mapping[str, str] | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return self.question
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - a question has the same text for all
+        """Let a sample stand in front of one table only."""
+        if isinstance(inner.loss, Sampled) and len(self.tables) != 1:
+            raise InvalidParameter("a secret sample is drawn of one table, and these steps name another number.")
+        return inner
+
+
+@dataclass(frozen=True)
+class RowSample(SecretSample):
+    """A secret coin for each row of the one table decides whether the question is about it."""
+
+    words: ClassVar[tuple[str, ...]] = ("design",)
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:
+        """Put the sample around noise that is pure, where each row is a unit of its own."""
+        if unit != Unit() or not isinstance(inner.loss, PureLoss | Laplace):
+            raise InvalidParameter("a sample goes with pure noise, and with rows that are units of their own.")
+        return replace(inner, loss=Sampled(self.rate, inner.loss), because=(*inner.because, AMPLIFIED))
+
+
+@dataclass(frozen=True)
+class BoundContribution(Step):
+    """One unit of privacy takes part with few rows, in few groups, whatever the table holds."""
+
+    kind: ClassVar[str] = "bound what one unit contributes"
+    title: ClassVar[str] = "Few rows each"
+
+    rows: int
+    groups: int
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        rows, groups = counted(self.rows, "row"), counted(self.groups, "group")
+        return f"One unit of privacy takes part with {rows} in {groups} at most, whatever the table holds."
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:
+        """Make a loss of noise, threshold and picks, now that it is known how far one unit reaches."""
+        parts = parts_of(inner)
+        if min(self.rows, self.groups) < 1:
+            raise InvalidParameter("a unit takes part with at least one row, in at least one group.")
+        if parts.sums is not None and parts.sums.rows != (self.groups if parts.sums.people else self.rows):
+            raise InvalidParameter("the sums are moved by another number of rows than a unit has.")
+        losses = parts.losses(self.rows, unit)
+        if not losses:
+            return Promise()
+        person = PERSON if unit.kind is Kind.PERSON else ROW
+        return Promise(together(losses), parts.reasons(unit), frozenset({person, LEDGER, BEFORE}))
+
+
+@dataclass(frozen=True)
+class GroupRows(Step):
+    """All groups that the declarations allow are answered."""
+
+    kind: ClassVar[str] = "group"
+    title: ClassVar[str] = "Group"
+
+    by: tuple[str, ...]
+    groups: int
+
+    def __post_init__(self) -> None:
+        if not self.by:
+            raise InvalidParameter("rows are grouped by at least one column.")
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return f"All {self.groups:,} groups that the declarations allow are answered, empty ones too."
+
+
+@dataclass(frozen=True)
+class OneGroup(Step):
+    """All rows together are one group."""
+
+    kind: ClassVar[str] = "group"
+    title: ClassVar[str] = "No groups"
+    words: ClassVar[tuple[str, ...]] = ("by", "groups")
+
+    @property
+    def by(self) -> list[str]:
+        """The columns by which rows are grouped: none."""
+        return []
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are."""
+        return 1
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return "All rows together are one group."
+
+
+@dataclass(frozen=True)
+class OpenGroups(Step):
+    """The groups are those that occur; a threshold decides which of them are shown."""
+
+    kind: ClassVar[str] = "group"
+    title: ClassVar[str] = "Group"
+    words: ClassVar[tuple[str, ...]] = ("groups",)
+
+    by: tuple[str, ...]
+
+    @property
+    def groups(self) -> str:
+        """How many there are."""
+        return "not known before rows are read"
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return "The groups are those that occur; which of them are shown is decided after the noise."
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - what a unit is was decided before
+        """Say that a threshold is needed."""
+        return replace(parts_of(inner), open_groups=True)
+
+
+@dataclass(frozen=True)
+class GiveAnswer(Step):
+    """The answer is computed from the noisy numbers alone."""
+
+    kind: ClassVar[str] = "answer"
+    title: ClassVar[str] = "Answer"
+    words: ClassVar[tuple[str, ...]] = ("confidence",)
+
+    columns: tuple[str, ...]
+
+    @property
+    def confidence(self) -> str:
+        """How often the intervals hold."""
+        return CONFIDENCE
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return f"From the noisy numbers alone: {', '.join(self.columns)}; intervals hold in 95 of 100 answers."
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - what a unit is was decided before
+        """Begin: nothing of the rows is in an answer but what noise and picks let through."""
+        return parts_of(inner)
+
+    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+        """Claim the differential privacy of the answer, in the form in which it was paid."""
+        shared = _shared(grounds)
+        rho, delta = _rho(grounds.promise.loss), grounds.promise.delta
+        if rho is not None and not delta:
+            return (Concentrated(rho=rho, **shared),)
+        if delta:
+            return (Approximate(epsilon=grounds.epsilon, delta=delta, rho=rho, **shared),)
+        return (Pure(epsilon=grounds.epsilon, **shared),)
+
+
+@dataclass(frozen=True)
+class Questions(Step):
+    """Several questions that were fixed before the first answer and are paid for as one."""
+
+    kind: ClassVar[str] = "questions"
+    title: ClassVar[str] = "Several questions"
+
+    questions: tuple[tuple[Step, ...], ...]
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return f"{counted(len(self.questions), 'question')} were planned together, and are paid for as one."
+
+    @property
+    def held(self) -> tuple[Step, ...]:
+        """The steps of all questions, one after the other."""
+        return tuple(step for steps in self.questions for step in steps)
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:
+        """Compose what each question promises."""
+        if inner.loss is not None or not self.questions:
+            raise InvalidParameter("questions that are paid for as one stand alone, and are at least one.")
+        each = [inside(steps, unit) for steps in self.questions]
+        losses = tuple(part.loss for part in each if part.loss is not None)
+        if len(losses) < len(each):
+            raise InvalidParameter("some question answers nothing.")
+        reasons = dict.fromkeys("; ".join(part.because) for part in each)
+        return Promise(
+            losses[0] if len(losses) == 1 else Sequence(losses),
+            (*reasons, TOGETHER),
+            frozenset().union(*(part.assumes for part in each)),
+        )
+
+    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+        """Claim what all answers promise together."""
+        shared: dict[str, Any] = {**_shared(grounds), "epsilon": grounds.epsilon, "questions": len(self.questions)}
+        delta = grounds.promise.delta
+        return (ApproximateTogether(delta=delta, **shared) if delta else PureTogether(**shared),)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form: the steps of each question."""
+        return {"step": self.kind, "questions": [[step.to_json() for step in steps] for steps in self.questions]}
+
+    @classmethod
+    def read(cls, plain: Mapping[str, Any], classes: Iterable[type[Step]]) -> Questions | None:
+        """Read what `to_json` wrote, with the steps that it holds."""
+        if set(plain) != {"step", "questions"} or not isinstance(plain["questions"], list):
+            return None
+        known = tuple(classes)
+        return cls(tuple(steps_of(steps, known) for steps in plain["questions"]))
+
+
+def _shared(grounds: Grounds) -> dict[str, Any]:
+    unit, promise = grounds.unit, grounds.promise
+    return {
+        "adjacency": unit.adjacency,
+        "max_rows": unit.max_rows,
+        "unit": str(unit),
+        "theorem": promise.because,
+        "preconditions": (*_PROVED, *assumed(promise.assumes)),
+        "not_protected": (GROUPS,),
+    }
+
+
+def _rho(loss: Loss) -> Any:
+    """Return the ρ of a loss that was paid in it, or None."""
+    first = loss.parts[0] if isinstance(loss, Sequence) and loss.parts else loss
+    return first.rho if isinstance(first, ZeroConcentrated) else None

@@ -1,0 +1,92 @@
+"""Claims: the numbers that an accountant computed, held against the slow accountant's."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+from incrowd.core.claims import privacy
+from incrowd.core.claims.claim import Claim
+from incrowd.core.loss import RobustlySampled
+from incrowd.core.steps.step import Grounds
+from incrowd.core.unit import Adjacency
+from incrowd.verify.findings import Problem
+from incrowd.verify.slow_accountant import concentration, derive
+from incrowd.verify.slow_accountant.crowds import suppression_floor
+from incrowd.verify.slow_accountant.laws import TOLERANCE
+from incrowd.verify.slow_accountant.theorems import smooth_delta, theorem1_delta, theorem2
+
+DERIVED = (privacy.Private, privacy.Sampled, privacy.Surveyed, privacy.Concentrated)
+"""Claims whose numbers follow from the loss of the promise; those of other claims a method's own check derives."""
+_NOT_DERIVED = Problem("nothing here derives its numbers again", undecided=True)
+_TOO_MANY = Problem("the crowds are too many to try one by one; the claim was not derived again", undecided=True)
+_REPLACED = Problem(
+    "no pair of crowds that was tried breaks it; that none can is proved, and was not derived again", undecided=True
+)
+
+
+def check_numbers(claim: Claim, grounds: Grounds) -> Problem | None:
+    """Return that a number of a claim is not what the loss of the promise has, or could not be derived; or None.
+
+    What a promise costs is not stated below what is derived; a published formula is stated as it is.
+    """
+    match claim:
+        case privacy.Pure():
+            return _below(claim.epsilon, Fraction(0), grounds)
+        case privacy.Approximate() | privacy.ZeroKnowledge() | privacy.RobustZeroKnowledge():
+            return _below(claim.epsilon, claim.delta, grounds)
+        case privacy.Concentrated():
+            return _concentrated(claim.rho, grounds)
+        case privacy.PublishedTheorem():
+            return _published(claim)
+        case privacy.Smooth():
+            return _unlike(claim.delta, smooth_delta(claim.k, claim.rate, float(claim.epsilon)), "delta")
+        case privacy.RobustTheorem():
+            return _robust(claim, grounds)
+    return None
+
+
+def _below(epsilon: Decimal | Fraction, delta: Fraction, grounds: Grounds) -> Problem | None:
+    """Return that a stated δ is below the derived one, or that only a part of what can happen could be tried."""
+    derived = derive(grounds.promise.loss, grounds.unit, epsilon, delta)
+    if derived is None:
+        return _NOT_DERIVED
+    if derived.delta > float(delta) * TOLERANCE:
+        least = "" if derived.whole else "at least "
+        return Problem(
+            f"at epsilon {float(epsilon):.6g} its delta is {least}{derived.delta:.6g}, and the claim says "
+            f"{float(delta):.6g}"
+        )
+    if derived.whole:
+        return None
+    return _REPLACED if grounds.unit.adjacency is Adjacency.REPLACE else _TOO_MANY
+
+
+def _concentrated(rho: Fraction, grounds: Grounds) -> Problem | None:
+    needed = concentration(grounds.promise.loss)
+    if needed is None:
+        return _NOT_DERIVED
+    return Problem(f"its rho is {float(needed):.6g} at least") if float(rho) * TOLERANCE < float(needed) else None
+
+
+def _published(claim: privacy.PublishedTheorem) -> Problem | None:
+    epsilon = float(claim.epsilon)
+    derived = theorem1_delta(claim.k, claim.rate, epsilon)
+    if derived is not None:
+        return _unlike(claim.delta, derived, "delta")
+    least = suppression_floor(claim.k, claim.rate, epsilon)
+    return Problem(f"its delta is at least {least:.6g}") if least > claim.delta * TOLERANCE else _TOO_MANY
+
+
+def _robust(claim: privacy.RobustTheorem, grounds: Grounds) -> Problem | None:
+    loss = grounds.promise.loss
+    if not isinstance(loss, RobustlySampled):
+        return Problem("its theorem speaks of a biased sample, and the promise of none")
+    epsilon, delta = theorem2(loss)
+    return _unlike(claim.epsilon, epsilon, "epsilon") or _unlike(claim.delta, delta, "delta")
+
+
+def _unlike(claimed: float, derived: float, name: str) -> Problem | None:
+    """Return that a number is not the formula's, from above or from below."""
+    near = derived <= claimed * TOLERANCE and claimed <= derived * TOLERANCE
+    return None if near else Problem(f"its {name} is {derived:.6g} by the formula, and the claim says {claimed:.6g}")

@@ -1,0 +1,139 @@
+"""Judge: whether a certificate's own parts fit each other: steps, promise, claims, numbers, amounts and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
+
+from incrowd.core.certificate import COMPOSITION, LIMITS, Certificate
+from incrowd.core.claims.claim import Claim
+from incrowd.core.claims.privacy import Concentrated, Private
+from incrowd.core.steps.rows import KeepRows
+from incrowd.core.steps.step import Grounds, claims_of, fold
+from incrowd.errors import IncrowdError
+from incrowd.verify.claims import DERIVED, check_numbers
+from incrowd.verify.findings import Look, Problem
+from incrowd.verify.statement import Check, Statement, in_order
+
+_UNREADABLE = (KeyError, TypeError, ValueError, ArithmeticError, IncrowdError)
+
+
+def statement_of(certificate: Certificate) -> Statement:
+    """Return what a certificate says, with the numbers that its claims state."""
+    grounds = Grounds(certificate.guarantee, certificate.steps, numbers_of(certificate.claims))
+    roles = {column.name: column.role for column in certificate.schema.columns}
+    return Statement(grounds, certificate.claims, certificate.schema.released, certificate.evidence, roles)
+
+
+def numbers_of(claims: tuple[Claim, ...]) -> dict[str, object]:
+    """Return the numbers that claims state, under the names by which a plan knows them; the first one counts."""
+    numbers: dict[str, object] = {}
+    for claim in claims:
+        for field, name in claim.numbers.items():
+            numbers.setdefault(name, getattr(claim, field))
+    return numbers
+
+
+def judge(certificate: Certificate, check: Check) -> Iterator[Look]:
+    """Make promise and claims again from the steps and compare them whole; then derive each number a second time."""
+    statement = statement_of(certificate)
+    named = "it is the one that these claims and steps have"
+    wrong = (
+        None if certificate.names_itself() else Problem("claims, steps, guarantee or policy are not those of this id")
+    )
+    yield Look("id", wrong, named)
+    yield Look("steps", check_steps(statement, check), "they are those of the guarantee")
+    yield Look("guarantee", _promise(certificate), "folded again from the steps, it is the same")
+    yield Look("claims", _claims(certificate, statement), "made again from the steps, they are the same")
+    for claim in certificate.claims:
+        derived = f"derived again from its parameters ({claim.theorem})"
+        yield Look(f"claim: {claim.kind}", _numbers(claim, statement.grounds, check), derived)
+    yield Look("accounting", _accounting(certificate), "the charge is what the claim costs; the total covers it")
+    limits = None if certificate.limits == LIMITS else Problem("they are not those of every certificate")
+    yield Look("limits", limits, "they are those of every certificate")
+
+
+def check_steps(statement: Statement, check: Check) -> Problem | None:
+    """Return that steps are out of order, keep other rows than the unit has, or contradict each other; or None."""
+    unit = statement.grounds.unit
+    try:
+        if not in_order(statement.steps, check.ORDER):
+            return Problem("these steps do not follow each other in such a release")
+        kept = statement.grounds.find(KeepRows)
+        stated = None if kept is None else (kept.column, kept.rows)
+        if KeepRows in check.STEPS and stated != (unit.column and (unit.column, unit.max_rows)):
+            return Problem("the rows kept of each person are not those of the guarantee's unit")
+        return check.contradiction(statement)
+    except _UNREADABLE:
+        return Problem("the steps cannot be read")
+
+
+def _promise(certificate: Certificate) -> Problem | None:
+    stated = certificate.guarantee
+    try:
+        folded = fold(certificate.steps, stated.unit, stated.delta)
+    except _UNREADABLE:
+        return Problem("these steps give no guarantee")
+    for part in ("loss", "because", "assumes", "delta"):
+        if getattr(folded, part) != getattr(stated, part):
+            return Problem(f"these steps do not give such a guarantee: its {part} is another")
+    return None
+
+
+def _claims(certificate: Certificate, statement: Statement) -> Problem | None:
+    try:
+        made = claims_of(statement.grounds)
+    except _UNREADABLE:
+        return Problem("these steps and numbers give no claims")
+    missing = [claim.kind for claim in made if claim not in certificate.claims]
+    extra = [claim.kind for claim in certificate.claims if claim not in made]
+    if missing or extra:
+        return Problem(f"the claim {(extra or missing)[0]!r} is not what the steps give")
+    return None if made == certificate.claims else Problem("they are not in their order")
+
+
+def _numbers(claim: Claim, grounds: Grounds, check: Check) -> Problem | None:
+    if not claim.numbers and not isinstance(claim, Concentrated):
+        hidden = getattr(check, "hidden", None)
+        return None if hidden is None else hidden(claim)
+    try:
+        return check_numbers(claim, grounds) if isinstance(claim, DERIVED) else _recomputed(claim, grounds, check)
+    except _UNREADABLE:
+        return Problem("its numbers cannot be read")
+
+
+def _recomputed(claim: Claim, grounds: Grounds, check: Check) -> Problem | None:
+    recompute = getattr(check, "recompute", None)
+    if recompute is None:
+        return Problem("nothing here derives its numbers again", undecided=True)
+    found: Problem | None = recompute(claim, grounds)
+    return found
+
+
+def _accounting(certificate: Certificate) -> Problem | None:
+    """Return why the amounts cannot be what this release cost, or None."""
+    told = certificate.accounting
+    try:
+        spent = (Decimal(told.spent.epsilon), Decimal(told.spent.delta))
+        total = (Decimal(told.total.epsilon), Decimal(told.total.delta))
+        claimed = _cost(certificate.claims)
+        if any(each.is_nan() for each in (*spent, *total, claimed)):
+            return Problem("an amount is not a number")
+    except InvalidOperation:
+        return Problem("the amounts cannot be read")
+    private = any(isinstance(claim, Private) for claim in certificate.claims)
+    if spent[0] != claimed or (private and spent[1] < certificate.guarantee.delta):
+        return Problem("what was charged is not what the claim costs")
+    if any(whole < part for whole, part in zip(total, spent, strict=True)):
+        return Problem("the total is smaller than what this release spent")
+    if told.releases < 1 or (told.releases == 1 and total != spent):
+        return Problem("the total is not that of the releases counted")
+    return None if told.composition == COMPOSITION else Problem("it adds up by a rule that is not known here")
+
+
+def _cost(claims: tuple[Claim, ...]) -> Decimal:
+    """Return the ε that claims cost: nothing more where an account paid that was carved out before."""
+    private = [claim.epsilon for claim in claims if isinstance(claim, Private)]
+    if private:
+        return Decimal(str(private[0]))
+    return Decimal(0 if any(isinstance(claim, Concentrated) for claim in claims) else "Infinity")

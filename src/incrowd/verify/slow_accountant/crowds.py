@@ -1,0 +1,186 @@
+"""Crowds: the δ of one release about sampled crowds, by trying every crowd size.
+
+Sizes are tried up to one beyond which a maximum cannot lie: adding one more independent person to both sides is post-
+processing once every outcome that tells is one that is published, so the distance between "with you" and "without you"
+falls from there on.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from incrowd.core.loss import RobustlySampled
+from incrowd.verify.slow_accountant.laws import LARGEST, Law, binomials, distance, noisy_below, suppressed
+
+_MOST_NOISY = 400  # the largest k for which the noise on all small counts is written out
+_PAIRED = 60
+_PRECISE = 10**6  # beyond this k, rounding in floats could come near the tolerance of a check
+_CANCELED = 1e-12
+
+
+@lru_cache(maxsize=32)
+def suppression_delta(k: int, rate: Fraction, epsilon: float, own: Fraction | None = None) -> float | None:
+    """Return δ of sampled suppression at ε by trying every crowd size; None if there are too many to try.
+
+    Others are sampled at `rate`, and the person whose data it is at the rate `own`, which is the same by default.
+
+    >>> f"{suppression_delta(20, Fraction(1, 10), 0.5):.3e}"
+    '2.632e-11'
+    """
+    mine = float(rate if own is None else own)
+    removing, adding = _last(k, rate, mine, epsilon)
+    worst, shown = 0.0, suppressed(k)
+    for n, others in enumerate(binomials(rate)):
+        if max(n, removing) > LARGEST:
+            return None
+        absent, present = shown(np.append(others, 0.0)), shown(np.append(0.0, others))
+        mixed = mine * present + (1.0 - mine) * absent
+        worst = max(worst, distance(mixed, absent, epsilon), distance(absent, mixed, epsilon))
+        if n >= removing and (n >= adding or float(np.sum(others[:k])) <= worst):
+            return worst
+    raise AssertionError("crowd sizes do not end")
+
+
+@lru_cache(maxsize=32)
+def noisy_delta(k: int, rate: Fraction, epsilon: float, noise: float) -> float | None:
+    """Return δ of exact large and noisy small counts of a sample at ε; None if there are too many crowds to try.
+
+    Sizes are tried until the exact counts cannot be worse, as for suppression, and until fewer than k in the sample is
+    so rare that their noise cannot be either; from ε = ln(1 + rate·(e^noise − 1)) on noise never shows anything.
+
+    >>> f"{noisy_delta(20, Fraction(1, 10), 0.5, 1.0):.3e}"
+    '2.632e-11'
+    """
+    removing, adding = _last(k, rate, float(rate), epsilon)
+    if removing > LARGEST or k > _MOST_NOISY:
+        return None
+    silent = epsilon >= math.log1p(float(rate) * math.expm1(noise)) * (1.0 - _CANCELED)
+    worst, shown = 0.0, noisy_below(k, noise)
+    laws = binomials(rate)
+    others = next(laws)
+    for n in range(1, LARGEST + 1):
+        everyone = next(laws)
+        without, with_you = shown(others), shown(everyone)
+        worst = max(
+            worst,
+            distance(with_you, without, epsilon, _CANCELED),
+            distance(without, with_you, epsilon, _CANCELED),
+        )
+        faint = 2.0 * float(np.sum(others[:k])) <= worst  # once for noise, once for exact counts of larger crowds
+        if n >= removing and (faint or (silent and n >= adding)):
+            return worst
+        others = everyone
+    return None
+
+
+def biased_delta(loss: RobustlySampled, epsilon: float) -> float | None:
+    """Return δ at ε on a biased sample, for a regular person and for an irregular one; None if too many to try.
+
+    Others in a crowd are drawn at `high` at most, and at that or not at all in the worst case.  Irregular people can
+    fill a crowd up, so it hides only k − l of the regular ones; for an irregular person there are l − 1 others.
+
+    >>> from incrowd.core.loss import Crowd
+    >>> loss = RobustlySampled(Fraction(1, 10), Fraction(3, 25), 5, Fraction(1), Crowd(50))
+    >>> f"{biased_delta(loss, 1.0744816703):.3e}"
+    '6.762e-10'
+    """
+    left = loss.inner.k - loss.irregular
+    if loss.irregular and left < 2:
+        return 1.0  # nobody of the crowd is left to hide among
+    regular = suppression_delta(left, loss.high, epsilon)
+    if not loss.irregular:
+        return regular
+    other = suppression_delta(left + 1, loss.high, epsilon, loss.max_rate)
+    return None if regular is None or other is None else max(regular, other)
+
+
+def replaced_delta(k: int, rate: Fraction, epsilon: float) -> float | None:
+    """Return a δ that replaced rows have at least, by trying pairs of crowds: the one left and the one joined.
+
+    A replaced row leaves a crowd of n and joins one of m: the two counts are independent, so the laws multiply.  Only
+    for crowds few enough to try in pairs.
+
+    >>> f"{replaced_delta(3, Fraction(1, 4), 0.4054651081081644):.3e}"
+    '3.019e-02'
+    """
+    left = math.ceil(k / (1.0 - float(1 - rate) * math.exp(-epsilon))) + 2
+    if left > _PAIRED or epsilon < -math.log(float(1 - rate)):
+        return None
+    shown = suppressed(k)
+    laws = [np.append(shown(law), 0.0) for law, _ in zip(binomials(rate), range(2 * left + 1), strict=False)]
+    worst = 0.0
+    for n in range(1, 2 * left + 1):
+        for m in range(1, 2 * left + 1):
+            before = np.outer(laws[n][:-1], laws[m - 1])
+            after = np.outer(laws[n - 1], laws[m][:-1])
+            worst = max(worst, distance(before.ravel(), after.ravel(), epsilon))
+    return worst
+
+
+def suppression_floor(k: int, rate: Fraction, epsilon: float) -> float:
+    """Return a δ that sampled suppression has at least at ε, however large its crowds: that of the worst sizes alone.
+
+    With you in a crowd of n, the outcome j ≥ k is more likely than e^ε allows exactly if j > γ·n, for
+    γ = 1 − (1 − rate)·e^(−ε); there the excess is B(n, j)·(j − γ·n)/(n·(1 − γ)).  These terms are largest together
+    near n = (k − 1)/γ.  None is negative, so leaving out sizes and outcomes can only make the result smaller.
+    It also bounds persons with several rows (some have one) and replaced rows (a part of what they change).
+
+    >>> suppression_floor(20, Fraction(1, 10), 0.5) == suppression_delta(20, Fraction(1, 10), 0.5)
+    False
+    >>> math.isclose(suppression_floor(20, Fraction(1, 10), 0.5), suppression_delta(20, Fraction(1, 10), 0.5))
+    True
+    """
+    gamma = float(rate) - float(1 - rate) * math.expm1(-epsilon)
+    if k > _PRECISE:
+        return 0.0
+    near = math.ceil((k - 1) / gamma)
+    return max((_excess(k, n, rate, gamma) for n in range(max(k, near - 2), max(k, near + 2) + 1)), default=0.0)
+
+
+def _last(k: int, rate: Fraction, own: float, epsilon: float) -> tuple[int, int]:
+    """Return the numbers of others beyond which a removal, and an addition, shows less and less.
+
+    Up to there an addition shows at most that fewer than k were sampled, which gets rarer with every person: where that
+    shows less than the worst that was seen, no addition is worse.
+    """
+    p, moved = float(rate), math.expm1(min(epsilon, 700.0))
+    apart = p * (1.0 + moved / own)
+    removing = math.ceil(k * (apart + 1.0 - p) / apart) + 2
+    left = own - (1.0 - own) * moved  # 1 − (1 − own)·e^ε
+    if left <= 0.0:
+        return removing, 0
+    nearer = p * left / ((1.0 + moved) * own)
+    return removing, math.ceil(k * (nearer + 1.0 - p) / nearer) + 2
+
+
+def _excess(k: int, n: int, rate: Fraction, gamma: float) -> float:
+    """Return the sum of B(n, j)·(j − γ·n)/(n·(1 − γ)) over the first outcomes j ≥ k above γ·n."""
+    first = max(k, math.floor(gamma * n) + 1)
+    if first > n or gamma >= 1.0:
+        return 0.0
+    j: Law = np.arange(first, min(n, first + LARGEST) + 1, dtype=np.float64)
+    steps = np.log((n - j[:-1]) / (j[1:])) + (math.log(float(rate)) - math.log1p(-float(rate)))
+    masses = np.exp(_log_mass(n, first, rate) + np.concatenate([[0.0], np.cumsum(steps)]))
+    return float(np.sum(masses * np.maximum(0.0, j - gamma * n)) / (n * (1.0 - gamma)))
+
+
+def _log_mass(n: int, j: int, rate: Fraction) -> float:
+    """Return the logarithm of one binomial probability, in decimals long enough for any n."""
+    with localcontext(Context(prec=60)):
+        chance = Decimal(rate.numerator) / Decimal(rate.denominator)
+        choose = _log_factorial(n) - _log_factorial(j) - _log_factorial(n - j)
+        return float(choose + j * chance.ln() + (n - j) * (1 - chance).ln())
+
+
+def _log_factorial(n: int) -> Decimal:
+    """Return log n!: exactly for small n, else by Stirling's series, whose next term is below 1e-17."""
+    if n < 100:
+        return Decimal(math.factorial(n)).ln()
+    m = Decimal(n)
+    half = (2 * Decimal("3.14159265358979323846264338327950288419716939937511") * m).ln() / 2
+    return m * m.ln() - m + half + 1 / (12 * m) - 1 / (360 * m**3) + 1 / (1260 * m**5)

@@ -1,0 +1,296 @@
+"""Derivation: the δ at ε of a whole loss, from those of its parts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+
+from incrowd.core.loss import (
+    Approximate,
+    Crowd,
+    Gaussian,
+    Grouped,
+    Laplace,
+    Loss,
+    NoisyWhenSmall,
+    Parallel,
+    Profile,
+    Pure,
+    RobustlySampled,
+    Sampled,
+    Sequence,
+    Syntactic,
+    ZeroConcentrated,
+    samples_named,
+)
+from incrowd.core.unit import Adjacency, Unit
+from incrowd.verify.slow_accountant import crowds, noise, tables
+from incrowd.verify.slow_accountant.laws import TOLERANCE
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A δ that was derived: that of the loss, or where it is not the whole only one that the loss has at least."""
+
+    delta: float
+    whole: bool = True
+
+
+def derive(
+    loss: Loss, unit: Unit, epsilon: Fraction | Decimal | float, delta: Fraction | Decimal | float
+) -> Derived | None:
+    """Return δ of a loss at ε for a unit; None where nothing is known of it.
+
+    `delta` is the one that is claimed: where a coarse derivation shows that much, no finer one is tried.
+
+    >>> derive(Sampled(Fraction(1, 10), Crowd(20)), Unit(), 0.5, 1e-10)
+    Derived(delta=2.63...e-11, whole=True)
+    >>> derive(Sequence((Pure(Fraction(1, 2)), Pure(Fraction(1, 2)))), Unit(), Fraction(1), 0)
+    Derived(delta=0.0, whole=True)
+    """
+    names = samples_named(loss)
+    if len(set(names)) < len(names):
+        return None  # a sample that is used twice betrays people
+    return _Question(Fraction(epsilon), Fraction(delta), unit.adjacency).answer(loss)
+
+
+def concentration(loss: Loss) -> Fraction | None:
+    """Return ρ such that a loss is ρ-zero-concentrated, or None: ρ adds up on the same rows.
+
+    Source: Bun & Steinke 2016, Proposition 1.4 for pure ε, which is ε²/2; Canonne, Kamath & Steinke 2020, Theorem 4
+    for integer Gaussian noise.
+
+    >>> concentration(Sequence((Pure(Fraction(1)), ZeroConcentrated(Fraction(1, 10)))))
+    Fraction(3, 5)
+    """
+    match loss:
+        case ZeroConcentrated(rho):
+            return rho
+        case Gaussian(scale, sensitivity):
+            return Fraction(sensitivity) ** 2 / (2 * scale**2)
+        case Sequence(parts):
+            known = [rho for rho in map(concentration, parts) if rho is not None]
+            return sum(known, Fraction(0)) if len(known) == len(parts) else None
+    promise = noise.stated(loss)
+    return promise.epsilon**2 / 2 if promise is not None and not promise.delta else None
+
+
+@dataclass(frozen=True)
+class _Question:
+    """At which ε, which δ is claimed, and which two datasets are compared."""
+
+    epsilon: Fraction
+    delta: Fraction
+    adjacency: Adjacency
+
+    @property
+    def x(self) -> float:
+        return float(self.epsilon)
+
+    @property
+    def replaced(self) -> bool:
+        return self.adjacency is Adjacency.REPLACE
+
+    def at(self, epsilon: Fraction | float, delta: Fraction) -> _Question:
+        return replace(self, epsilon=Fraction(epsilon), delta=delta)
+
+    def answer(self, loss: Loss) -> Derived | None:
+        promise = noise.stated(loss)
+        if promise is not None and self.epsilon * Fraction(TOLERANCE) >= promise.epsilon:
+            return Derived(noise.stated_delta(promise, self.epsilon))
+        match loss:
+            case Crowd() | Syntactic():
+                return Derived(1.0)
+            case Pure() | Approximate() | Laplace():
+                return _known(_spread_delta((loss,), self.x))
+            case Profile(points):
+                return Derived(min(noise.stated_delta(Approximate(*point), self.epsilon) for point in points))
+            case ZeroConcentrated(rho):
+                return Derived(noise.concentrated_delta(rho, self.x))
+            case Gaussian(scale, sensitivity):
+                return _known(noise.gaussian_delta(scale, sensitivity, self.x))
+            case Sequence(parts):
+                return _together(tuple(_flat(parts)), self)
+            case Parallel(parts):
+                return None if self.replaced else _worst(self.answer(part) for part in parts)
+            case Grouped(size, inner):
+                return _person(size, inner, self)
+            case RobustlySampled():
+                return _biased(loss, self)
+            case Sampled(rate, Crowd() as crowd):
+                return _crowd(rate, crowd, self)
+            case Sampled(rate, inner):
+                return _on_sample(rate, inner, self)
+
+
+Curve = Callable[[float], float | None]
+"""δ at ε for rows that are added or removed; None where it could not be derived."""
+
+
+def _person(size: int, inner: Loss, asked: _Question) -> Derived | None:
+    """Return δ for a person with several rows, each with its own coin, from the δ of one row at ε/size.
+
+    Removing the rows one by one, the i-th step multiplies what came before by e^(ε/m): δ·(1 + e^(ε/m) + … ).  A person
+    may also have one row, so what one row shows at ε is shown at least.
+    """
+    if asked.replaced and not (isinstance(inner, Sampled) and isinstance(inner.inner, Crowd)):
+        return None  # a replaced person can have another number of rows
+    times = math.fsum(math.exp(min(place * asked.x / size, 700.0)) for place in range(size))
+    single = asked.at(asked.epsilon / size, asked.delta / Fraction(times)).answer(inner)
+    if single is not None and single.whole:
+        return Derived(min(1.0, single.delta * times))
+    return _least((asked.answer(inner),))
+
+
+def _crowd(rate: Fraction, crowd: Crowd, asked: _Question) -> Derived | None:
+    """Return δ of a crowd on a secret sample, or at least that of its worst sizes if there are too many to try."""
+    if isinstance(crowd, NoisyWhenSmall):
+        found = _moved(lambda x: crowds.noisy_delta(crowd.k, rate, x, float(crowd.epsilon)), asked)
+    elif crowd.epsilon:
+        return None
+    else:
+        found = _moved(lambda x: crowds.suppression_delta(crowd.k, rate, x), asked)
+    if found is not None:
+        return found
+    pairs = crowds.replaced_delta(crowd.k, rate, asked.x) if asked.replaced and not crowd.epsilon else None
+    return Derived(crowds.suppression_floor(crowd.k, rate, asked.x) if pairs is None else pairs, whole=False)
+
+
+def _moved(curve: Curve, asked: _Question) -> Derived | None:
+    """Read a curve for rows added or removed; a replaced row is one removed and one added, if that is enough."""
+    if not asked.replaced:
+        return _known(curve(asked.x))
+    half = curve(asked.x / 2.0)
+    both = None if half is None else min(1.0, (1.0 + math.exp(min(asked.x / 2.0, 700.0))) * half)
+    return _known(both if both is not None and both <= float(asked.delta) * TOLERANCE else None)
+
+
+def _biased(loss: RobustlySampled, asked: _Question) -> Derived | None:
+    """Return δ of a crowd on a biased sample; a replaced row is one removed and one added."""
+    if loss.inner.epsilon:
+        return None
+    if not asked.replaced:
+        return _known(crowds.biased_delta(loss, asked.x))
+    half = crowds.biased_delta(loss, asked.x / 2.0)
+    return _known(None if half is None else min(1.0, (1.0 + math.exp(min(asked.x / 2.0, 700.0))) * half))
+
+
+def _on_sample(rate: Fraction, inner: Loss, asked: _Question) -> Derived | None:
+    """Return rate·δ(ln(1 + (e^ε − 1)/rate)): a row that is not drawn shows nothing.  Replaced rows gain nothing."""
+    if asked.replaced:
+        return asked.answer(inner)
+    before = math.log1p(math.expm1(asked.x) / float(rate)) if asked.x < 500.0 else asked.x
+    inside = asked.at(before, min(Fraction(1), asked.delta / rate)).answer(inner)
+    return Derived(float(rate) * inside.delta) if inside is not None and inside.whole else None
+
+
+def _together(parts: tuple[Loss, ...], asked: _Question) -> Derived | None:
+    """Return the least δ that a rule of composition gives; without one, what the worst crowd alone shows at least."""
+    found = [
+        delta
+        for delta in (_tables(parts, asked), _shared(parts, asked), _spread_delta(parts, asked.x), *_rhos(parts, asked))
+        if delta is not None
+    ]
+    return Derived(min(1.0, *found)) if found else _least(asked.answer(part) for part in parts if _crowded(part))
+
+
+def _tables(parts: tuple[Loss, ...], asked: _Question) -> float | None:
+    """Return δ of releases by sampled suppression that are all alike, beside what has finitely many losses."""
+    releases = {part for part in parts if isinstance(part, Sampled) and part.inner == Crowd(_k(part))}
+    if len(releases) != 1:
+        return None
+    (release,) = releases
+    k, rate = _k(release), release.rate
+    others = tuple(part for part in parts if part != release)
+    number, beside = len(parts) - len(others), _spread(others)
+    if asked.replaced:
+        front = noise.stated(Sequence(others)) if others else Approximate(Fraction(0), Fraction(0))
+        if front is None or front.epsilon > asked.epsilon:
+            return None
+        left = asked.at(asked.epsilon - front.epsilon, asked.delta - front.delta)
+        split = _moved(lambda x: tables.tables_delta(k, rate, number, x), left)
+        return None if split is None else float(front.delta) + split.delta
+    if beside is None:
+        return None
+    if number == 1 and rate <= tables.HIGH and all(loss <= asked.x for loss, _ in beside.masses):
+        each = [(mass, crowds.suppression_delta(k, rate, asked.x - loss)) for loss, mass in beside.masses]
+        known = [mass * delta for mass, delta in each if delta is not None]
+        return beside.infinite + math.fsum(known) if len(known) == len(each) else None
+    return tables.tables_delta(k, rate, number, asked.x, beside)
+
+
+def _shared(parts: tuple[Loss, ...], asked: _Question) -> float | None:
+    """Return δ by sums: stated promises take their ε, and curves that are all alike share the rest equally."""
+    curves = [part for part in parts if noise.stated(part) is None]
+    promises = [promise for promise in map(noise.stated, parts) if promise is not None]
+    taken, hidden = (sum((getattr(each, name) for each in promises), Fraction(0)) for name in ("epsilon", "delta"))
+    if len(set(curves)) != 1 or taken > asked.epsilon:
+        return None
+    left = asked.at((asked.epsilon - taken) / len(curves), max(Fraction(0), asked.delta - hidden) / len(curves))
+    each = left.answer(curves[0])
+    return float(hidden) + len(curves) * each.delta if each is not None and each.whole else None
+
+
+def _rhos(parts: tuple[Loss, ...], asked: _Question) -> Iterator[float]:
+    """Yield δ by adding up ρ: of all parts, and of those that state no ε, whose own is taken from the rest."""
+    promises = [promise for promise in map(noise.stated, parts) if promise is not None]
+    others = [concentration(part) for part in parts if noise.stated(part) is None]
+    known = [rho for rho in others if rho is not None]
+    if not known or len(known) < len(others):
+        return
+    hidden, taken = float(sum(each.delta for each in promises)), sum((each.epsilon for each in promises), Fraction(0))
+    rho = sum(known, Fraction(0))
+    yield hidden + noise.concentrated_delta(rho + sum((each.epsilon**2 for each in promises), Fraction(0)) / 2, asked.x)
+    if taken <= asked.epsilon:
+        yield hidden + noise.concentrated_delta(rho, float(asked.epsilon - taken))
+
+
+def _spread_delta(parts: tuple[Loss, ...], epsilon: float) -> float | None:
+    spread = _spread(parts)
+    return None if spread is None else spread.delta(epsilon)
+
+
+def _spread(parts: tuple[Loss, ...]) -> noise.Spread | None:
+    """Return the losses of all parts together, or None if some part has infinitely many, or all have too many."""
+    whole: noise.Spread | None = noise.NOTHING
+    for part in parts:
+        single = noise.spread_of(part)
+        whole = None if whole is None or single is None else whole.beside(single)
+    return whole
+
+
+def _crowded(part: Loss) -> bool:
+    """Whether the δ of a part is that of its worst crowd, and not merely a bound on it."""
+    part = part.inner if isinstance(part, Grouped) else part
+    return isinstance(part, Sampled) and isinstance(part.inner, Crowd)
+
+
+def _k(sampled: Sampled) -> int:
+    return sampled.inner.k if isinstance(sampled.inner, Crowd) else 1
+
+
+def _flat(parts: Iterable[Loss]) -> Iterator[Loss]:
+    for part in parts:
+        yield from _flat(part.parts) if isinstance(part, Sequence) else (part,)
+
+
+def _known(delta: float | None) -> Derived | None:
+    return None if delta is None else Derived(delta)
+
+
+def _worst(found: Iterable[Derived | None]) -> Derived | None:
+    """Return the largest δ of blocks of which a row lies in one; a lower bound if some block has only that."""
+    each = list(found)
+    known = [one for one in each if one is not None]
+    if not known:
+        return None
+    return Derived(max(one.delta for one in known), len(known) == len(each) and all(one.whole for one in known))
+
+
+def _least(found: Iterable[Derived | None]) -> Derived | None:
+    """Return what is shown at least: whatever any of several derivations gives alone."""
+    known = [one.delta for one in found if one is not None]
+    return Derived(max(known), whole=False) if known else None

@@ -1,0 +1,144 @@
+"""Noise: the δ of stated promises, of integer noise and of concentrated losses, from their laws written out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+
+from incrowd.core.loss import Approximate, Grouped, Laplace, Loss, Parallel, Pure, Sampled, Sequence
+from incrowd.verify.slow_accountant.laws import TOLERANCE
+
+_WIDEST = 100_000  # the widest Gaussian noise, and the widest step of Laplace noise, whose law is written out
+_MOST = 100_000
+_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Losses with the mass that "with you" has at each, and the mass where "without you" has none."""
+
+    masses: tuple[tuple[float, float], ...]
+    infinite: float = 0.0
+
+    def beside(self, other: Spread) -> Spread | None:
+        """Return the losses of both together, which are independent; None if they are too many."""
+        if len(self.masses) * len(other.masses) > _MOST:
+            return None
+        sums: dict[float, float] = {}
+        for (one, here), (two, there) in product(self.masses, other.masses):
+            loss = round(one + two, _DIGITS)
+            sums[loss] = sums.get(loss, 0.0) + here * there
+        return Spread(tuple(sums.items()), self.infinite + other.infinite - self.infinite * other.infinite)
+
+    def delta(self, epsilon: float) -> float:
+        """Return δ at ε: by how much "with you" exceeds e^ε times "without you"."""
+        return self.infinite + math.fsum(mass * -math.expm1(epsilon - x) for x, mass in self.masses if x > epsilon)
+
+
+NOTHING = Spread(((0.0, 1.0),))
+
+
+def spread_of(loss: Loss) -> Spread | None:
+    """Return the losses of a stated promise or of Laplace noise, at their worst; None for anything else.
+
+    A stated (ε, δ) is at worst everything with chance δ, else one bit that is right with chance e^ε/(1 + e^ε).
+
+    >>> spread_of(Pure(Fraction(0))).delta(0.0)
+    0.0
+    """
+    match loss:
+        case Laplace(scale, sensitivity) if 1 < sensitivity <= _WIDEST:
+            fall, end = math.exp(-float(1 / scale)), sensitivity
+            inside = [(1.0 - fall) / (1.0 + fall) * fall ** (end - z) for z in range(1, end)]
+            masses = [fall**end / (1.0 + fall), *inside, 1.0 / (1.0 + fall)]
+            return Spread(tuple((float((2 * z - end) / scale), mass) for z, mass in enumerate(masses)))
+    promise = stated(loss)
+    if promise is None or isinstance(loss, Sequence | Parallel):
+        return None
+    epsilon, rest = float(promise.epsilon), 1.0 - float(promise.delta)
+    right = 1.0 / (1.0 + math.exp(-epsilon))
+    return Spread(((epsilon, rest * right), (-epsilon, rest * (1.0 - right))), float(promise.delta))
+
+
+def stated(loss: Loss) -> Approximate | None:
+    """Return the (ε, δ) of a loss that is made of promises; None if some part has a curve instead.
+
+    Promises on the same rows add up, the worst block of a partition counts, m rows of a person cost m times as much,
+    and on a secret sample ε becomes ln(1 + rate·(e^ε − 1)).
+
+    >>> stated(Sequence((Pure(Fraction(1, 10)),) * 10)).epsilon
+    Fraction(1, 1)
+    """
+    match loss:
+        case Pure(epsilon):
+            return Approximate(epsilon, Fraction(0))
+        case Approximate():
+            return loss
+        case Laplace(scale, sensitivity):
+            return Approximate(sensitivity / scale, Fraction(0))
+        case Grouped(size, inner) if (single := stated(inner)) is not None and not single.delta:
+            return Approximate(size * single.epsilon, Fraction(0))
+        case Sampled(rate, inner) if (single := stated(inner)) is not None and not single.delta:
+            return Approximate(_amplified(single.epsilon, rate), Fraction(0))
+        case Sequence(parts) | Parallel(parts) if parts:
+            known = [part for part in map(stated, parts) if part is not None]
+            join = max if isinstance(loss, Parallel) else sum
+            if len(known) == len(parts) and (delta := join(part.delta for part in known)) <= 1:
+                return Approximate(Fraction(join(part.epsilon for part in known)), Fraction(delta))
+    return None
+
+
+def stated_delta(promise: Approximate, epsilon: Fraction) -> float:
+    """Return δ at ε of a stated promise: its own from its own ε on.
+
+    >>> stated_delta(Approximate(Fraction(1), Fraction(1, 100)), Fraction(2))
+    0.01
+    """
+    if epsilon * Fraction(TOLERANCE) >= promise.epsilon:
+        return float(promise.delta)
+    spread = spread_of(promise)
+    return 1.0 if spread is None else spread.delta(float(epsilon))
+
+
+def gaussian_delta(scale: Fraction, sensitivity: int, epsilon: float) -> float | None:
+    """Return δ of integer Gaussian noise on a number that moves by `sensitivity`; None if its law is too wide.
+
+    >>> f"{gaussian_delta(Fraction(5), 1, 1.0):.4e}"
+    '1.8293e-08'
+    """
+    if scale > _WIDEST or sensitivity > _WIDEST * scale:
+        return None
+    width, reach = 2.0 * float(scale) ** 2, math.ceil(40.0 * float(scale)) + 2 + sensitivity
+    outcomes = np.arange(-reach, reach + 1, dtype=np.float64)
+    law, moved = np.exp(-(outcomes**2) / width), np.exp(-((outcomes - sensitivity) ** 2) / width)
+    over = moved - math.exp(min(epsilon, 700.0)) * law
+    return float(np.sum(np.maximum(0.0, over)) / np.sum(law))
+
+
+def concentrated_delta(rho: Fraction, epsilon: float) -> float:
+    """Return a δ of ρ-zero-concentrated privacy at ε: the least over orders of Rényi divergence.
+
+    Source: Canonne, Kamath & Steinke 2020, Proposition 12, tried on a grid that is then refined.
+
+    >>> concentrated_delta(Fraction(1, 10), 3.0) < 1e-4
+    True
+    """
+    if rho == 0:
+        return 0.0
+    low, high, best = 1e-9, 1e12, 0.0
+    for _ in range(4):
+        above = np.geomspace(low, high, 20_001)
+        logs = above * ((1.0 + above) * float(rho) - epsilon) - np.log(above) - (1.0 + above) * np.log1p(1.0 / above)
+        place = int(np.argmin(logs))
+        best = float(logs[place])
+        low, high = float(above[max(0, place - 1)]), float(above[min(len(above) - 1, place + 1)])
+    return math.exp(min(0.0, best))
+
+
+def _amplified(epsilon: Fraction, rate: Fraction) -> Fraction:
+    inside = float(epsilon)
+    return Fraction(math.log1p(float(rate) * math.expm1(inside))) if inside < 700.0 else epsilon

@@ -1,0 +1,1 @@
+"""Ask: a question in, a private answer out."""

@@ -1,0 +1,93 @@
+"""Answers that were given, kept beside the ledger: the same question again gets the same answer and reads no row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from incrowd.core.canonical import digest
+from incrowd.core.certificate import Certificate
+from incrowd.errors import LedgerUnavailable
+from incrowd.governance.addresses import beside
+from incrowd.store.chain import Chain
+from incrowd.store.link import Key, Link
+from incrowd.store.transaction import Writer
+from incrowd.workflows.verify.verify import certificate_of
+
+_NAME = "answers"
+_KIND = "answer"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An answer as it was given, with its certificate and the number of the charge that paid for it."""
+
+    answer: str
+    """As JSON text: numbers with a point have no unique form in an entry."""
+    certificate: Certificate
+    charge: int
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> Kept:
+        """Read what was stored."""
+        return cls(str(body["answer"]), certificate_of(body["certificate"]), int(body["charge"]))
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The store: append-only, each entry bound to all before it; it keeps nothing open and can be shared by threads."""
+
+    chain: Chain
+
+    @classmethod
+    def beside(cls, ledger: str) -> Answers:
+        """Open the store that belongs to the ledger at an address, or make it."""
+        return cls(Chain.create(beside(ledger, _NAME), _NAME))
+
+    def find(self, question: str) -> Kept | None:
+        """Return the answer to a question, by its mark, if it was given before."""
+        body = self.chain.read(lambda reader: reader.value(("question", question)))
+        return None if body is None else Kept.of(body)
+
+    def named(self, release: str) -> Kept | None:
+        """Return an answer by the id of its certificate."""
+        question = self.chain.read(lambda reader: reader.value(("release", release)))
+        return None if question is None else self.find(str(question))
+
+    def keep(self, question: str, kept: Kept) -> Kept:
+        """Keep an answer, unless the same question was answered in the meantime: then return the earlier answer."""
+        body = {"answer": kept.answer, "certificate": kept.certificate.to_json(), "charge": kept.charge}
+
+        def write(writer: Writer) -> Kept:
+            found = writer.value(("question", question))
+            if found is not None:
+                return Kept.of(found)
+            sets: dict[Key, Any] = {("question", question): body, ("release", kept.certificate.id): question}
+            writer.append(_KIND, {"question": question}, sets)
+            return kept
+
+        return self.chain.transact(write)
+
+    def all(self) -> Iterator[Kept]:
+        """Yield all answers, the earliest first."""
+        for link in self.chain.links():
+            yield from _kept(link)
+
+
+def question_mark(told: Mapping[str, Any]) -> str:
+    """Return the mark of a question: everything that must agree for it to be the same question.
+
+    >>> question_mark({"text": "SELECT COUNT(*) FROM t", "epsilon": "1"}) == question_mark({"text": "x"})
+    False
+    """
+    return digest("incrowd question 1", told)
+
+
+def _kept(link: Link) -> Iterator[Kept]:
+    if link.kind != _KIND:
+        return
+    bodies = [value for key, value in link.sets.items() if key.startswith('["question"')]
+    if len(bodies) != 1:
+        raise LedgerUnavailable("the store of answers holds an entry that cannot be read; restore it from a copy.")
+    yield Kept.of(bodies[0])

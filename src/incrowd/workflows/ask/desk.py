@@ -1,0 +1,249 @@
+"""Desk: where questions are asked; it prices them without a row, charges them, answers them, and remembers answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+from incrowd.accounting.budget import Amount
+from incrowd.accounting.ledger.entry import Entry
+from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.accounting.ledger.price import Accountant
+from incrowd.core.certificate import Certificate, Columns
+from incrowd.core.guarantee import Guarantee
+from incrowd.engines.settings import Settings
+from incrowd.engines.sql.engine import Asked, Limits
+from incrowd.errors import InvalidParameter, Refused
+from incrowd.queries.answer import Answer
+from incrowd.queries.batch import Batch, batch
+from incrowd.queries.catalog import Catalog
+from incrowd.queries.language.understanding import understand
+from incrowd.queries.measurement import Measurement, measurement
+from incrowd.queries.question import Question
+from incrowd.workflows.ask.answers import Answers, Kept, question_mark
+from incrowd.workflows.ask.asking import Answered, AnsweredTogether, Asking, AskingTogether, Priced
+from incrowd.workflows.ask.describe import described, plan_of
+from incrowd.workflows.ask.opening import opened
+from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.release.certify import Stated, certify, dataset_of
+from incrowd.workflows.release.perform import Payer, Performed, concluding, perform
+
+__all__ = ["Answered", "AnsweredTogether", "Asking", "AskingTogether", "Desk", "Priced", "open_desk"]
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A question that was understood and measured: what it promises to each dataset that it reads."""
+
+    question: Question
+    measurement: Measurement
+    promises: Mapping[str, Guarantee]
+    policies: tuple[Policy, ...]
+    mark: str
+
+
+@dataclass(frozen=True, eq=False)
+class Desk:
+    """Tables, a ledger and the answers given so far; safe for many threads, and for many processes at one ledger."""
+
+    policies: tuple[Policy, ...]
+    catalog: Catalog
+    warehouse: Asked
+    ledger: Ledger
+    answers: Answers
+
+    def price(self, asking: Asking) -> Priced:
+        """Say what a question costs and how good its answer would be; no row is read and nothing is written."""
+        planned = self._plan(asking)
+        repeated = self.answers.find(planned.mark) is not None
+        cost = Amount() if repeated or asking.account is not None else _cost(planned)
+        left = {name: self._left(name, cost) for name in planned.promises}
+        expected, text = planned.measurement.expected, plan_of(planned.measurement)
+        return Priced(planned.question.text, tuple(planned.promises), cost, left, expected, repeated, text)
+
+    def ask(self, asking: Asking, ready: Callable[[], None] = lambda: None) -> Answered:
+        """Answer a question: charge it, read the rows, add noise, certify; or give the answer that was given before.
+
+        `ready` is called when a new answer is there and nobody can see it yet, here or in the list of releases:
+        whoever hides how long the rows took waits there.
+        """
+        planned = self._plan(asking)
+        kept = self.answers.find(planned.mark)
+        if kept is not None:
+            return self._again(kept, planned, asking)
+        first, stated = planned.policies[0], Stated.of(planned.measurement.plan, planned.policies[0])
+        payer = Payer(first.name, stated.fresh_id(), asking.analyst, asking.account, planned.promises)
+        performed = perform(planned.measurement.plan, self.warehouse, self.ledger, payer)
+        with concluding(self.ledger, performed.entry):
+            ready()
+            certificate = _certified(payer, stated, performed, planned.policies)
+            (answer,) = performed.output.answers
+            new = Kept(json.dumps(answer.to_json()), certificate, performed.entry.sequence)
+            kept = self.answers.keep(planned.mark, new)
+        self.ledger.conclude(performed.entry, certificate.digest() if kept is new else None)
+        given = answer if kept is new else Answer.from_json(json.loads(kept.answer))
+        left = {name: self._left(name, Amount()) for name in planned.promises}
+        return Answered(given, kept.certificate, _spent(performed.entry), left)
+
+    def price_batch(self, asking: AskingTogether) -> Priced:
+        """Say what several questions cost together, and how good their answers would be."""
+        planned, _ = self._plan_batch(asking)
+        cost = _price(planned.plan.promise)
+        names = tuple(planned.measurements[0].question.datasets)
+        expected = tuple(each for measured in planned.measurements for each in measured.expected)
+        texts = tuple(text for measured in planned.measurements for text in plan_of(measured))
+        question = "; ".join(measured.question.text for measured in planned.measurements)
+        return Priced(question, names, cost, {name: self._left(name, cost) for name in names}, expected, False, texts)
+
+    def ask_batch(self, asking: AskingTogether) -> AnsweredTogether:
+        """Answer several questions that were planned together, for one charge."""
+        planned, policy = self._plan_batch(asking)
+        stated = Stated.of(planned.plan, policy)
+        payer = Payer(policy.name, stated.fresh_id(), asking.analyst)
+        performed = perform(planned.plan, self.warehouse, self.ledger, payer)
+        with concluding(self.ledger, performed.entry):
+            certificate = _certified(payer, stated, performed, (policy,))
+        self.ledger.conclude(performed.entry, certificate.digest())
+        left = {policy.name: self._left(policy.name, Amount())}
+        return AnsweredTogether(performed.output.answers, certificate, _spent(performed.entry), left)
+
+    def schema(self) -> dict[str, Any]:
+        """Return what may be asked about: tables, columns, domains and units, as declared."""
+        return described(self.catalog)
+
+    def budget(self, analyst: str | None) -> dict[str, Any]:
+        """Return how the datasets stand, for an analyst with what he has spent and may spend."""
+        return {policy.name: self._standing(policy.name, analyst) for policy in self.policies}
+
+    def releases(self) -> list[dict[str, Any]]:
+        """Return the certificates of all answers in short, the earliest first."""
+        return [_listed(kept.certificate) for kept in self.answers.all()]
+
+    def certificate(self, id_: str) -> Certificate | None:
+        """Return the certificate of an answer."""
+        kept = self.answers.named(id_)
+        return None if kept is None else kept.certificate
+
+    def within(self, datasets: Collection[str]) -> Desk:
+        """Return a desk that knows these datasets and the public tables alone: all else does not exist there."""
+        relations = (each for each in self.catalog.relations if each.dataset is None or each.dataset in datasets)
+        policies = tuple(policy for policy in self.policies if policy.name in datasets)
+        return replace(self, policies=policies, catalog=Catalog(tuple(relations)))
+
+    def _again(self, kept: Kept, planned: _Planned, asking: Asking) -> Answered:
+        self.ledger.repeat(kept.charge, asking.analyst)
+        left = {name: self._left(name, Amount()) for name in planned.promises}
+        return Answered(Answer.from_json(json.loads(kept.answer)), kept.certificate, Amount(), left, repeated=True)
+
+    def _plan(self, asking: Asking) -> _Planned:
+        if asking.account is not None and (asking.terms.rho is None or asking.terms.delta):
+            raise InvalidParameter("an account pays in rho alone: give rho, and neither epsilon, an error nor a delta.")
+        if asking.account is None and asking.terms.rho is not None and not asking.terms.delta:
+            raise InvalidParameter("rho alone is paid from an account: name one, or give a delta as well.")
+        question = understand(asking.sql, self.catalog, self._max_groups)
+        policies = tuple(policy for policy in self.policies if policy.name in question.datasets)
+        if not policies:
+            raise Refused("this question reads public tables only: nobody needs protection from its answer.")
+        measured = measurement(question, policies[0].schema.unit, asking.terms)
+        promises = measured.plan.over({policy.name: policy.schema.unit for policy in policies})
+        if asking.account is None:
+            self._within_most(promises)
+        self._answerable(measured)
+        return _Planned(question, measured, promises, policies, self._mark(question, asking, policies))
+
+    def _plan_batch(self, asking: AskingTogether) -> tuple[Batch, Policy]:
+        found = [understand(sql, self.catalog, self._max_groups) for sql in asking.questions]
+        questions = list({question.text: question for question in found}.values())
+        names = {name for question in questions for name in question.datasets}
+        policies = [policy for policy in self.policies if policy.name in names]
+        if len(policies) != 1 or any(not question.datasets for question in questions):
+            raise Refused("questions that are paid for as one are all about one dataset.")
+        planned = batch(questions, policies[0].schema.unit, asking.terms)
+        self._within_most({policies[0].name: planned.plan.promise})
+        for each in planned.measurements:
+            self._answerable(each)
+        return planned, policies[0]
+
+    def _answerable(self, measured: Measurement) -> None:
+        """Refuse what the place where the rows are does not compute, before anything is charged."""
+        for query in measured.statistics:
+            self.warehouse.require(query, sampled=measured.terms.rate is not None)
+
+    def _mark(self, question: Question, asking: Asking, policies: Sequence[Policy]) -> str:
+        versions = {policy.name: [policy.hash, policy.section.dataset.version] for policy in policies}
+        told = {"text": question.text, "terms": asking.terms.to_json(), "versions": versions, "account": asking.account}
+        return question_mark(told | {"max_groups": self._max_groups})
+
+    @property
+    def _max_groups(self) -> int | None:
+        """The fewest groups that some policy lets one person take part in; it holds for all questions of this desk."""
+        told = [policy.section.queries.max_groups for policy in self.policies if policy.section.queries is not None]
+        return min((each for each in told if each is not None), default=None)
+
+    def _within_most(self, promises: Mapping[str, Guarantee]) -> None:
+        for policy in self.policies:
+            most = policy.section.queries.most_epsilon if policy.section.queries is not None else None
+            if most is not None and policy.name in promises:
+                cost = _price(promises[policy.name])
+                if Fraction(cost.epsilon) > most:
+                    raise Refused(
+                        f"this question costs epsilon {float(cost.epsilon):.6g}, and one question about {policy.name} "
+                        f"may cost {float(most):g}. Pay less for it, or allow a larger error."
+                    )
+
+    def _left(self, dataset: str, cost: Amount) -> Amount | None:
+        left = self.ledger.standing(dataset).left
+        return left.minus(cost) if left is not None and cost.within(left) else None
+
+    def _standing(self, dataset: str, analyst: str | None) -> dict[str, Any]:
+        standing = self.ledger.standing(dataset)
+        left = standing.left
+        told: dict[str, Any] = {"unit": str(standing.terms.unit), "left": left and left.to_json()}
+        if analyst is not None:
+            own, allowance = self.ledger.analyst(dataset, analyst)
+            told |= {"spent": own.to_json(), "allowance": allowance and allowance.to_json()}
+        return told
+
+
+@contextmanager
+def open_desk(
+    policies: Sequence[Policy], data: object = None, limits: Limits | None = None, settings: Settings | None = None
+) -> Iterator[Desk]:
+    """Open a desk for the tables of some policies that share a ledger; settings name another engine than they do."""
+    with opened(policies, data, limits, settings) as found:
+        yield Desk(
+            found.policies, found.catalog, found.warehouse, found.ledger, Answers.beside(policies[0].ledger_address)
+        )
+
+
+def _cost(planned: _Planned) -> Amount:
+    costs = [_price(promise) for promise in planned.promises.values()]
+    return reduce(Amount.worst, costs)
+
+
+def _price(promise: Guarantee) -> Amount:
+    spend = Accountant().spend(promise.loss, promise.delta, promise.unit.adjacency)
+    return Amount.up(Fraction(spend.epsilon), Fraction(spend.delta))
+
+
+def _certified(payer: Payer, stated: Stated, performed: Performed, policies: Sequence[Policy]) -> Certificate:
+    """Return the certificate of an answer; rows that are asked again and again are told by their version."""
+    others = tuple(policy.name for policy in policies[1:])
+    columns = Columns((), tuple(performed.output.schema.names))
+    return certify(payer.release, stated, performed, dataset_of(policies[0], None, others), columns)
+
+
+def _listed(certificate: Certificate) -> dict[str, Any]:
+    dataset = certificate.dataset
+    told: dict[str, Any] = {"id": certificate.id, "created": certificate.created, "dataset": dataset.name}
+    return told | ({"together with": list(dataset.together_with)} if dataset.together_with else {})
+
+
+def _spent(entry: Entry) -> Amount:
+    paid = entry.charged[0]
+    return Amount(paid.epsilon, paid.delta)

@@ -1,0 +1,162 @@
+"""Opening a desk: the tables of policies become a catalog and a warehouse, and the ledger learns of them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import combinations
+
+from sqlglot import exp
+
+from incrowd.accounting.ledger.datasets import Declaration
+from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.core.table import Opened
+from incrowd.engines.columns import require
+from incrowd.engines.local.fingerprint import keyed
+from incrowd.engines.settings import Settings
+from incrowd.engines.sql.engine import Asked, Limits, Stored
+from incrowd.errors import InvalidParameter
+from incrowd.queries.catalog import Catalog, Relation
+from incrowd.queries.language.plan import Context
+from incrowd.queries.language.tables import table_rows
+from incrowd.workflows.ask.place import Place, place_of
+from incrowd.workflows.policy.ledger import open_book
+from incrowd.workflows.policy.policy import Policy
+
+_JOINED = 2
+"""Public tables are joined by so many columns at most."""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What a desk works with: the catalog, the rows, and the one ledger of all its policies."""
+
+    policies: tuple[Policy, ...]
+    catalog: Catalog
+    warehouse: Asked
+    ledger: Ledger
+
+
+@contextmanager
+def opened(
+    policies: Sequence[Policy], data: object = None, limits: Limits | None = None, settings: Settings | None = None
+) -> Iterator[Opening]:
+    """Open the tables of all policies; `data` overrides the source of the first policy's main table.
+
+    Private rows are hashed, so that another name brings them no fresh budget, and not looked at otherwise.  They are
+    asked where the policies say, or on the engine of the settings.
+    """
+    _one_ledger(policies)
+    with place_of(policies, data, settings) as place:
+        stored, relations = dict[str, Stored](), list[Relation]()
+        for number, policy in enumerate(policies):
+            for relation, each in _tables(policy, data if number == 0 else None, place):
+                relations.append(relation)
+                stored[relation.name] = each
+        catalog = Catalog(tuple(relations))
+        ledger = open_book(policies[0])
+        for policy in policies:
+            own = [stored[each.name].source for each in relations if each.dataset == policy.name]
+            _register(ledger, policy, own, place)
+        with place.asked(stored, limits) as rows:
+            public = {each.name: _measured(each, catalog, rows) for each in relations if not each.private}
+            catalog = Catalog(tuple(public.get(each.name, each) for each in relations))
+            yield Opening(tuple(policies), catalog, rows, ledger)
+
+
+def relations_of(policy: Policy) -> Iterator[Relation]:
+    """Yield the tables of a policy as questions see them, the main table first; no row is read."""
+    yield Relation(main_table(policy), policy.schema, policy.name)
+    for other in policy.tables:
+        yield Relation(other.name, other.schema, None if other.public else policy.name)
+
+
+def main_table(policy: Policy) -> str:
+    """Return what the main table of a policy is called in SQL.
+
+    >>> from incrowd.workflows.policy.policy import load_policy
+    >>> main_table(load_policy({"incrowd": 1, "dataset": {"name": "births-2025"}, "columns": {"a": {}}, "queries": {}}))
+    'births_2025'
+    """
+    told = policy.section.queries.table if policy.section.queries is not None else None
+    return told or re.sub(r"\W", "_", policy.name)
+
+
+def _one_ledger(policies: Sequence[Policy]) -> None:
+    if not policies:
+        raise InvalidParameter("a desk needs at least one policy.")
+    if len({policy.ledger_address for policy in policies}) > 1:
+        raise InvalidParameter(
+            "these policies keep their budgets in different ledgers, and a question about several datasets is charged "
+            "in one. Give them the same ledger: address."
+        )
+    for policy in policies:
+        if policy.section.queries is None:
+            raise InvalidParameter(
+                f"the policy of {policy.name} does not let questions be asked: write queries: into it."
+            )
+        if policy.budget is None:
+            raise InvalidParameter(
+                f"the policy of {policy.name} has no budget, so its first question could use up everything: write "
+                "budget: {epsilon: …, delta: …} into it."
+            )
+        if policy.schema.drafted:
+            raise InvalidParameter(
+                f"the domains of {', '.join(policy.schema.drafted)} were drafted from the rows, and an answer would "
+                "rest on them: write public: with their source in the policy, or declare them."
+            )
+
+
+def _tables(policy: Policy, data: object, place: Place) -> Iterator[tuple[Relation, Stored]]:
+    source = data if data is not None else policy.source
+    if source is None:
+        raise InvalidParameter("no data: name a file, or write source: in the policy.")
+    main = place.open(source, policy.options)
+    require(main.names, policy.schema.names)
+    relations = relations_of(policy)
+    yield next(relations), Stored(main, policy.schema)
+    for relation, other in zip(relations, policy.tables, strict=True):
+        rows = place.open(other.source, other.options)
+        require(rows.names, other.schema.names)
+        yield relation, Stored(rows, other.schema)
+
+
+def _register(ledger: Ledger, policy: Policy, sources: Sequence[Opened], place: Place) -> None:
+    key = hashlib.sha256(b"source " + ledger.secret).digest()
+    marks = [keyed(place.digest(source), key) for source in sources]
+    marks += [source.address for source in sources if source.address is not None]
+    section = policy.section.dataset
+    ledger.register(
+        Declaration(
+            policy.name, policy.schema.unit, policy.budget, tuple(marks), section.same_people_as, section.separate
+        )
+    )
+
+
+def _measured(relation: Relation, catalog: Catalog, rows: Asked) -> Relation:
+    """Return a public table with how many of its rows share the values of one or two columns, at most.
+
+    Values are compared as questions see them: after each was brought into its declared domain.
+    """
+    domain = table_rows(relation, Context(catalog, None)).query
+    names, most = relation.schema.names, dict[frozenset[str], int]()
+    for size in range(1, _JOINED + 1):
+        for chosen in combinations(names, size):
+            most[frozenset(chosen)] = _most(domain, chosen, rows)
+    return Relation(relation.name, relation.schema, None, most)
+
+
+def _most(domain: exp.Query, chosen: tuple[str, ...], rows: Asked) -> int:
+    columns = [exp.column(exp.to_identifier(name, quoted=True)) for name in chosen]
+    grouped = (
+        exp.select(exp.alias_(exp.Count(this=exp.Star()), "n"))
+        .from_(domain.subquery("domain"))
+        .where(*(column.copy().is_(exp.null()).not_() for column in columns))
+        .group_by(*columns)
+    )
+    query = exp.select(exp.alias_(exp.func("MAX", exp.column("n")), "most")).from_(grouped.subquery("counted"))
+    found = rows.collect(query)["most"][0].as_py()
+    return max(1, int(found or 0))

@@ -1,0 +1,44 @@
+"""The plan of an answer, made again from its certificate and the policy: the same text, on the same terms."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from incrowd.core.steps.step import walk
+from incrowd.queries.batch import Batch
+from incrowd.queries.catalog import Catalog
+from incrowd.queries.language.understanding import understand
+from incrowd.queries.measurement import Measurement, measurement
+from incrowd.queries.steps.question import Questions, Understand
+from incrowd.queries.terms import Terms
+from incrowd.verify.findings import Problem
+from incrowd.workflows.ask.opening import relations_of
+
+if TYPE_CHECKING:
+    from incrowd.core.certificate import Certificate
+    from incrowd.core.plan import Plan
+    from incrowd.workflows.policy.policy import Policy
+
+
+def asked_again(certificate: Certificate, policy: Policy) -> Plan | Problem:
+    """Return the plan of the question, or of several that were paid for as one; a problem where rows are needed."""
+    asked = [step for step in walk(certificate.steps) if isinstance(step, Understand)]
+    relations = {relation.name: relation for relation in relations_of(policy)}
+    tables = {name for step in asked for name in step.tables}
+    if any(step.terms is None for step in asked):
+        return Problem("its certificate does not say on which terms it was asked", undecided=True)
+    if not tables <= set(relations) or any(relations[name].dataset is None for name in tables):
+        return Problem("it reads tables of other policies, or public ones whose rows are not here", undecided=True)
+    catalog = Catalog(tuple(relations.values()))
+    made = tuple(_measurement(step, catalog, policy) for step in asked)
+    if any(isinstance(step, Questions) for step in certificate.steps):
+        return Batch(made, policy.schema.unit, certificate.guarantee.delta).plan
+    return made[0].plan if made else Problem("its steps name no question")
+
+
+def _measurement(step: Understand, catalog: Catalog, policy: Policy) -> Measurement:
+    told = policy.section.queries
+    question = understand(step.question, catalog, None if told is None else told.max_groups)
+    terms = Terms(**{name: Fraction(value) for name, value in (step.terms or {}).items()})
+    return measurement(question, policy.schema.unit, terms)

@@ -1,1 +1,0 @@
-"""Questions: understood, priced, charged, answered and kept."""

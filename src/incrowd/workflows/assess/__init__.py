@@ -1,0 +1,1 @@
+"""Assess: what a release lost, and what is left to find in it; for the data holder alone."""

@@ -1,0 +1,1 @@
+"""Check: whether a table is safe as it is."""

@@ -1,0 +1,212 @@
+"""Check: does this table already keep its rows in crowds?  Numbers and a verdict, and no output data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any
+
+from incrowd.core.cells import Cells
+from incrowd.core.counts import Counts
+from incrowd.core.recoding import Recoding
+from incrowd.core.schema import Role
+from incrowd.core.table import Engine, Rows
+from incrowd.criteria.k_anonymity import RELEASED, SUBSETS
+from incrowd.criteria.measure import Bound, Meaning, Measured
+from incrowd.criteria.partition import Partition
+from incrowd.engines.columns import require
+from incrowd.engines.local.engine import LOCAL
+from incrowd.errors import InvalidParameter
+from incrowd.measures.sizes import Sizes
+from incrowd.methods.anonymity.itemsets.method import Itemsets
+from incrowd.methods.anonymity.slicing.method import Slicing
+from incrowd.methods.anonymity.suppression.method import CellSuppression
+from incrowd.methods.anonymity.syntactic.demands import Demands
+from incrowd.methods.outcomes.microdata import WEIGHT
+from incrowd.workflows.check.criteria import Finding, Wanted
+from incrowd.workflows.check.findings import crowds, sensitive_findings, table_findings
+from incrowd.workflows.check.items import rarest_items
+from incrowd.workflows.check.measures import Declared
+from incrowd.workflows.check.raw_cells import as_is
+from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.policy.population import people_behind
+
+COLUMNS = Meaning(
+    "columns",
+    "how many columns are there that must not be: identifiers, and what the policy does not declare",
+    Bound.AT_MOST,
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found: each criterion with what was expected, and how the table was looked at."""
+
+    rows: int
+    measured: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing failed."""
+        return all(finding.passed is not False for finding in self.findings)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form."""
+        found = [finding.to_json() for finding in self.findings]
+        return {"passed": self.passed, "rows": self.rows, "measured": self.measured, "findings": found}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which columns are looked at: quasi-identifiers, sensitive ones, and whether they are recoded first.
+
+    `levels` tell at which levels the quasi-identifiers of a released table are, so that a population is brought there.
+    """
+
+    quasi: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
+    recoded: bool = False
+    levels: Mapping[str, int] = field(default_factory=dict)
+
+
+def check(rows: Rows, wanted: Wanted, asked: Asked, policy: Policy | None = None, engine: Engine = LOCAL) -> Verdict:
+    """Count the table once, where it lives, and hold it against what is wanted, and the policy if there is one.
+
+    The table is taken as it is, value by value as written; with `recoded`, after the policy's rules and levels.  With
+    a policy its roles say which columns are quasi-identifiers and sensitive, unless they are named.  As it is, the
+    table must hold no other columns.  What the policy's method demands of every class is expected, where nothing else
+    is wanted; a method that demands nothing but k must find it over all released columns.
+
+    >>> import pyarrow as pa
+    >>> from incrowd.engines.readers.sources import open_source
+    >>> rows = open_source(pa.table({"sex": ["F", "F", "M"], "zip": ["1", "1", "1"]}))
+    >>> verdict = check(rows, Wanted(k=2), Asked(("sex", "zip")))
+    >>> verdict.passed, verdict.findings[0].found, verdict.findings[0].short
+    (False, 1, 1)
+    """
+    if policy is not None and isinstance(policy.method, Itemsets):
+        return _of_items(rows, wanted, asked, policy, engine)
+    if policy is not None and isinstance(policy.method, Slicing) and not wanted.any and asked == Asked():
+        return _of_slice(rows, policy, engine)
+    asked, demands = _completed(asked, policy), _demands(policy)
+    released = () if policy is None else tuple(column.name for column in policy.schema.released)
+    _check_parameters(wanted, asked, policy)
+    require(rows.names, (*asked.quasi, *asked.sensitive, *released))
+    names = tuple(dict.fromkeys((*asked.quasi, *asked.sensitive, *(released if demands is None else ()))))
+    cells = _recoded(policy, names) if policy is not None and asked.recoded else as_is(rows, names, engine)
+    counts = engine.count(rows, cells)
+    findings = [] if policy is None or asked.recoded else [_columns(rows, policy)]
+    if demands is not None:
+        wanted = wanted.and_of(demands, asked.sensitive)
+    elif policy is not None:
+        promised = policy.plan.smallest_class
+        findings.append(crowds(counts, released, promised, RELEASED))
+        wanted = wanted if wanted.any else replace(wanted, k=promised)
+    findings.append(crowds(counts, asked.quasi, wanted.k))
+    findings += _subsets(counts, asked.quasi, policy)
+    findings += table_findings(_partition(counts, asked, wanted, policy, engine), asked.quasi, wanted)
+    for sensitive in asked.sensitive:
+        declared = _declared(policy, sensitive)
+        findings += sensitive_findings(counts, asked.quasi, sensitive, wanted.of(sensitive), declared)
+    return Verdict(counts.total, "recoded by the policy" if asked.recoded else "as it is", tuple(findings))
+
+
+def _of_items(rows: Rows, wanted: Wanted, asked: Asked, policy: Policy, engine: Engine) -> Verdict:
+    """Hold a table with a set of items in each row against the k and m of its policy, and nothing else."""
+    if wanted.any or asked.quasi or asked.sensitive:
+        raise InvalidParameter(
+            "a policy of method itemsets is checked for its own k and m: leave other criteria and columns out."
+        )
+    require(rows.names, [column.name for column in policy.schema.released])
+    counted, finding = rarest_items(rows, policy, engine, recoded=asked.recoded)
+    findings = (finding,) if asked.recoded else (_columns(rows, policy), finding)
+    return Verdict(counted, "recoded by the policy" if asked.recoded else "as it is", findings)
+
+
+def _of_slice(rows: Rows, policy: Policy, engine: Engine) -> Verdict:
+    """Hold one of the tables of slices against the k of its policy, over all columns that it has."""
+    released = tuple(column.name for column in policy.schema.released)
+    names = tuple(name for name in released if name in rows.names) or released
+    require(rows.names, names)
+    counts = engine.count(rows, as_is(rows, names, engine))
+    promised = policy.plan.smallest_class
+    return Verdict(counts.total, "as it is", (_columns(rows, policy), crowds(counts, names, promised, RELEASED)))
+
+
+def _demands(policy: Policy | None) -> Demands | None:
+    """Return what the policy's method demands of every class, if it is one that does."""
+    if policy is not None and isinstance(policy.method, CellSuppression):
+        return Demands(1 if policy.method.wild else policy.method.k)
+    found = None if policy is None else getattr(policy.method, "demands", None)
+    return found if isinstance(found, Demands) else None
+
+
+def _subsets(counts: Counts, quasi: tuple[str, ...], policy: Policy | None) -> Iterator[Finding]:
+    """Return for each size of subsets that the policy's method speaks of, how its rarest combination fares."""
+    method = None if policy is None else policy.method
+    for size, k in sorted(method.subsets.items()) if isinstance(method, CellSuppression) else ():
+        each = [crowds(counts, chosen, k, SUBSETS) for chosen in combinations(quasi, size)]
+        yield from [min(each, key=lambda finding: finding.found or 0)] if each else []
+
+
+def _partition(counts: Counts, asked: Asked, wanted: Wanted, policy: Policy | None, engine: Engine) -> Partition:
+    """Return the sizes of all classes, and the people behind them if a population is named."""
+    if wanted.population is None:
+        return Partition(Sizes.of(counts, asked.quasi).each)
+    classes, rows = counts.marginal(asked.quasi), engine.open(wanted.population.file)
+    require(rows.names, asked.quasi)
+    levels = {name: level for name, level in asked.levels.items() if name in asked.quasi}
+    if asked.recoded and policy is not None:
+        levels = {name: level for name, level in counts.levels.items() if name in asked.quasi}
+    cells = as_is(rows, asked.quasi, engine) if policy is None else Cells.of(policy.schema, levels, asked.quasi)
+    people, outside = people_behind(classes, engine.count(rows, cells))
+    return Partition(classes.counts, population=people, outside=outside)
+
+
+def _completed(asked: Asked, policy: Policy | None) -> Asked:
+    if policy is None:
+        return asked
+    roles = {role: tuple(c.name for c in policy.schema.columns if c.role is role) for role in Role}
+    sensitive = asked.sensitive or tuple(name for name in roles[Role.SENSITIVE] if name not in asked.quasi)
+    quasi = asked.quasi or tuple(name for name in roles[Role.QUASI] if name not in sensitive)
+    return replace(asked, quasi=quasi, sensitive=sensitive)
+
+
+def _check_parameters(wanted: Wanted, asked: Asked, policy: Policy | None) -> None:
+    if not asked.quasi:
+        raise InvalidParameter("no quasi-identifiers to check: name them with --quasi, or give a policy that has some.")
+    if policy is None and not wanted.any:
+        raise InvalidParameter("nothing to check against: give --k, --l, --t or another criterion, or a policy.")
+    wild = policy is not None and isinstance(policy.method, CellSuppression) and policy.method.wild
+    if wild and not wanted.any:
+        raise InvalidParameter(
+            "with missing: matches the policy asks for rows that match, which are counted when a release is verified: "
+            "use incrowd verify, or give --k to count missing cells as values."
+        )
+    if policy is None and asked.recoded:
+        raise InvalidParameter("only a policy says how to recode: give --policy, or leave --recoded out.")
+    if wanted.about_sensitive and not asked.sensitive:
+        raise InvalidParameter("diversity and closeness are about a sensitive column: name it with --sensitive.")
+
+
+def _recoded(policy: Policy, names: Sequence[str]) -> Cells:
+    levels = {**getattr(policy.method, "lowest", {}), **getattr(policy.method, "levels", {})}
+    return Cells.of(policy.schema, levels, names)
+
+
+def _columns(rows: Rows, policy: Policy) -> Finding:
+    """Hold the columns that are there against those that may be: an upload gate that misses a name is none."""
+    allowed = {column.name for column in policy.schema.released}
+    allowed |= {WEIGHT} if getattr(policy.method, "weights", False) else set()
+    extra = tuple(name for name in rows.names if name not in allowed)
+    return Finding(Measured(COLUMNS, 0, len(extra), None), extra)
+
+
+def _declared(policy: Policy | None, name: str) -> Declared:
+    if policy is None:
+        return Declared()
+    column = policy.schema[name]
+    level = getattr(policy.method, "levels", {}).get(name, int(column.pseudonymous))
+    return Declared(column.type, Recoding(column, level))

@@ -1,0 +1,217 @@
+"""The file of a coarser table: held against its steps, and computed a second time from its parent's, row by row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from incrowd.core.cells import Cells
+from incrowd.core.certificate import Certificate
+from incrowd.core.claims.claim import Claim
+from incrowd.core.claims.crowds import Anonymity, Blending, Pseudonymity
+from incrowd.core.claims.privacy import (
+    Approximate,
+    Concentrated,
+    PublishedTheorem,
+    Pure,
+    RobustTheorem,
+    RobustZeroKnowledge,
+    Smooth,
+    ZeroKnowledge,
+)
+from incrowd.core.loss import Loss
+from incrowd.core.plan import Output
+from incrowd.core.schema import Column, Schema
+from incrowd.core.steps.bins import PublishCounts
+from incrowd.core.steps.rows import Order, Recode
+from incrowd.core.steps.step import Step, step_of
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.engines.local.smallest_class import smallest_class
+from incrowd.engines.readers.sources import open_source
+from incrowd.errors import InvalidParameter
+from incrowd.methods.anonymity.safe import check as safe
+from incrowd.methods.outcomes.histogram import COUNT, EXACT, Histogram
+from incrowd.methods.outcomes.microdata import WEIGHT, Microdata
+from incrowd.verify.files import file_of, tables_of
+from incrowd.verify.findings import Look, Problem
+from incrowd.verify.judge import check_steps
+from incrowd.verify.statement import Statement, in_order, one
+from incrowd.workflows.coarsen.steps import Coarsen, Parent
+from incrowd.workflows.registry import check_of
+
+STEPS: tuple[type[Step], ...] = (Parent, Coarsen)
+PARENTS = ("safe", "scheme", "suppressed-histogram", "blended-histogram", "private-histogram")
+"""The methods whose releases can be made coarser."""
+CLAIMS: tuple[type[Claim], ...] = (
+    Pure,
+    Approximate,
+    Concentrated,
+    ZeroKnowledge,
+    PublishedTheorem,
+    Smooth,
+    RobustZeroKnowledge,
+    RobustTheorem,
+    Blending,
+    Anonymity,
+    Pseudonymity,
+)
+ORDER = (one(Parent), one(Coarsen))
+
+Tuples = Counter[tuple[str | None, ...]]
+
+
+def contradiction(statement: Statement) -> Problem | None:
+    """Return that columns are not among the parent's, or that the parent's steps contradict each other, or None."""
+    parent, coarser = statement.steps
+    if not isinstance(parent, Parent) or not isinstance(coarser, Coarsen):
+        return Problem("these are not the steps of a coarser table")
+    before = _columns_of(parent.steps)
+    if coarser.names != statement.released or not set(coarser.names) <= set(before):
+        return Problem("the columns are not among those that the parent released")
+    if parent.method not in (*PARENTS, "coarser table"):
+        return Problem("releases of this method cannot be made coarser")
+    inherited = replace(statement, grounds=replace(statement.grounds, steps=parent.steps), released=before)
+    return check_steps(inherited, check_of(parent.method))
+
+
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+    """Look at the file alone; whether it is what the parent's file gives needs that file too."""
+    (file,) = files
+    released, counted = statement.released, is_counted(statement.steps)
+    table = read(file)
+    extra = (COUNT,) if counted else (WEIGHT,) if statement.grounds.need(Order).weights else ()
+    right = tuple(table.column_names) == (*released, *extra)
+    strange = None if right else Problem("the columns are not those that the certificate says are released")
+    yield Look("columns in the file", strange, "they are the released ones, and no others")
+    if counted:
+        same = statement.evidence.get("bins") == table.num_rows
+        odd = None if same else Problem("there are not as many bins as the certificate's evidence says")
+        yield Look("bins in the file", odd, f"{table.num_rows:,} bins")
+    elif right:
+        yield safe.crowds(statement, smallest_class(file, released))
+
+
+def recount(statement: Statement, output: Output) -> Problem | None:  # noqa: ARG001 - every check has it
+    """Refuse: a coarser table is always written."""
+    return Problem("a coarser table is checked in its file, beside that of its parent")
+
+
+def reopen(statement: Statement, files: tuple[Path, ...]) -> Output:
+    """Read what was published, as anyone can; columns of rows are text."""
+    if is_counted(statement.steps):
+        return Histogram(read(files[0]))
+    schema = Schema(tuple(map(Column, statement.released)))
+    return Microdata(LocalEngine().count(open_source(str(files[0])), Cells.of(schema, {})))
+
+
+def descent(
+    certificate: Certificate, parent: Certificate, files: tuple[Path, ...], parent_files: tuple[Path, ...]
+) -> Problem | None:
+    """Return that a file is not what the parent's file gives by the labels in the steps, or None."""
+    held, columns = certificate.steps
+    if not isinstance(held, Parent) or not isinstance(columns, Coarsen):
+        return Problem("these are not the steps of a coarser table")
+    if (held.id, held.digest) != (parent.id, parent.digest()):
+        return Problem("the certificate there is not the one that this table was made from")
+    same = ("policy_hash", "dataset", "guarantee", "accounting", "ledger", "limits")
+    if any(getattr(certificate, name) != getattr(parent, name) for name in same) or held.steps != parent.steps:
+        return Problem("guarantee, accounting, dataset, policy or steps are not the parent's")
+    if [file_of(file) for file in parent_files] != list(tables_of(parent)):
+        return Problem("the parent's file is not the one that its certificate names")
+    (file,), (parent_file,), counted = files, parent_files, is_counted(certificate.steps)
+    maps = {each.column: dict(each.labels or ()) for each in columns.columns}
+    names = list(maps)
+    before, after = _tuples(read(parent_file), names, counted), _tuples(read(file), names, counted)
+    expected: Tuples = Counter()
+    try:
+        for labels, times in before.items():
+            rise = zip(names, labels, strict=True)
+            expected[tuple(maps[name][label] if maps[name] else label for name, label in rise)] += times
+    except KeyError:
+        return Problem("the certificate does not say what some label of the parent's file becomes")
+    if expected.keys() != after.keys() or any(expected[key] != after[key] for key in expected):
+        return Problem("it is not what the parent's file gives")
+    return None
+
+
+def from_version_1(chain: Sequence[Mapping[str, Any]], loss: Loss) -> list[Mapping[str, Any]]:
+    """Return the steps of a certificate of version 1 as they are told today.
+
+    There the parent's steps stand in front, and again in what the last step holds of the parent.
+    """
+    last = dict(chain[-1]) if chain else {}
+    held = last.pop("of", None)
+    if last.get("step") != Coarsen.kind or not isinstance(held, Mapping) or list(chain[:-1]) != held["chain"]:
+        return list(chain)
+    steps = from_version_1(held["chain"], loss)
+    parent = {"method": _made_by(steps), "id": held["id"], "certificate": 1, "digest": held["digest"]}
+    return [{"step": Parent.kind, **parent, "steps": steps}, last]
+
+
+def _made_by(steps: list[Mapping[str, Any]]) -> str:
+    """Return the method that knows all these steps, in their order; certificates of version 1 do not name it."""
+    for name in (*PARENTS, "coarser table"):
+        check = check_of(name)
+        try:
+            if in_order(tuple(step_of(each, check.STEPS) for each in steps), check.ORDER):
+                return name
+        except InvalidParameter:
+            continue
+    return ""
+
+
+def is_counted(steps: tuple[Step, ...]) -> bool:
+    """Whether the release that all of it came from was one of counts."""
+    return any(isinstance(step, PublishCounts) for step in root(steps)[-1:])
+
+
+def root(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Return the steps of the release that was charged."""
+    return steps[0].charged.steps if steps and isinstance(steps[0], Parent) else steps
+
+
+def _columns_of(steps: tuple[Step, ...]) -> tuple[str, ...]:
+    """Return the columns that a release has."""
+    told = next((step for step in reversed(steps) if isinstance(step, Coarsen | Recode)), None)
+    return () if told is None else told.names
+
+
+def read(file: Path) -> pa.Table:
+    """Read a published table as anyone can: labels as text, counts as whole numbers."""
+    if file.suffix == ".parquet":
+        from pyarrow import parquet as pq
+
+        with pq.ParquetFile(file) as opened:
+            return opened.read()
+    from pyarrow import csv
+
+    parse = csv.ParseOptions(delimiter="\t" if file.suffix == ".tsv" else ",", newlines_in_values=True)
+    with csv.open_csv(file, parse_options=parse) as reader:
+        names = reader.schema.names
+    known = {COUNT: pa.int64(), EXACT: pa.bool_()}
+    types = {name: known.get(name, pa.dictionary(pa.int32(), pa.string())) for name in names}
+    told = csv.ConvertOptions(
+        column_types=types, strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=False
+    )
+    return csv.read_csv(file, parse_options=parse, convert_options=told)
+
+
+def text_of(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return labels as text, whatever they were stored as."""
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    decoded = whole.dictionary_decode() if pa.types.is_dictionary(whole.type) else whole
+    return decoded.cast(pa.string())
+
+
+def _tuples(table: pa.Table, names: list[str], counted: bool) -> Tuples:
+    columns = [text_of(table[name]).to_pylist() for name in names]
+    times = table[COUNT].to_pylist() if counted else [1] * table.num_rows
+    found: Tuples = Counter()
+    for labels, count in zip(zip(*columns, strict=True), times, strict=True):
+        found[labels] += count
+    return found

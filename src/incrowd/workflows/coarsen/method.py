@@ -1,0 +1,204 @@
+"""Coarsen: a coarser table from a released one; it reads no rows and costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from incrowd.core.cells import Cells
+from incrowd.core.certificate import Certificate
+from incrowd.core.domain import Type
+from incrowd.core.plan import Plan
+from incrowd.core.schema import Column, Schema
+from incrowd.core.steps.rows import Order, Recode
+from incrowd.core.steps.samples import SecretSample
+from incrowd.core.steps.step import Step, fold
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.engines.readers.sources import open_source
+from incrowd.engines.writers.sinks import Folders, staged
+from incrowd.errors import InvalidParameter, Refused
+from incrowd.methods.outcomes.histogram import COUNT, Histogram
+from incrowd.methods.outcomes.microdata import Microdata
+from incrowd.methods.outcomes.outcome import Outcome
+from incrowd.verify.files import file_of, tables_of
+from incrowd.verify.judge import numbers_of
+from incrowd.workflows.coarsen.check import PARENTS, descent, is_counted, read, root, text_of
+from incrowd.workflows.coarsen.labels import Risen, risen
+from incrowd.workflows.coarsen.steps import Coarsen, CoarserColumn, Parent
+from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.release.certify import Stated, derived
+from incrowd.workflows.release.publish import Destination, Released, written
+from incrowd.workflows.verify.verify import read_certificate
+
+if TYPE_CHECKING:
+    from incrowd.core.coins import Coins
+
+NAME = "coarser table"
+
+
+@dataclass(frozen=True)
+class Coarser:
+    """What is wanted: columns at higher levels, and only some of the columns (none named: all of them)."""
+
+    levels: Mapping[str, int] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SourceRelease:
+    """A release that a coarser table is made from: its certificate and its file."""
+
+    certificate: Certificate
+    file: Path
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What was done for the release."""
+        return self.certificate.steps
+
+    @property
+    def levels(self) -> dict[str, int]:
+        """The level at which each column was released; those that a private choice found stand in the evidence."""
+        told = next(step for step in reversed(self.steps) if isinstance(step, Coarsen | Recode))
+        chosen = self.certificate.evidence.get("levels", {})
+        return {each.column: int(chosen.get(each.column, each.level)) for each in told.columns}
+
+
+def coarsen(parent: Path, policy: Policy, wanted: Coarser, out: Path) -> Released:
+    """Write a coarser table of a release, with a certificate of its own that names and holds its parent's.
+
+    Nothing is charged: whatever is computed from what was released, by a rule that looks at nothing else, keeps every
+    promise (post-processing), and a class of the coarser table is a union of classes.  The same table counted from rows
+    would be a second release, which crowds do not allow.
+    """
+    source = read_source(parent, policy)
+    columns, rise = _columns(source, policy, wanted)
+    table = read(source.file).select([*columns, *([COUNT] if is_counted(source.steps) else [])])
+    maps = {
+        name: risen(policy.schema[name], low, high, text_of(table[name].unique()).to_pylist())
+        for name, (low, high) in rise.items()
+        if low < high
+    }
+    step = Coarsen(
+        tuple(CoarserColumn(name, rise[name][1], _pairs(maps[name]) if name in maps else None) for name in columns)
+    )
+    return _published(source, coarser_plan(source, step), policy, table, out)
+
+
+def coarser_plan(source: SourceRelease, step: Coarsen) -> Plan:
+    """Return the plan of a coarser table: it promises what its parent does, and draws from the released table alone."""
+    certificate = source.certificate
+    stated = certificate.guarantee
+    named = (certificate.method.name, certificate.id, certificate.version, certificate.digest())
+    steps = (Parent(*named, certificate.steps), step)
+    promise = fold(steps, stated.unit, stated.delta)
+    if promise != stated:
+        raise Refused("the release promises something else than its steps give. Verify it first.")
+    return Plan(NAME, steps, promise, numbers_of(certificate.claims), partial(_drawn, steps))
+
+
+def read_source(path: Path, policy: Policy) -> SourceRelease:
+    """Return a release, or refuse one that is not what its certificate says, or not of this policy."""
+    certificate = read_certificate(path)
+    folder, tables = path if path.is_dir() else path.parent, tables_of(certificate)
+    if _made_by(certificate) not in PARENTS or len(tables) != 1:
+        raise InvalidParameter("only released rows and released counts can be made coarser, and this is neither.")
+    if certificate.policy_hash != policy.hash:
+        raise InvalidParameter(
+            "this is not the policy of that release: its hash differs. Give the policy as it was then."
+        )
+    file = folder / tables[0].name
+    if not file.is_file():
+        raise InvalidParameter(f"{file} is not there: a coarser table is made from the released file itself.")
+    if file_of(file) != tables[0]:
+        raise Refused(f"{file} is not the file that its certificate names: its SHA-256 differs. Verify it first.")
+    return SourceRelease(certificate, file)
+
+
+def _made_by(certificate: Certificate) -> str:
+    """Return the method of the release that all of a table came from."""
+    first = certificate.steps[0]
+    return first.charged.method if isinstance(first, Parent) else certificate.method.name
+
+
+def _columns(source: SourceRelease, policy: Policy, wanted: Coarser) -> tuple[list[str], dict[str, tuple[int, int]]]:
+    """Return the columns that are left, and from which level each rises to which."""
+    released, levels = list(source.certificate.schema.released), source.levels
+    strange = [name for name in (*wanted.columns, *wanted.levels) if name not in released]
+    if strange:
+        raise InvalidParameter(f"{strange[0]!r} was not released; there are {', '.join(released)}.")
+    columns = [name for name in released if not wanted.columns or name in wanted.columns]
+    idle = [name for name in wanted.levels if name not in columns]
+    if idle:
+        raise InvalidParameter(f"a level is given for {idle[0]!r}, which --columns leaves out.")
+    rise = {name: (levels[name], wanted.levels.get(name, levels[name])) for name in columns}
+    for name, (low, high) in rise.items():
+        if not low <= high <= policy.schema[name].hierarchy.height:
+            raise InvalidParameter(
+                f"{name!r} was released at level {low} and can rise to {policy.schema[name].hierarchy.height}, not to "
+                f"{high}: a finer table would need rows."
+            )
+    if columns == released and all(low == high for low, high in rise.values()):
+        raise InvalidParameter("nothing would change: give --levels above the released ones, or fewer --columns.")
+    return columns, rise
+
+
+def _drawn(steps: tuple[Step, ...], table: pa.Table, coins: Coins | None = None) -> Outcome:  # noqa: ARG001
+    """Return the coarser table: counts added up, or rows in the order of their values; there is nothing to toss."""
+    for place, name in enumerate(table.column_names):
+        table = table.set_column(place, name, [_risen(steps, name, table[name].combine_chunks())])
+    if is_counted(steps):
+        names = [name for name in table.column_names if name != COUNT]
+        summed = table.group_by(names).aggregate([(COUNT, "sum")]).rename_columns([*names, COUNT])
+        return Histogram(summed.sort_by([(name, "ascending") for name in names]))
+    schema = Schema(tuple(Column(field.name, type=_type(field.type)) for field in table.schema))
+    return Microdata(LocalEngine().count(open_source(table), Cells.of(schema, {})), _weight(root(steps)))
+
+
+def _weight(steps: tuple[Step, ...]) -> Fraction | None:
+    """Return the weight of every row, where the release has weights."""
+    rates = [1 / step.rate for step in steps if isinstance(step, SecretSample)]
+    return rates[0] if any(isinstance(step, Order) and step.weights for step in steps) else None
+
+
+def _risen(steps: tuple[Step, ...], name: str, column: pa.Array) -> pa.Array:
+    """Return a column with its labels replaced, if they rise, and every text plain."""
+    risen_to = {each.column: each.labels for step in steps if isinstance(step, Coarsen) for each in step.columns}
+    labels = risen_to.get(name)
+    if labels is not None:
+        maps = dict(labels)
+        return pa.array([maps[label] for label in text_of(column).to_pylist()], pa.string())
+    return text_of(column) if pa.types.is_dictionary(column.type) else column
+
+
+def _type(stored: pa.DataType) -> Type:
+    kinds = {Type.INTEGER: pa.types.is_integer, Type.DATE: pa.types.is_date, Type.BOOLEAN: pa.types.is_boolean}
+    decimal = pa.types.is_floating(stored) or pa.types.is_decimal(stored)
+    return next((kind for kind, fits in kinds.items() if fits(stored)), Type.DECIMAL if decimal else Type.TEXT)
+
+
+def _pairs(labels: Risen) -> tuple[tuple[str | None, str | None], ...]:
+    return tuple((low, labels[low]) for low in sorted(labels, key=lambda label: (label is None, label or "")))
+
+
+def _published(source: SourceRelease, plan: Plan, policy: Policy, table: pa.Table, out: Path) -> Released:
+    """Write file, report and certificate, compute the file a second time from the parent's, and let all appear."""
+    output, parent = _drawn(plan.steps, table), source.certificate
+    columns = replace(
+        parent.schema, released=tuple(name for name in output.schema.names if name in parent.schema.released)
+    )
+    certificate = derived(parent, Stated.of(plan, policy), output, columns)
+    with staged(Folders(out)) as stage:
+        destination = Destination(out, source.file.suffix.removeprefix("."))
+        certificate = written(certificate, output, stage.public, destination)
+        files = tuple(stage.public / file.name for file in tables_of(certificate))
+        problem = descent(certificate, parent, files, (source.file,))
+        if problem is not None:
+            raise Refused(f"the coarser table was not made: {problem.text}. Please report this.")
+    return Released(output, certificate)

@@ -1,0 +1,34 @@
+"""A coarser table in a report: the crowds of its rows, or its counts, which are sums of released ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from incrowd.drawing.class_sizes import class_sizes
+from incrowd.methods.anonymity import classes
+from incrowd.methods.histograms import bins
+from incrowd.methods.outcomes.histogram import Histogram
+from incrowd.workflows.coarsen.check import is_counted
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from incrowd.drawing.description import Description
+    from incrowd.methods.outcomes.microdata import Microdata
+    from incrowd.verify.statement import Statement
+
+EVIDENCE: Mapping[str, str] = {**classes.EVIDENCE, **bins.EVIDENCE}
+_SUMS = "Every count is a sum of released ones, which its parent's steps describe."
+
+
+def description(statement: Statement) -> Description:
+    """Return how large the crowds are, or that counts were added up."""
+    return bins.description(statement, _SUMS) if is_counted(statement.steps) else classes.description(statement)
+
+
+def picture(statement: Statement, output: Microdata | Histogram) -> Markup | None:  # noqa: ARG001 - the shape of every picture
+    """Return how many rows look like how many others, or the bars of the bins."""
+    if isinstance(output, Histogram):
+        return bins.picture(output, ["a sum"] * len(output), _SUMS)
+    return class_sizes(output.counts.counts)

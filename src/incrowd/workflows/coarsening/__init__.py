@@ -1,1 +1,0 @@
-"""Coarsening: a released table made coarser, from what was released and from nothing else."""

@@ -1,1 +1,0 @@
-"""Tables of a certain form, k-anonymous and perhaps more, as a form of releases."""

@@ -1,1 +1,0 @@
-"""Noisy answers to questions, checked again from certificate and file."""

@@ -1,1 +1,0 @@
-"""Microdata whose levels were chosen privately, as a form."""

@@ -1,1 +1,0 @@
-"""Coarsened tables: made from a release, and checked against it."""

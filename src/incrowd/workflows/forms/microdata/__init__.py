@@ -1,1 +1,0 @@
-"""Microdata as a form: sampled, recoded, suppressed, ordered."""

@@ -1,1 +1,0 @@
-"""Points: synthetic points in a public box, checked from certificate and file alone."""

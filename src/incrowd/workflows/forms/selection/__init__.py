@@ -1,1 +1,0 @@
-"""Selections as a form: candidates counted, noise on every count, winners in order."""

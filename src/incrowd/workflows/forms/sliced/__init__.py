@@ -1,1 +1,0 @@
-"""Several tables as a form: groups of columns, each sampled, recoded and suppressed for itself."""

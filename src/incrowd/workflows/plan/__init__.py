@@ -1,0 +1,1 @@
+"""Plan: what a release would promise, cost and keep; nothing is spent."""

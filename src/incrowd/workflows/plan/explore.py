@@ -1,0 +1,193 @@
+"""Explore: what other levels would lose and leave out, before one of them is released; internal, and recorded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from incrowd.core.table import Engine, Rows
+from incrowd.engines.columns import require
+from incrowd.engines.local.engine import LOCAL
+from incrowd.errors import InvalidParameter
+from incrowd.methods.anonymity.full_domain.method import FullDomain
+from incrowd.methods.anonymity.search.minimal import minimal
+from incrowd.methods.anonymity.search.optimal import Patience, Progress, optimal
+from incrowd.workflows.assess.record_look import record_look
+
+if TYPE_CHECKING:
+    from incrowd.core.schema import Schema
+    from incrowd.methods.anonymity.search.lattice import Lattice
+    from incrowd.methods.anonymity.search.task import Point
+    from incrowd.workflows.policy.policy import Policy
+
+LOOK = "plan"
+"""What the ledger calls it."""
+
+_SHARES = tuple(Fraction(share, 100) for share in (0, 1, 2, 5, 10, 20, 50, 100))
+_STEPS = 24
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One combination of levels: what it loses, how many rows it leaves out, and its classes.
+
+    `smallest` is the number of rows in the smallest class, None if nothing is released.
+    """
+
+    levels: Mapping[str, int]
+    loss: float
+    suppressed: int
+    classes: int
+    smallest: int | None
+
+
+@dataclass(frozen=True)
+class Offer:
+    """The best combination under one k and one suppression limit; `gap` is by how much it could be beaten at most.
+
+    Without a choice nothing meets the demands, unless the search was stopped: then nothing was found so far.
+    """
+
+    k: int
+    suppression: Fraction
+    choice: Choice | None
+    gap: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form."""
+        chosen = None if self.choice is None else asdict(self.choice)
+        return {"k": self.k, "suppression": str(self.suppression), "choice": chosen, "gap": self.gap}
+
+
+@dataclass(frozen=True)
+class Explored:
+    """What was found among all combinations of levels: the best one, the minimal ones, and what others would cost.
+
+    `by_k` is the frontier of loss and risk: an offer for each k that its predecessor does not reach already.
+    `by_suppression` is the same for the share of rows that may be left out.  What was not asked for is empty.
+    """
+
+    rows: int
+    combinations: int
+    best: Offer
+    minimal: tuple[Choice, ...]
+    by_k: tuple[Offer, ...]
+    by_suppression: tuple[Offer, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form."""
+        return {
+            "internal": "made from the original rows: keep it apart from what is published",
+            "rows": self.rows,
+            "combinations": self.combinations,
+            "best": self.best.to_json(),
+            "minimal": [asdict(each) for each in self.minimal],
+            "by k": [each.to_json() for each in self.by_k],
+            "by suppression": [each.to_json() for each in self.by_suppression],
+        }
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is looked for beside the best levels, and who is told how far it is and may stop it by returning true."""
+
+    minimal: bool = True
+    frontier: bool = True
+    told: Callable[[Progress], bool] | None = None
+
+
+EVERYTHING = Wish()
+"""Minimal levels and the frontier."""
+
+
+def explore(data: object, policy: Policy, wish: Wish = EVERYTHING) -> Explored:
+    """Look at a file or a frame, or else at the policy's source; see `explore_rows`.
+
+    >>> import pyarrow as pa
+    >>> from incrowd.workflows.policy.policy import load_policy
+    >>> policy = load_policy(
+    ...     {
+    ...         "incrowd": 1,
+    ...         "dataset": {"name": "visits"},
+    ...         "columns": {"sex": {"categories": ["F", "M"]}, "ward": {"categories": ["east", "west"]}},
+    ...         "release": {"method": "full-domain", "k": 2},
+    ...     }
+    ... )
+    >>> visits = pa.table({"sex": ["F", "F", "M", "M"], "ward": ["east", "west", "east", "west"]})
+    >>> [dict(each.levels) for each in explore(visits, policy).minimal]
+    [{'sex': 0, 'ward': 1}, {'sex': 1, 'ward': 0}]
+    """
+    from incrowd.engines.choose import engine_of, settings_for
+    from incrowd.workflows.release.prepare import open_data
+
+    with engine_of(settings_for(data, policy.engine), data) as engine:
+        return explore_rows(open_data(data, policy, engine), policy, wish, engine)
+
+
+def explore_rows(rows: Rows, policy: Policy, wish: Wish = EVERYTHING, engine: Engine = LOCAL) -> Explored:
+    """Count the table once, and search its levels as the method full-domain would; the look is written in the ledger.
+
+    Every row counts, also those of a person beyond `max_rows`, which a release would draw from.
+
+    Source: Samarati 2001 for minimal generalizations; Machanavajjhala et al. 2006 and others for what a class must
+    meet, see the method.
+    """
+    method, schema = policy.method, policy.schema
+    if not isinstance(method, FullDomain):
+        raise InvalidParameter(
+            f"minimal levels and a frontier were asked for, but the method {method.name} does not search levels: "
+            "write method: full-domain."
+        )
+    cells = method.cells(schema)
+    require(rows.names, cells.names)
+    record_look(policy, LOOK)
+    lattice = method.lattice(engine.count(rows, cells), schema, method.people(engine, schema))
+    return _Exploring(method, schema, lattice, wish).run()
+
+
+@dataclass(frozen=True)
+class _Exploring:
+    method: FullDomain
+    schema: Schema
+    lattice: Lattice
+    wish: Wish
+
+    def run(self) -> Explored:
+        best = self._offer(self.method)
+        listed = minimal(self.lattice, self.method.task(self.schema)) if self.wish.minimal else ()
+        return Explored(
+            self.lattice.rows,
+            self.lattice.nodes,
+            best,
+            tuple(self._choice(point) for point in listed),
+            tuple(self._by_k(best)) if self.wish.frontier else (),
+            tuple(self._by_suppression()) if self.wish.frontier else (),
+        )
+
+    def _by_k(self, best: Offer) -> list[Offer]:
+        """Return offers for ever larger k: one more than was reached already, or half as much again."""
+        found = [best]
+        while (last := found[-1].choice) is not None and last.smallest is not None and len(found) < _STEPS:
+            k = max(last.smallest + 1, found[-1].k * 3 // 2)
+            offer = self._offer(replace(self.method, k=k))
+            if offer.choice is None:
+                break
+            found.append(offer)
+        return found
+
+    def _by_suppression(self) -> list[Offer]:
+        shares = sorted({*_SHARES, self.method.suppression})
+        return [self._offer(replace(self.method, suppression=share)) for share in shares]
+
+    def _offer(self, method: FullDomain) -> Offer:
+        seconds = math.inf if method.seconds is None else float(method.seconds)
+        found = optimal(self.lattice, method.task(self.schema), Patience(seconds, told=self.wish.told))
+        chosen = None if found.best is None else self._choice(found.best)
+        return Offer(method.k, method.suppression, chosen, found.gap)
+
+    def _choice(self, point: Point) -> Choice:
+        levels = dict(zip(self.lattice.names, point.levels, strict=True))
+        return Choice(levels, point.score, point.suppressed, point.classes, point.smallest)

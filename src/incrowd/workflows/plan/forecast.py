@@ -1,0 +1,137 @@
+"""Plan: what a release would promise and cost, and what would be left; nothing is spent, and no row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from incrowd.accounting.accountant import charge_of
+from incrowd.accounting.budget import Budget
+from incrowd.accounting.ledger.datasets import Declaration, registered
+from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.accounting.ledger.standing import Standing
+from incrowd.core.guarantee import Guarantee
+from incrowd.errors import Refused
+from incrowd.methods.crowds.robust import Degraded, degradation
+from incrowd.store.transaction import Reader
+from incrowd.workflows.plan.safe_alternatives import Nearest, nearest_safe
+from incrowd.workflows.policy.ledger import find_book
+from incrowd.workflows.policy.policy import Policy
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A promise with its price, before anything happened."""
+
+    policy: Policy
+    promise: Guarantee
+    epsilon: Decimal
+    delta: Decimal
+    rule: str
+    standing: Standing | None
+    allowed: bool
+    refusal: str | None
+    warnings: tuple[str, ...]
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The method's parameters, the solved one included."""
+        return self.policy.plan.settings
+
+    @property
+    def nearest(self) -> tuple[Nearest, ...]:
+        """What a secret sample in front would promise; empty where this promise has an epsilon."""
+        made, population = self.policy.plan, self.policy.section.dataset.population
+        return nearest_safe(made.promise.loss, made.smallest_class, made.unit, population)
+
+    @property
+    def biased(self) -> tuple[Degraded, ...]:
+        """How the promise would degrade if the rows were a more biased sample; empty where they are not one."""
+        robust = getattr(self.policy.method, "robust", None)
+        if robust is None or self.policy.schema.drafted:
+            return ()
+        found = self.parameters
+        return degradation(robust, found["k"], found["delta"], self.policy.schema.unit)
+
+
+def plan(policy: Policy) -> Forecast:
+    """Return what a release under this policy would promise, cost and leave."""
+    promise = policy.plan.promise
+    spend = charge_of(promise.loss, promise.delta, promise.unit.adjacency)
+    standing, refusal = None, None
+    try:
+        payer = _payer(policy)
+        if payer is None:
+            refusal = _first(policy.budget, spend.epsilon, spend.delta)
+        else:
+            ledger, dataset = payer
+            standing = ledger.standing(dataset)
+            ledger.preview({dataset: promise})
+    except Refused as error:
+        refusal = str(error)
+    return Forecast(
+        policy,
+        promise,
+        spend.epsilon,
+        spend.delta,
+        spend.rule,
+        standing,
+        refusal is None,
+        refusal,
+        warnings_of(policy),
+    )
+
+
+def _payer(policy: Policy) -> tuple[Ledger, str] | None:
+    """Return the ledger and the dataset whose budget would pay, if they exist; refuse what registering would refuse."""
+    ledger = find_book(policy)
+    if ledger is None:
+        return None
+    section = policy.section.dataset
+    declared = Declaration(
+        policy.name, policy.schema.unit, policy.budget, (), section.same_people_as, section.separate
+    ).to_json()
+
+    def find(reader: Reader) -> str | None:
+        registered(reader.value, declared)
+        return policy.name if reader.value(("dataset", policy.name)) else section.same_people_as
+
+    found = ledger.chain.read(find)
+    return None if found is None else (ledger, found)
+
+
+def _first(budget: Budget | None, epsilon: Decimal, delta: Decimal) -> str | None:
+    """Say why a first release would be refused, if it would: no budget means that it is its own."""
+    if not epsilon.is_finite():
+        if budget is not None and budget.unbounded:
+            return None
+        return (
+            'this promise has no epsilon: its owner must write budget: {unbounded: "reason"}, '
+            "or give a rate below 1 and domains that were not drafted from rows."
+        )
+    if budget is not None and (epsilon > budget.limit.epsilon or delta > budget.limit.delta):
+        return "the budget is smaller than what this release costs: raise the budget or ask for less."
+    return None
+
+
+def warnings_of(policy: Policy) -> tuple[str, ...]:
+    """Return what the owner should think about before, or right after, a release; nothing here comes from rows."""
+    found, promise = [], policy.plan.promise
+    population = policy.section.dataset.population
+    if population is not None and promise.delta * population >= 1:
+        found.append(
+            f"delta times the declared population is {float(promise.delta * population):.3g}: a delta at or above one "
+            "over the population allows a mechanism that betrays one person. Choose a smaller delta."
+        )
+    if population is None:
+        found.append("no population is declared: choose delta well below one over the number of people.")
+    if policy.schema.drafted:
+        found.append(
+            f"drafted from rows: {', '.join(policy.schema.drafted)}. This voids the promise; "
+            'where the same is public, write public: "source" there.'
+        )
+    if policy.budget is None:
+        found.append("no budget is declared: this release's cost becomes the whole budget, and a second is refused.")
+    return tuple(found)

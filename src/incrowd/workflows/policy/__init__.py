@@ -1,0 +1,1 @@
+"""Policy: one YAML file, read and understood."""

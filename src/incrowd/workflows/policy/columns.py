@@ -1,0 +1,141 @@
+"""A column's section of the policy becomes a column of the schema."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any, TypeVar
+
+from incrowd.core.domain import Categories, Dates, Domain, Numbers, Provenance, Text, Type
+from incrowd.core.hierarchy import arx
+from incrowd.core.hierarchy.calendar import Calendar, Period
+from incrowd.core.hierarchy.cuts import Cuts
+from incrowd.core.hierarchy.flat import Flat, flat
+from incrowd.core.hierarchy.hierarchy import Hierarchy
+from incrowd.core.hierarchy.intervals import Intervals
+from incrowd.core.hierarchy.prefix import Prefix, Redaction
+from incrowd.core.hierarchy.pseudonym import Pseudonyms
+from incrowd.core.hierarchy.tree import Tree, ordered, tree
+from incrowd.core.schema import Column, Missing, Outside, Role
+from incrowd.errors import InvalidParameter
+from incrowd.workflows.policy.sections import ColumnSection, HierarchySection
+
+Kind = TypeVar("Kind", Numbers, Dates)
+
+
+def column_of(name: str, section: ColumnSection, folder: Path) -> Column:
+    """Return the declared column; files are taken from `folder`.
+
+    >>> age = ColumnSection(role="quasi", type="integer", bounds=("0", "99"), hierarchy={"intervals": ["10"]})
+    >>> column_of("age", age, Path()).hierarchy.labels(1)[:2]
+    ('< 10', '[10, 20)')
+    """
+    domain = _domain(section)
+    return Column(
+        name,
+        Role(section.role),
+        Type(section.type),
+        _hierarchy(section, domain, folder),
+        Missing(section.missing) if section.missing in tuple(Missing) else section.missing,
+        None if section.outside is None else Outside(section.outside),
+        section.separator,
+    )
+
+
+def files_of(sections: dict[str, ColumnSection], folder: Path) -> dict[str, str]:
+    """Return the hash of every hierarchy file the policy names: the policy's hash covers them too."""
+    named = {section.hierarchy.file for section in sections.values() if section.hierarchy and section.hierarchy.file}
+    return {name: hashlib.sha256(_read(folder / name, name)).hexdigest() for name in sorted(named)}
+
+
+def _domain(section: ColumnSection) -> Domain | None:
+    provenance = Provenance(section.derived is not None, section.public)
+    if section.categories is not None and section.bounds is not None:
+        raise InvalidParameter("a column has bounds or categories, not both.")
+    if section.categories is not None:
+        return Categories(section.categories, provenance)
+    low, high = section.bounds or (None, None)
+    kind = Type(section.type)
+    if kind in (Type.INTEGER, Type.DECIMAL):
+        return Numbers(low, high, kind, provenance)
+    if kind is Type.DATE:
+        return Dates(low, high, provenance)
+    if section.bounds is not None:
+        raise InvalidParameter(f"only numbers and dates have bounds; list the categories of a {section.type} column.")
+    return Text(provenance) if kind is Type.TEXT else None
+
+
+def _hierarchy(section: ColumnSection, domain: Domain | None, folder: Path) -> Hierarchy:
+    rule = section.hierarchy
+    if rule is None:
+        return Flat(domain, domain.provenance) if domain is not None else flat(Type(section.type))
+    provenance = _provenance(section, rule)
+    if rule.file is not None or rule.tree is not None:
+        return _explicit(section, rule, provenance, folder)
+    if rule.groups is not None:
+        return ordered(_categories(domain).values, rule.groups, provenance)
+    if rule.dates is not None:
+        return Calendar(_expect(domain, Dates, "dates"), tuple(map(Period, rule.dates)), provenance)
+    if rule.intervals is not None:
+        numbers = _expect(domain, Numbers, "intervals")
+        ends = section.outside in (None, Outside.ENDS) if rule.open_ends is None else rule.open_ends
+        return Intervals(numbers, rule.intervals, rule.origin, ends and numbers.closed, provenance)
+    if rule.cuts is not None:
+        return Cuts(_expect(domain, Numbers, "cuts"), rule.cuts, provenance)
+    text = domain if isinstance(domain, Text | Categories) else None
+    if text is None:
+        raise InvalidParameter("prefix, redaction and pseudonym are for text columns.")
+    if rule.pseudonym is not None:
+        return Pseudonyms(text, _read(folder / rule.pseudonym, rule.pseudonym, "key"), provenance)
+    if rule.prefix is not None:
+        return Prefix(text, rule.prefix, provenance)
+    return Redaction(text, rule.redaction or 0, provenance)
+
+
+def _provenance(section: ColumnSection, rule: HierarchySection) -> Provenance:
+    """Return where a column's values and rule come from, together: each part that was drafted needs its own source."""
+    drafted = [part for part in (section, rule) if part.derived is not None]
+    sources = [part.public for part in drafted if part.public]
+    return Provenance(bool(drafted), "; ".join(sources) if len(sources) == len(drafted) and drafted else None)
+
+
+def _explicit(section: ColumnSection, rule: HierarchySection, provenance: Provenance, folder: Path) -> Tree:
+    if section.categories is not None or section.bounds is not None:
+        raise InvalidParameter("a tree or hierarchy file lists the values itself: leave categories and bounds out.")
+    if rule.tree is not None:
+        return tree(_branch(rule.tree), provenance)
+    name = rule.file or ""
+    try:
+        text = _read(folder / name, name).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidParameter(f"the hierarchy file {name} is not UTF-8 text.") from None
+    return arx.parse(text, rule.delimiter).hierarchy(provenance)
+
+
+def _branch(branch: Any) -> Any:
+    if isinstance(branch, dict):
+        return {str(label): _branch(below) for label, below in branch.items()}
+    if isinstance(branch, list):
+        return [str(value) for value in branch]
+    return [] if branch is None else [str(branch)]
+
+
+def _categories(domain: Domain | None) -> Categories:
+    if not isinstance(domain, Categories):
+        raise InvalidParameter("groups are made of neighboring categories: list the categories in order.")
+    return domain
+
+
+def _expect(domain: Domain | None, kind: type[Kind], rule: str) -> Kind:
+    if not isinstance(domain, kind):
+        raise InvalidParameter(f"{rule} do not fit this column: check its type.")
+    return domain
+
+
+def _read(path: Path, name: str, what: str = "hierarchy") -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InvalidParameter(
+            f"the {what} file {name} cannot be read: {error.strerror or 'no reason given'}."
+        ) from None

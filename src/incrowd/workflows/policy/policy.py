@@ -1,0 +1,360 @@
+"""Policy: source, schema, method and budget, as one YAML file; the same file runs everywhere."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, Field, ValidationError, create_model
+
+from incrowd.accounting.budget import Budget
+from incrowd.core.canonical import digest
+from incrowd.core.plan import Method, Plan
+from incrowd.core.schema import Column, Schema
+from incrowd.core.source import IN_ENGINE, SourceOptions
+from incrowd.core.unit import Adjacency, Kind, Unit
+from incrowd.engines.settings import Local, Settings, Spark
+from incrowd.errors import IncrowdError, InvalidParameter, Refused, UnsupportedVersion
+from incrowd.workflows.policy.columns import column_of, files_of
+from incrowd.workflows.policy.document import Document, read_document
+from incrowd.workflows.policy.population import population_hash, with_population
+from incrowd.workflows.policy.sections import (
+    NAMED,
+    SETTINGS,
+    AnyEngine,
+    BudgetSection,
+    ColumnSection,
+    DatasetSection,
+    EngineSection,
+    Exact,
+    QueriesSection,
+    Section,
+    SourceSection,
+    TableSection,
+    UnitSection,
+    Whole,
+)
+from incrowd.workflows.policy.tables import OtherTable, other_table
+from incrowd.workflows.registry import method_class, method_names
+
+VERSION = 1
+LEDGER = "sqlite:///.incrowd/ledger.sqlite"
+_SAFE, _AUTO, _SCHEME = "safe", "auto", "scheme"  # safe with `levels: auto` is another way to write scheme
+_LATER = {"purpose": "consent"}
+
+
+class PolicySection(Section):
+    """The whole policy file."""
+
+    incrowd: Whole = Field(description="The version of this format: 1.")
+    dataset: DatasetSection
+    source: str | SourceSection | None = Field(
+        None, description="Where the rows are; DATA on the command line overrides."
+    )
+    columns: dict[str, ColumnSection]
+    release: dict[str, Any] | None = Field(
+        None, description="The method and its parameters; may be left out where only questions are answered."
+    )
+    budget: BudgetSection | None = Field(
+        None, description="Of the dataset, for good; by default the first release's own."
+    )
+    ledger: str = Field(LEDGER, description="Where spending is written down; a path is taken from the policy's folder.")
+    engine: AnyEngine = Field(
+        "local", description="Where the rows are worked on; no part of the promise, nor of the policy's hash."
+    )
+    tables: dict[str, TableSection] | None = Field(None, description="More tables that questions may read.")
+    queries: QueriesSection | None = Field(None, description="What questions may be asked.")
+    purpose: str | None = None
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A policy that was read and understood; `folder` is what its relative paths start from."""
+
+    name: str
+    schema: Schema
+    step: Method | None
+    source: str | None
+    options: SourceOptions
+    budget: Budget | None
+    ledger: str
+    folder: Path
+    hash: str
+    section: PolicySection
+    engine: Settings
+    tables: tuple[OtherTable, ...] = ()
+
+    @property
+    def method(self) -> Method:
+        """What is released, and how."""
+        if self.step is None:
+            raise InvalidParameter("this policy releases no table: write release: with a method into it.")
+        return self.step
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What a release would do, promise and claim: made once, from the schema alone."""
+        return self.method.plan(self.schema)
+
+    @property
+    def ledger_address(self) -> str:
+        """The ledger's address, with a relative SQLite path taken from the policy's folder."""
+        scheme, mark, path = self.ledger.partition("sqlite:///")
+        if mark and not scheme and path != ":memory:" and not Path(path).is_absolute():
+            return f"sqlite:///{(self.folder / path).resolve().as_posix()}"
+        return self.ledger
+
+
+def load_policy(policy: str | Path | Mapping[str, Any]) -> Policy:
+    """Read a policy from a file, or from a mapping of the same shape."""
+    if isinstance(policy, Mapping):
+        return _policy(Document(_texts(policy)), Path.cwd(), "the policy")
+    path = Path(policy)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidParameter(f"the policy {path} cannot be read: {error.strerror or 'no reason given'}.") from None
+    except UnicodeDecodeError:
+        raise InvalidParameter(f"the policy {path} is not UTF-8 text.") from None
+    return _policy(read_document(text), path.resolve().parent, str(path))
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the published JSON Schema of policy files."""
+    schema = PolicySection.model_json_schema()
+    sections = map(_section_of, map(method_class, method_names()))
+    methods = [section.model_json_schema(ref_template="#/$defs/{model}") for section in sections]
+    chosen = _section_of(method_class(_SCHEME)).model_json_schema(ref_template="#/$defs/{model}")
+    chosen["properties"] |= {"method": {"const": _SAFE}, "levels": {"const": _AUTO}}
+    methods.append(chosen | {"title": "SafeAtChosenLevelsSection", "required": [*chosen["required"], "levels"]})
+    for method in methods:
+        schema["$defs"].update(method.pop("$defs", {}))
+    schema["properties"]["release"] = {"anyOf": methods}
+    schema["anyOf"] = [{"required": ["release"]}, {"required": ["queries"]}]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "incrowd policy", **schema}
+
+
+def _policy(document: Document, folder: Path, where: str) -> Policy:
+    content = document.content
+    if not isinstance(content, dict):
+        raise InvalidParameter(f"{where} is empty or not a mapping: it needs incrowd, dataset, columns and release.")
+    if str(content.get("incrowd")) != str(VERSION):
+        raise UnsupportedVersion(f"{where} must start with 'incrowd: {VERSION}', the version of the format known here.")
+    if isinstance(content.get("release"), list):
+        raise Refused(
+            f"{_place(document, ('release',), where)}: several steps in one policy are not performed by this version. "
+            "Write a policy for each; their releases share the dataset's budget."
+        )
+    section = _checked(PolicySection, document, where)
+    if section.release is None and section.queries is None:
+        raise InvalidParameter(f"{where}: release is missing. Where only questions are answered, write queries:.")
+    for later, what in _LATER.items():
+        if getattr(section, later) is not None:
+            raise Refused(f"{where}: {later!r} asks for {what}, which this version does not have; nothing is ignored.")
+    columns = _columns(section.columns, ("columns",), document, (where, folder))
+    try:
+        schema = Schema(columns, _unit(section.dataset.unit))
+        method = None if section.release is None else with_population(_method(document, where, schema), schema, folder)
+        tables = _tables(section, schema, document, (where, folder))
+        budget = None if section.budget is None else _budget(section.budget)
+        engine = _engine(section.engine)
+    except InvalidParameter as error:
+        told = str(error)
+        raise InvalidParameter(told if told.startswith(where) else f"{where}: {told}") from None
+    source, options = _source(section.source, folder)
+    said = {name: value for name, value in content.items() if name != "engine"}  # where it runs changes no promise
+    files = population_hash(section.release or {}, folder)
+    for each in (section, *(section.tables or {}).values()):
+        files |= files_of(each.columns, folder)
+    mark = digest(f"incrowd policy {VERSION}", {"policy": said, "files": files})
+    name, ledger = section.dataset.name, section.ledger
+    return Policy(name, schema, method, source, options, budget, ledger, folder, mark, section, engine, tables)
+
+
+def _columns(
+    sections: Mapping[str, ColumnSection], path: tuple[str, ...], document: Document, place: tuple[str, Path]
+) -> tuple[Column, ...]:
+    where, folder = place
+    columns = []
+    for name, column in sections.items():
+        try:
+            columns.append(column_of(name, column, folder))
+        except IncrowdError as error:
+            raise InvalidParameter(f"{_place(document, (*path, name), where)}: {error}") from None
+    return tuple(columns)
+
+
+def _tables(
+    section: PolicySection, main: Schema, document: Document, place: tuple[str, Path]
+) -> tuple[OtherTable, ...]:
+    found = []
+    for name, table in (section.tables or {}).items():
+        columns = _columns(table.columns, ("tables", name, "columns"), document, place)
+        source, options = _source(table.source, place[1])
+        try:
+            found.append(other_table(name, table, main.unit, columns, (source or "", options)))
+        except InvalidParameter as error:
+            raise InvalidParameter(f"{_place(document, ('tables', name), place[0])}: {error}") from None
+    return tuple(found)
+
+
+def _method(document: Document, where: str, schema: Schema) -> Method:
+    release = document.content["release"]
+    name = release.get("method") if isinstance(release, dict) else None
+    if name == _SAFE and release.get("levels") == _AUTO:
+        name, release = _SCHEME, {key: value for key, value in release.items() if key != "levels"}
+    if name not in (known := method_names()):
+        near = difflib.get_close_matches(str(name), known, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise InvalidParameter(f"there is no method {name!r}; there are {', '.join(known)}.{hint}")
+    model = _section_of(method_class(name))
+    inner = Document(release, {path[1:]: line for path, line in document.lines.items() if path[:1] == ("release",)})
+    found = _checked(model, inner, where)
+    method: Method = _instance(method_class(name), found)
+    for key in ("levels", "sensitive"):
+        for column in getattr(method, key, {}):
+            try:
+                schema[column]
+            except InvalidParameter as error:
+                raise InvalidParameter(f"{_place(document, ('release', key, column), where)}: {error}") from None
+    return method
+
+
+def _section_of(method: type) -> type[Section]:
+    """Return the policy section of a method, made from the fields of its dataclass."""
+    hints = get_type_hints(method)
+    members: dict[str, Any] = {
+        item.name: (_section_type(hints[item.name]), None if _optional(item) else ...) for item in fields(method)
+    }
+    name = getattr(method, "name", None)
+    if isinstance(name, str):
+        members["method"] = (str, ...)
+    return create_model(f"{method.__name__}Section", __base__=Section, __doc__=_first_line(method), **members)
+
+
+def _section_type(hint: Any) -> Any:
+    if get_origin(hint) in (Union, type(int | None)):
+        return Union[tuple(_section_type(item) for item in get_args(hint))]  # noqa: UP007 - built at run time
+    if get_origin(hint) in (dict, Mapping):
+        key, value = get_args(hint)
+        return dict[key, _section_type(value)] | None  # type: ignore[misc,valid-type]
+    if is_dataclass(hint):
+        return _section_of(hint)  # type: ignore[arg-type]
+    return {Fraction: Exact, int: Whole, bool: bool | None}.get(hint, hint)
+
+
+def _instance(cls: Any, section: BaseModel) -> Any:
+    hints = get_type_hints(cls)
+    values = {}
+    for item in fields(cls):
+        value = getattr(section, item.name)
+        if value is None and _optional(item):
+            continue
+        inner = next((hint for hint in (hints[item.name], *get_args(hints[item.name])) if is_dataclass(hint)), None)
+        if inner is None or value is None:
+            values[item.name] = value
+        elif isinstance(value, dict):
+            values[item.name] = {name: _instance(inner, each) for name, each in value.items()}
+        else:
+            values[item.name] = _instance(inner, value)
+    return cls(**values)
+
+
+def _optional(item: Any) -> bool:
+    from dataclasses import MISSING
+
+    return item.default is not MISSING or item.default_factory is not MISSING
+
+
+def _first_line(cls: type) -> str:
+    return (cls.__doc__ or "").strip().split("\n", maxsplit=1)[0]
+
+
+def _checked(model: type[BaseModel], document: Document, where: str) -> Any:
+    try:
+        return model.model_validate(document.content)
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_input=False)
+        told = [f"{_place(document, tuple(each['loc']), where)}: {_said(each, model)}" for each in problems[:10]]
+        raise InvalidParameter("\n".join(dict.fromkeys(told))) from None
+
+
+def _place(document: Document, path: tuple[str | int, ...], where: str) -> str:
+    line = document.line(path)
+    return f"{where}, line {line}" if line is not None else where
+
+
+def _said(problem: Any, model: type[BaseModel]) -> str:
+    words = [str(part) for part in problem["loc"] if part not in (NAMED, SETTINGS)]
+    path, name = ".".join(words), words[-1] if words else ""
+    if problem["type"] == "extra_forbidden":
+        known = _known(model, problem["loc"][:-1])
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else f" Here may stand: {', '.join(known)}." if known else ""
+        return f"{name!r} is not known here.{hint}"
+    if problem["type"] == "missing":
+        return f"{path} is missing."
+    return f"{path}: {problem['msg'].removeprefix('Value error, ')}."
+
+
+def _known(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
+    """Return the names that may stand at a place in the document."""
+    current: Any = model
+    for step in path:
+        models = [hint for hint in _models(current) if isinstance(hint, type) and issubclass(hint, BaseModel)]
+        found = [each.model_fields[str(step)].annotation for each in models if str(step) in each.model_fields]
+        current = found[0] if found else current
+    return [name for hint in _models(current) for name in getattr(hint, "model_fields", {})]
+
+
+def _models(hint: Any) -> list[Any]:
+    return (
+        [hint] if isinstance(hint, type) and not get_args(hint) else [m for arg in get_args(hint) for m in _models(arg)]
+    )
+
+
+def _unit(section: UnitSection) -> Unit:
+    kind = Kind.PERSON if section.column is not None else Kind.ROW
+    return Unit(kind, Adjacency(section.adjacency), section.column, section.max_rows)
+
+
+def _budget(section: BudgetSection) -> Budget:
+    return Budget.of(section.epsilon, section.delta, section.unbounded)
+
+
+def _engine(section: str | EngineSection) -> Settings:
+    if isinstance(section, EngineSection):
+        return Spark(**section.spark.model_dump())
+    return Spark() if section == "spark" else Local()
+
+
+def _source(section: str | SourceSection | None, folder: Path) -> tuple[str | None, SourceOptions]:
+    if section is None:
+        return None, SourceOptions()
+    if isinstance(section, str):
+        return _located(section, folder), SourceOptions()
+    told = {name: value for name, value in section.model_dump(exclude={"path", "catalog"}).items() if value is not None}
+    catalog = None if section.catalog is None else folder / section.catalog
+    address = f"{IN_ENGINE}{section.table}" if section.path is None else _located(section.path, folder)
+    return address, SourceOptions(**told, catalog=catalog)
+
+
+def _located(address: str, folder: Path) -> str:
+    """Return where the rows are: a relative path is taken from the policy's folder, anything else as it is."""
+    return address if "://" in address or address.startswith(IN_ENGINE) else str(folder / address)
+
+
+def _texts(value: Any) -> Any:
+    """Return a mapping from Python as a YAML file would have given it: every scalar as text."""
+    if isinstance(value, Mapping):
+        return {str(key): _texts(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_texts(item) for item in value]
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if value is None else str(value)

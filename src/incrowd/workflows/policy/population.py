@@ -1,0 +1,86 @@
+"""Population: the file of people that a policy compares its table with, found from the policy's folder."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.core.counts import Counts
+from incrowd.core.schema import Role, Schema
+from incrowd.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from incrowd.core.plan import Method
+
+
+def with_population(method: Method, schema: Schema, folder: Path) -> Method:
+    """Return a method whose population is found from a folder; its columns are looked at, its rows are not.
+
+    >>> from incrowd.core.schema import Column
+    >>> from incrowd.methods.anonymity.full_domain.method import FullDomain
+    >>> with_population(FullDomain(5), Schema((Column("zip"),)), Path()) == FullDomain(5)
+    True
+    """
+    population = getattr(method, "population", None)
+    if population is None:
+        return method
+    from incrowd.engines.readers.sources import open_source
+
+    file = _found(population.file, folder)
+    names = open_source(file).names
+    quasi = [column.name for column in schema.released if column.role is Role.QUASI]
+    missing = [name for name in quasi if name not in names]
+    if missing:
+        raise InvalidParameter(
+            f"the population file {population.file} has no column {missing[0]!r}, and people are compared by "
+            f"all quasi-identifiers ({', '.join(quasi)}): add it, or give it another role."
+        )
+    found: Method = replace(cast("Any", method), population=replace(population, file=str(file)))
+    return found
+
+
+def population_hash(release: Mapping[str, Any], folder: Path) -> dict[str, str]:
+    """Return the hash of the population that a policy's release names, by its name: the policy's hash covers it.
+
+    >>> population_hash({"method": "safe"}, Path())
+    {}
+    """
+    section = release.get("population")
+    if not isinstance(section, Mapping) or "file" not in section:
+        return {}
+    name = str(section["file"])
+    with _found(name, folder).open("rb") as opened:
+        return {name: hashlib.file_digest(opened, "sha256").hexdigest()}
+
+
+def _found(name: str, folder: Path) -> Path:
+    file = folder / name
+    if not file.is_file():
+        raise InvalidParameter(
+            f"the population file {name} is not there: a relative path starts in the policy's folder."
+        )
+    return file
+
+
+def people_behind(classes: Counts, people: Counts) -> tuple[NDArray[np.int64], int]:
+    """Return how many people are behind each class, by what it is called, and how many are behind none.
+
+    Both are over the same columns; each may be counted in its own way, so that labels are compared and not codes.
+    """
+    columns = []
+    for here, there, codes in zip(classes.classes, people.classes, classes.codes(), strict=True):
+        known = {label: code for code, label in enumerate(there.labels().to_pylist())}
+        columns.append(np.array([known.get(label, -1) for label in here.labels().to_pylist()] or [-1], np.int32)[codes])
+    inside = np.all([column >= 0 for column in columns], axis=0)
+    keys = people.layout.pack([np.maximum(column, 0) for column in columns])
+    places = np.minimum(np.searchsorted(people.keys, keys), max(0, len(people) - 1))
+    found = np.zeros(len(classes), np.int64)
+    if len(people):
+        found[:] = np.where(inside & (people.keys[places] == keys), people.counts[places], 0)
+    return found, people.total - int(found.sum())

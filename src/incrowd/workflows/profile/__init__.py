@@ -1,0 +1,1 @@
+"""Profile: what a table holds, and a first draft of its policy."""

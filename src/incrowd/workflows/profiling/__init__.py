@@ -1,1 +1,0 @@
-"""What is learned of a table that nobody has described yet."""

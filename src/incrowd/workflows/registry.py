@@ -1,0 +1,65 @@
+"""Registry: what makes certified releases: methods, questions, coarser tables; only the one named is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, cast
+
+from incrowd import methods
+from incrowd.core.certificate import Named, Vocabulary
+from incrowd.errors import UnsupportedVersion
+
+if TYPE_CHECKING:
+    from incrowd.verify.statement import Check
+    from incrowd.workflows.report.picture import Picture
+
+OTHERS = {"question": "incrowd.queries", "coarser table": "incrowd.workflows.coarsen"}
+"""What makes certified releases and is no method of a policy: where its check is."""
+
+
+def method_names() -> tuple[str, ...]:
+    """Return the names of the methods that a policy can ask for."""
+    return tuple(methods.METHODS)
+
+
+def method_class(name: str) -> type[Any]:
+    """Return the class of a method of a policy."""
+    package, cls = methods.METHODS[name]
+    return cast("type[Any]", getattr(import_module(f"{package}.method"), cls))
+
+
+def check_of(name: str) -> Check:
+    """Return how the files of a method are checked, or refuse a method that is not known here."""
+    return cast("Check", import_module(f"{_package(name)}.check"))
+
+
+def picture_of(name: str) -> Picture | None:
+    """Return what a method says and draws of its releases in a report; None where it has nothing of its own."""
+    module = f"{_package(name)}.picture"
+    return cast("Picture", import_module(module)) if find_spec(module) is not None else None
+
+
+def _package(name: str) -> str:
+    package = methods.METHODS[name][0] if name in methods.METHODS else OTHERS.get(name)
+    if package is None:
+        raise UnsupportedVersion("this certificate was made by a method that is not known here.")
+    return package
+
+
+def vocabulary(name: str) -> Vocabulary:
+    """Return the steps and claims that a method can have."""
+    check = check_of(name)
+    return Vocabulary(check.STEPS, check.CLAIMS, getattr(check, "VERSION", 1))
+
+
+def named(name: str) -> Named:
+    """Return a method's name with the version of its steps and claims, as a certificate tells it."""
+    return Named(name, vocabulary(name).version)
+
+
+def names() -> Iterator[str]:
+    """Yield everything that makes certified releases."""
+    yield from methods.METHODS
+    yield from OTHERS

@@ -1,0 +1,63 @@
+"""Prepare: everything that is checked before a charge, where the rows live."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from incrowd.accounting.ledger.datasets import Declaration
+from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.core.table import Engine, Opened, Progress, Table
+from incrowd.engines.choose import settings_for
+from incrowd.engines.columns import require
+from incrowd.engines.local.fingerprint import keyed
+from incrowd.errors import InvalidParameter
+from incrowd.workflows.policy.ledger import open_book
+from incrowd.workflows.policy.policy import Policy, load_policy
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A table that can be read, a ledger that knows it, and a commitment to the rows under a key of its own."""
+
+    source: Opened
+    table: Table
+    ledger: Ledger
+    key: bytes
+    commitment: str
+
+
+def loaded(policy: str | Path | Mapping[str, Any] | Policy, data: object) -> Policy:
+    """Return a policy that was read, with the engine that the data asks for."""
+    read = policy if isinstance(policy, Policy) else load_policy(policy)
+    return replace(read, engine=settings_for(data, read.engine))
+
+
+def prepare(data: object, policy: Policy, engine: Engine, progress: Progress | None = None) -> Prepared:
+    """Open and check everything that can be checked before a charge: one ragged line costs nothing."""
+    source = open_data(data, policy, engine)
+    engine.validate(source, policy.schema, progress)
+    ledger = open_book(policy)
+    key = secrets.token_bytes(32)
+    content = engine.digest(source)
+    marks = (keyed(content, hashlib.sha256(b"source " + ledger.secret).digest()), *filter(None, (source.address,)))
+    section = policy.section.dataset
+    ledger.register(
+        Declaration(policy.name, policy.schema.unit, policy.budget, marks, section.same_people_as, section.separate)
+    )
+    rows = source if progress is None else engine.watched(source, progress)
+    return Prepared(source, Table(policy.schema, rows, engine), ledger, key, keyed(content, key))
+
+
+def open_data(data: object, policy: Policy, engine: Engine) -> Opened:
+    """Open the data named by the caller, or else by the policy; every declared column must be there."""
+    given = data if data is not None else policy.source
+    if given is None:
+        raise InvalidParameter("no data: name a file, or write source: in the policy.")
+    source = engine.open(given, policy.options)
+    require(source.names, policy.schema.names)
+    return source

@@ -1,0 +1,195 @@
+"""Publish: data, report and certificate appear together in a folder, or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from incrowd.core.certificate import Certificate, Release
+from incrowd.core.domain import Categories
+from incrowd.core.schema import Schema
+from incrowd.core.table import Progress
+from incrowd.engines.choose import engine_of
+from incrowd.engines.settings import described
+from incrowd.engines.writers.postgres import check_table, load_table
+from incrowd.engines.writers.sinks import Folders, check_free, staged, write_table
+from incrowd.errors import InvalidParameter, OutputUnavailable, PromiseBroken
+from incrowd.verify.files import CERTIFICATE, FORMATS, REPORT, file_of, names_of
+from incrowd.verify.judge import statement_of
+from incrowd.workflows.plan.forecast import warnings_of
+from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.registry import check_of
+from incrowd.workflows.release.certify import Stated, certify, columns_of, dataset_of
+from incrowd.workflows.release.perform import Payer, Performed, concluding, perform
+from incrowd.workflows.release.prepare import Prepared, loaded, prepare
+from incrowd.workflows.report.page import public_report, summary_html
+from incrowd.workflows.verify.signing import private_key, sign
+
+
+@dataclass(frozen=True)
+class Released(Release[Any]):
+    """A release in memory: `result` and `certificate`, and the report that explains both."""
+
+    def report(self) -> str:
+        """Return the public report as one self-contained HTML page."""
+        return public_report(self.certificate, self.result)
+
+    def _repr_html_(self) -> Any:
+        return summary_html(self.certificate) + self.result._repr_html_()
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where a release goes, in which format, with whose signature, and into which table of a database besides."""
+
+    folder: Path
+    form: str = "parquet"
+    key: Path | None = None
+    table: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.form not in FORMATS:
+            raise InvalidParameter(f"releases are written as parquet, csv or tsv, not {self.form!r}.")
+
+    def check(self, folders: Folders, schema: Schema) -> None:
+        """Raise, before anything is charged, if a release of such columns could not go there."""
+        check_free(folders)
+        check_labels(self.form, schema)
+        if self.key is not None:
+            private_key(self.key)
+        if self.table is not None:
+            check_table(self.table, [column.name for column in schema.released])
+
+
+@dataclass(frozen=True)
+class Published:
+    """Where a release went: what may be passed on, what stays, and what its owner should know."""
+
+    folder: Path
+    internal: Path
+    release: Released
+    notes: tuple[str, ...] = ()
+
+
+def release(data: object, policy: str | Path | Mapping[str, Any] | Policy) -> Released:
+    """Release a file or a frame under a policy, in memory: the result and its certificate."""
+    read = loaded(policy, data)
+    stated = Stated.of(read.plan, read)
+    id_ = stated.fresh_id()
+    with engine_of(read.engine, data) as engine:
+        ready = prepare(data, read, engine)
+        performed = perform(read.plan, ready.table, ready.ledger, Payer(read.name, id_))
+    with concluding(ready.ledger, performed.entry):
+        certificate = _certificate(id_, stated, (read, ready), performed)
+        problem = check_of(read.plan.method).recount(statement_of(certificate), performed.output)
+        _require(holds=problem is None)
+    ready.ledger.conclude(performed.entry, certificate.digest())
+    return Released(performed.output, certificate)
+
+
+def release_to(
+    data: object,
+    policy: str | Path | Mapping[str, Any] | Policy,
+    destination: Destination,
+    progress: Progress | None = None,
+) -> Published:
+    """Release a file or a frame into a folder: data, report and certificate appear together, or not at all.
+
+    Where a table of a database is named, it holds the same rows and appears as soon as the folder has.
+    """
+    read = loaded(policy, data)
+    stated = Stated.of(read.plan, read)
+    id_ = stated.fresh_id()
+    folders = Folders(destination.folder, read.folder / ".incrowd" / "internal" / id_)
+    destination.check(folders, read.schema)
+    with engine_of(read.engine, data) as engine:
+        ready = prepare(data, read, engine, progress)
+        performed = perform(read.plan, ready.table, ready.ledger, Payer(read.name, id_))
+    certificate = _certificate(id_, stated, (read, ready), performed)
+    try:
+        # the table of a database appears when the outer block ends: after the folder, never without it
+        with concluding(ready.ledger, performed.entry), ExitStack() as loading, staged(folders) as stage:
+            certificate = written(certificate, performed.output, stage.public, destination)
+            _write_internal(stage, (read, ready), certificate)
+            if destination.table is not None:
+                loading.enter_context(load_table(performed.output.reader, destination.table, f"incrowd release {id_}"))
+            ready.ledger.conclude(performed.entry, certificate.digest())
+    except OutputUnavailable as error:
+        raise OutputUnavailable(f"{error} The charge stays spent.") from None
+    notes = (*ready.source.notes, *warnings_of(read))
+    shown = Released(performed.output, certificate)
+    return Published(destination.folder, folders.internal or destination.folder, shown, notes)
+
+
+def written(certificate: Certificate, output: Any, folder: Path, destination: Destination) -> Certificate:
+    """Write tables, report and certificate into a folder, and read them again with the eyes of a verifier.
+
+    The report is made from what the files show and names the certificate's id, so that it can be hashed with them.
+    """
+    names = names_of(len(output.parts), destination.form)
+    files = tuple(folder / name for name in names)
+    for part, file in zip(output.parts, files, strict=True):
+        write_table(part.reader(), file)
+    bare = replace(certificate, outputs=tuple(map(file_of, files)))
+    check, statement = check_of(certificate.method.name), statement_of(bare)
+    for look in check.looks(statement, files):
+        _require(holds=look.problem is None or look.problem.undecided)
+    report = folder / REPORT
+    report.write_text(public_report(bare, check.reopen(statement, files)), encoding="utf-8")
+    whole = replace(bare, outputs=(*bare.outputs, file_of(report)))
+    signed = whole if destination.key is None else sign(whole, destination.key)
+    (folder / CERTIFICATE).write_text(signed.to_text(), encoding="utf-8")
+    return signed
+
+
+def check_labels(form: str, schema: Schema) -> None:
+    """Refuse an empty text among the labels of a column where files are text: there it is what is missing.
+
+    >>> from incrowd.core.hierarchy.flat import Flat
+    >>> from incrowd.core.schema import Column
+    >>> check_labels("csv", Schema((Column("ill", hierarchy=Flat(Categories(("", "flu")))),)))
+    Traceback (most recent call last):
+    ...
+    incrowd.errors.InvalidParameter: 'ill' has an empty text among its labels, which in a csv file looks like a ...
+    """
+    for column in schema.released if form != "parquet" else ():
+        levels = range(column.hierarchy.height + 1) if isinstance(column.domain, Categories) else ()
+        if any("" in (column.hierarchy.labels(level) or ()) for level in levels):
+            raise InvalidParameter(
+                f"{column.name!r} has an empty text among its labels, which in a {form} file looks like a missing "
+                "value. Release as parquet, or give that value another name."
+            )
+
+
+def _certificate(id_: str, stated: Stated, found: tuple[Policy, Prepared], performed: Performed) -> Certificate:
+    policy, ready = found
+    columns = columns_of(policy.schema, performed.output.schema.names)
+    return certify(id_, stated, performed, dataset_of(policy, ready.commitment), columns)
+
+
+def _require(*, holds: bool) -> None:
+    if not holds:
+        raise PromiseBroken(
+            "the output does not keep its promise. Nothing was published; the charge stays spent. "
+            "This is a fault in the software: please report it."
+        )
+
+
+def _write_internal(stage: Folders, found: tuple[Policy, Prepared], certificate: Certificate) -> None:
+    """Keep apart what only the data holder may know: where the rows were, and the key of the commitment."""
+    policy, ready = found
+    if stage.internal is None:
+        raise AssertionError("a release to a folder has an internal folder")
+    inside = {
+        "certificate": certificate.id,
+        "source": ready.source.address,
+        "read as": dict(ready.source.settings),
+        "worked on": described(policy.engine),
+        "commitment key": ready.key.hex(),
+        "policy": policy.section.model_dump(mode="json", exclude_none=True),
+    }
+    (stage.internal / "internal.json").write_text(json.dumps(inside, indent=1, ensure_ascii=False), encoding="utf-8")

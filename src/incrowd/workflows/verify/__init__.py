@@ -1,0 +1,1 @@
+"""Verify: a certificate held against its files, its policy, its ledger and its signature."""

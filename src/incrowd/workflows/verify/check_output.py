@@ -1,0 +1,82 @@
+"""What a published file shows beside its counts: the evidence, the order of its rows, and nothing hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from incrowd.core.certificate import Certificate
+from incrowd.core.codec import encode
+from incrowd.engines.readers.sources import open_source
+from incrowd.verify.findings import Look, Problem
+
+_ELSEWHERE = {"levels"}  # the method's own check holds chosen levels against the labels
+_CUSTOMS = {"thresholds"}  # are told in other words since version 1, and nothing in a file shows them
+
+
+def check_output(certificate: Certificate, output: Any, files: tuple[Path, ...]) -> Iterator[Look]:
+    """Hold what published files show against the certificate; `output` is what they were reopened as."""
+    yield Look("evidence", _evidence(certificate, output), "the file shows the same")
+    scattered = any(_scattered(part, path) for part, path in zip(output.parts, files, strict=True))
+    order = Problem("rows that look alike do not stand together") if scattered else None
+    yield Look("order of the rows", order, "it tells nothing: what looks alike stands together")
+    notes = Problem("the file carries notes beside its table, and no release is written with any")
+    yield Look("metadata of the file", notes if any(map(_annotated, files)) else None, "there is none")
+
+
+def _evidence(certificate: Certificate, output: Any) -> Problem | None:
+    """Return that the evidence is not what the published table shows, or None."""
+    try:
+        private = Decimal(certificate.accounting.spent.epsilon).is_finite()
+    except InvalidOperation:
+        return Problem("the amounts cannot be read")
+    seen, told = encode(output.evidence(certificate.guarantee.unit, private=private)), certificate.evidence
+    unseen = _ELSEWHERE if certificate.original is None else _ELSEWHERE | _CUSTOMS
+    wrong = sorted(name for name in {*seen, *told} - unseen if seen.get(name) != told.get(name))
+    return Problem(f"the evidence {wrong[0]!r} is not what the file shows") if wrong else None
+
+
+def _scattered(output: Any, file: Path) -> bool:
+    """Whether rows that look alike are scattered: where they stand could tell who is who."""
+    tuples = getattr(output, "tuples", None)  # how many different rows there are; outputs without rows have none
+    return tuples is not None and _runs(output.schema.names, file) > tuples
+
+
+def _runs(names: list[str], file: Path) -> int:
+    """Return how many stretches of rows that look alike there are."""
+    runs, last = 0, None
+    for batch in open_source(str(file)).batches(names):
+        plain = pa.table({name: _text(batch.column(name)) for name in names})
+        rows = plain if last is None else pa.concat_tables([last, plain])
+        runs += (last is None and len(rows) > 0) + _changes(rows)
+        last = rows.slice(max(0, len(rows) - 1))
+    return runs
+
+
+def _text(column: pa.Array) -> pa.Array:
+    decoded = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    return decoded.cast(pa.string())
+
+
+def _changes(rows: pa.Table) -> int:
+    """Return how many rows differ from the one before."""
+    changed = np.zeros(max(0, len(rows) - 1), np.bool_)
+    for column in rows.columns:
+        coded = column.combine_chunks().dictionary_encode()
+        codes = coded.indices.fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False)
+        changed |= codes[1:] != codes[:-1]
+    return int(changed.sum())
+
+
+def _annotated(file: Path) -> bool:
+    """Whether a Parquet file carries notes that no table shows."""
+    if file.suffix != ".parquet":
+        return False
+    from pyarrow import parquet as pq
+
+    return bool(pq.read_metadata(file).metadata)

@@ -1,0 +1,83 @@
+"""Signatures: an Ed25519 key vouches for a certificate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incrowd.core.certificate import Certificate, Signature
+from incrowd.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+_ALGORITHM = "Ed25519"
+
+
+def sign(certificate: Certificate, key_file: Path) -> Certificate:
+    """Return the certificate signed with the Ed25519 private key in a PEM file."""
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    key = private_key(key_file)
+    public = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
+    value = key.sign(certificate.signed_part().encode()).hex()
+    return certificate.signed(Signature(_ALGORITHM, public, value))
+
+
+def private_key(file: Path) -> Ed25519PrivateKey:
+    """Return the Ed25519 private key in a PEM file."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    content = _read(file)
+    try:
+        key = load_pem_private_key(content, password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise InvalidParameter(f"{file} holds no unencrypted private key in PEM format.") from None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise InvalidParameter(f"{file} is a key of another kind: certificates are signed with Ed25519.")
+    return key
+
+
+def check_signature(certificate: Certificate, trusted: Path | None = None) -> str | None:
+    """Return what is wrong with a signature, or None; with a trusted public key, it must be the signer's."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    signature = certificate.signature
+    if signature is None or signature.algorithm != _ALGORITHM:
+        return "it is of a kind that is not known here"
+    if trusted is not None and public_key(trusted) != signature.public_key:
+        return "it was made with another key than the one given"
+    try:
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature.public_key))
+        key.verify(bytes.fromhex(signature.value), certificate.signed_part().encode())
+    except ValueError:
+        return "it cannot be read"
+    except InvalidSignature:
+        return "it does not fit the certificate: something was changed after signing"
+    return None
+
+
+def public_key(file: Path) -> str:
+    """Return the Ed25519 public key in a PEM file, as hexadecimal text."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
+
+    content = _read(file)
+    try:
+        key = load_pem_public_key(content)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise InvalidParameter(f"{file} holds no public key in PEM format.") from None
+    if not isinstance(key, Ed25519PublicKey):
+        raise InvalidParameter(f"{file} is a key of another kind: certificates are signed with Ed25519.")
+    return key.public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise InvalidParameter(f"{file} cannot be read: {error.strerror or 'no reason given'}.") from None

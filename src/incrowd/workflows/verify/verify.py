@@ -1,0 +1,288 @@
+"""Verify: make promise and claims of a certificate again, derive every number a second time, look into its files.
+
+Nothing of the first route is used: `incrowd.verify` shares no code with the accountants, and a method's `check.py` none
+with the method.  With the policy the whole plan is made again and compared; with the ledger the charge is looked up.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
+from incrowd import __version__
+from incrowd.core.certificate import VERSION, Certificate
+from incrowd.core.codec import encode
+from incrowd.errors import IncrowdError, InvalidParameter
+from incrowd.store.link import Anchor
+from incrowd.verify import version_1
+from incrowd.verify.files import CERTIFICATE, REPORT, check_files, check_folder, placed, tables_of
+from incrowd.verify.findings import Finding, Look, Problem, Verdict, finding
+from incrowd.verify.judge import judge, statement_of
+from incrowd.workflows.coarsen.steps import Parent
+from incrowd.workflows.registry import check_of, names, vocabulary
+from incrowd.workflows.verify.signing import check_signature
+
+if TYPE_CHECKING:
+    from incrowd.accounting.ledger.ledger import Ledger
+    from incrowd.workflows.policy.policy import Policy
+
+_OUTSIDE = {"assumption", "files", "ledger", "parent", "policy", "report", "signature"}
+"""Findings about what lies outside of steps, claims and tables: who wrote them, and what they were made with."""
+
+
+class Beside(TypedDict, total=False):
+    """What a certificate can be held against besides its own files.
+
+    `trusted` is the signer's public key, `parent` the folder of the release that a coarser table was made from.
+    """
+
+    ledger: Ledger | None
+    trusted: Path | None
+    parent: Path | None
+    policy: Policy | None
+
+
+@dataclass(frozen=True)
+class Verification:
+    """All findings; passed means that nothing failed, not that nothing is unknown."""
+
+    certificate: Certificate
+    findings: tuple[Finding, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing failed."""
+        return all(each.verdict is not Verdict.FAILED for each in self.findings)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every claim was decided, the steps it rests on, and what the tables show of it."""
+        return all(each.verdict is not Verdict.UNKNOWN or each.about in _OUTSIDE for each in self.findings)
+
+    @property
+    def vouched(self) -> bool:
+        """Whether it was shown who wrote the certificate: by the ledger that charged it, or by a trusted signature."""
+        return any(each.about in ("ledger", "signature") and each.verdict is Verdict.PASSED for each in self.findings)
+
+    @property
+    def verdict(self) -> str:
+        """All of it in one line."""
+        if not self.passed:
+            return "NOT verified"
+        if not self.complete:
+            return "consistent, but some claim or step could not be derived again: see the question marks"
+        return "verified" if self.vouched else "consistent; who wrote it is not shown"
+
+
+def read_certificate(path: Path) -> Certificate:
+    """Read a certificate from its file, or from the folder of its release."""
+    file = path / CERTIFICATE if path.is_dir() else path
+    try:
+        return certificate_of(_loaded(file))
+    except OSError as error:
+        raise InvalidParameter(f"{file} cannot be read: {error.strerror or 'no reason given'}.") from None
+    except (AttributeError, RecursionError):
+        raise InvalidParameter(f"{file} is not a certificate: it is not a JSON object.") from None
+
+
+def _loaded(file: Path) -> dict[str, object]:
+    try:
+        plain: dict[str, object] = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError:  # no text, no JSON, or a whole number of thousands of digits
+        raise InvalidParameter(f"{file} is not a certificate: it is not a JSON object.") from None
+    return plain
+
+
+def certificate_of(plain: dict[str, object]) -> Certificate:
+    """Read the plain form of a certificate of any version."""
+    if plain.get("certificate") == 1 and VERSION != 1:
+        return version_1.read(plain, ((name, check_of(name)) for name in names()))
+    return Certificate.from_json(plain, vocabulary)
+
+
+def verify(path: Path, data: Path | None = None, **held: Unpack[Beside]) -> Verification:
+    """Check a certificate; the data is looked for beside it unless named, `held` is what it is held against."""
+    certificate, folder = read_certificate(path), path if path.is_dir() else path.parent
+    findings = [
+        *check_files(certificate, folder, data),
+        *_folder(certificate, path, (data, held.get("trusted"))),
+        *map(finding, judge(certificate, check_of(certificate.method.name))),
+        *_contents(certificate, folder, data),
+        *_descent(certificate, placed(certificate, folder, data), held.get("parent")),
+    ]
+    if Verification(certificate, tuple(findings)).passed:
+        findings += _shown(certificate, folder, data)
+    findings += [
+        *_policy(certificate, held.get("policy")),
+        *_ledger(certificate, held.get("ledger")),
+        *_signature(certificate, held.get("trusted")),
+        *(Finding("assumption", Verdict.UNKNOWN, text) for text in _assumed(certificate)),
+    ]
+    return Verification(certificate, tuple(findings))
+
+
+def _folder(certificate: Certificate, path: Path, named: tuple[Path | None, ...]) -> Iterator[Finding]:
+    if path.is_dir():
+        given = [each for each in named if each is not None]
+        yield check_folder(certificate, path, [each.name for each in given if each.resolve().parent == path.resolve()])
+
+
+def _contents(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[Finding]:
+    """Look into the files, as the method says: which columns there are, and whether they keep what was promised."""
+    files = placed(certificate, folder, data)
+    if not files or not all(file.is_file() for file in files):
+        return
+    try:
+        for look in check_of(certificate.method.name).looks(statement_of(certificate), files):
+            yield finding(look)
+    except Exception as error:  # noqa: BLE001 - whatever a reader makes of a damaged file, the check has failed
+        yield Finding("contents of the file", Verdict.FAILED, f"the file cannot be counted ({type(error).__name__})")
+
+
+def _shown(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[Finding]:
+    """Where all else holds, look at what the files show beside their counts, and at the report."""
+    from incrowd.workflows.verify.check_output import check_output
+
+    files = placed(certificate, folder, data)
+    if not files:
+        return
+    try:
+        output = check_of(certificate.method.name).reopen(statement_of(certificate), files)
+        for look in (*check_output(certificate, output, files), *_report(certificate, output, folder)):
+            yield finding(look)
+    except Exception as error:  # noqa: BLE001 - whatever a reader makes of a damaged file, the check has failed
+        yield Finding("evidence", Verdict.FAILED, f"the file cannot be counted ({type(error).__name__})")
+
+
+def _report(certificate: Certificate, output: object, folder: Path) -> Iterator[Look]:
+    """Make the report again, where the same tools would make the same page."""
+    from incrowd.workflows.report.page import CHARTS, public_report
+
+    file, about = folder / REPORT, "report"
+    if certificate.original is not None or not file.is_file():
+        return
+    if (certificate.tool, certificate.charts) != (f"incrowd {__version__}", CHARTS):
+        text = f"it was made by {certificate.tool} with {certificate.charts}, which are not the versions here"
+        yield Look(about, Problem(text, undecided=True), "")
+        return
+    bare = replace(certificate, outputs=tables_of(certificate), signature=None)
+    same = file.read_text(encoding="utf-8") == public_report(bare, output)
+    yield Look(about, None if same else Problem("made again, it is another page"), "made again, it is the same page")
+
+
+def _descent(certificate: Certificate, files: tuple[Path, ...], folder: Path | None) -> Iterator[Finding]:
+    """Hold a coarser table against the release that it was made from."""
+    descent = getattr(check_of(certificate.method.name), "descent", None)
+    if descent is None:
+        if folder is not None:
+            yield Finding("parent", Verdict.FAILED, "this release was not made from another: its steps name no parent")
+        return
+    if folder is None:
+        yield Finding("parent", Verdict.UNKNOWN, "its folder was not given: that this table is what its file gives")
+        return
+    parent, where = read_certificate(folder), folder if folder.is_dir() else folder.parent
+    try:
+        problem = descent(certificate, parent, files, placed(parent, where, None))
+    except Exception as error:  # noqa: BLE001 - whatever a reader makes of a damaged file, the check has failed
+        problem = Problem(f"the files cannot be compared ({type(error).__name__})")
+    yield finding(Look("parent", problem, "computed again from its file, the table is the same"))
+
+
+def _policy(certificate: Certificate, policy: Policy | None) -> Iterator[Finding]:
+    """Make the whole plan again and compare every leaf of it."""
+    if policy is None:
+        return
+    if policy.hash != certificate.policy_hash:
+        yield Finding("policy", Verdict.FAILED, "this is not the policy that the release was made under")
+        return
+    yield finding(Look("policy", _unlike(certificate, policy), "the plan made from it is the same, leaf by leaf"))
+
+
+def _unlike(certificate: Certificate, policy: Policy) -> Problem | None:
+    """Return that a policy gives another plan than the certificate tells of, or that it cannot be made again here."""
+    from incrowd.workflows.ask.plan_again import asked_again
+
+    stated = (certificate.method.name, certificate.steps, certificate.guarantee, certificate.claims)
+    columns = [{"name": c.name, "role": str(c.role), "type": str(c.type)} for c in policy.schema.columns]
+    try:
+        match certificate.method.name:
+            case "question":
+                made, columns = asked_again(certificate, policy), []
+            case "coarser table":
+                made = Problem("a coarser table is made from a release: give that with --parent", undecided=True)
+            case _:
+                made = policy.plan
+    except (IncrowdError, ValueError, TypeError):
+        return Problem("no plan can be made from it")
+    if isinstance(made, Problem):
+        return made
+    same = (made.method, made.steps, made.promise, made.claims) == stated
+    known = same and columns == encode(certificate.schema.columns)
+    return None if known else Problem("the plan made from it has other steps, promises, claims or columns")
+
+
+def _ledger(certificate: Certificate, ledger: Ledger | None) -> Iterator[Finding]:
+    if ledger is None:
+        yield Finding("ledger", Verdict.UNKNOWN, "no ledger was given: that the charge was made, and what came since")
+        return
+    try:
+        problem = _charge(certificate, ledger)
+    except IncrowdError as error:
+        problem = str(error)
+    place = certificate.ledger.sequence
+    right = f"entry {place} is the charge of this release; the chain is whole"
+    yield Finding("ledger", Verdict.FAILED if problem else Verdict.PASSED, problem or right)
+
+
+def _charge(certificate: Certificate, ledger: Ledger) -> str | None:
+    """Return what is wrong with the charge of a release in its ledger, or None."""
+    from incrowd.workflows.policy.ledger import standing_at
+    from incrowd.workflows.release.certify import accounting_of
+
+    anchor = Anchor.from_json(encode(certificate.ledger))
+    report = ledger.check(anchor)
+    if not report.ok:
+        return report.finding or "the chain is broken"
+    id_, version, digest = _came_of(certificate)
+    entry = next(ledger.entries(anchor.sequence - 1), None)
+    paid = [each for each in entry.charged if each.promise == certificate.guarantee] if entry is not None else []
+    if entry is None or not paid or entry.body.get("release") != id_:
+        return f"entry {anchor.sequence} is not the charge of this release"
+    told = accounting_of(paid[0], standing_at(ledger, paid[0].dataset, anchor.sequence))
+    if paid[0].dataset != certificate.dataset.name or told != certificate.accounting:
+        return f"entry {anchor.sequence} tells other amounts, or of another dataset"
+    concluded = ledger.conclusions(id_)
+    if version > 1 and digest not in concluded:
+        return "the ledger does not say that this certificate came of the charge" if concluded else _OPEN
+    return None
+
+
+def _came_of(certificate: Certificate) -> tuple[str, int, str]:
+    """Return the name, the version and the digest of what was charged: a coarser table came of another release."""
+    first = certificate.steps[0]
+    if isinstance(first, Parent):
+        return first.charged.id, first.charged.certificate, first.charged.digest
+    return certificate.id, certificate.version, certificate.digest()
+
+
+_OPEN = "the ledger does not say what came of the charge: the release was interrupted, or was not made here"
+
+
+def _signature(certificate: Certificate, trusted: Path | None) -> Iterator[Finding]:
+    if certificate.signature is None:
+        yield Finding("signature", Verdict.UNKNOWN, "the certificate is not signed: who made it")
+        return
+    problem = check_signature(certificate, trusted)
+    if problem is not None:
+        yield Finding("signature", Verdict.FAILED, problem)
+    elif trusted is None:
+        yield Finding("signature", Verdict.UNKNOWN, "it is intact; whose key it is must be learned elsewhere")
+    else:
+        yield Finding("signature", Verdict.PASSED, "signed by the key that was given")
+
+
+def _assumed(certificate: Certificate) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text for claim in certificate.claims for text in claim.assumed))

@@ -1,0 +1,64 @@
+"""Its one step, and its output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from incrowd.core.claims.claim import GROUPS, Claim, assumed, proved
+from incrowd.core.claims.privacy import Pure
+from incrowd.core.loss import Laplace
+from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.methods.outcomes.tabular import Tabular
+
+if TYPE_CHECKING:
+    from incrowd.core.unit import Unit
+
+_SOURCE = "Ghosh, Roughgarden & Sundararajan 2009 (two-sided geometric noise)"
+
+
+@dataclass(frozen=True)
+class AddToTotal(Step):
+    """The number of rows gets integer Laplace noise."""
+
+    kind: ClassVar[str] = "add to total"
+    title: ClassVar[str] = "Count with noise"
+
+    scale: Fraction
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return f"The number of rows gets integer Laplace noise of scale {self.scale}."
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:
+        """Promise what the noise costs somebody with all their rows."""
+        return Promise(Laplace(self.scale, unit.max_rows), (_SOURCE,), assumptions(unit))
+
+    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+        """Claim differential privacy."""
+        unit = grounds.unit
+        return (
+            Pure(
+                epsilon=grounds.epsilon,
+                adjacency=unit.adjacency,
+                max_rows=unit.max_rows,
+                scale=self.scale,
+                unit=str(unit),
+                theorem=_SOURCE,
+                preconditions=(*proved("the total gets noise"), *assumed(grounds.promise.assumes)),
+                not_protected=(GROUPS,),
+            ),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Total(Tabular):
+    """One number."""
+
+    form: ClassVar[str] = "total"
+
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
+        """Return what the output shows: nothing but itself."""
+        return {"numbers": 1}

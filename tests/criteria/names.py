@@ -1,0 +1,23 @@
+"""What a check calls its criteria, written out: these names stand in files and scripts of others."""
+
+from __future__ import annotations
+
+COLUMNS = "columns"
+CROWDS = "k-anonymity"
+RELEASED = "k-anonymity, all released columns"
+SUBSETS = "k-anonymity of subsets"
+DISTINCT = "distinct l-diversity"
+ENTROPY = "entropy l-diversity"
+RECURSIVE = "recursive (c,l)-diversity"
+EQUAL = "t-closeness"
+ORDERED = "t-closeness, ordered"
+HIERARCHICAL = "t-closeness, hierarchical"
+LIKENESS = "β-likeness"
+ENHANCED = "enhanced β-likeness"
+DISCLOSURE = "δ-disclosure privacy"
+MAPPED = "k-map"
+LEAST_PRESENCE = "δ-presence, at least"
+MOST_PRESENCE = "δ-presence, at most"
+AVERAGE = "average risk"
+UNIQUE = "population uniqueness"
+ITEMS = "k^m-anonymity"

@@ -1,0 +1,79 @@
+"""What every plan of typed steps must do: be read back, and make its promise and claims again from what was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import pytest
+
+from incrowd.core.claims.claim import Claim, claim_of
+from incrowd.core.plan import Method, Plan
+from incrowd.core.schema import Schema
+from incrowd.core.steps.step import Grounds, Step, claims_of, fold, step_of
+from incrowd.errors import InvalidParameter
+from incrowd.verify.statement import Place, in_order
+from tests.released import leaves, other
+from tests.statements import numbers_of
+
+
+class Known(Protocol):
+    """The part of a check that says what it knows."""
+
+    STEPS: tuple[type[Step], ...]
+    CLAIMS: tuple[type[Claim], ...]
+    ORDER: tuple[Place, ...]
+
+
+def assert_read_back(plan: Plan, check: Any) -> None:
+    """Steps and claims are read back as they were, and promise and claims follow from them again."""
+    known: Known = check
+    steps = tuple(step_of(step.to_json(), known.STEPS) for step in plan.steps)
+    claims = tuple(claim_of(claim.to_json(), known.CLAIMS) for claim in plan.claims)
+    assert steps == plan.steps
+    assert claims == plan.claims
+    assert in_order(steps, known.ORDER)
+    promise = fold(steps, plan.unit, plan.promise.delta)
+    assert promise == plan.promise
+    assert claims_of(Grounds(promise, steps, numbers_of(claims))) == plan.claims
+
+
+def assert_changes_refused(plan: Plan, check: Any) -> None:
+    """A step with a key too many is refused, and one with a changed word says something else or is refused."""
+    known: Known = check
+    for step in plan.steps:
+        assert step.title
+        assert step.sentence.endswith(".")
+        with pytest.raises(InvalidParameter):
+            step_of(step.to_json() | {"note": "x"}, known.STEPS)
+        for plain in _changed(step.to_json()):
+            assert _read(plain, known) != step
+    for claim in plan.claims:
+        assert claim.sentence
+        with pytest.raises(InvalidParameter):
+            claim_of(claim.to_json() | {"note": "x"}, known.CLAIMS)
+
+
+def _read(plain: dict[str, Any], known: Known) -> Step | None:
+    try:
+        return step_of(plain, known.STEPS)
+    except InvalidParameter:
+        return None
+
+
+def _changed(plain: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for way in leaves(plain):
+        yield _with(plain, way)
+
+
+def _with(plain: Any, way: tuple[str | int, ...]) -> Any:
+    if not way:
+        return other(plain)
+    if isinstance(plain, dict):
+        return {name: _with(part, way[1:]) if name == way[0] else part for name, part in plain.items()}
+    return [_with(part, way[1:]) if number == way[0] else part for number, part in enumerate(plain)]
+
+
+def steps_json(method: Method, schema: Schema) -> list[dict[str, Any]]:
+    """Return the steps of a method's plan as a certificate writes them."""
+    return [step.to_json() for step in method.plan(schema).steps]

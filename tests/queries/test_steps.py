@@ -1,0 +1,157 @@
+"""The steps of questions: read back as written, and whatever they promise and claim follows from them alone."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from incrowd.core.claims.claim import claim_of
+from incrowd.core.loss import Approximate, Sequence, ZeroConcentrated
+from incrowd.core.steps.step import Grounds, Step, claims_of, fold, step_of, walk
+from incrowd.errors import IncrowdError, InvalidParameter
+from incrowd.queries.check import CLAIMS, ORDER, STEPS, contradiction
+from incrowd.queries.plan import QuestionPlan
+from incrowd.queries.steps.noise import AddUp, GroupThreshold, PrivatePick, SharedGaussianNoise
+from incrowd.queries.steps.question import BoundContribution
+from incrowd.verify.judge import numbers_of
+from incrowd.verify.statement import Statement, in_order
+from tests.queries.plans import PLANS
+
+_TOLD = {"question", "tables", "terms", "columns", "by", "value", "center", "step", "aggregate", "candidates", "groups"}
+"""Fields of steps that say what was asked, and on which no loss depends."""
+
+
+def released(plan: QuestionPlan) -> tuple[str, ...]:
+    """The columns of the answers, without intervals."""
+    return tuple(name for step in walk(plan.steps) for name in getattr(step, "columns", ()))
+
+
+def statement(plan: QuestionPlan, steps: tuple[Step, ...]) -> Statement:
+    return Statement(Grounds(plan.promise, steps, plan.numbers), plan.claims, released(plan))
+
+
+@pytest.fixture(params=PLANS)
+def plan(request: pytest.FixtureRequest) -> QuestionPlan:
+    return PLANS[request.param]
+
+
+def test_steps_and_claims_are_read_back_as_they_were_written(plan: QuestionPlan) -> None:
+    assert tuple(step_of(step.to_json(), STEPS) for step in plan.steps) == plan.steps
+    assert tuple(claim_of(claim.to_json(), CLAIMS) for claim in plan.claims) == plan.claims
+    assert in_order(plan.steps, ORDER)
+    assert contradiction(statement(plan, plan.steps)) is None
+
+
+def test_promise_and_claims_are_made_again_from_the_steps_and_the_numbers_of_the_claims(plan: QuestionPlan) -> None:
+    promise = fold(plan.steps, plan.unit, plan.promise.delta)
+    assert promise == plan.promise
+    assert claims_of(Grounds(promise, plan.steps, numbers_of(plan.claims))) == plan.claims
+
+
+def test_an_unknown_key_or_a_changed_word_is_refused(plan: QuestionPlan) -> None:
+    for step in walk(plan.steps):
+        with pytest.raises(InvalidParameter):
+            step_of({**step.to_json(), "certified": "GDPR"}, STEPS)
+        for word in step.words:
+            with pytest.raises(InvalidParameter):
+                step_of({**step.to_json(), word: "something else"}, STEPS)
+
+
+def changed(plain: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield a plain form with one number changed, for each number in it that a loss could depend on."""
+    items = enumerate(plain) if isinstance(plain, list) else plain.items() if isinstance(plain, dict) else ()
+    for name, part in items:
+        if name in _TOLD and isinstance(plain, dict):
+            continue
+        others: list[Any] = []
+        if isinstance(part, int):
+            others = [part + 1, part - 1]
+        elif isinstance(part, str) and part.replace("/", "").isdigit():
+            others = [f"{part}7", f"7{part}"]
+        for other in others:
+            forged = copy.deepcopy(plain)
+            forged[name] = other
+            yield (*path, str(name)), forged
+        for where, inner in changed(part, (*path, str(name))):
+            forged = copy.deepcopy(plain)
+            forged[name] = inner
+            yield where, forged
+
+
+def test_no_number_of_a_step_can_be_changed_without_changing_the_promise(plan: QuestionPlan) -> None:
+    """Every width, scale, sensitivity, row and threshold decides: another gives another promise, or none."""
+    shared = any(isinstance(step, SharedGaussianNoise) for step in plan.steps)
+    people = any(isinstance(step, AddUp) and step.people for step in plan.steps)
+    free = {"least", "groups", "scales", *(["width"] if shared else []), *(["rows"] if people else [])}
+    for place, step in enumerate(plan.steps):
+        for where, plain in changed(step.to_json()):
+            try:
+                steps = (*plan.steps[:place], step_of(plain, STEPS), *plan.steps[place + 1 :])
+                same = fold(steps, plan.unit, plan.promise.delta) == plan.promise
+            except IncrowdError:
+                continue
+            if same:  # a threshold, and noise that has a share of ε and δ: the check holds them against their law
+                assert free & {*where}, where
+
+
+@pytest.mark.parametrize("name", ["unknown groups", "unknown groups of people", "gaussian and unknown groups"])
+@pytest.mark.parametrize("change", ["least", "groups"])
+def test_a_threshold_that_is_too_low_for_its_delta_is_found_out(name: str, change: str) -> None:
+    plan = PLANS[name]
+    steps = tuple(
+        replace(step, least=step.least - 1 - step.least // 20)
+        if change == "least" and isinstance(step, GroupThreshold)
+        else replace(step, groups=step.groups * 1000)
+        if change == "groups" and isinstance(step, BoundContribution)
+        else step
+        for step in plan.steps
+    )
+    problem = contradiction(statement(plan, steps))
+    assert problem is not None
+    assert problem.text == "the threshold is too low for its delta"
+
+
+def test_gaussian_noise_that_claims_a_smaller_share_is_found_out() -> None:
+    plan = PLANS["gaussian and picks"]
+    place = next(at for at, step in enumerate(plan.steps) if isinstance(step, SharedGaussianNoise))
+    noise = plan.steps[place]
+    assert isinstance(noise, SharedGaussianNoise)
+    narrow = SharedGaussianNoise(tuple(scale * 9 / 10 for scale in noise.scales), noise.epsilon, noise.delta)
+    assert contradiction(statement(plan, (*plan.steps[:place], narrow, *plan.steps[place + 1 :]))) is not None
+    for share in ((noise.epsilon / 2, noise.delta), (noise.epsilon, noise.delta / 2)):
+        steps = (*plan.steps[:place], SharedGaussianNoise(noise.scales, *share), *plan.steps[place + 1 :])
+        problem = contradiction(statement(plan, steps))
+        assert problem is not None
+        assert problem.text == "the noise costs more than its epsilon and delta"
+        assert fold(steps, plan.unit, plan.promise.delta) != plan.promise
+
+
+def test_losses_have_the_form_in_which_they_were_paid() -> None:
+    assert isinstance(PLANS["rho for picks"].promise.loss, ZeroConcentrated)
+    assert isinstance(PLANS["gaussian and unknown groups"].promise.loss, Approximate)
+    mixed = PLANS["rho and unknown groups"].promise.loss
+    assert isinstance(mixed, Sequence)
+    assert [type(part) for part in mixed.parts] == [ZeroConcentrated, Approximate]
+
+
+def test_a_question_out_of_order_is_no_question() -> None:
+    steps = PLANS["sums and picks"].steps
+    for at in range(len(steps) - 1):
+        if isinstance(steps[at], PrivatePick) and isinstance(steps[at + 1], PrivatePick):
+            continue
+        swapped = (*steps[:at], steps[at + 1], steps[at], *steps[at + 2 :])
+        assert not in_order(swapped, ORDER) or contradiction(statement(PLANS["sums and picks"], swapped)) is not None
+
+
+def test_each_dataset_has_the_promise_for_its_own_unit() -> None:
+    from incrowd.core.unit import Kind, Unit
+
+    plan, other = PLANS["a sum alone"], Unit(Kind.PERSON, column="nurse", max_rows=7)
+    promises = plan.over({"visits": plan.unit, "staff": other})
+    assert promises["visits"] == plan.promise
+    assert promises["staff"].unit == other
+    assert promises["staff"].loss == plan.promise.loss

@@ -1,0 +1,103 @@
+"""What the methods claim, the second route confirms: no honest certificate is ever called false."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from incrowd.accounting.accountant import charge_of
+from incrowd.accounting.budget import plain
+from incrowd.core.certificate import (
+    NONCE_BYTES,
+    Accounting,
+    Amounts,
+    Certificate,
+    ColumnFact,
+    Columns,
+    Dataset,
+    LedgerPlace,
+    Named,
+    release_id,
+)
+from incrowd.core.domain import Categories
+from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.schema import Column, Role, Schema
+from incrowd.core.unit import Adjacency, Kind, Unit
+from incrowd.errors import Infeasible
+from incrowd.methods.anonymity.safe.method import Safe
+from incrowd.methods.crowds.parameters import Target
+from incrowd.verify.findings import Look
+from incrowd.verify.judge import judge
+from incrowd.workflows.registry import check_of
+
+SEX = Column("sex", Role.QUASI, hierarchy=Flat(Categories(("F", "M"))))
+ID = Column("id", Role.IDENTIFIER)
+UNITS = (
+    Unit(),
+    Unit(adjacency=Adjacency.REPLACE),
+    Unit(Kind.PERSON, column="id"),
+    Unit(Kind.PERSON, column="id", max_rows=2),
+    Unit(Kind.PERSON, column="id", max_rows=5),
+)
+
+rates = st.fractions(Fraction(1, 20), Fraction(9, 10), max_denominator=60)
+deltas = st.integers(1, 25).map(lambda n: Fraction(1, 10**n))
+given_two = st.one_of(
+    st.builds(lambda k, rate: {"k": k, "rate": rate}, st.integers(1, 60), rates),
+    st.builds(
+        lambda rate, e: {"rate": rate, "epsilon": e}, rates, st.fractions(Fraction(1, 10), 4, max_denominator=10)
+    ),
+)
+
+
+def certificate(safe: Safe, schema: Schema) -> Certificate:
+    """Return what a release would certify, without releasing anything."""
+    plan = safe.plan(schema)
+    cost = charge_of(plan.promise.loss, plan.promise.delta, plan.unit.adjacency)
+    amounts = Amounts(plain(cost.epsilon), plain(cost.delta))
+    made = Certificate(
+        id="",
+        created="",
+        tool="",
+        charts="",
+        method=Named("safe"),
+        policy_hash="",
+        dataset=Dataset("people", str(schema.unit)),
+        guarantee=plan.promise,
+        claims=plan.claims,
+        steps=plan.steps,
+        accounting=Accounting(amounts, amounts, 1, cost.rule),
+        ledger=LedgerPlace("", 1, ""),
+        schema=Columns((ColumnFact("sex", "quasi", "text"),), ("sex",)),
+    )
+    return replace(made, id=release_id(bytes(NONCE_BYTES), made))
+
+
+def decided(made: Certificate) -> list[Look]:
+    """Return what is found to be wrong."""
+    return [look for look in judge(made, check_of("safe")) if look.problem is not None and not look.problem.undecided]
+
+
+@given(given_two, deltas, st.sampled_from(UNITS))
+@settings(deadline=None, max_examples=100)
+def test_every_claim_is_confirmed_or_said_to_be_too_large_to_try(
+    two: dict[str, Fraction], delta: Fraction, unit: Unit
+) -> None:
+    chosen = dict(two)
+    target = Target(delta, chosen.pop("epsilon", None))
+    safe = Safe({}, target, **chosen)  # type: ignore[arg-type]
+    schema = Schema((SEX, ID) if unit.column else (SEX,), unit)
+    try:
+        made = certificate(safe, schema)
+    except Infeasible:
+        assume(False)
+    assert decided(made) == []
+
+
+def test_a_small_release_is_decided_in_full() -> None:
+    made = certificate(Safe({}, Target(Fraction(1, 10**6), Fraction(1)), Fraction(1, 10)), Schema((SEX,)))
+    assert len(made.claims) == 6
+    assert [look for look in judge(made, check_of("safe")) if look.problem is not None] == []

@@ -1,0 +1,60 @@
+"""Questions behind a secret sample: all statistics come from one sample, and the charge is the amplified one."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from incrowd.engines.sql.duckdb import Warehouse
+from incrowd.engines.sql.engine import Drawn
+from incrowd.errors import InvalidParameter
+from incrowd.queries.terms import Terms
+from incrowd.workflows.ask.desk import Asking
+from tests.workflows.ask.test_desk import desk_of
+
+SQL = "SELECT sex, COUNT(*) AS n, AVG(age) AS mean, MEDIAN(age) AS middle FROM people GROUP BY sex"
+PAID = Terms(epsilon=Fraction(2), rate=Fraction(1, 2))
+
+
+def test_every_statistic_is_collected_from_one_and_the_same_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Drawn | None] = []
+    collect = Warehouse.collect
+
+    def watched(self: Warehouse, query: Any, drawn: Drawn | None = None) -> pa.Table:
+        seen.append(drawn)
+        return collect(self, query, drawn)
+
+    monkeypatch.setattr(Warehouse, "collect", watched)
+    with desk_of(tmp_path) as desk:
+        seen.clear()
+        answered = desk.ask(Asking(SQL, PAID))
+        assert len(seen) == 2
+        assert seen[0] is not None
+        assert seen[0].sample.rate == Fraction(1, 2)
+        assert seen[0].sample is not None
+        assert seen[1] is not None
+        assert seen[1].sample is seen[0].sample
+        assert Decimal("1.99") < answered.cost.epsilon <= 2
+        found = {row["sex"]: row["n"] for row in answered.answer.rows()}
+        assert abs(found["F"] - 100) < 80  # of 100 rows about 50 are in the sample
+        assert answered.certificate.claims[0].kind == "pure differential privacy"
+        seen.clear()
+        desk.ask(Asking("SELECT COUNT(*) AS n FROM people", Terms(epsilon=Fraction(1, 2))))
+        assert seen == [None]
+
+
+def test_a_sample_in_front_of_people_is_refused_before_the_charge(tmp_path: Path) -> None:
+    people = {"name": "people", "unit": {"column": "age", "max_rows": 2}}
+    columns = {"sex": {"categories": ["F", "M"]}, "age": {"type": "integer", "role": "identifier"}}
+    with desk_of(tmp_path, dataset=people, columns=columns) as desk:
+        before = desk.ledger.chain.head()
+        with pytest.raises(InvalidParameter, match="secret sample"):
+            desk.ask(Asking("SELECT COUNT(*) AS n FROM people", PAID))
+        assert desk.ledger.chain.head() == before
