@@ -21,7 +21,7 @@ from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.registry import check_of
 from incrowd.workflows.release.publish import Destination, release_to
-from incrowd.workflows.verify.verify import Beside, certificate_of, verify
+from incrowd.workflows.verify.verify import References, certificate_of, verify
 from tests.contract.examples import POLICIES, rows
 from tests.contract.forging import Forgery, fitting, forgeries, placed
 from tests.contract.forging import Path as Place
@@ -131,7 +131,7 @@ def digest_of(plain: dict[str, Any]) -> str:
     return digest(f"incrowd certificate {VERSION}", {**plain, "signature": None})
 
 
-def forged_folders(made: Made, into: Path) -> Iterator[tuple[str, Path, Beside]]:
+def forged_folders(made: Made, into: Path) -> Iterator[tuple[str, Path, References]]:
     """Yield folders that were forged in ways that need the files, and what they are held against."""
     ledger = find_book(made.policy)
     names = [file["name"] for file in made.plain["outputs"]]
@@ -143,7 +143,7 @@ def forged_folders(made: Made, into: Path) -> Iterator[tuple[str, Path, Beside]]
                 file.write("<!-- certified -->" if name == REPORT else _line(folder / name))
             if rehashed:
                 _rehash(folder, made.plain, name)
-            yield f"{name} changed, {'with' if rehashed else 'without'} its hash", folder, Beside(ledger=ledger)
+            yield f"{name} changed, {'with' if rehashed else 'without'} its hash", folder, References(ledger=ledger)
 
 
 def _line(file: Path) -> str:

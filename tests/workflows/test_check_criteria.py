@@ -22,8 +22,8 @@ from incrowd.errors import InvalidParameter, UnknownColumn
 from incrowd.methods.anonymity.syntactic.population import Population, Presence, Unique
 from incrowd.methods.anonymity.syntactic.sensitive import Recursive, Sensitive
 from incrowd.workflows.assess.opening import released_levels
-from incrowd.workflows.check.check import Asked, Verdict, check
-from incrowd.workflows.check.criteria import Finding, Wanted
+from incrowd.workflows.check.check import CheckedColumns, CheckResult, check
+from incrowd.workflows.check.criteria import CriterionFinding, Wanted
 from incrowd.workflows.check.raw_cells import as_is
 from incrowd.workflows.policy.policy import load_policy
 from tests.criteria import names as criteria
@@ -32,7 +32,7 @@ from tests.workflows.releases.test_criteria import EVERYTHING, MONDRIAN, SUPPRES
 
 Row = tuple[str, str]
 ROWS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(slow.VALUES)), min_size=1, max_size=25)
-ASKED = Asked(("q",), ("ill",))
+ASKED = CheckedColumns(("q",), ("ill",))
 TREE = {
     "incrowd": 1,
     "dataset": {"name": "ill"},
@@ -106,7 +106,7 @@ def opened(table: list[Row]) -> Any:
     return open_source(pa.table({"q": [row[0] for row in table], "ill": [row[1] for row in table]}))
 
 
-def finding(verdict: Verdict, criterion: str) -> Finding:
+def finding(verdict: CheckResult, criterion: str) -> CriterionFinding:
     return next(each for each in verdict.findings if each.criterion == criterion)
 
 
@@ -153,7 +153,7 @@ def test_a_population_and_all_classes_together_are_counted(table: list[Row], oth
         unique=Unique(Fraction(1, 10), 100),
         population=Population("behind", k=4, presence=Presence(Fraction(1, 2), Fraction(1, 10))),
     )
-    verdict = check(opened(table), wanted, Asked(("q",)), engine=Engine())
+    verdict = check(opened(table), wanted, CheckedColumns(("q",)), engine=Engine())
     assert finding(verdict, criteria.MAPPED).found == min(behind[q] for q in sizes)
     assert finding(verdict, criteria.MAPPED).short == sum(n for q, n in sizes.items() if behind[q] < 4)
     shares = [n / behind[q] for q, n in sizes.items()]
@@ -170,7 +170,7 @@ def test_a_population_and_all_classes_together_are_counted(table: list[Row], oth
 def test_what_was_released_passes_what_the_file_can_show_of_its_policy(policy: dict[str, Any], tmp_path: Path) -> None:
     folder = published(policy, tmp_path)
     loaded, levels = load_policy(tmp_path / "policy.yaml"), released_levels(str(folder))
-    verdict = check(open_source(folder / "data.parquet"), Wanted(), Asked(levels=levels), loaded)
+    verdict = check(open_source(folder / "data.parquet"), Wanted(), CheckedColumns(levels=levels), loaded)
     failed = {each.criterion for each in verdict.findings if each.passed is False}
     if policy is not SUPPRESSED:
         assert failed == set()
@@ -185,19 +185,19 @@ def test_what_was_released_passes_what_the_file_can_show_of_its_policy(policy: d
 
 def test_the_rows_themselves_do_not_pass(tmp_path: Path) -> None:
     published(SUPPRESSED, tmp_path)
-    verdict = check(open_source(rows()), Wanted(), Asked(), load_policy(tmp_path / "policy.yaml"))
+    verdict = check(open_source(rows()), Wanted(), CheckedColumns(), load_policy(tmp_path / "policy.yaml"))
     assert not verdict.passed
     assert criteria.RELEASED not in {each.criterion for each in verdict.findings}
-    recoded = check(open_source(rows()), Wanted(), Asked(recoded=True), load_policy(tmp_path / "policy.yaml"))
+    recoded = check(open_source(rows()), Wanted(), CheckedColumns(recoded=True), load_policy(tmp_path / "policy.yaml"))
     assert finding(recoded, criteria.MAPPED).found is not None
 
 
 def test_what_is_named_takes_the_place_of_what_the_policy_demands() -> None:
     policy = load_policy(TREE)
     table: list[Row] = [("a", "flu"), ("a", "cough"), ("b", "flu"), ("b", "flu")]
-    assert check(opened(table), Wanted(), Asked(), policy).passed
-    assert not check(opened(table), Wanted(l=2), Asked(), policy).passed
-    assert finding(check(opened(table), Wanted(k=3), Asked(), policy), criteria.CROWDS).expected == 3
+    assert check(opened(table), Wanted(), CheckedColumns(), policy).passed
+    assert not check(opened(table), Wanted(l=2), CheckedColumns(), policy).passed
+    assert finding(check(opened(table), Wanted(k=3), CheckedColumns(), policy), criteria.CROWDS).expected == 3
 
 
 def test_values_that_the_tree_does_not_have_are_far_from_all() -> None:
@@ -206,7 +206,8 @@ def test_values_that_the_tree_does_not_have_are_far_from_all() -> None:
     near: list[Row] = [("a", "flu"), ("b", "cough")]
     far: list[Row] = [("a", "flu"), ("b", "plague")]
     found = [
-        finding(check(opened(each), Wanted(), Asked(), policy), criteria.HIERARCHICAL).found for each in (near, far)
+        finding(check(opened(each), Wanted(), CheckedColumns(), policy), criteria.HIERARCHICAL).found
+        for each in (near, far)
     ]
     assert found == [pytest.approx(0.25), pytest.approx(0.5)]
 
@@ -215,12 +216,12 @@ def test_a_population_without_a_quasi_identifier_is_refused(tmp_path: Path) -> N
     pyarrow.csv.write_csv(pa.table({"other": ["a"]}), tmp_path / "people.csv")
     wanted = Wanted(population=Population(str(tmp_path / "people.csv"), k=2))
     with pytest.raises(UnknownColumn):
-        check(opened([("a", "flu")]), wanted, Asked(("q",)))
+        check(opened([("a", "flu")]), wanted, CheckedColumns(("q",)))
 
 
 def test_more_rows_than_people_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="does not fit"):
-        check(opened([("a", "flu")] * 3), Wanted(unique=Unique(Fraction(1, 2), 2)), Asked(("q",)))
+        check(opened([("a", "flu")] * 3), Wanted(unique=Unique(Fraction(1, 2), 2)), CheckedColumns(("q",)))
 
 
 def test_an_empty_table_passes_everything(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import incrowd
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search.optimal import Progress
-from incrowd.workflows.plan.explore import Wish, explore
+from incrowd.workflows.plan.explore import SearchRequest, explore
 from incrowd.workflows.policy.policy import Policy, load_policy
 from tests.policies import PEOPLE, changed, people, with_ledger, written
 
@@ -40,7 +40,7 @@ def suppressed(levels: dict[str, int], k: int) -> int:
 
 
 def test_minimal_levels_are_those_found_by_hand(policy: Policy) -> None:
-    found = explore(people(), policy, Wish(frontier=False))
+    found = explore(people(), policy, SearchRequest(frontier=False))
     every = [dict(zip(LEVELS, node, strict=True)) for node in itertools.product(*LEVELS.values())]
     meeting = [levels for levels in every if suppressed(levels, 5) <= 60]
     finest = [
@@ -54,7 +54,7 @@ def test_minimal_levels_are_those_found_by_hand(policy: Policy) -> None:
 
 
 def test_the_best_levels_are_those_that_a_release_takes(policy: Policy) -> None:
-    found = explore(people(), policy, Wish(minimal=False, frontier=False)).best
+    found = explore(people(), policy, SearchRequest(minimal=False, frontier=False)).best
     assert found.choice is not None
     assert found.choice.levels == incrowd.release(people(), policy).certificate.evidence["levels"]
     assert found.choice.suppressed == suppressed(dict(found.choice.levels), 5)
@@ -62,7 +62,7 @@ def test_the_best_levels_are_those_that_a_release_takes(policy: Policy) -> None:
 
 
 def test_a_larger_k_never_loses_less_and_is_reached(policy: Policy) -> None:
-    offers = explore(people(), policy, Wish(minimal=False)).by_k
+    offers = explore(people(), policy, SearchRequest(minimal=False)).by_k
     assert offers[0].k == 5
     for offer in offers:
         assert offer.choice is not None
@@ -75,7 +75,7 @@ def test_a_larger_k_never_loses_less_and_is_reached(policy: Policy) -> None:
 
 
 def test_leaving_out_more_rows_never_loses_more(policy: Policy) -> None:
-    offers = explore(people(), policy, Wish(minimal=False)).by_suppression
+    offers = explore(people(), policy, SearchRequest(minimal=False)).by_suppression
     losses = [offer.choice.loss for offer in offers if offer.choice is not None]
     assert losses == sorted(losses, reverse=True)
     assert Fraction(1, 10) in [offer.suppression for offer in offers]
@@ -91,14 +91,14 @@ def test_a_search_that_is_stopped_says_by_how_much_it_could_be_beaten(policy: Po
         seen.append(progress)
         return True
 
-    found = explore(people(), policy, Wish(minimal=False, frontier=False, told=stop)).best
+    found = explore(people(), policy, SearchRequest(minimal=False, frontier=False, told=stop)).best
     assert len(seen) == 1
     assert found.choice is None
     assert found.gap == float("inf")
 
 
 def test_the_ledger_records_the_look(policy: Policy) -> None:
-    explore(people(), policy, Wish(minimal=False, frontier=False))
+    explore(people(), policy, SearchRequest(minimal=False, frontier=False))
     entries = Ledger.open(policy.ledger_address).entries()
     assert [entry.body["verb"] for entry in entries if entry.kind == "look"] == ["plan"]
 

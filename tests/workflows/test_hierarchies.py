@@ -16,7 +16,7 @@ from incrowd.core.hierarchy.tree import Tree, tree
 from incrowd.core.schema import Column
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, UnknownColumn
-from incrowd.workflows.hierarchies.build import Wish, from_range, from_rows, from_values
+from incrowd.workflows.hierarchies.build import HierarchyRequest, from_range, from_rows, from_values
 from incrowd.workflows.hierarchies.lines import faults
 from incrowd.workflows.hierarchies.outside import MOST_NAMED, outside
 from incrowd.workflows.hierarchies.report import check_file, check_policy
@@ -180,16 +180,16 @@ def test_everything_that_a_policy_declares_is_checked() -> None:
     ],
 )
 def test_a_public_list_becomes_a_hierarchy(kind: str, values: list[str], steps: tuple[str, ...], first: Any) -> None:
-    built = from_values(Wish("c", kind, steps), values)
+    built = from_values(HierarchyRequest("c", kind, steps), values)
     assert built.table.rows[0] == first
     assert not built.derived
     assert [row[0] for row in built.table.rows] == values
 
 
 def test_public_ranges_become_hierarchies() -> None:
-    ages = from_range(Wish("age", "intervals", ("10", "50")), "0", "99")
+    ages = from_range(HierarchyRequest("age", "intervals", ("10", "50")), "0", "99")
     assert (len(ages.table.rows), ages.table.rows[47]) == (100, ("47", "[40, 50)", "[0, 50)", "*"))
-    days = from_range(Wish("born", "dates"), "2020-02-28", "2020-03-01")
+    days = from_range(HierarchyRequest("born", "dates"), "2020-02-28", "2020-03-01")
     assert days.table.rows[1] == ("2020-02-29", "2020-02", "2020-Q1", "2020", "*")
     assert not ages.derived
     assert not days.derived
@@ -197,17 +197,17 @@ def test_public_ranges_become_hierarchies() -> None:
 
 def test_what_was_taken_from_rows_is_marked() -> None:
     rows = open_source(pa.table({"age": ["13", "57", None], "zip": ["02139", "94305", "02139"]}))
-    ages = from_rows(Wish("age", "intervals"), rows)
+    ages = from_rows(HierarchyRequest("age", "intervals"), rows)
     assert ages.derived
     assert ages.table.rows[0][0] == "10"  # bounds are rounded outward
-    assert [row[0] for row in from_rows(Wish("zip", "prefix"), rows).table.rows] == ["02139", "94305"]
+    assert [row[0] for row in from_rows(HierarchyRequest("zip", "prefix"), rows).table.rows] == ["02139", "94305"]
 
 
 @pytest.mark.parametrize("kind", ["intervals", "dates", "prefix", "groups", "redaction"])
 def test_what_is_built_holds_every_value_it_was_built_from(kind: str, tmp_path: Path) -> None:
     met = ["2020-01-05", "2021-12-31"] if kind == "dates" else ["13", "57", "20"]
     rows = open_source(pa.table({"c": met}))
-    built = from_rows(Wish("c", kind), rows)
+    built = from_rows(HierarchyRequest("c", kind), rows)
     path = tmp_path / "c.csv"
     path.write_text(built.table.text(), encoding="utf-8")
     assert check_file(path, ";", rows, None).passed
@@ -226,18 +226,18 @@ def test_what_is_built_holds_every_value_it_was_built_from(kind: str, tmp_path: 
 def test_what_cannot_be_built_is_said(kind: str, steps: tuple[str, ...], message: str) -> None:
     rows = open_source(pa.table({"c": ["13", "57"]}))
     with pytest.raises(InvalidParameter, match=message):
-        from_rows(Wish("c", kind, steps), rows)
+        from_rows(HierarchyRequest("c", kind, steps), rows)
 
 
 def test_ranges_and_lists_do_not_fit_every_kind() -> None:
     with pytest.raises(InvalidParameter, match="has no prefix"):
-        from_range(Wish("c", "prefix"), "0", "9")
+        from_range(HierarchyRequest("c", "prefix"), "0", "9")
     with pytest.raises(InvalidParameter, match="made from a range"):
-        from_values(Wish("c", "intervals"), ["1"])
+        from_values(HierarchyRequest("c", "intervals"), ["1"])
     with pytest.raises(InvalidParameter, match="whole numbers"):
-        from_range(Wish("c", "intervals"), "x", "9")
+        from_range(HierarchyRequest("c", "intervals"), "x", "9")
     with pytest.raises(InvalidParameter, match="200002 lines"):
-        from_range(Wish("c", "intervals"), "0", "200001")
+        from_range(HierarchyRequest("c", "intervals"), "0", "200001")
     many = open_source(pa.table({"c": [f"v{number}" for number in range(2000)]}))
     with pytest.raises(InvalidParameter, match="public list"):
-        from_rows(Wish("c", "groups"), many)
+        from_rows(HierarchyRequest("c", "groups"), many)

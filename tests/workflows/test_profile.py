@@ -15,12 +15,12 @@ from incrowd.core.domain import Type
 from incrowd.core.schema import Role
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import SourceInvalid
-from incrowd.workflows.profile.profile import ColumnProfile, Profile, profile
+from incrowd.workflows.profile.profile import ColumnProfile, TableProfile, profile
 from incrowd.workflows.profile.words import KNOWN, NAMING, SECRET, spoken
 from tests.tables import Batches
 
 
-def profiled(**columns: Any) -> Profile:
+def profiled(**columns: Any) -> TableProfile:
     return profile(open_source(pa.table(columns)))
 
 

@@ -25,10 +25,10 @@ _SHOWN = 20
 
 def explored_levels(policy: Policy, rows: Rows, engine: Engine, *, minimal: bool, frontier: bool) -> Explored:
     """Search the levels of a table; Ctrl-C ends a search with the best so far, a second one ends the command."""
-    from incrowd.workflows.plan.explore import Wish, explore_rows
+    from incrowd.workflows.plan.explore import SearchRequest, explore_rows
 
     with _watched() as told:
-        return explore_rows(rows, policy, Wish(minimal, frontier, told), engine)
+        return explore_rows(rows, policy, SearchRequest(minimal, frontier, told), engine)
 
 
 def show_explored(found: Explored) -> None:

@@ -14,7 +14,7 @@ from incrowd.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from incrowd.measures.sketch import Spread
-    from incrowd.workflows.profile.profile import Profile
+    from incrowd.workflows.profile.profile import TableProfile
 
 _SHOWN = 5
 
@@ -63,7 +63,7 @@ def profile(options: ProfileOptions) -> None:
         _show(found, (*rows.notes, *found.notes), options.write)
 
 
-def _write(found: Profile, data: str, target: Path, nulls: tuple[str, ...]) -> None:
+def _write(found: TableProfile, data: str, target: Path, nulls: tuple[str, ...]) -> None:
     from incrowd.workflows.profile.draft_policy import Origin, draft, write_draft
 
     write_draft(draft(found, Origin(_seen_from(target.resolve().parent, data), nulls)), target)
@@ -78,7 +78,7 @@ def _seen_from(folder: Path, data: str) -> str:
     return Path(os.path.relpath(Path(data).resolve(), folder)).as_posix()
 
 
-def _show(found: Profile, notes: tuple[str, ...], written: Path | None) -> None:
+def _show(found: TableProfile, notes: tuple[str, ...], written: Path | None) -> None:
     header = ("column", "type", "role", "different", "missing", "alone", "values")
     rows = [
         (

@@ -15,7 +15,7 @@ from incrowd.cli.output import print_json, print_table
 from incrowd.errors import InvalidParameter, PackageMissing
 
 if TYPE_CHECKING:
-    from incrowd.web.serving import Order
+    from incrowd.web.serving import ServeOrder
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def serve(options: ServeOptions) -> None:
     running()
 
 
-def _order(options: ServeOptions) -> Order:
+def _order(options: ServeOptions) -> ServeOrder:
     from incrowd.cli.bounds.parameters import whole
 
     if not options.policy:
@@ -81,7 +81,7 @@ def _order(options: ServeOptions) -> Order:
     if (options.tls_certificate is None) != (options.tls_key is None):
         raise InvalidParameter("HTTPS needs both --tls-certificate and --tls-key.")
     _check_packages()
-    from incrowd.web.serving import Order
+    from incrowd.web.serving import ServeOrder
     from incrowd.web.settings import Settings
 
     settings = Settings(
@@ -92,7 +92,7 @@ def _order(options: ServeOptions) -> Order:
         https=options.https or options.tls_certificate is not None,
         show_questions=options.show_questions,
     )
-    return Order(tuple(options.policy), options.data, settings)
+    return ServeOrder(tuple(options.policy), options.data, settings)
 
 
 def _check_packages() -> None:
@@ -102,7 +102,7 @@ def _check_packages() -> None:
         raise PackageMissing("a server needs more packages: pip install 'incrowd[web]'.")
 
 
-def _running(options: ServeOptions, order: Order) -> Callable[[], None]:
+def _running(options: ServeOptions, order: ServeOrder) -> Callable[[], None]:
     """Return a call that serves until it is stopped; whatever is wrong with policies or tables shows before it."""
     import uvicorn
 
@@ -140,7 +140,7 @@ def _seconds(text: str) -> float:
     return float(exact(text, "a time in seconds"))
 
 
-def _told(options: ServeOptions, order: Order) -> dict[str, Any]:
+def _told(options: ServeOptions, order: ServeOrder) -> dict[str, Any]:
     scheme = "https" if options.tls_certificate is not None else "http"
     address = f"{scheme}://{options.host}:{options.port}"
     return {

@@ -19,11 +19,11 @@ VARIABLE = "INCROWD_SERVE"
 
 
 @dataclass(frozen=True)
-class Order:
+class ServeOrder:
     """What is served: policies that share a ledger, and within which limits.
 
-    >>> order = Order(("policy.yaml",), None, Settings(pace=1.0))
-    >>> Order.read(order.written()) == order
+    >>> order = ServeOrder(("policy.yaml",), None, Settings(pace=1.0))
+    >>> ServeOrder.read(order.written()) == order
     True
     """
 
@@ -36,7 +36,7 @@ class Order:
         return json.dumps(asdict(self))
 
     @classmethod
-    def read(cls, text: str) -> Order:
+    def read(cls, text: str) -> ServeOrder:
         """Read what `written` wrote."""
         plain = json.loads(text)
         return cls(tuple(plain["policies"]), plain["data"], Settings(**plain["settings"]))
@@ -44,10 +44,10 @@ class Order:
 
 def application() -> FastAPI:
     """Return the application of this worker, as the environment orders it."""
-    return opened(Order.read(os.environ[VARIABLE]))
+    return opened(ServeOrder.read(os.environ[VARIABLE]))
 
 
-def opened(order: Order) -> FastAPI:
+def opened(order: ServeOrder) -> FastAPI:
     """Open the tables and books of an order and return the application around them, which closes them at its end."""
     from incrowd.workflows.policy.policy import load_policy
 

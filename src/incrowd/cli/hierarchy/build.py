@@ -13,7 +13,7 @@ from incrowd.cli.output import print_json
 from incrowd.errors import InvalidParameter, OutputUnavailable
 
 if TYPE_CHECKING:
-    from incrowd.workflows.hierarchies.build import Built, Wish
+    from incrowd.workflows.hierarchies.build import Built, HierarchyRequest
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ def build(options: BuildOptions) -> None:
     Values come from a public list, a public range, or the rows. What was taken from rows is marked in the policy, since
     the file has no place for a mark: no promise rests on it until its owner names a public source that says the same.
     """
-    from incrowd.workflows.hierarchies.build import Wish
+    from incrowd.workflows.hierarchies.build import HierarchyRequest
 
     steps = tuple(step.strip() for step in options.steps.split(",") if step.strip())
-    built = _built(options, Wish(options.column, options.kind, steps))
+    built = _built(options, HierarchyRequest(options.column, options.kind, steps))
     _write(built.table.text(), options.out)
     snippet = _snippet(built, options.out)
     if options.json:
@@ -56,7 +56,7 @@ def build(options: BuildOptions) -> None:
         _show(built, options.out, snippet)
 
 
-def _built(options: BuildOptions, wish: Wish) -> Built:
+def _built(options: BuildOptions, wish: HierarchyRequest) -> Built:
     from incrowd.workflows.assess.opening import open_rows
     from incrowd.workflows.hierarchies.build import from_range, from_rows, from_values
 

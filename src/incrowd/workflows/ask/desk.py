@@ -25,7 +25,7 @@ from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.question import Question
-from incrowd.workflows.ask.answers import Answers, Kept, question_mark
+from incrowd.workflows.ask.answers import Answers, StoredAnswer, question_mark
 from incrowd.workflows.ask.asking import Answered, AnsweredTogether, Asking, AskingTogether, Priced
 from incrowd.workflows.ask.describe import described, plan_of
 from incrowd.workflows.ask.opening import opened
@@ -83,7 +83,7 @@ class Desk:
             ready()
             certificate = _certified(payer, stated, performed, planned.policies)
             (answer,) = performed.output.answers
-            new = Kept(json.dumps(answer.to_json()), certificate, performed.entry.sequence)
+            new = StoredAnswer(json.dumps(answer.to_json()), certificate, performed.entry.sequence)
             kept = self.answers.keep(planned.mark, new)
         self.ledger.conclude(performed.entry, certificate.digest() if kept is new else None)
         given = answer if kept is new else Answer.from_json(json.loads(kept.answer))
@@ -135,7 +135,7 @@ class Desk:
         policies = tuple(policy for policy in self.policies if policy.name in datasets)
         return replace(self, policies=policies, catalog=Catalog(tuple(relations)))
 
-    def _again(self, kept: Kept, planned: _Planned, asking: Asking) -> Answered:
+    def _again(self, kept: StoredAnswer, planned: _Planned, asking: Asking) -> Answered:
         self.ledger.repeat(kept.charge, asking.analyst)
         left = {name: self._left(name, Amount()) for name in planned.promises}
         return Answered(Answer.from_json(json.loads(kept.answer)), kept.certificate, Amount(), left, repeated=True)

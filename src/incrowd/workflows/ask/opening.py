@@ -22,7 +22,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.plan import Context
 from incrowd.queries.language.tables import table_rows
-from incrowd.workflows.ask.place import Place, place_of
+from incrowd.workflows.ask.place import Location, place_of
 from incrowd.workflows.policy.ledger import open_book
 from incrowd.workflows.policy.policy import Policy
 
@@ -110,7 +110,7 @@ def _one_ledger(policies: Sequence[Policy]) -> None:
             )
 
 
-def _tables(policy: Policy, data: object, place: Place) -> Iterator[tuple[Relation, Stored]]:
+def _tables(policy: Policy, data: object, place: Location) -> Iterator[tuple[Relation, Stored]]:
     source = data if data is not None else policy.source
     if source is None:
         raise InvalidParameter("no data: name a file, or write source: in the policy.")
@@ -124,7 +124,7 @@ def _tables(policy: Policy, data: object, place: Place) -> Iterator[tuple[Relati
         yield relation, Stored(rows, other.schema)
 
 
-def _register(ledger: Ledger, policy: Policy, sources: Sequence[Opened], place: Place) -> None:
+def _register(ledger: Ledger, policy: Policy, sources: Sequence[Opened], place: Location) -> None:
     key = hashlib.sha256(b"source " + ledger.secret).digest()
     marks = [keyed(place.digest(source), key) for source in sources]
     marks += [source.address for source in sources if source.address is not None]

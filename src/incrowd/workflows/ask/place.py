@@ -1,4 +1,4 @@
-"""Place: where the tables of a desk are opened and asked: here, on Spark, or in the database that holds them."""
+"""Location: where the tables of a desk are opened and asked: here, on Spark, or in the database that holds them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from incrowd.workflows.policy.policy import Policy
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """How rows are opened, how they are told from others, and what is asked about them."""
 
     open: Callable[[Any, SourceOptions], Opened]
@@ -30,7 +30,7 @@ class Place:
 
 
 @contextmanager
-def place_of(policies: Sequence[Policy], data: object = None, settings: Settings | None = None) -> Iterator[Place]:
+def place_of(policies: Sequence[Policy], data: object = None, settings: Settings | None = None) -> Iterator[Location]:
     """Open the place that the policies name, or the engine that a caller names instead.
 
     A frame of Spark is asked in its own session.
@@ -51,16 +51,16 @@ def place_of(policies: Sequence[Policy], data: object = None, settings: Settings
     elif True in pushed:
         from incrowd.engines.sql.postgres import ServerRows, open_server_rows, postgres_warehouse
 
-        yield Place(open_server_rows, ServerRows.digest, postgres_warehouse)
+        yield Location(open_server_rows, ServerRows.digest, postgres_warehouse)
     else:
-        yield Place(open_source, content_digest, warehouse)
+        yield Location(open_source, content_digest, warehouse)
 
 
 @contextmanager
-def _on_spark(settings: Spark, data: object) -> Iterator[Place]:
+def _on_spark(settings: Spark, data: object) -> Iterator[Location]:
     from incrowd.engines.spark.engine import SparkEngine
     from incrowd.engines.sql.spark import spark_warehouse
 
     with engine_of(settings, data) as engine:
         if isinstance(engine, SparkEngine):
-            yield Place(engine.open, engine.digest, partial(spark_warehouse, engine.session))
+            yield Location(engine.open, engine.digest, partial(spark_warehouse, engine.session))

@@ -60,7 +60,7 @@ class CrowdBound:
 
 
 @dataclass(frozen=True)
-class Crowd:
+class SampledCrowd:
     """A crowd under its sample: one place for the even and the biased theorem."""
 
     k: int
@@ -71,7 +71,7 @@ class Crowd:
     def log_delta(self, epsilon: Number) -> float:
         """Return ln δ at ε, rounded up.
 
-        >>> round(Crowd(20, Fraction(0), Fraction(1, 10)).log_delta("0.5"), 6)
+        >>> round(SampledCrowd(20, Fraction(0), Fraction(1, 10)).log_delta("0.5"), 6)
         -24.360774
         """
         if self.bias is not None:
@@ -131,13 +131,13 @@ def solve(question: CrowdQuestion) -> CrowdBound:
     )
 
 
-def crowd_of(question: CrowdQuestion) -> Crowd:
+def crowd_of(question: CrowdQuestion) -> SampledCrowd:
     """Return the crowd that a question is about, biased if any of the three parameters of bias is given."""
     if question.k is None or question.rate is None:
         raise InvalidParameter("a crowd after sampling needs k and rate: give both, such as --k 20 --rate 0.1.")
     crowd, rate = stated_epsilon(question.crowd_epsilon, "crowd-epsilon"), exact(question.rate, "rate")
     if question.high_rate is None and question.irregular is None and question.max_rate is None:
-        return Crowd(question.k, crowd, rate)
+        return SampledCrowd(question.k, crowd, rate)
     high = rate if question.high_rate is None else exact(question.high_rate, "high-rate")
     largest = high if question.max_rate is None else exact(question.max_rate, "max-rate")
-    return Crowd(question.k, crowd, rate, robust.Bias(rate, high, question.irregular or 0, largest))
+    return SampledCrowd(question.k, crowd, rate, robust.Bias(rate, high, question.irregular or 0, largest))

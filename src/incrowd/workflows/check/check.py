@@ -24,7 +24,7 @@ from incrowd.methods.anonymity.slicing.method import Slicing
 from incrowd.methods.anonymity.suppression.method import CellSuppression
 from incrowd.methods.anonymity.syntactic.demands import Demands
 from incrowd.methods.outcomes.microdata import WEIGHT
-from incrowd.workflows.check.criteria import Finding, Wanted
+from incrowd.workflows.check.criteria import CriterionFinding, Wanted
 from incrowd.workflows.check.findings import crowds, sensitive_findings, table_findings
 from incrowd.workflows.check.items import rarest_items
 from incrowd.workflows.check.measures import Declared
@@ -40,12 +40,12 @@ COLUMNS = Meaning(
 
 
 @dataclass(frozen=True)
-class Verdict:
+class CheckResult:
     """What was found: each criterion with what was expected, and how the table was looked at."""
 
     rows: int
     measured: str
-    findings: tuple[Finding, ...]
+    findings: tuple[CriterionFinding, ...]
 
     @property
     def passed(self) -> bool:
@@ -59,7 +59,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Asked:
+class CheckedColumns:
     """Which columns are looked at: quasi-identifiers, sensitive ones, and whether they are recoded first.
 
     `levels` tell at which levels the quasi-identifiers of a released table are, so that a population is brought there.
@@ -71,7 +71,9 @@ class Asked:
     levels: Mapping[str, int] = field(default_factory=dict)
 
 
-def check(rows: Rows, wanted: Wanted, asked: Asked, policy: Policy | None = None, engine: Engine = LOCAL) -> Verdict:
+def check(
+    rows: Rows, wanted: Wanted, asked: CheckedColumns, policy: Policy | None = None, engine: Engine = LOCAL
+) -> CheckResult:
     """Count the table once, where it lives, and hold it against what is wanted, and the policy if there is one.
 
     The table is taken as it is, value by value as written; with `recoded`, after the policy's rules and levels.  With
@@ -82,13 +84,13 @@ def check(rows: Rows, wanted: Wanted, asked: Asked, policy: Policy | None = None
     >>> import pyarrow as pa
     >>> from incrowd.engines.readers.sources import open_source
     >>> rows = open_source(pa.table({"sex": ["F", "F", "M"], "zip": ["1", "1", "1"]}))
-    >>> verdict = check(rows, Wanted(k=2), Asked(("sex", "zip")))
+    >>> verdict = check(rows, Wanted(k=2), CheckedColumns(("sex", "zip")))
     >>> verdict.passed, verdict.findings[0].found, verdict.findings[0].short
     (False, 1, 1)
     """
     if policy is not None and isinstance(policy.method, Itemsets):
         return _of_items(rows, wanted, asked, policy, engine)
-    if policy is not None and isinstance(policy.method, Slicing) and not wanted.any and asked == Asked():
+    if policy is not None and isinstance(policy.method, Slicing) and not wanted.any and asked == CheckedColumns():
         return _of_slice(rows, policy, engine)
     asked, demands = _completed(asked, policy), _demands(policy)
     released = () if policy is None else tuple(column.name for column in policy.schema.released)
@@ -110,10 +112,10 @@ def check(rows: Rows, wanted: Wanted, asked: Asked, policy: Policy | None = None
     for sensitive in asked.sensitive:
         declared = _declared(policy, sensitive)
         findings += sensitive_findings(counts, asked.quasi, sensitive, wanted.of(sensitive), declared)
-    return Verdict(counts.total, "recoded by the policy" if asked.recoded else "as it is", tuple(findings))
+    return CheckResult(counts.total, "recoded by the policy" if asked.recoded else "as it is", tuple(findings))
 
 
-def _of_items(rows: Rows, wanted: Wanted, asked: Asked, policy: Policy, engine: Engine) -> Verdict:
+def _of_items(rows: Rows, wanted: Wanted, asked: CheckedColumns, policy: Policy, engine: Engine) -> CheckResult:
     """Hold a table with a set of items in each row against the k and m of its policy, and nothing else."""
     if wanted.any or asked.quasi or asked.sensitive:
         raise InvalidParameter(
@@ -122,17 +124,17 @@ def _of_items(rows: Rows, wanted: Wanted, asked: Asked, policy: Policy, engine: 
     require(rows.names, [column.name for column in policy.schema.released])
     counted, finding = rarest_items(rows, policy, engine, recoded=asked.recoded)
     findings = (finding,) if asked.recoded else (_columns(rows, policy), finding)
-    return Verdict(counted, "recoded by the policy" if asked.recoded else "as it is", findings)
+    return CheckResult(counted, "recoded by the policy" if asked.recoded else "as it is", findings)
 
 
-def _of_slice(rows: Rows, policy: Policy, engine: Engine) -> Verdict:
+def _of_slice(rows: Rows, policy: Policy, engine: Engine) -> CheckResult:
     """Hold one of the tables of slices against the k of its policy, over all columns that it has."""
     released = tuple(column.name for column in policy.schema.released)
     names = tuple(name for name in released if name in rows.names) or released
     require(rows.names, names)
     counts = engine.count(rows, as_is(rows, names, engine))
     promised = policy.plan.smallest_class
-    return Verdict(counts.total, "as it is", (_columns(rows, policy), crowds(counts, names, promised, RELEASED)))
+    return CheckResult(counts.total, "as it is", (_columns(rows, policy), crowds(counts, names, promised, RELEASED)))
 
 
 def _demands(policy: Policy | None) -> Demands | None:
@@ -143,7 +145,7 @@ def _demands(policy: Policy | None) -> Demands | None:
     return found if isinstance(found, Demands) else None
 
 
-def _subsets(counts: Counts, quasi: tuple[str, ...], policy: Policy | None) -> Iterator[Finding]:
+def _subsets(counts: Counts, quasi: tuple[str, ...], policy: Policy | None) -> Iterator[CriterionFinding]:
     """Return for each size of subsets that the policy's method speaks of, how its rarest combination fares."""
     method = None if policy is None else policy.method
     for size, k in sorted(method.subsets.items()) if isinstance(method, CellSuppression) else ():
@@ -151,7 +153,9 @@ def _subsets(counts: Counts, quasi: tuple[str, ...], policy: Policy | None) -> I
         yield from [min(each, key=lambda finding: finding.found or 0)] if each else []
 
 
-def _partition(counts: Counts, asked: Asked, wanted: Wanted, policy: Policy | None, engine: Engine) -> Partition:
+def _partition(
+    counts: Counts, asked: CheckedColumns, wanted: Wanted, policy: Policy | None, engine: Engine
+) -> Partition:
     """Return the sizes of all classes, and the people behind them if a population is named."""
     if wanted.population is None:
         return Partition(Sizes.of(counts, asked.quasi).each)
@@ -165,7 +169,7 @@ def _partition(counts: Counts, asked: Asked, wanted: Wanted, policy: Policy | No
     return Partition(classes.counts, population=people, outside=outside)
 
 
-def _completed(asked: Asked, policy: Policy | None) -> Asked:
+def _completed(asked: CheckedColumns, policy: Policy | None) -> CheckedColumns:
     if policy is None:
         return asked
     roles = {role: tuple(c.name for c in policy.schema.columns if c.role is role) for role in Role}
@@ -174,7 +178,7 @@ def _completed(asked: Asked, policy: Policy | None) -> Asked:
     return replace(asked, quasi=quasi, sensitive=sensitive)
 
 
-def _check_parameters(wanted: Wanted, asked: Asked, policy: Policy | None) -> None:
+def _check_parameters(wanted: Wanted, asked: CheckedColumns, policy: Policy | None) -> None:
     if not asked.quasi:
         raise InvalidParameter("no quasi-identifiers to check: name them with --quasi, or give a policy that has some.")
     if policy is None and not wanted.any:
@@ -196,12 +200,12 @@ def _recoded(policy: Policy, names: Sequence[str]) -> Cells:
     return Cells.of(policy.schema, levels, names)
 
 
-def _columns(rows: Rows, policy: Policy) -> Finding:
+def _columns(rows: Rows, policy: Policy) -> CriterionFinding:
     """Hold the columns that are there against those that may be: an upload gate that misses a name is none."""
     allowed = {column.name for column in policy.schema.released}
     allowed |= {WEIGHT} if getattr(policy.method, "weights", False) else set()
     extra = tuple(name for name in rows.names if name not in allowed)
-    return Finding(Measured(COLUMNS, 0, len(extra), None), extra)
+    return CriterionFinding(Measured(COLUMNS, 0, len(extra), None), extra)
 
 
 def _declared(policy: Policy | None, name: str) -> Declared:

@@ -86,7 +86,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Finding:
+class CriterionFinding:
     """What was measured over some columns, and perhaps of a sensitive one.
 
     Nothing is found in a table without rows, and then nothing fails.

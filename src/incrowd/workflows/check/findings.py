@@ -15,20 +15,22 @@ from incrowd.criteria.measure import Meaning, Measured, measured
 from incrowd.criteria.partition import Partition, harmful
 from incrowd.measures.sizes import Sizes
 from incrowd.methods.anonymity.syntactic.sensitive import Sensitive
-from incrowd.workflows.check.criteria import Finding, Wanted
+from incrowd.workflows.check.criteria import CriterionFinding, Wanted
 from incrowd.workflows.check.measures import Declared, closeness_of, demands_on, parts_of
 
 
-def crowds(counts: Counts, columns: Sequence[str], k: int | None, meaning: Meaning = KAnonymity.meaning) -> Finding:
+def crowds(
+    counts: Counts, columns: Sequence[str], k: int | None, meaning: Meaning = KAnonymity.meaning
+) -> CriterionFinding:
     """Return k-anonymity over some columns."""
     sizes = Sizes.of(counts, columns)
     short = None if k is None else sizes.below(k)
-    return Finding(Measured(meaning, k, sizes.smallest, short), tuple(columns))
+    return CriterionFinding(Measured(meaning, k, sizes.smallest, short), tuple(columns))
 
 
 def sensitive_findings(
     counts: Counts, quasi: Sequence[str], sensitive: str, wanted: Sensitive, declared: Declared
-) -> list[Finding]:
+) -> list[CriterionFinding]:
     """Return diversity, closeness and likeness of one sensitive column; nothing if all it says is `*`.
 
     Classes of nothing but harmless values pass, except that they lack the others, which is a disclosure too.
@@ -48,11 +50,11 @@ def sensitive_findings(
             sizes = part.sizes[:number][which]
             some = measured(demand.meaning, each[which], sizes, demand.bound if expected else None)
             found[name] = found[name].joined(some) if name in found else some
-    return [Finding(each, tuple(quasi), sensitive) for each in found.values()]
+    return [CriterionFinding(each, tuple(quasi), sensitive) for each in found.values()]
 
 
-def table_findings(partition: Partition, quasi: Sequence[str], wanted: Wanted) -> Iterator[Finding]:
+def table_findings(partition: Partition, quasi: Sequence[str], wanted: Wanted) -> Iterator[CriterionFinding]:
     """Return what is wanted of all classes together, or against a population."""
     for demand in wanted.table_demands():
         for found in demand.measures(partition):
-            yield Finding(found, tuple(quasi))
+            yield CriterionFinding(found, tuple(quasi))

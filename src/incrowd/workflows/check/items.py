@@ -18,11 +18,11 @@ from incrowd.criteria.itemsets import KmAnonymity, smallest_support
 from incrowd.criteria.measure import Measured
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.itemsets.method import Itemsets
-from incrowd.workflows.check.criteria import Finding
+from incrowd.workflows.check.criteria import CriterionFinding
 from incrowd.workflows.policy.policy import Policy
 
 
-def rarest_items(rows: Rows, policy: Policy, engine: Engine, *, recoded: bool) -> tuple[int, Finding]:
+def rarest_items(rows: Rows, policy: Policy, engine: Engine, *, recoded: bool) -> tuple[int, CriterionFinding]:
     """Return how many rows there are, and k^m-anonymity as the policy of method itemsets demands it.
 
     As it is, whatever stands between separators is an item; recoded, the policy's rules for items and the levels of its
@@ -38,20 +38,20 @@ def rarest_items(rows: Rows, policy: Policy, engine: Engine, *, recoded: bool) -
         sets, classes = baskets.sets(), method.classes(schema, baskets)
     else:
         names = (*quasi, column.name)
-        sets, classes = engine.learn(rows, names, partial(Written, names, str(column.separator))).sets()
+        sets, classes = engine.learn(rows, names, partial(WrittenSets, names, str(column.separator))).sets()
     found = None
     if len(sets):
         found = min(
             smallest_support(sets.within(classes), method.m), int(np.unique(classes, return_counts=True)[1].min())
         )
-    return len(sets), Finding(Measured(KmAnonymity.meaning, method.k, found, None), (*quasi, column.name))
+    return len(sets), CriterionFinding(Measured(KmAnonymity.meaning, method.k, found, None), (*quasi, column.name))
 
 
 @dataclass
-class Written:
+class WrittenSets:
     """A summary of different rows as they are written, and how often each occurs; the last column holds sets.
 
-    >>> written = Written(("sex", "ill"), ";")
+    >>> written = WrittenSets(("sex", "ill"), ";")
     >>> written.add(pa.record_batch({"sex": ["F", "M"], "ill": ["flu; gout", None]}))
     >>> sets, classes = written.sets()
     >>> sets.lengths.tolist(), len(set(classes.tolist()))
@@ -67,7 +67,7 @@ class Written:
         columns = {name: self._text(batch.column(name)) for name in self.names}
         self._parts.append(pa.table(columns).group_by(list(self.names)).aggregate([([], "count_all")]))
 
-    def merge(self, other: Written) -> None:
+    def merge(self, other: WrittenSets) -> None:
         """Take over what another one counted of other rows."""
         self._parts += other._parts
 

@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from incrowd.core.domain import listed
-from incrowd.workflows.hierarchies.problem import Problem
+from incrowd.workflows.hierarchies.problem import Fault
 
 Line = Sequence[str]
 
 
-def faults(lines: Sequence[Line]) -> tuple[Problem, ...]:
+def faults(lines: Sequence[Line]) -> tuple[Fault, ...]:
     """Return every ragged row, value listed twice, label with two parents and empty label, in this order.
 
     >>> found = faults([("Paris", "France"), ("Lyon", "France"), ("Paris", "Texas"), ("Rome",)])
@@ -23,15 +23,15 @@ def faults(lines: Sequence[Line]) -> tuple[Problem, ...]:
     return (*_ragged(lines, width), *_repeated(lines), *_torn(whole, width), *_empty(lines))
 
 
-def _ragged(lines: Sequence[Line], width: int) -> Iterator[Problem]:
+def _ragged(lines: Sequence[Line], width: int) -> Iterator[Fault]:
     for number, line in enumerate(lines, start=1):
         if len(line) < width:
             above = line[-1] if line else ""
             fix = f"row {number} has {len(line)} levels, the longest has {width}: give it a label on every level."
-            yield Problem("ragged", line[0] if line else "", fix=fix, paste=_pasted(line, width, above))
+            yield Fault("ragged", line[0] if line else "", fix=fix, paste=_pasted(line, width, above))
 
 
-def _repeated(lines: Sequence[Line]) -> Iterator[Problem]:
+def _repeated(lines: Sequence[Line]) -> Iterator[Fault]:
     where: dict[str, list[int]] = defaultdict(list)
     for number, line in enumerate(lines, start=1):
         where[line[0]].append(number)
@@ -39,10 +39,10 @@ def _repeated(lines: Sequence[Line]) -> Iterator[Problem]:
         if len(numbers) > 1:
             same = len({tuple(lines[number - 1]) for number in numbers}) == 1
             told = "they are the same: keep one" if same else "they differ: keep the right one"
-            yield Problem("listed twice", value, fix=f"rows {', '.join(map(str, numbers))}; {told}.")
+            yield Fault("listed twice", value, fix=f"rows {', '.join(map(str, numbers))}; {told}.")
 
 
-def _torn(lines: Sequence[Line], width: int) -> Iterator[Problem]:
+def _torn(lines: Sequence[Line], width: int) -> Iterator[Fault]:
     for level in range(1, width - 1):
         above: dict[str, set[str]] = defaultdict(set)
         for line in lines:
@@ -50,13 +50,13 @@ def _torn(lines: Sequence[Line], width: int) -> Iterator[Problem]:
         for label, parents in above.items():
             if len(parents) > 1:
                 fix = f"on level {level} it lies in {listed(sorted(parents))}: give it one place, or two names."
-                yield Problem("in two places", label, fix=fix)
+                yield Fault("in two places", label, fix=fix)
 
 
-def _empty(lines: Sequence[Line]) -> Iterator[Problem]:
+def _empty(lines: Sequence[Line]) -> Iterator[Fault]:
     for number, line in enumerate(lines, start=1):
         if any(not label for label in line[1:]):
-            yield Problem("no label", line[0], fix=f"row {number} has an empty label: name the class, or write *.")
+            yield Fault("no label", line[0], fix=f"row {number} has an empty label: name the class, or write *.")
 
 
 def _pasted(line: Line, width: int, label: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from incrowd.core.reading import as_dictionary, canonical, read
 from incrowd.core.schema import Column
 from incrowd.core.sets import items_of
 from incrowd.core.table import Rows
-from incrowd.workflows.hierarchies.problem import Problem
+from incrowd.workflows.hierarchies.problem import Fault
 
 MOST_NAMED = 10_000
 """So many different values are named; what goes beyond is only counted."""
@@ -23,7 +23,7 @@ MOST_NAMED = 10_000
 _SUGGESTED = 200
 
 
-def outside(rows: Rows, columns: Sequence[Column]) -> tuple[Problem, ...]:
+def outside(rows: Rows, columns: Sequence[Column]) -> tuple[Fault, ...]:
     """Read the columns once and name every value that is outside its declared domain, the most frequent first.
 
     >>> from incrowd.engines.readers.sources import open_source
@@ -63,15 +63,15 @@ def _strangers(array: pa.Array, column: Column) -> list[tuple[str, int]]:
     return [(text, int(times[place])) for text, place in zip(texts, places, strict=True) if times[place]]
 
 
-def _problems(column: Column, met: Counter[str], unnamed: int) -> list[Problem]:
+def _problems(column: Column, met: Counter[str], unnamed: int) -> list[Fault]:
     known = column.domain.values if isinstance(column.domain, Categories) else ()
     folded = {_fold(value): value for value in known}
     found = []
     for number, (value, rows) in enumerate(met.most_common()):
         near = _nearest(value, known, folded) if number < _SUGGESTED else None
-        found.append(Problem("missing", value, rows, column.name, _fix(column, near), _line(column, value, near)))
+        found.append(Fault("missing", value, rows, column.name, _fix(column, near), _line(column, value, near)))
     if unnamed:
-        found.append(Problem("missing", "…", unnamed, column.name, f"more than {MOST_NAMED} values are missing."))
+        found.append(Fault("missing", "…", unnamed, column.name, f"more than {MOST_NAMED} values are missing."))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Problem: something wrong with a hierarchy, named in full, with a way out."""
+"""Fault: something wrong with a hierarchy, named in full, with a way out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Problem:
+class Fault:
     """What is wrong with which value, how many rows of the data it concerns (None: none were read), and a fix.
 
     `fix` is a sentence; `paste` is a row that can be put into the hierarchy as it is.

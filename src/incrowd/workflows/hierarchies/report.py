@@ -13,7 +13,7 @@ from incrowd.engines.columns import require
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.hierarchies.lines import faults
 from incrowd.workflows.hierarchies.outside import outside
-from incrowd.workflows.hierarchies.problem import Problem
+from incrowd.workflows.hierarchies.problem import Fault
 from incrowd.workflows.policy.policy import Policy
 
 
@@ -22,7 +22,7 @@ class Report:
     """Every problem by name; `checked` says what was looked at."""
 
     checked: tuple[str, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[Fault, ...]
 
     @property
     def passed(self) -> bool:

@@ -91,7 +91,7 @@ class Explored:
 
 
 @dataclass(frozen=True)
-class Wish:
+class SearchRequest:
     """What is looked for beside the best levels, and who is told how far it is and may stop it by returning true."""
 
     minimal: bool = True
@@ -99,11 +99,11 @@ class Wish:
     told: Callable[[Progress], bool] | None = None
 
 
-EVERYTHING = Wish()
+EVERYTHING = SearchRequest()
 """Minimal levels and the frontier."""
 
 
-def explore(data: object, policy: Policy, wish: Wish = EVERYTHING) -> Explored:
+def explore(data: object, policy: Policy, wish: SearchRequest = EVERYTHING) -> Explored:
     """Look at a file or a frame, or else at the policy's source; see `explore_rows`.
 
     >>> import pyarrow as pa
@@ -127,7 +127,7 @@ def explore(data: object, policy: Policy, wish: Wish = EVERYTHING) -> Explored:
         return explore_rows(open_data(data, policy, engine), policy, wish, engine)
 
 
-def explore_rows(rows: Rows, policy: Policy, wish: Wish = EVERYTHING, engine: Engine = LOCAL) -> Explored:
+def explore_rows(rows: Rows, policy: Policy, wish: SearchRequest = EVERYTHING, engine: Engine = LOCAL) -> Explored:
     """Count the table once, and search its levels as the method full-domain would; the look is written in the ledger.
 
     Every row counts, also those of a person beyond `max_rows`, which a release would draw from.
@@ -153,7 +153,7 @@ class _Exploring:
     method: FullDomain
     schema: Schema
     lattice: Lattice
-    wish: Wish
+    wish: SearchRequest
 
     def run(self) -> Explored:
         best = self._offer(self.method)

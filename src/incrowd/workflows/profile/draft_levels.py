@@ -11,12 +11,12 @@ from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Role
 from incrowd.workflows.policy.columns import column_of
 from incrowd.workflows.policy.sections import ColumnSection
-from incrowd.workflows.profile.profile import Profile
+from incrowd.workflows.profile.profile import TableProfile
 
 _FEWEST_CELLS = 12
 
 
-def drafted_levels(profile: Profile, sections: Mapping[str, Any], rate: float, k: int) -> dict[str, int]:
+def drafted_levels(profile: TableProfile, sections: Mapping[str, Any], rate: float, k: int) -> dict[str, int]:
     """Return a level for each released column: the largest is raised until k sampled rows a cell are in sight.
 
     Only the sizes of the drafted domains and the number of rows decide, not how the rows fall into cells.

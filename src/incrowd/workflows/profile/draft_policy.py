@@ -12,7 +12,7 @@ from typing import Any
 from incrowd.errors import OutputUnavailable
 from incrowd.workflows.profile.draft_columns import drafted_section
 from incrowd.workflows.profile.draft_levels import drafted_levels
-from incrowd.workflows.profile.profile import ColumnProfile, Profile
+from incrowd.workflows.profile.profile import ColumnProfile, TableProfile
 
 _WIDTH = 116
 _RATE, _K = 0.1, 10
@@ -52,7 +52,7 @@ class Origin:
     nulls: tuple[str, ...] = ()
 
 
-def draft(profile: Profile, origin: Origin) -> str:
+def draft(profile: TableProfile, origin: Origin) -> str:
     """Return the text of a policy that can be read and run as it is."""
     sections = {column.name: drafted_section(column) for column in profile.columns}
     levels = drafted_levels(profile, sections, _RATE, _K)

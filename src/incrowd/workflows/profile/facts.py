@@ -170,7 +170,7 @@ class Learner:
         return self._ends.get(kind, before)
 
 
-class Columns:
+class ColumnLearners:
     """What is learned of every column of a table, batch by batch."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
@@ -181,7 +181,7 @@ class Columns:
         for name, learner in self._learners.items():
             learner.add(batch.column(name))
 
-    def merge(self, other: Columns) -> None:
+    def merge(self, other: ColumnLearners) -> None:
         """Learn what was learned from other rows."""
         for name, learner in self._learners.items():
             learner.merge(other._learners[name])

@@ -13,7 +13,7 @@ from incrowd.core.table import Engine, Rows
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import SourceInvalid
 from incrowd.measures.sketch import Spread
-from incrowd.workflows.profile.facts import Columns, Facts
+from incrowd.workflows.profile.facts import ColumnLearners, Facts
 from incrowd.workflows.profile.kinds import guessed_type
 from incrowd.workflows.profile.roles import guessed_role
 from incrowd.workflows.profile.subsets import MOST_COLUMNS, Subset, subsets
@@ -65,7 +65,7 @@ class ColumnProfile:
 
 
 @dataclass(frozen=True)
-class Profile:
+class TableProfile:
     """A table: its columns, and which two or three of them single people out, the most dangerous first."""
 
     rows: int
@@ -80,7 +80,7 @@ class Profile:
         return {"rows": self.rows, "columns": columns, "subsets": found, "notes": list(self.notes)}
 
 
-def profile(rows: Rows, engine: Engine = LOCAL) -> Profile:
+def profile(rows: Rows, engine: Engine = LOCAL) -> TableProfile:
     """Learn the columns in one pass and their pairs and triples in another; memory does not grow with the rows.
 
     Both passes run where the rows live; what comes here are facts and sketches, some 64 MB at most.
@@ -93,7 +93,7 @@ def profile(rows: Rows, engine: Engine = LOCAL) -> Profile:
     >>> found.subsets[0].columns, found.subsets[0].spread.unique_share
     (('sex', 'zip'), 1.0)
     """
-    learned = engine.learn(rows, rows.names, partial(Columns, rows.names))
+    learned = engine.learn(rows, rows.names, partial(ColumnLearners, rows.names))
     columns = tuple(_profiled(facts) for facts in learned.facts())
     if not columns or not columns[0].facts.spread.rows:
         raise SourceInvalid("there are no rows to profile. Check that this is the right file.")
@@ -103,7 +103,7 @@ def profile(rows: Rows, engine: Engine = LOCAL) -> Profile:
         margin = max(one.spread.margin for one in found)
         part = "pairs and triples are estimated from a fair part of their values"
         notes += (f"{part}, to within {margin:.1%} of the rows; every row was read",)
-    return Profile(columns[0].facts.spread.rows, columns, found, notes)
+    return TableProfile(columns[0].facts.spread.rows, columns, found, notes)
 
 
 def _profiled(facts: Facts) -> ColumnProfile:

@@ -13,7 +13,7 @@ _DIGITS = 6
 
 
 @dataclass(frozen=True)
-class Part:
+class BarPart:
     """A part of a bar: what it stands for, where it starts and how wide it is, in percent."""
 
     kind: str
@@ -22,7 +22,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Bar:
+class BudgetBar:
     """The whole budget of ε or δ: what was spent, by this release and by all, and what is left."""
 
     sign: str
@@ -39,34 +39,34 @@ class Bar:
         )
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[BarPart, ...]:
         """What earlier releases spent, what this one did, and what is left."""
         amounts = (max(self.total - self.spent, Decimal(0)), min(self.spent, self.total))
         earlier, now = (100.0 * float(amount / (self.total + self.left)) for amount in amounts)
         parts = (
-            Part("before", 0.0, earlier),
-            Part("now", earlier, now),
-            Part("left", earlier + now, 100.0 - earlier - now),
+            BarPart("before", 0.0, earlier),
+            BarPart("now", earlier, now),
+            BarPart("left", earlier + now, 100.0 - earlier - now),
         )
         return tuple(part for part in parts if part.wide > 1e-9)
 
 
 @dataclass(frozen=True)
-class Budget:
+class BudgetOverview:
     """The bars that can be drawn, and all amounts: spent is rounded up, left is rounded down."""
 
-    bars: tuple[Bar, ...]
+    bars: tuple[BudgetBar, ...]
     rows: tuple[tuple[str, str, str], ...]
 
 
-def budget_of(accounting: Accounting) -> Budget:
+def budget_of(accounting: Accounting) -> BudgetOverview:
     """Return what a release cost and what is left."""
     spent, total = Odds.of(accounting.spent), Odds.of(accounting.total)
     left = None if accounting.left is None else Odds.of(accounting.left)
     rest = left or Odds(Decimal(0), Decimal(0))
     bars = (
-        Bar("ε", spent.epsilon, total.epsilon, rest.epsilon),
-        Bar("δ", spent.delta, total.delta, rest.delta),
+        BudgetBar("ε", spent.epsilon, total.epsilon, rest.epsilon),
+        BudgetBar("δ", spent.delta, total.delta, rest.delta),
     )
     rows = [
         (name, short_up(odds.epsilon, _DIGITS), short_up(odds.delta, _DIGITS))
@@ -74,4 +74,4 @@ def budget_of(accounting: Accounting) -> Budget:
     ]
     if left is not None:
         rows.append(("Left", short_down(left.epsilon, _DIGITS), short_down(left.delta, _DIGITS)))
-    return Budget(tuple(bar for bar in bars if bar.total.is_finite() and bar.total + bar.left > 0), tuple(rows))
+    return BudgetOverview(tuple(bar for bar in bars if bar.total.is_finite() and bar.total + bar.left > 0), tuple(rows))

@@ -24,7 +24,7 @@ from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.verify.files import tables_of
 from incrowd.verify.judge import statement_of
 from incrowd.workflows.registry import picture_of
-from incrowd.workflows.report.budget import Budget, budget_of
+from incrowd.workflows.report.budget import BudgetOverview, budget_of
 from incrowd.workflows.report.claims import MEANING, Remark, assumptions, conditions, gaps
 from incrowd.workflows.report.curve import loss_curve
 from incrowd.workflows.report.label import Label, label_of
@@ -96,7 +96,7 @@ class Page:
     conditions: tuple[Remark, ...]
     cards: tuple[Card, ...]
     recoded: tuple[RecodedColumn, ...]
-    budget: Budget
+    budget: BudgetOverview
     evidence: Evidence
     identity: tuple[tuple[str, str], ...]
     assumptions: tuple[str, ...]

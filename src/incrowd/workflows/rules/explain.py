@@ -11,7 +11,7 @@ from incrowd.accounting.suppression import tight_delta
 from incrowd.accounting.suppression.inverses import smallest_epsilon
 from incrowd.core.rounding import Number, exact, round_up
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.workflows.rules.grammar import Reading, read_rule
+from incrowd.workflows.rules.grammar import RuleReading, read_rule
 from incrowd.workflows.rules.policy import policy_text
 from incrowd.workflows.rules.rule import Rule, Zeros
 
@@ -83,7 +83,7 @@ def explain(rule: str | Rule, delta: Number = DELTA) -> Explanation:
     >>> [promise.epsilon for promise in explain("minimum cell size 20").sampled if promise.rate == Fraction(1, 10)]
     [0.1829...]
     """
-    reading = read_rule(rule) if isinstance(rule, str) else Reading(rule)
+    reading = read_rule(rule) if isinstance(rule, str) else RuleReading(rule)
     found, wanted = reading.rule, exact(delta, "delta")
     if not 0 < wanted < 1:
         raise InvalidParameter("delta must lie strictly between 0 and 1, such as 1e-6.")

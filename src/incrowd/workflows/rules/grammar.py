@@ -34,7 +34,7 @@ _ZEROS = {"below, to zero": Zeros.HIDDEN, "up to, to zero": Zeros.HIDDEN, "one t
 
 
 @dataclass(frozen=True)
-class Reading:
+class RuleReading:
     """A rule as it was understood, and what of the sentence deserves a second look."""
 
     rule: Rule
@@ -55,7 +55,7 @@ class _Parts:
     rate: Fraction | None
 
 
-def read_rule(sentence: str) -> Reading:
+def read_rule(sentence: str) -> RuleReading:
     """Return the rule that a sentence says, or refuse it with the nearest phrase that is understood.
 
     >>> read_rule("counts of 7 or fewer become 0, then round to 5").rule
@@ -84,7 +84,7 @@ def read_rule(sentence: str) -> Reading:
     return _assembled(thresholds[0], rounded[0] if rounded else None, parts)
 
 
-def _assembled(threshold: _Clause, rounding: _Clause | None, parts: _Parts) -> Reading:
+def _assembled(threshold: _Clause, rounding: _Clause | None, parts: _Parts) -> RuleReading:
     minimum = threshold.number + (1 if threshold.form.startswith(("up to", "one to")) else 0)
     base = rounding.number if rounding else None
     notes: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ def _assembled(threshold: _Clause, rounding: _Clause | None, parts: _Parts) -> R
     for each in parts.clauses:
         if each.form.startswith("zeros"):
             zeros = Zeros.SHOWN if each.form == "zeros shown" else Zeros.HIDDEN
-    return Reading(Rule(minimum, base, parts.rate, zeros), notes)
+    return RuleReading(Rule(minimum, base, parts.rate, zeros), notes)
 
 
 def _parts(text: str) -> _Parts:

@@ -33,7 +33,7 @@ _OUTSIDE = {"assumption", "files", "ledger", "parent", "policy", "report", "sign
 """Findings about what lies outside of steps, claims and tables: who wrote them, and what they were made with."""
 
 
-class Beside(TypedDict, total=False):
+class References(TypedDict, total=False):
     """What a certificate can be held against besides its own files.
 
     `trusted` is the signer's public key, `parent` the folder of the release that a coarser table was made from.
@@ -103,7 +103,7 @@ def certificate_of(plain: dict[str, object]) -> Certificate:
     return Certificate.from_json(plain, vocabulary)
 
 
-def verify(path: Path, data: Path | None = None, **held: Unpack[Beside]) -> Verification:
+def verify(path: Path, data: Path | None = None, **held: Unpack[References]) -> Verification:
     """Check a certificate; the data is looked for beside it unless named, `held` is what it is held against."""
     certificate, folder = read_certificate(path), path if path.is_dir() else path.parent
     findings = [
