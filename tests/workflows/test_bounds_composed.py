@@ -10,8 +10,8 @@ from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Approximate, Crowd, Laplace, Loss, Pure, Sampled, Syntactic, ZeroConcentrated
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import Infeasible, InvalidParameter, MixedUnits
-from incrowd.workflows.bounds.composed import composed, promise_of
-from incrowd.workflows.bounds.missing import missing_one
+from incrowd.workflows.bounds.composition import composed, promise_of
+from incrowd.workflows.bounds.parameters import missing_one
 
 LOSSES: list[Loss] = [
     Pure(Fraction(1, 4)),

@@ -9,8 +9,7 @@ import pytest
 from incrowd.errors import InvalidParameter, OutputUnavailable
 from incrowd.workflows.bounds.crowd import CrowdQuestion
 from incrowd.workflows.bounds.crowd import solve as solve_crowd
-from incrowd.workflows.bounds.curves import crowd_curve, safe_curve
-from incrowd.workflows.bounds.plot import Curve, Plot, draw, specification
+from incrowd.workflows.bounds.plot import Curve, Plot, crowd_curve, draw, safe_curve, specification
 from incrowd.workflows.bounds.safe import SafeQuestion, solve
 
 PLOT = Plot("A <title> & more", "ε", "δ", (Curve("one", ((0.0, -1.0), (1.0, -400.0))), Curve("two", ((0.0, -2.0),))))

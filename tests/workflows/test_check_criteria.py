@@ -21,11 +21,11 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, UnknownColumn
 from incrowd.methods.anonymity.syntactic.population import Population, Presence, Unique
 from incrowd.methods.anonymity.syntactic.sensitive import Recursive, Sensitive
-from incrowd.workflows.assess.opening import released_levels
 from incrowd.workflows.check.check import CheckedColumns, CheckResult, check
 from incrowd.workflows.check.criteria import CriterionFinding, Wanted
 from incrowd.workflows.check.raw_cells import as_is
 from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.policy.rows import released_levels
 from tests.criteria import names as criteria
 from tests.criteria import slow_criteria as slow
 from tests.workflows.releases.test_criteria import EVERYTHING, MONDRIAN, SUPPRESSED, published, rows

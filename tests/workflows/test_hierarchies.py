@@ -17,9 +17,7 @@ from incrowd.core.schema import Column
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, UnknownColumn
 from incrowd.workflows.hierarchies.build import HierarchyRequest, from_range, from_rows, from_values
-from incrowd.workflows.hierarchies.lines import faults
-from incrowd.workflows.hierarchies.outside import MOST_NAMED, outside
-from incrowd.workflows.hierarchies.report import check_file, check_policy
+from incrowd.workflows.hierarchies.check import MOST_NAMED, check_file, check_policy, faults, outside
 from incrowd.workflows.policy.policy import load_policy
 from tests.policies import PEOPLE
 from tests.tables import Batches

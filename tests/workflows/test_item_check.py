@@ -11,10 +11,10 @@ import pytest
 
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
+from incrowd.methods.anonymity.itemsets.written import WrittenSets
 from incrowd.workflows.check.check import CheckedColumns, check
 from incrowd.workflows.check.criteria import Wanted
-from incrowd.workflows.check.items import WrittenSets
-from incrowd.workflows.hierarchies.outside import outside
+from incrowd.workflows.hierarchies.check import outside
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import release
 from tests.methods.anonymity.itemsets.cuts import rarest

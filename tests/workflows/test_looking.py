@@ -9,9 +9,9 @@ import pytest
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, LedgerUnavailable, SourceUnreadable
-from incrowd.workflows.assess.opening import open_release, open_rows
-from incrowd.workflows.assess.record_look import record_look
+from incrowd.workflows.policy.ledger import record_look
 from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.policy.rows import open_release, open_rows
 from incrowd.workflows.release.publish import Destination, release_to
 from tests.policies import PEOPLE, changed, people, with_ledger, written
 

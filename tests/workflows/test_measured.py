@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from incrowd.criteria.groups import Groups
 from incrowd.methods.anonymity.syntactic.sensitive import Recursive, Sensitive
-from incrowd.workflows.check.measures import Declared, closeness_of, demands_on, parts_of
+from incrowd.workflows.check.criteria import Declared, closeness_of, demands_on, parts_of
 
 ROWS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5)), min_size=1, max_size=60)
 EVERYTHING = Sensitive(

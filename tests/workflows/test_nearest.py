@@ -9,7 +9,7 @@ import pytest
 from incrowd.accounting.suppression import tight_delta
 from incrowd.core.loss import Crowd, Loss, Pure, Syntactic
 from incrowd.core.unit import Kind, Unit
-from incrowd.workflows.plan.safe_alternatives import nearest_safe
+from incrowd.workflows.plan.forecast import nearest_safe
 
 
 @pytest.mark.parametrize("k", [1, 3, 10, 100])

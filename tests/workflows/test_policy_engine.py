@@ -10,8 +10,8 @@ import pytest
 
 from incrowd.engines.settings import Local, Settings, Spark
 from incrowd.errors import InvalidParameter, SourceUnreadable
-from incrowd.workflows.assess.opening import open_rows, settings_of
 from incrowd.workflows.policy.policy import json_schema, load_policy
+from incrowd.workflows.policy.rows import open_rows, settings_of
 from incrowd.workflows.release.publish import Destination, release_to
 from tests.policies import PEOPLE, changed, people, with_ledger
 

@@ -15,8 +15,8 @@ from incrowd.core.domain import Type
 from incrowd.core.schema import Role
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import SourceInvalid
+from incrowd.workflows.profile.guesses import KNOWN, NAMING, SECRET, spoken
 from incrowd.workflows.profile.profile import ColumnProfile, TableProfile, profile
-from incrowd.workflows.profile.words import KNOWN, NAMING, SECRET, spoken
 from tests.tables import Batches
 
 

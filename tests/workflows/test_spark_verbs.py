@@ -20,10 +20,10 @@ from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.settings import Local, Spark
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.workflows.assess.assess import assess
-from incrowd.workflows.assess.opening import open_release
 from incrowd.workflows.check.check import CheckedColumns, check
 from incrowd.workflows.check.criteria import Wanted
 from incrowd.workflows.policy.policy import Policy, load_policy
+from incrowd.workflows.policy.rows import open_release
 from incrowd.workflows.profile.profile import profile
 from incrowd.workflows.release.publish import Destination, release, release_to
 from incrowd.workflows.verify.verify import verify

@@ -46,9 +46,9 @@ def assess(options: AssessOptions) -> None:
     """
     from incrowd.engines.choose import engine_of
     from incrowd.workflows.assess.assess import assess as assessed
-    from incrowd.workflows.assess.opening import open_release, open_rows, settings_of
-    from incrowd.workflows.assess.record_look import record_look
+    from incrowd.workflows.policy.ledger import record_look
     from incrowd.workflows.policy.policy import load_policy
+    from incrowd.workflows.policy.rows import open_release, open_rows, settings_of
 
     if options.write is not None:
         _check_apart(options.write, options.release)

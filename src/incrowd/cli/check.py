@@ -101,11 +101,11 @@ def check(options: CheckOptions) -> None:
     --recoded would hide are not hidden.
     """
     from incrowd.engines.choose import engine_of
-    from incrowd.workflows.assess.opening import open_rows, released_levels, settings_of
-    from incrowd.workflows.assess.record_look import record_look
     from incrowd.workflows.check.check import CheckedColumns
     from incrowd.workflows.check.check import check as checked
+    from incrowd.workflows.policy.ledger import record_look
     from incrowd.workflows.policy.policy import load_policy
+    from incrowd.workflows.policy.rows import open_rows, released_levels, settings_of
 
     wanted = _wanted(options)
     quasi = tuple(name.strip() for name in (options.quasi or "").split(",") if name.strip())

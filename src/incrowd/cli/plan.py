@@ -15,8 +15,7 @@ from incrowd.core.loss import Syntactic
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from incrowd.workflows.plan.forecast import Forecast
-    from incrowd.workflows.plan.safe_alternatives import Nearest
+    from incrowd.workflows.plan.forecast import Forecast, Nearest
 
 
 @dataclass(frozen=True)

@@ -45,9 +45,9 @@ def profile(options: ProfileOptions) -> None:
     drafted policy marks whatever was read off the rows, and promises nothing before its owner has decided.
     """
     from incrowd.engines.choose import engine_of
-    from incrowd.workflows.assess.opening import open_rows, settings_of
-    from incrowd.workflows.assess.record_look import record_look
+    from incrowd.workflows.policy.ledger import record_look
     from incrowd.workflows.policy.policy import load_policy
+    from incrowd.workflows.policy.rows import open_rows, settings_of
     from incrowd.workflows.profile.profile import profile as profiled
 
     policy = None if options.policy is None else load_policy(options.policy)

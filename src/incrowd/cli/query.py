@@ -96,7 +96,7 @@ def query(options: QueryOptions) -> None:
         _check_folder(options)
         answered = desk.ask(asking)
     if options.out is not None:
-        from incrowd.workflows.ask.publish import publish_answer
+        from incrowd.workflows.ask.desk import publish_answer
         from incrowd.workflows.release.publish import Destination
 
         publish_answer(answered, desk.ledger, Destination(options.out, options.form))

@@ -14,7 +14,7 @@ from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from incrowd.workflows.rules.explain import Explanation
-    from incrowd.workflows.rules.rule import Rule
+    from incrowd.workflows.rules.grammar import Rule
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def rule(options: RuleOptions) -> None:
 
 def _asked(options: RuleOptions) -> str | Rule:
     from incrowd.core.rounding import exact
-    from incrowd.workflows.rules.rule import Rule, Zeros
+    from incrowd.workflows.rules.grammar import Rule, Zeros
 
     numbers = (options.minimum, options.base, options.rate)
     if options.rule is not None:

@@ -18,8 +18,7 @@ from incrowd.queries.output import AnswerTables
 from incrowd.queries.plan import NAME
 from incrowd.queries.terms import Terms
 from incrowd.verify.judge import judge, statement_of
-from incrowd.workflows.ask.desk import AskingTogether
-from incrowd.workflows.ask.publish import publish_answer
+from incrowd.workflows.ask.desk import AskingTogether, publish_answer
 from incrowd.workflows.registry import check_of
 from incrowd.workflows.release.publish import Destination
 from incrowd.workflows.verify.verify import certificate_of, verify

@@ -19,8 +19,7 @@ from incrowd.mechanisms.gaussian_vector import AddGaussianVector
 from incrowd.queries.steps.noise import CubeNoise, GaussianNoise
 from incrowd.queries.tails import chance_of
 from incrowd.queries.terms import Terms
-from incrowd.workflows.ask.desk import Asking
-from incrowd.workflows.ask.publish import publish_answer
+from incrowd.workflows.ask.desk import Asking, publish_answer
 from incrowd.workflows.release.publish import Destination
 from incrowd.workflows.verify.verify import verify
 from tests.workflows.ask.test_desk import ROWS, desk_of

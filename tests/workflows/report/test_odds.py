@@ -16,7 +16,7 @@ from scipy.stats import binom
 from incrowd.accounting.suppression import tight_delta
 from incrowd.core.certificate import Amounts
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.report.odds import PRIORS, Odds
+from incrowd.workflows.bounds.odds import PRIORS, Odds
 
 LOSSES = st.floats(0.0, 8.0)
 

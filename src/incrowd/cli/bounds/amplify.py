@@ -36,7 +36,7 @@ def amplify(options: AmplifyOptions) -> None:
 
     Give two of rate, epsilon (on the sample) and sampled-epsilon (of the whole); the third is solved.
     """
-    from incrowd.workflows.bounds.amplified import AmplifyQuestion, amplified
+    from incrowd.workflows.bounds.amplification import AmplifyQuestion, amplified
     from incrowd.workflows.bounds.odds import in_words
 
     found = amplified(

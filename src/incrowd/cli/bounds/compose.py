@@ -13,7 +13,7 @@ from incrowd.cli.output import print_json, print_table, shown
 
 if TYPE_CHECKING:
     from incrowd.core.guarantee import Guarantee
-    from incrowd.workflows.bounds.composed import Composition
+    from incrowd.workflows.bounds.composition import Composition
 
 
 def _release(metavar: str, help_text: str) -> typer.models.OptionInfo:
@@ -63,7 +63,7 @@ def compose(options: ComposeOptions) -> None:
     Give delta and get epsilon, or the reverse. Every option for a release can be repeated, and takes "x8" behind it for
     eight such releases. All releases are assumed to be fixed before the first one; a live ledger uses sums.
     """
-    from incrowd.workflows.bounds.composed import composed
+    from incrowd.workflows.bounds.composition import composed
 
     found = composed(_promises(options), options.epsilon, options.delta)
     if options.as_json:

@@ -60,8 +60,7 @@ def crowd(options: CrowdOptions) -> None:
     )
     found = solve(question)
     if options.plot:
-        from incrowd.workflows.bounds.curves import crowd_curve
-        from incrowd.workflows.bounds.plot import draw
+        from incrowd.workflows.bounds.plot import crowd_curve, draw
 
         draw(crowd_curve(found), options.plot)
     if options.as_json:

@@ -39,7 +39,7 @@ def promises(kind: str, text: str, unit: Unit) -> tuple[Guarantee, ...]:
 
 def promise_in(path: str) -> Guarantee:
     """Read the promise in a certificate or in the JSON of a guarantee."""
-    from incrowd.workflows.bounds.composed import promise_of
+    from incrowd.workflows.bounds.composition import promise_of
 
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))

@@ -51,8 +51,7 @@ def safe(options: SafeOptions) -> None:
     )
     found = solve(question)
     if options.plot:
-        from incrowd.workflows.bounds.curves import safe_curve
-        from incrowd.workflows.bounds.plot import draw
+        from incrowd.workflows.bounds.plot import draw, safe_curve
 
         draw(safe_curve(found), options.plot)
     if options.as_json:

@@ -57,8 +57,8 @@ def build(options: BuildOptions) -> None:
 
 
 def _built(options: BuildOptions, wish: HierarchyRequest) -> Built:
-    from incrowd.workflows.assess.opening import open_rows
     from incrowd.workflows.hierarchies.build import from_range, from_rows, from_values
+    from incrowd.workflows.policy.rows import open_rows
 
     given = [each for each in (options.data, options.values, options.range) if each is not None]
     if len(given) != 1:

@@ -13,7 +13,7 @@ from incrowd.cli.output import print_json, print_table
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from incrowd.workflows.hierarchies.report import Report
+    from incrowd.workflows.hierarchies.check import Report
 
 _FAILED = 1
 _SHOWN = 50
@@ -52,10 +52,10 @@ def check(options: HierarchyCheckOptions) -> None:
 
 
 def _policy(options: HierarchyCheckOptions, path: Path) -> Report:
-    from incrowd.workflows.assess.opening import open_rows
-    from incrowd.workflows.assess.record_look import record_look
-    from incrowd.workflows.hierarchies.report import check_policy
+    from incrowd.workflows.hierarchies.check import check_policy
+    from incrowd.workflows.policy.ledger import record_look
     from incrowd.workflows.policy.policy import load_policy
+    from incrowd.workflows.policy.rows import open_rows
 
     if len(options.files) > 1:
         raise InvalidParameter("with --policy there is one more file to name at most: the data.")
@@ -68,8 +68,8 @@ def _policy(options: HierarchyCheckOptions, path: Path) -> Report:
 
 
 def _file(options: HierarchyCheckOptions) -> Report:
-    from incrowd.workflows.assess.opening import open_rows
-    from incrowd.workflows.hierarchies.report import check_file
+    from incrowd.workflows.hierarchies.check import check_file
+    from incrowd.workflows.policy.rows import open_rows
 
     if not 1 <= len(options.files) <= 2:
         raise InvalidParameter("name a hierarchy file, and after it the data if you want; or give --policy.")

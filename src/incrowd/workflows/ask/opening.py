@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
+from typing import Any
 
 from sqlglot import exp
 
 from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.core.source import SourceOptions
 from incrowd.core.table import Opened
+from incrowd.engines.choose import engine_of, settings_for
 from incrowd.engines.columns import require
-from incrowd.engines.local.fingerprint import keyed
-from incrowd.engines.settings import Settings
+from incrowd.engines.local.fingerprint import content_digest, keyed
+from incrowd.engines.readers.sources import open_source
+from incrowd.engines.settings import Settings, Spark
+from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import Asked, Limits, Stored
 from incrowd.errors import InvalidParameter
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.plan import Context
 from incrowd.queries.language.tables import table_rows
-from incrowd.workflows.ask.place import Location, place_of
 from incrowd.workflows.policy.ledger import open_book
 from incrowd.workflows.policy.policy import Policy
 
@@ -160,3 +165,49 @@ def _most(domain: exp.Query, chosen: tuple[str, ...], rows: Asked) -> int:
     query = exp.select(exp.alias_(exp.func("MAX", exp.column("n")), "most")).from_(grouped.subquery("counted"))
     found = rows.collect(query)["most"][0].as_py()
     return max(1, int(found or 0))
+
+
+@dataclass(frozen=True)
+class Location:
+    """How rows are opened, how they are told from others, and what is asked about them."""
+
+    open: Callable[[Any, SourceOptions], Opened]
+    digest: Callable[[Any], bytes]
+    asked: Callable[[Mapping[str, Stored], Limits | None], AbstractContextManager[Asked]]
+
+
+@contextmanager
+def place_of(policies: Sequence[Policy], data: object = None, settings: Settings | None = None) -> Iterator[Location]:
+    """Open the place that the policies name, or the engine that a caller names instead.
+
+    A frame of Spark is asked in its own session.
+    """
+    told = [policy.engine for policy in policies] if settings is None else [settings]
+    told = [settings_for(data, each) for each in told]
+    pushed = {policy.section.queries is not None and policy.section.queries.pushdown for policy in policies}
+    if any(each != told[0] for each in told) or len(pushed) > 1:
+        raise InvalidParameter(
+            "questions over several policies are computed in one place, and these name different ones: give them the "
+            "same engine: and pushdown:."
+        )
+    if isinstance(told[0], Spark) and True in pushed:
+        raise InvalidParameter("with pushdown the database computes, not Spark: name one of both.")
+    if isinstance(told[0], Spark):
+        with _on_spark(told[0], data) as place:
+            yield place
+    elif True in pushed:
+        from incrowd.engines.sql.postgres import ServerRows, open_server_rows, postgres_warehouse
+
+        yield Location(open_server_rows, ServerRows.digest, postgres_warehouse)
+    else:
+        yield Location(open_source, content_digest, warehouse)
+
+
+@contextmanager
+def _on_spark(settings: Spark, data: object) -> Iterator[Location]:
+    from incrowd.engines.spark.engine import SparkEngine
+    from incrowd.engines.sql.spark import spark_warehouse
+
+    with engine_of(settings, data) as engine:
+        if isinstance(engine, SparkEngine):
+            yield Location(engine.open, engine.digest, partial(spark_warehouse, engine.session))

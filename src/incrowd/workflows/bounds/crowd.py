@@ -11,7 +11,7 @@ from incrowd.accounting.blending import closed_forms, robust, sampled_crowd
 from incrowd.accounting.suppression.tight_delta import probability
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.bounds.stated import stated_epsilon
+from incrowd.workflows.bounds.parameters import stated_epsilon
 
 EXACT = "crowd-blending after sampling, exact worst case"
 ROBUST = "crowd-blending after biased sampling, exact worst case"

@@ -13,8 +13,7 @@ from incrowd.accounting.suppression.theorem1 import theorem1_delta
 from incrowd.core.rounding import Number, exact
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.bounds.missing import missing_one
-from incrowd.workflows.bounds.stated import stated_epsilon
+from incrowd.workflows.bounds.parameters import missing_one, stated_epsilon
 
 TIGHT = "sampled suppression, tight curve"
 REPLACED = "sampled suppression, one row replaced"

@@ -14,8 +14,7 @@ from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import SourceInvalid
 from incrowd.measures.sketch import Spread
 from incrowd.workflows.profile.facts import ColumnLearners, Facts
-from incrowd.workflows.profile.kinds import guessed_type
-from incrowd.workflows.profile.roles import guessed_role
+from incrowd.workflows.profile.guesses import guessed_role, guessed_type
 from incrowd.workflows.profile.subsets import MOST_COLUMNS, Subset, subsets
 
 _EXAMPLES = 3

@@ -15,7 +15,7 @@ from incrowd.core.words import short_up, times_up
 from incrowd.drawing.axes import LEFT, TALL, TOP, WIDE, Area, picture, rounded_up, ticks, titles
 from incrowd.drawing.markup import figure, table, tag
 from incrowd.errors import IncrowdError
-from incrowd.workflows.report.odds import Odds
+from incrowd.workflows.bounds.odds import Odds
 
 _STEPS = 48
 _COMPOSED_STEPS = 16  # each point of a composed loss is composed anew

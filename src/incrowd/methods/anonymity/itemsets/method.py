@@ -21,7 +21,8 @@ from incrowd.core.sets import Rows, Sets
 from incrowd.core.steps.rows import Recode, recode
 from incrowd.core.steps.step import Step, fold
 from incrowd.core.unit import Kind
-from incrowd.criteria.itemsets import check
+from incrowd.criteria.itemsets import KmAnonymity, check, smallest_support
+from incrowd.criteria.measure import Measured
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.cells import released_cells
 from incrowd.methods.anonymity.itemsets.baskets import Baskets
@@ -29,6 +30,7 @@ from incrowd.methods.anonymity.itemsets.cutting import Cut, Demand, best_cut, jo
 from incrowd.methods.anonymity.itemsets.items import ItemTree
 from incrowd.methods.anonymity.itemsets.output import ItemTable
 from incrowd.methods.anonymity.itemsets.steps import ArrangeSets, CutItems
+from incrowd.methods.anonymity.itemsets.written import WrittenSets
 from incrowd.methods.anonymity.mondrian.labels import kept_values
 from incrowd.methods.anonymity.syntactic.steps import at_most_share
 from incrowd.methods.outcomes.anonymized import Anonymized
@@ -56,6 +58,7 @@ class Itemsets:
     """
 
     name: ClassVar[str] = "itemsets"
+    checked_for: ClassVar[str] = "k and m"
 
     k: int
     m: int
@@ -138,6 +141,25 @@ class Itemsets:
         column, cells = self.column(table.schema), self.cells(table.schema)
         reads = [column.name, *(cells.reads if cells else ())]
         return table.engine.learn(table.rows, reads, partial(Baskets, column, cells))
+
+    def measure(self, table: Table, *, recoded: bool) -> tuple[int, Measured, tuple[str, ...]]:
+        """Return how many rows there are, k^m-anonymity as it is found, and over which columns; sets are in memory.
+
+        As it is, whatever stands between separators is an item; recoded, the rules for items and the levels of the
+        other columns are applied first, and no item is made coarser.
+        """
+        schema, column = table.schema, self.column(table.schema)
+        names, found = (*self._quasi(schema), column.name), None
+        if recoded:
+            baskets = self.baskets(table)
+            sets, classes = baskets.sets(), self.classes(schema, baskets)
+        else:
+            written = partial(WrittenSets, names, str(column.separator))
+            sets, classes = table.engine.learn(table.rows, names, written).sets()
+        if len(sets):
+            smallest = int(np.unique(classes, return_counts=True)[1].min())
+            found = min(smallest_support(sets.within(classes), self.m), smallest)
+        return len(sets), Measured(KmAnonymity.meaning, self.k, found, None), names
 
     def cut(self, sets: Sets, classes: Rows, tree: ItemTree) -> Cut:
         """Return as what each item is shown, and what that loses."""

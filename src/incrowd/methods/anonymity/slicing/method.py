@@ -71,6 +71,8 @@ class Slicing:
     """
 
     name: ClassVar[str] = "slicing"
+    one_part_each: ClassVar[bool] = True
+    """Each released table holds some of the columns only."""
 
     groups: tuple[tuple[str, ...] | str, ...] | str
     target: Target

@@ -19,7 +19,7 @@ from incrowd.methods.anonymity.suppression.dealing import codes_of, dealt, table
 from incrowd.methods.anonymity.suppression.fewest import Crowded, Pieces, suppressed
 from incrowd.methods.anonymity.suppression.shown import Shown
 from incrowd.methods.anonymity.suppression.steps import ArrangeBlanks, LeaveOutCells, Missing, demanded
-from incrowd.methods.anonymity.syntactic.demands import quasi_identifiers
+from incrowd.methods.anonymity.syntactic.demands import Demands, quasi_identifiers
 
 if TYPE_CHECKING:
     from incrowd.core.cells import Cells
@@ -74,6 +74,21 @@ class CellSuppression:
     def wild(self) -> bool:
         """Whether a missing cell matches every value."""
         return self.missing == "matches"
+
+    @property
+    def demands(self) -> Demands:
+        """What every class must meet where missing cells are values."""
+        return Demands(1 if self.wild else self.k)
+
+    @property
+    def unchecked(self) -> str | None:
+        """Why a table alone is not checked for what this method demands, and what to do; None where it can be."""
+        if not self.wild:
+            return None
+        return (
+            "with missing: matches the policy asks for rows that match, which are counted when a release is verified: "
+            "use incrowd verify, or give --k to count missing cells as values."
+        )
 
     def cells(self, schema: Schema) -> Cells:
         """Return the tuples that are counted; free text that nothing makes coarser is refused."""

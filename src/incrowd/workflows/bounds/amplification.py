@@ -10,8 +10,7 @@ from typing import Any
 from incrowd.accounting.amplification import amplify, before_sampling
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.workflows.bounds.missing import missing_one
-from incrowd.workflows.bounds.stated import stated_epsilon
+from incrowd.workflows.bounds.parameters import missing_one, stated_epsilon
 
 _RELATIVE = 1e-12
 RULE = "amplification by Poisson sampling (Li, Qardaji & Su 2010, Theorem 3, for standard (ε, δ))"

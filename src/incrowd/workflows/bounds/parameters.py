@@ -1,10 +1,14 @@
-"""Which of several parameters was left out, and is to be solved for."""
+"""Parameters of calculators: numbers as they were stated, and which of them is to be solved for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 
+from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter
+
+_MOST_EPSILON = 10**6
 
 
 def missing_one(given: Mapping[str, object]) -> str:
@@ -25,3 +29,17 @@ def missing_one(given: Mapping[str, object]) -> str:
         f"{len(given) - 1} of {names} are needed to find the missing one; {known}. Give {len(absent) - 1} more of "
         f"{', '.join(absent)}."
     )
+
+
+def stated_epsilon(number: Number, name: str = "epsilon") -> Fraction:
+    """Return an ε: not negative, and not so large that it promises nothing.
+
+    >>> stated_epsilon("0.5")
+    Fraction(1, 2)
+    """
+    epsilon = exact(number, name)
+    if epsilon < 0:
+        raise InvalidParameter(f"{name} cannot be negative: 0 means that nothing can be told.")
+    if epsilon > _MOST_EPSILON:
+        raise InvalidParameter(f"{name} is above a million, which promises nothing: give a smaller one.")
+    return epsilon

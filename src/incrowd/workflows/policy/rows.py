@@ -1,4 +1,4 @@
-"""Opening: the rows that a verb looks at, in the policy's source, in a file named beside it, or in a release."""
+"""Rows that a verb looks at: in the policy's source, in a file named beside it, or in a release."""
 
 from __future__ import annotations
 

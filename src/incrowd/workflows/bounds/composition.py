@@ -12,8 +12,7 @@ from incrowd.accounting.bound import Bound
 from incrowd.core.guarantee import Guarantee, in_sequence
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.workflows.bounds.missing import missing_one
-from incrowd.workflows.bounds.stated import stated_epsilon
+from incrowd.workflows.bounds.parameters import missing_one, stated_epsilon
 
 _MOST_RELEASES = 10_000
 

@@ -1,50 +1,15 @@
-"""Item check: the rarest combination of items in a table as it is, or after the rules of its policy."""
+"""Written sets: the items of each row as they are written, whatever stands between separators."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.keys import Layout
-from incrowd.core.schema import Role
-from incrowd.core.sets import Rows as Places
-from incrowd.core.sets import Sets
-from incrowd.core.table import Engine, Rows, Table
-from incrowd.criteria.itemsets import KmAnonymity, smallest_support
-from incrowd.criteria.measure import Measured
-from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.itemsets.method import Itemsets
-from incrowd.workflows.check.criteria import CriterionFinding
-from incrowd.workflows.policy.policy import Policy
-
-
-def rarest_items(rows: Rows, policy: Policy, engine: Engine, *, recoded: bool) -> tuple[int, CriterionFinding]:
-    """Return how many rows there are, and k^m-anonymity as the policy of method itemsets demands it.
-
-    As it is, whatever stands between separators is an item; recoded, the policy's rules for items and the levels of its
-    other columns are applied first, and no item is made coarser.  Sets are held in memory.
-    """
-    method, schema = policy.method, policy.schema
-    if not isinstance(method, Itemsets):
-        raise InvalidParameter("only a policy of method itemsets says which items must not be rare.")
-    column = method.column(schema)
-    quasi = tuple(c.name for c in schema.released if c.role is Role.QUASI and c is not column)
-    if recoded:
-        baskets = method.baskets(Table(schema, rows, engine))
-        sets, classes = baskets.sets(), method.classes(schema, baskets)
-    else:
-        names = (*quasi, column.name)
-        sets, classes = engine.learn(rows, names, partial(WrittenSets, names, str(column.separator))).sets()
-    found = None
-    if len(sets):
-        found = min(
-            smallest_support(sets.within(classes), method.m), int(np.unique(classes, return_counts=True)[1].min())
-        )
-    return len(sets), CriterionFinding(Measured(KmAnonymity.meaning, method.k, found, None), (*quasi, column.name))
+from incrowd.core.sets import Rows, Sets
 
 
 @dataclass
@@ -71,7 +36,7 @@ class WrittenSets:
         """Take over what another one counted of other rows."""
         self._parts += other._parts
 
-    def sets(self) -> tuple[Sets, Places]:
+    def sets(self) -> tuple[Sets, Rows]:
         """Return the items of each row, numbered as they are met, and its class over the columns before."""
         if not self._parts:
             return Sets.joined([]), np.zeros(0, np.intp)
