@@ -28,7 +28,7 @@ from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.policy.rows import released_levels
 from tests.criteria import names as criteria
 from tests.criteria import slow_criteria as slow
-from tests.workflows.releases.test_criteria import EVERYTHING, MONDRIAN, SUPPRESSED, published, rows
+from tests.workflows.release.test_criteria import EVERYTHING, MONDRIAN, SUPPRESSED, published, rows
 
 Row = tuple[str, str]
 ROWS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(slow.VALUES)), min_size=1, max_size=25)

@@ -19,7 +19,7 @@ from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import release
 from tests.methods.anonymity.itemsets.cuts import rarest
 from tests.policies import changed, with_ledger
-from tests.workflows.releases.test_itemsets import NAMES, POLICY, rows
+from tests.workflows.release.test_itemsets import NAMES, POLICY, rows
 
 LOADED = changed(POLICY, columns__age=None, release__levels={})
 

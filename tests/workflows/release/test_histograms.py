@@ -10,7 +10,7 @@ import pytest
 
 from incrowd.workflows.verify.verify import verify
 from tests.released import failed, problems, rewrite
-from tests.workflows.releases.histograms import WAYS, certificate, released, step, undecided
+from tests.workflows.release.histograms import WAYS, certificate, released, step, undecided
 
 Change = Callable[[dict[str, Any]], object]
 

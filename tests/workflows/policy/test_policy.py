@@ -17,7 +17,7 @@ from incrowd.methods.crowds.parameters import Target
 from incrowd.workflows.policy.policy import LEDGER, Policy, json_schema, load_policy
 from tests.policies import PEOPLE, changed, written
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SCHEMA = json_schema()
 HOSPITAL = ROOT / "examples" / "hospital" / "policy.yaml"
 
