@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.bounds.parameters import whole, whole_or_none
-from incrowd.cli.options import Json, takes
+from incrowd.cli.options import Json, takes, whole, whole_or_none
 from incrowd.cli.output import print_json, print_table, shown
 from incrowd.errors import InvalidParameter
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incrowd.cli.options import Json, takes
+from incrowd.cli.options import Json, takes, whole
 from incrowd.cli.output import print_json, print_table
 from incrowd.errors import InvalidParameter, PackageMissing
 
@@ -74,8 +74,6 @@ def serve(options: ServeOptions) -> None:
 
 
 def _order(options: ServeOptions) -> ServeOrder:
-    from incrowd.cli.bounds.parameters import whole
-
     if not options.policy:
         raise InvalidParameter("say what is served: --policy FILE.")
     if (options.tls_certificate is None) != (options.tls_key is None):
@@ -106,7 +104,6 @@ def _running(options: ServeOptions, order: ServeOrder) -> Callable[[], None]:
     """Return a call that serves until it is stopped; whatever is wrong with policies or tables shows before it."""
     import uvicorn
 
-    from incrowd.cli.bounds.parameters import whole
     from incrowd.web.logs import LOGGING
     from incrowd.web.serving import VARIABLE, opened
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.csv
 import pytest
 
-from incrowd.cli.exploring import _interrupted
+from incrowd.cli.plan import _interrupted
 from tests.cli.running import Runner
 from tests.policies import PEOPLE, changed, people, written
 
