@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from incrowd.governance.access.book import Access
 from incrowd.governance.access.grant import Holder, Signature
 from incrowd.governance.access.roles import Role
-from incrowd.web.serving import ServeOrder, opened
+from incrowd.web.app import ServeOrder, open_server
 from incrowd.web.settings import Settings
 from tests.audit.auditing import Events
 
@@ -77,4 +77,4 @@ class Attack:
         access = Access.create(f"sqlite:///{folder}/.incrowd/ledger.sqlite")
         eve, end = Holder("eve", Role.ANALYST), access.now() + timedelta(days=1)
         token = access.grant(eve, end, Signature("officer", "audit")).token
-        return opened(ServeOrder((str(folder / "policy.yaml"),), None, Settings(pace=0.0))), token
+        return open_server(ServeOrder((str(folder / "policy.yaml"),), None, Settings(pace=0.0))), token

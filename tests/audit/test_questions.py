@@ -13,7 +13,7 @@ import pytest
 from fastapi import FastAPI
 from numpy.typing import NDArray
 
-from incrowd.client.transport import Transport
+from incrowd.client.client import Transport
 from incrowd.core.coins import Coins
 from incrowd.mechanisms.cube import AddCube
 from incrowd.queries.language import declared, tables

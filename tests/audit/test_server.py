@@ -15,7 +15,7 @@ from pathlib import Path
 from incrowd.governance.access.book import Access
 from incrowd.governance.access.grant import Holder, Signature
 from incrowd.governance.access.roles import Role
-from incrowd.web.serving import ServeOrder, opened
+from incrowd.web.app import ServeOrder, open_server
 from incrowd.web.settings import Settings
 from tests.audit.auditing import Trials, proved_epsilon, shifted, sure_epsilon
 from tests.coins import cube_points, cube_radius
@@ -46,7 +46,7 @@ def answered(folder: Path, last: Iterable[int], sql: str) -> list[list[int]]:
     access = Access.create(f"sqlite:///{folder}/.incrowd/ledger.sqlite")
     holder, end = Holder("eve", Role.ANALYST), access.now() + timedelta(days=1)
     token = access.grant(holder, end, Signature("officer", "audit")).token
-    server = opened(ServeOrder((str(folder / "policy.yaml"),), None, Settings(pace=0.0)))
+    server = open_server(ServeOrder((str(folder / "policy.yaml"),), None, Settings(pace=0.0)))
     headers = {"Authorization": f"Bearer {token}"}
     reply = Browser(server).post("/v1/query", json={"sql": sql, "epsilon": EPSILON}, headers=headers)
     server.state.close()

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from incrowd.client import Client
+from incrowd.client.client import Transport
 from incrowd.client.reply import Reply
-from incrowd.client.transport import Transport
 from incrowd.errors import AccessDenied, BudgetExceeded, InvalidParameter, ServerUnavailable, UnsupportedVersion
 from incrowd.governance.access.roles import Role
 from tests.web.serving import Server, listening, server

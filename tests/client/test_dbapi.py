@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sqlglot import exp, parse_one
 
 from incrowd.client import dbapi
-from incrowd.client.parameters import filled, literal
+from incrowd.client.dbapi import filled, literal
 from incrowd.governance.access.roles import Role
 from tests.web.serving import Server, listening, server
 

@@ -19,7 +19,7 @@ from incrowd.governance.access.grant import Holder
 from incrowd.governance.access.roles import Role
 from incrowd.queries.measurement import Measurement
 from incrowd.queries.terms import Terms
-from incrowd.web.serving import ServeOrder, opened
+from incrowd.web.app import ServeOrder, open_server
 from incrowd.workflows.ask.asking import Asking
 from incrowd.workflows.verify.verify import certificate_of
 from tests.web.serving import FAST, OFFICER, Browser
@@ -48,7 +48,7 @@ class Office:
     def __init__(self, folder: Path) -> None:
         self.address = f"sqlite:///{folder}/.incrowd/ledger.sqlite"
         self.access = Access.create(self.address)
-        self.application = opened(ServeOrder((policy(folder, "births"), policy(folder, "deaths")), None, FAST))
+        self.application = open_server(ServeOrder((policy(folder, "births"), policy(folder, "deaths")), None, FAST))
         self.browser = Browser(self.application)
 
     def headers(self, name: str, role: Role, datasets: tuple[str, ...] | None = None) -> dict[str, str]:

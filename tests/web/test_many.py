@@ -22,7 +22,7 @@ from incrowd.governance.access.book import Access
 from incrowd.governance.access.grant import Holder
 from incrowd.governance.access.roles import Role
 from incrowd.governance.audit.log import Audit
-from incrowd.web.serving import ServeOrder, opened
+from incrowd.web.app import ServeOrder, open_server
 from tests.web.processes import PATIENCE, serving
 from tests.web.serving import FAST, OFFICER, Browser
 
@@ -117,7 +117,7 @@ def _check_books(address: str, crowd: Crowd) -> None:
 
 def _check_restart(path: Path, token: str, crowd: Crowd) -> None:
     """After a restart the same question has the same answer and costs nothing, and a new one is still refused."""
-    application = opened(ServeOrder((str(path),), None, FAST))
+    application = open_server(ServeOrder((str(path),), None, FAST))
     browser, headers = Browser(application), {"Authorization": f"Bearer {token}"}
     sql, before = next(iter(crowd.answers.items()))
     again = browser.post("/v1/query", json={"sql": sql, "epsilon": "0.1"}, headers=headers).json()

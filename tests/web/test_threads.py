@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.web.limiter import Limiter
+from incrowd.web.services import Limiter
 from incrowd.web.settings import Settings
 from incrowd.web.threads import ThreadPool
 from incrowd.web.timing import NotFinished, NotStarted, bucket, paced

@@ -15,7 +15,7 @@ from incrowd.cli.output import print_json, print_table
 from incrowd.errors import InvalidParameter, PackageMissing
 
 if TYPE_CHECKING:
-    from incrowd.web.serving import ServeOrder
+    from incrowd.web.app import ServeOrder
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def _order(options: ServeOptions) -> ServeOrder:
     if (options.tls_certificate is None) != (options.tls_key is None):
         raise InvalidParameter("HTTPS needs both --tls-certificate and --tls-key.")
     _check_packages()
-    from incrowd.web.serving import ServeOrder
+    from incrowd.web.app import ServeOrder
     from incrowd.web.settings import Settings
 
     settings = Settings(
@@ -104,8 +104,8 @@ def _running(options: ServeOptions, order: ServeOrder) -> Callable[[], None]:
     """Return a call that serves until it is stopped; whatever is wrong with policies or tables shows before it."""
     import uvicorn
 
+    from incrowd.web.app import VARIABLE, open_server
     from incrowd.web.logs import LOGGING
-    from incrowd.web.serving import VARIABLE, opened
 
     workers = whole(options.workers, "workers")
     if workers < 1:
@@ -123,12 +123,12 @@ def _running(options: ServeOptions, order: ServeOrder) -> Callable[[], None]:
         "timeout_worker_healthcheck": 60,  # a busy worker is no dead worker
         "timeout_graceful_shutdown": int(order.settings.longest) + 10,
     }
-    application = opened(order)
+    application = open_server(order)
     if workers == 1:
         return lambda: uvicorn.run(application, **config)
     application.state.close()
     os.environ[VARIABLE] = order.written()
-    return lambda: uvicorn.run("incrowd.web.serving:application", factory=True, workers=workers, **config)
+    return lambda: uvicorn.run("incrowd.web.app:application", factory=True, workers=workers, **config)
 
 
 def _seconds(text: str) -> float:

@@ -14,9 +14,8 @@ from incrowd.governance.access.grant import Grant, Holder
 from incrowd.governance.access.roles import Right
 from incrowd.governance.access.token import is_mark
 from incrowd.governance.audit.log import Event
-from incrowd.web.desk import QuestionDesk
 from incrowd.web.replies import TooOften
-from incrowd.web.services import Here, Services
+from incrowd.web.services import Here, QuestionDesk, Services
 
 MARK = "x-incrowd-mark"
 _BEARER = HTTPBearer(auto_error=False, description="A token from `incrowd access grant`.")

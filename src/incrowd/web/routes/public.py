@@ -9,9 +9,8 @@ from fastapi import APIRouter, Response
 
 from incrowd.web import replies
 from incrowd.web.caller import Caller, Reader
-from incrowd.web.routes.failures import failures
 from incrowd.web.services import Here, Services
-from incrowd.web.shapes import BudgetShape, ReleasesShape
+from incrowd.web.shapes import BudgetShape, ReleasesShape, failures
 
 router = APIRouter(tags=["what is known"])
 

@@ -13,11 +13,9 @@ from incrowd.queries.language.reading import is_explain
 from incrowd.queries.terms import Terms
 from incrowd.web import replies
 from incrowd.web.caller import Asker, Caller, Reader
-from incrowd.web.desk import JsonDocument
 from incrowd.web.logs import note
-from incrowd.web.routes.failures import failures
-from incrowd.web.services import Here, Services
-from incrowd.web.shapes import AskedShape
+from incrowd.web.services import Here, JsonDocument, Services
+from incrowd.web.shapes import AskedShape, failures
 from incrowd.web.timing import NotFinished, NotStarted, paced
 from incrowd.workflows.ask.asking import Asking
 
