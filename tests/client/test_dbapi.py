@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sqlglot import exp, parse_one
 
 from incrowd.client import dbapi
-from incrowd.client.dbapi import filled, literal
+from incrowd.client.dbapi import fill_parameters, literal
 from incrowd.governance.access.roles import Role
 from tests.web.serving import Server, listening, server
 
@@ -113,4 +113,4 @@ def test_what_sql_cannot_write_is_refused(value: object) -> None:
 
 def test_question_marks_in_quotes_and_comments_are_left_alone() -> None:
     sql = "SELECT '?', \"a?\" /* ? */ -- ?\n, ?"
-    assert filled(sql, [1]) == "SELECT '?', \"a?\" /* ? */ -- ?\n, 1"
+    assert fill_parameters(sql, [1]) == "SELECT '?', \"a?\" /* ? */ -- ?\n, 1"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from incrowd.cli.options import Json, takes, whole, whole_or_none
-from incrowd.cli.output import print_json, print_table, shown
+from incrowd.cli.output import loss_text, print_json, print_table
 
 if TYPE_CHECKING:
     from incrowd.core.guarantee import Guarantee
@@ -77,18 +77,18 @@ def safe(options: SafeOptions) -> None:
 def _print_safe(found: SafeBound) -> None:
     from incrowd.workflows.bounds.odds import in_words, one_in
 
-    theorem = "says nothing here" if found.delta_theorem1 is None else shown(found.delta_theorem1)
+    theorem = "says nothing here" if found.delta_theorem1 is None else loss_text(found.delta_theorem1)
     rows = [
         ("k", str(found.k), "rows of one kind, or none is published"),
         ("rate", f"{found.rate:.9g}", "share of the rows in the secret sample"),
-        ("epsilon", shown(found.epsilon), ""),
-        ("delta", shown(found.delta), one_in(found.delta)),
+        ("epsilon", loss_text(found.epsilon), ""),
+        ("delta", loss_text(found.delta), one_in(found.delta)),
         ("delta, Theorem 1", theorem, "the published bound for the same release"),
         ("protects", found.unit, ""),
         ("rule", found.rule, ""),
     ]
     if found.delta_tight < found.delta:
-        rows.insert(4, ("delta reached", shown(found.delta_tight), "the least one at these parameters"))
+        rows.insert(4, ("delta reached", loss_text(found.delta_tight), "the least one at these parameters"))
     marked = [(name, value, "← solved" if name == found.solved else note) for name, value, note in rows]
     print_table("Sampled suppression", marked, in_words(found.epsilon, found.delta))
 
@@ -153,11 +153,11 @@ def _print_crowd(found: CrowdBound) -> None:
     rows = [
         ("k", str(found.k), "people blend, or the one is ignored"),
         ("rate", f"{found.rate:.9g}", "share of the people in the secret sample"),
-        ("crowd epsilon", shown(found.crowd_epsilon), "how well the crowd blends"),
-        ("epsilon", shown(found.epsilon), ""),
-        ("delta", shown(found.delta), one_in(found.delta)),
-        ("paper's epsilon", shown(found.epsilon_zk), "at which the paper states its theorem"),
-        ("closed form there", shown(found.delta_closed), "δ by the closed form with explicit constants"),
+        ("crowd epsilon", loss_text(found.crowd_epsilon), "how well the crowd blends"),
+        ("epsilon", loss_text(found.epsilon), ""),
+        ("delta", loss_text(found.delta), one_in(found.delta)),
+        ("paper's epsilon", loss_text(found.epsilon_zk), "at which the paper states its theorem"),
+        ("closed form there", loss_text(found.delta_closed), "δ by the closed form with explicit constants"),
         ("rule", found.rule, ""),
     ]
     if found.high_rate is not None:
@@ -191,18 +191,22 @@ def amplify(options: AmplifyOptions) -> None:
 
     Give two of rate, epsilon (on the sample) and sampled-epsilon (of the whole); the third is solved.
     """
-    from incrowd.workflows.bounds.amplification import AmplifyQuestion, amplified
+    from incrowd.workflows.bounds.amplification import AmplifyQuestion, solve_amplification
     from incrowd.workflows.bounds.odds import in_words
 
-    found = amplified(
+    found = solve_amplification(
         AmplifyQuestion(options.rate, options.epsilon, options.sampled_epsilon, options.delta, options.sampled_delta)
     )
     if options.as_json:
         return print_json(found.to_json())
     rows = [
         ("rate", f"{found.rate:.9g}", "rate"),
-        ("on the sample", f"epsilon {shown(found.epsilon)}, delta {shown(found.delta)}", "epsilon"),
-        ("the whole", f"epsilon {shown(found.sampled_epsilon)}, delta {shown(found.sampled_delta)}", "sampled_epsilon"),
+        ("on the sample", f"epsilon {loss_text(found.epsilon)}, delta {loss_text(found.delta)}", "epsilon"),
+        (
+            "the whole",
+            f"epsilon {loss_text(found.sampled_epsilon)}, delta {loss_text(found.sampled_delta)}",
+            "sampled_epsilon",
+        ),
         ("rule", found.rule, ""),
     ]
     marked = [(name, value, "← solved" if key == found.solved else "") for name, value, key in rows]
@@ -254,9 +258,9 @@ def compose(options: ComposeOptions) -> None:
     Give delta and get epsilon, or the reverse. Every option for a release can be repeated, and takes "x8" behind it for
     eight such releases. All releases are assumed to be fixed before the first one; a live ledger uses sums.
     """
-    from incrowd.workflows.bounds.composition import composed
+    from incrowd.workflows.bounds.composition import solve_composition
 
-    found = composed(_promises(options), options.epsilon, options.delta)
+    found = solve_composition(_promises(options), options.epsilon, options.delta)
     if options.as_json:
         print_json(found.to_json())
     else:
@@ -277,11 +281,11 @@ def _print_composition(found: Composition) -> None:
 
     rows = [
         ("releases", str(found.releases), "with independent coins each"),
-        ("epsilon", shown(found.epsilon), ""),
-        ("delta", shown(found.delta), ""),
+        ("epsilon", loss_text(found.epsilon), ""),
+        ("delta", loss_text(found.delta), ""),
         ("protects", found.unit, ""),
         *(
-            (f"by {bound.rule}", shown(bound.value), "the tightest" if bound is found.rules[0] else "")
+            (f"by {bound.rule}", loss_text(bound.value), "the tightest" if bound is found.rules[0] else "")
             for bound in found.rules
         ),
     ]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from incrowd.cli.options import EngineName, Json, Master, Remote, takes
-from incrowd.cli.output import print_json, print_table, shown
+from incrowd.cli.output import loss_text, print_json, print_table
 from incrowd.core.loss import Syntactic
 from incrowd.errors import InvalidParameter
 
@@ -124,8 +124,8 @@ def _show(found: Forecast) -> None:
             for name, value in parameters.items()
             if name not in {"solved", "epsilon", "delta"} and value is not None
         ],
-        ("epsilon", shown(float(found.epsilon))),
-        ("delta", shown(float(found.delta))),
+        ("epsilon", loss_text(float(found.epsilon))),
+        ("delta", loss_text(float(found.delta))),
         ("because", found.promise.because),
         *[("assumes", text) for text in sorted(found.promise.assumes)],
         *[("default", f"{name}: {value}") for name, value in _defaults(found).items()],
@@ -135,9 +135,9 @@ def _show(found: Forecast) -> None:
     ]
     print_table("plan: nothing is spent", lines)
     if found.biased:
-        header = ("highest rate / lowest", "irregular people", f"epsilon at delta {shown(float(found.delta))}")
+        header = ("highest rate / lowest", "irregular people", f"epsilon at delta {loss_text(float(found.delta))}")
         rows = [
-            (str(row.ratio), str(row.irregular), "none" if row.epsilon is None else shown(float(row.epsilon)))
+            (str(row.ratio), str(row.irregular), "none" if row.epsilon is None else loss_text(float(row.epsilon)))
             for row in found.biased
         ]
         print_table("if the sample were more biased", rows, header=header)
@@ -146,7 +146,7 @@ def _show(found: Forecast) -> None:
 def _nearest(each: Nearest) -> str:
     """Return in words what a release with a secret sample in front would promise instead."""
     told = f"method safe with k = {each.k} on a secret sample of {each.rate}"
-    return f"{told}: epsilon {shown(float(each.epsilon))} at delta {shown(float(each.delta))}"
+    return f"{told}: epsilon {loss_text(float(each.epsilon))} at delta {loss_text(float(each.delta))}"
 
 
 def _defaults(found: Forecast) -> dict[str, str]:
@@ -181,12 +181,12 @@ def explored_levels(policy: Policy, rows: Rows, engine: Engine, *, minimal: bool
 def show_explored(found: Explored) -> None:
     """Print the minimal levels that lose least, and the two frontiers."""
     if found.minimal or not found.by_k:
-        shown = sorted(found.minimal, key=lambda each: each.loss)[:_SHOWN]
-        first = "" if len(shown) == len(found.minimal) else f"; the {_SHOWN} that lose least, --json has all"
+        finest = sorted(found.minimal, key=lambda each: each.loss)[:_SHOWN]
+        first = "" if len(finest) == len(found.minimal) else f"; the {_SHOWN} that lose least, --json has all"
         print_table(
             f"minimal levels: {len(found.minimal):,} of {found.combinations:,} combinations, none finer will do{first}",
-            [_cells(each) for each in shown] or [("none meets the demands",)],
-            header=_HEADER if shown else (),
+            [_cells(each) for each in finest] or [("none meets the demands",)],
+            header=_HEADER if finest else (),
         )
     if found.by_k:
         rows = [(str(each.k), *_offer(each)) for each in found.by_k]

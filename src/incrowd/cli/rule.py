@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from incrowd.cli.options import Json, takes, whole, whole_or_none
-from incrowd.cli.output import print_json, print_table, shown
+from incrowd.cli.output import loss_text, print_json, print_table
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -81,9 +81,9 @@ def _show(found: Explanation) -> None:
         rows = [
             (
                 str(promise.rate),
-                "none" if promise.epsilon is None else shown(promise.epsilon, 4),
-                shown(float(promise.delta), 3),
-                shown(promise.delta_at_one, 3),
+                "none" if promise.epsilon is None else loss_text(promise.epsilon, 4),
+                loss_text(float(promise.delta), 3),
+                loss_text(promise.delta_at_one, 3),
             )
             for promise in found.sampled
         ]

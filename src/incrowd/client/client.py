@@ -137,7 +137,7 @@ class Transport:
                 return json.loads(reply.read(_LARGEST))
         except HTTPError as problem:
             with problem:
-                raise raised(problem.code, problem.read(_LARGEST)) from None
+                raise error_of(problem.code, problem.read(_LARGEST)) from None
         except (URLError, OSError, HTTPException, ValueError) as problem:
             raise ServerUnavailable(
                 f"the server at {self.address} does not answer as it should ({type(problem).__name__}): check the "
@@ -145,12 +145,12 @@ class Transport:
             ) from None
 
 
-def raised(status: int, body: bytes) -> IncrowdError:
+def error_of(status: int, body: bytes) -> IncrowdError:
     """Return the error that a server's reply tells.
 
-    >>> raised(422, b'{"error": "0.6 is already spent.", "kind": "BudgetExceeded"}')
+    >>> error_of(422, b'{"error": "0.6 is already spent.", "kind": "BudgetExceeded"}')
     BudgetExceeded('0.6 is already spent.')
-    >>> raised(502, b"<html>")
+    >>> error_of(502, b"<html>")
     ServerUnavailable('the server replied with status 502 and without a reason.')
     """
     try:

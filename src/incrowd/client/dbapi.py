@@ -154,7 +154,7 @@ class Cursor:
         """Ask a question; parameters stand for question marks in it."""
         self._check()
         try:
-            sql = filled(operation, parameters or ())
+            sql = fill_parameters(operation, parameters or ())
         except ValueError as problem:
             raise ProgrammingError(f"{problem}.") from None
         self.reply, self._columns = self.connection.ask(sql)
@@ -214,10 +214,10 @@ class Cursor:
 # Quoted texts, quoted names and comments are passed over: a question mark in them is a question mark.
 
 
-def filled(sql: str, parameters: Sequence[Any]) -> str:
+def fill_parameters(sql: str, parameters: Sequence[Any]) -> str:
     """Return a statement with a literal for each question mark.
 
-    >>> filled("SELECT COUNT(*) FROM t WHERE a = ? AND b = '?' AND c < ?", ["it's", 3])
+    >>> fill_parameters("SELECT COUNT(*) FROM t WHERE a = ? AND b = '?' AND c < ?", ["it's", 3])
     "SELECT COUNT(*) FROM t WHERE a = 'it''s' AND b = '?' AND c < 3"
     """
     left = list(parameters)

@@ -19,7 +19,7 @@ from incrowd.web import replies
 from incrowd.web.caller import NobodyKnown
 from incrowd.web.guard import Guard
 from incrowd.web.logs import note
-from incrowd.web.routes import access, operation, public, questions
+from incrowd.web.routes import access, operation, questions
 from incrowd.web.services import Limiter, QuestionDesk, Services
 from incrowd.web.settings import Settings
 from incrowd.web.threads import ThreadPool
@@ -28,7 +28,7 @@ _ABOUT = (
     "Aggregate questions about protected tables, answered with noise and within budgets. Every reply to a question "
     "takes one of a few durations, whatever the rows hold; no error shows data."
 )
-_ROUTES = (questions, public, access, operation)
+_ROUTES = (questions, access, operation)
 VARIABLE = "INCROWD_SERVE"
 
 

@@ -55,7 +55,7 @@ class Caller:
 Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
 
 
-def recognized(request: Request, services: Here, bearer: Bearer) -> Caller:
+def recognize(request: Request, services: Here, bearer: Bearer) -> Caller:
     """Return who sent a request, or deny; all tokens and sessions of one holder are held to one rate."""
     cookie = request.cookies.get(services.settings.cookie)
     token = bearer.credentials if bearer is not None else cookie
@@ -81,7 +81,7 @@ def recognized(request: Request, services: Here, bearer: Bearer) -> Caller:
 def needs(right: Right) -> Callable[..., Caller]:
     """Return a dependency that lets nobody through without a right."""
 
-    def permitted(caller: Annotated[Caller, Depends(recognized)], services: Here) -> Caller:
+    def permitted(caller: Annotated[Caller, Depends(recognize)], services: Here) -> Caller:
         if not caller.holder.may(right):
             services.books.audit.write(caller.event("access", "denied", right=str(right)))
             raise AccessDenied(f"a token of the role {caller.holder.role} has no right to {right}.")
@@ -121,4 +121,4 @@ Reader = Annotated[Caller, Depends(needs(Right.READ))]
 Asker = Annotated[Caller, Depends(needs(Right.ASK))]
 Auditor = Annotated[Caller, Depends(needs(Right.AUDIT))]
 Admitter = Annotated[Caller, Depends(needs(Right.ADMIT))]
-Anybody = Annotated[Caller, Depends(recognized)]
+Anybody = Annotated[Caller, Depends(recognize)]

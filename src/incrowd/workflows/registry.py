@@ -54,7 +54,7 @@ def vocabulary(name: str) -> Vocabulary:
     return Vocabulary(check.STEPS, check.CLAIMS, getattr(check, "VERSION", 1))
 
 
-def named(name: str) -> Named:
+def method_version(name: str) -> Named:
     """Return a method's name with the version of its steps and claims, as a certificate tells it."""
     return Named(name, vocabulary(name).version)
 

@@ -31,11 +31,11 @@ from incrowd.queries.output import AnswerTable
 from incrowd.queries.question import Question
 from incrowd.workflows.ask.answers import Answers, StoredAnswer, question_mark
 from incrowd.workflows.ask.asking import Answered, AnsweredTogether, Asking, AskingTogether, Priced
-from incrowd.workflows.ask.opening import opened
+from incrowd.workflows.ask.tables import open_tables
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.release.certify import Stated, certify, dataset_of
 from incrowd.workflows.release.perform import Payer, Performed, concluding, perform
-from incrowd.workflows.release.publish import Destination, written
+from incrowd.workflows.release.publish import Destination, write_files
 
 __all__ = ["Answered", "AnsweredTogether", "Asking", "AskingTogether", "Desk", "Priced", "open_desk"]
 _LISTED = 200
@@ -119,7 +119,7 @@ class Desk:
 
     def schema(self) -> dict[str, Any]:
         """Return what may be asked about: tables, columns, domains and units, as declared."""
-        return described(self.catalog)
+        return describe_catalog(self.catalog)
 
     def budget(self, analyst: str | None) -> dict[str, Any]:
         """Return how the datasets stand, for an analyst with what he has spent and may spend."""
@@ -220,7 +220,7 @@ def open_desk(
     policies: Sequence[Policy], data: object = None, limits: Limits | None = None, settings: Settings | None = None
 ) -> Iterator[Desk]:
     """Open a desk for the tables of some policies that share a ledger; settings name another engine than they do."""
-    with opened(policies, data, limits, settings) as found:
+    with open_tables(policies, data, limits, settings) as found:
         yield Desk(
             found.policies, found.catalog, found.warehouse, found.ledger, Answers.beside(policies[0].ledger_address)
         )
@@ -254,7 +254,7 @@ def _spent(entry: Entry) -> Amount:
     return Amount(paid.epsilon, paid.delta)
 
 
-def described(catalog: Catalog) -> dict[str, Any]:
+def describe_catalog(catalog: Catalog) -> dict[str, Any]:
     """Return the tables with their columns and domains, as declared; identifiers are not among them."""
     return {"tables": [_table(relation) for relation in catalog.relations]}
 
@@ -293,7 +293,7 @@ def publish_answer(answered: Answered, ledger: Ledger, destination: Destination)
     """
     table, place = AnswerTable(answered.answer.to_arrow()), answered.certificate.ledger
     with staged(Folders(destination.folder)) as stage:
-        certificate = written(answered.certificate, table, stage.public, destination)
+        certificate = write_files(answered.certificate, table, stage.public, destination)
         charge = next(ledger.entries(place.sequence - 1))
         ledger.conclude(charge, certificate.digest())
     return certificate

@@ -13,7 +13,7 @@ from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.steps.question import Questions, Understand
 from incrowd.queries.terms import Terms
 from incrowd.verify.findings import Problem
-from incrowd.workflows.ask.opening import relations_of
+from incrowd.workflows.ask.tables import relations_of
 
 if TYPE_CHECKING:
     from incrowd.core.certificate import Certificate

@@ -47,10 +47,10 @@ class Amplification:
         return dict(vars(self))
 
 
-def amplified(question: AmplifyQuestion) -> Amplification:
+def solve_amplification(question: AmplifyQuestion) -> Amplification:
     """Solve for the promise after sampling, the promise before it, or the largest rate.
 
-    >>> found = amplified(AmplifyQuestion(rate="0.1", epsilon=1, delta="1e-6"))
+    >>> found = solve_amplification(AmplifyQuestion(rate="0.1", epsilon=1, delta="1e-6"))
     >>> round(found.sampled_epsilon, 6), found.solved
     (0.158565, 'sampled_epsilon')
     """

@@ -34,7 +34,7 @@ class Composition:
         return vars(self) | {"rules": [{"rule": found.rule, self.solved: found.value} for found in self.rules]}
 
 
-def composed(
+def solve_composition(
     promises: tuple[Guarantee, ...], epsilon: Number | None = None, delta: Number | None = None
 ) -> Composition:
     """Return ε at `delta`, or δ at `epsilon`, of promises that were all fixed before the first release.
@@ -45,7 +45,7 @@ def composed(
     >>> from incrowd.core.loss import Pure
     >>> from incrowd.core.unit import Unit
     >>> half = Guarantee(Pure(Fraction(1, 2)), Unit(), "stated")
-    >>> composed((half, half), delta=0).epsilon
+    >>> solve_composition((half, half), delta=0).epsilon
     1.0
     """
     if not promises:

@@ -32,8 +32,8 @@ from incrowd.verify.judge import numbers_of
 from incrowd.workflows.coarsen.check import PARENTS, descent, is_counted, read, root, text_of
 from incrowd.workflows.coarsen.steps import Coarsen, CoarserColumn, Parent
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.release.certify import Stated, derived
-from incrowd.workflows.release.publish import Destination, Released, written
+from incrowd.workflows.release.certify import Stated, derive_certificate
+from incrowd.workflows.release.publish import Destination, Released, write_files
 from incrowd.workflows.verify.verify import read_certificate
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def coarsen(parent: Path, policy: Policy, wanted: Coarser, out: Path) -> Release
     columns, rise = _columns(source, policy, wanted)
     table = read(source.file).select([*columns, *([COUNT] if is_counted(source.steps) else [])])
     maps = {
-        name: risen(policy.schema[name], low, high, text_of(table[name].unique()).to_pylist())
+        name: raise_labels(policy.schema[name], low, high, text_of(table[name].unique()).to_pylist())
         for name, (low, high) in rise.items()
         if low < high
     }
@@ -196,10 +196,10 @@ def _published(source: SourceRelease, plan: Plan, policy: Policy, table: pa.Tabl
     columns = replace(
         parent.schema, released=tuple(name for name in output.schema.names if name in parent.schema.released)
     )
-    certificate = derived(parent, Stated.of(plan, policy), output, columns)
+    certificate = derive_certificate(parent, Stated.of(plan, policy), output, columns)
     with staged(Folders(out)) as stage:
         destination = Destination(out, source.file.suffix.removeprefix("."))
-        certificate = written(certificate, output, stage.public, destination)
+        certificate = write_files(certificate, output, stage.public, destination)
         files = tuple(stage.public / file.name for file in tables_of(certificate))
         problem = descent(certificate, parent, files, (source.file,))
         if problem is not None:
@@ -207,14 +207,14 @@ def _published(source: SourceRelease, plan: Plan, policy: Policy, table: pa.Tabl
     return Released(output, certificate)
 
 
-def risen(column: Column, low: int, high: int, met: Iterable[str | None]) -> Risen:
+def raise_labels(column: Column, low: int, high: int, met: Iterable[str | None]) -> Risen:
     """Return what the labels that were met at level `low` become at level `high`.
 
     >>> from incrowd.core.domain import Numbers
     >>> from incrowd.core.hierarchy.intervals import Intervals
     >>> from incrowd.core.domain import Type
     >>> age = Column("age", type=Type.INTEGER, hierarchy=Intervals(Numbers(0, 39), (10, 20)))
-    >>> risen(age, 1, 2, ["[0, 10)", "[10, 20)", None])
+    >>> raise_labels(age, 1, 2, ["[0, 10)", "[10, 20)", None])
     {'[0, 10)': '[0, 20)', '[10, 20)': '[0, 20)', None: None}
     """
     if high < low:

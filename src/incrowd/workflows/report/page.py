@@ -30,7 +30,7 @@ from incrowd.workflows.bounds.odds import PRIORS, Odds
 from incrowd.workflows.registry import picture_of
 from incrowd.workflows.report.curve import loss_curve
 from incrowd.workflows.report.label import Label, label_of
-from incrowd.workflows.report.picture import described, sizes
+from incrowd.workflows.report.picture import describe, sizes
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -247,7 +247,7 @@ def internal_report(certificate: Certificate, output: Any, comparison: Markup | 
 
 def summary_html(certificate: Certificate) -> str:
     """Return the label as a fragment of HTML that brings its own style and takes the page's colors."""
-    label = label_of(certificate, described(certificate, picture_of(certificate.method.name)))
+    label = label_of(certificate, describe(certificate, picture_of(certificate.method.name)))
     return _templates().get_template("summary.html").render(certificate=certificate, label=label)
 
 
@@ -264,7 +264,7 @@ def _rendered(certificate: Certificate, output: Any, comparison: Markup | None, 
 
 def _page(certificate: Certificate, output: Any, comparison: Markup | None) -> Page:
     own, claims, steps = picture_of(certificate.method.name), certificate.claims, tuple(walk(certificate.steps))
-    label = label_of(certificate, described(certificate, own))
+    label = label_of(certificate, describe(certificate, own))
     drawn = None if own is None or output is None else own.picture(statement_of(certificate), output)
     return Page(
         certificate=certificate,

@@ -47,7 +47,7 @@ class Comparison(Protocol):
         """Return what is before and after; it may not leave."""
 
 
-def described(certificate: Certificate, own: Picture | None) -> Description:
+def describe(certificate: Certificate, own: Picture | None) -> Description:
     """Return what was published, in words."""
     return _PLAIN if own is None else own.description(statement_of(certificate))
 

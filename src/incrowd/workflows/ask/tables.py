@@ -46,7 +46,7 @@ class Opening:
 
 
 @contextmanager
-def opened(
+def open_tables(
     policies: Sequence[Policy], data: object = None, limits: Limits | None = None, settings: Settings | None = None
 ) -> Iterator[Opening]:
     """Open the tables of all policies; `data` overrides the source of the first policy's main table.
