@@ -1,4 +1,4 @@
-"""`/v1/query`, `/v1/price`: what is asked; `/v1/schema`, `/v1/budget`, `/v1/releases`, `/v1/certificates`: what is known."""
+"""Questions and their prices; tables, budgets, releases and certificates: all that askers and readers reach."""
 
 from __future__ import annotations
 
