@@ -107,7 +107,7 @@ def check(options: CheckOptions) -> None:
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.policy.rows import open_rows, released_levels, settings_of
 
-    wanted = _wanted(options)
+    wanted = _criteria(options)
     quasi = tuple(name.strip() for name in (options.quasi or "").split(",") if name.strip())
     policy = None if options.policy is None else load_policy(options.policy)
     asked = CheckedColumns(quasi, tuple(options.sensitive), options.recoded, released_levels(options.data))
@@ -123,7 +123,7 @@ def check(options: CheckOptions) -> None:
         raise typer.Exit(_FAILED)
 
 
-def _wanted(options: CheckOptions) -> Wanted:
+def _criteria(options: CheckOptions) -> Wanted:
     """Return what is expected, from the words of the command line."""
     from incrowd.methods.anonymity.syntactic.population import Population, Presence, Unique
     from incrowd.methods.anonymity.syntactic.sensitive import Recursive, Sensitive
@@ -183,7 +183,7 @@ def _show(verdict: CheckResult) -> None:
             _SIGNS[finding.passed],
             f"{finding.criterion}: {finding.sensitive}" if finding.sensitive else finding.criterion,
             "" if finding.expected is None else f"{finding.expected:g}",
-            _found(finding),
+            _number(finding),
             "" if finding.short is None else f"{finding.short:,}",
         )
         for finding in verdict.findings
@@ -195,7 +195,7 @@ def _show(verdict: CheckResult) -> None:
     print_table(title, rows, "\n".join(told), header=header)
 
 
-def _found(finding: CriterionFinding) -> str:
+def _number(finding: CriterionFinding) -> str:
     if finding.found is None:
         return "no rows"
     named = f" ({', '.join(finding.over)})" if finding.criterion == "columns" and finding.over else ""

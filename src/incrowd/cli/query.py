@@ -184,7 +184,7 @@ def show_price(priced: Priced) -> None:
     print_table("price", lines)
     print_table(
         "expected, for 95 % of the answers",
-        [(each.output, _told(each)) for each in priced.expected] or [("nothing", "")],
+        [(each.output, _accuracy(each)) for each in priced.expected] or [("nothing", "")],
         _EXPLAIN,
     )
 
@@ -228,7 +228,7 @@ def _number(value: object) -> str:
     return f"{value:,.6g}" if isinstance(value, float) else f"{value:,}"
 
 
-def _told(expected: Expected) -> str:
+def _accuracy(expected: Expected) -> str:
     if expected.half_width is not None:
         return f"± {expected.half_width:,.6g}"
     sizes = "; ".join(f"± {width:,.4g} in a group of {size:,}" for size, width in expected.by_size)

@@ -44,7 +44,7 @@ def rule(options: RuleOptions) -> None:
     """
     from incrowd.workflows.rules.explain import explain
 
-    found = explain(_asked(options), options.delta)
+    found = explain(_rule(options), options.delta)
     if options.json:
         print_json(found.to_json())
     elif options.policy_only:
@@ -53,7 +53,7 @@ def rule(options: RuleOptions) -> None:
         _show(found)
 
 
-def _asked(options: RuleOptions) -> str | Rule:
+def _rule(options: RuleOptions) -> str | Rule:
     from incrowd.core.rounding import exact
     from incrowd.workflows.rules.grammar import Rule, Zeros
 

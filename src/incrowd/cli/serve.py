@@ -63,7 +63,7 @@ def serve(options: ServeOptions) -> None:
     the tokens and the audit log; logs are JSON on standard error.
     """
     order = _order(options)
-    told = _told(options, order)
+    told = _summary(options, order)
     running = _running(options, order)
     if options.as_json:
         print_json(told)
@@ -137,7 +137,7 @@ def _seconds(text: str) -> float:
     return float(exact(text, "a time in seconds"))
 
 
-def _told(options: ServeOptions, order: ServeOrder) -> dict[str, Any]:
+def _summary(options: ServeOptions, order: ServeOrder) -> dict[str, Any]:
     scheme = "https" if options.tls_certificate is not None else "http"
     address = f"{scheme}://{options.host}:{options.port}"
     return {

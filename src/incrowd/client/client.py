@@ -46,13 +46,13 @@ class Client:
 
         The same question at the same price again gets the same answer and costs the dataset nothing.
         """
-        return Reply.of(self._transport.post("/v1/query", _asked(sql, epsilon, delta, more)))
+        return Reply.of(self._transport.post("/v1/query", _body(sql, epsilon, delta, more)))
 
     def price(
         self, sql: str, epsilon: Number | None = None, delta: Number | None = None, **more: Number | str
     ) -> dict[str, Any]:
         """Say what a question would cost and how exact its answer would be; nothing is charged."""
-        found: dict[str, Any] = self._transport.post("/v1/price", _asked(sql, epsilon, delta, more))
+        found: dict[str, Any] = self._transport.post("/v1/price", _body(sql, epsilon, delta, more))
         return found
 
     def schema(self) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class Client:
         return Transport(self.address, self.token, self.timeout, self.insecure)
 
 
-def _asked(sql: str, epsilon: Number | None, delta: Number | None, more: dict[str, Any]) -> dict[str, Any]:
+def _body(sql: str, epsilon: Number | None, delta: Number | None, more: dict[str, Any]) -> dict[str, Any]:
     """Return what is sent: numbers as text, so that they arrive as they were written."""
     given = {"sql": sql, "epsilon": epsilon, "delta": delta, **more}
     return {name: None if value is None else str(value) for name, value in given.items()}

@@ -46,7 +46,7 @@ def app(desk: QuestionDesk, books: Books, settings: Settings, close: Callable[[]
         description=_ABOUT,
         docs_url=None,
         redoc_url=None,
-        lifespan=_living,
+        lifespan=_lifespan,
     )
     server.state.close = _closing(pool, settings.longest, close)
     limits = Limiter(settings.rate), Limiter(settings.logins)
@@ -63,7 +63,7 @@ def app(desk: QuestionDesk, books: Books, settings: Settings, close: Callable[[]
 
 
 @asynccontextmanager
-async def _living(server: FastAPI) -> AsyncIterator[None]:
+async def _lifespan(server: FastAPI) -> AsyncIterator[None]:
     yield
     server.state.close()
 

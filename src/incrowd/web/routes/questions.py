@@ -60,7 +60,7 @@ def _reply(action: str, asked: AskedShape, caller: Caller, services: Services, w
     """Return the reply to a question, whatever happens; it is written into the audit log first, after the wait."""
     about = _about(asked, services)
     try:
-        told = _told(action, asked, caller, services, wait)
+        told = _reply_to(action, asked, caller, services, wait)
         outcome, reply = "answered", replies.as_json(told.to_json())
     except IncrowdError as problem:
         reply = replies.refusal(problem)
@@ -79,7 +79,9 @@ def _reply(action: str, asked: AskedShape, caller: Caller, services: Services, w
     return reply
 
 
-def _told(action: str, asked: AskedShape, caller: Caller, services: Services, wait: Callable[[], None]) -> JsonDocument:
+def _reply_to(
+    action: str, asked: AskedShape, caller: Caller, services: Services, wait: Callable[[], None]
+) -> JsonDocument:
     delta = Fraction(0) if asked.delta is None else asked.delta
     terms = Terms(asked.epsilon, delta, asked.error, asked.rate, asked.rho)
     only_price, sql = is_explain(asked.sql)

@@ -72,7 +72,7 @@ class Answers:
     def all(self) -> Iterator[StoredAnswer]:
         """Yield all answers, the earliest first."""
         for link in self.chain.links():
-            yield from _kept(link)
+            yield from _stored(link)
 
 
 def question_mark(told: Mapping[str, Any]) -> str:
@@ -84,7 +84,7 @@ def question_mark(told: Mapping[str, Any]) -> str:
     return digest("incrowd question 1", told)
 
 
-def _kept(link: Link) -> Iterator[StoredAnswer]:
+def _stored(link: Link) -> Iterator[StoredAnswer]:
     if link.kind != _KIND:
         return
     bodies = [value for key, value in link.sets.items() if key.startswith('["question"')]

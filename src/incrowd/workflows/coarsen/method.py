@@ -155,7 +155,7 @@ def _columns(source: SourceRelease, policy: Policy, wanted: Coarser) -> tuple[li
 def _drawn(steps: tuple[Step, ...], table: pa.Table, coins: Coins | None = None) -> Outcome:  # noqa: ARG001
     """Return the coarser table: counts added up, or rows in the order of their values; there is nothing to toss."""
     for place, name in enumerate(table.column_names):
-        table = table.set_column(place, name, [_risen(steps, name, table[name].combine_chunks())])
+        table = table.set_column(place, name, [_raise_column(steps, name, table[name].combine_chunks())])
     if is_counted(steps):
         names = [name for name in table.column_names if name != COUNT]
         summed = table.group_by(names).aggregate([(COUNT, "sum")]).rename_columns([*names, COUNT])
@@ -170,7 +170,7 @@ def _weight(steps: tuple[Step, ...]) -> Fraction | None:
     return rates[0] if any(isinstance(step, Order) and step.weights for step in steps) else None
 
 
-def _risen(steps: tuple[Step, ...], name: str, column: pa.Array) -> pa.Array:
+def _raise_column(steps: tuple[Step, ...], name: str, column: pa.Array) -> pa.Array:
     """Return a column with its labels replaced, if they rise, and every text plain."""
     risen_to = {each.column: each.labels for step in steps if isinstance(step, Coarsen) for each in step.columns}
     labels = risen_to.get(name)
@@ -222,7 +222,7 @@ def raise_labels(column: Column, low: int, high: int, met: Iterable[str | None])
             f"{column.name!r} was released at level {low}: what is coarser stays so, and level {high} would need rows."
         )
     labels = list(met)
-    classes = Recoding(column, low).classes or _met(column, low, labels)
+    classes = Recoding(column, low).classes or _open_classes(column, low, labels)
     target, codes = classes.rise(high)
     here, there = text_of(classes.values()).to_pylist(), target.labels().to_pylist()
     known = {label: there[code] for label, code in zip(here, codes.tolist(), strict=True)}
@@ -234,7 +234,7 @@ def raise_labels(column: Column, low: int, high: int, met: Iterable[str | None])
     return {label: known[label] for label in labels}
 
 
-def _met(column: Column, level: int, labels: list[str | None]) -> Classes:
+def _open_classes(column: Column, level: int, labels: list[str | None]) -> Classes:
     """Return the classes of an open level, of which only those that were released are known."""
     marks = pa.array(sorted(label for label in labels if label is not None), pa.string())
     recoding = Recoding(column, level)

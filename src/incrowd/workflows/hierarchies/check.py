@@ -38,7 +38,7 @@ def faults(lines: Sequence[Line]) -> tuple[Fault, ...]:
     """
     width = max((len(line) for line in lines), default=0)
     whole = [line for line in lines if len(line) == width]
-    return (*_ragged(lines, width), *_repeated(lines), *_torn(whole, width), *_empty(lines))
+    return (*_ragged(lines, width), *_repeated(lines), *_two_parents(whole, width), *_empty(lines))
 
 
 def _ragged(lines: Sequence[Line], width: int) -> Iterator[Fault]:
@@ -60,7 +60,7 @@ def _repeated(lines: Sequence[Line]) -> Iterator[Fault]:
             yield Fault("listed twice", value, fix=f"rows {', '.join(map(str, numbers))}; {told}.")
 
 
-def _torn(lines: Sequence[Line], width: int) -> Iterator[Fault]:
+def _two_parents(lines: Sequence[Line], width: int) -> Iterator[Fault]:
     for level in range(1, width - 1):
         above: dict[str, set[str]] = defaultdict(set)
         for line in lines:

@@ -104,7 +104,7 @@ def profile(rows: Rows, engine: Engine = LOCAL) -> TableProfile:
     columns = tuple(_profiled(facts) for facts in learned.facts())
     if not columns or not columns[0].facts.spread.rows:
         raise SourceInvalid("there are no rows to profile. Check that this is the right file.")
-    chosen, notes = _telling(columns)
+    chosen, notes = _subset_columns(columns)
     found = subsets(rows, chosen, engine)
     if any(not one.spread.exact for one in found):
         margin = max(one.spread.margin for one in found)
@@ -119,7 +119,7 @@ def _profiled(facts: Facts) -> ColumnProfile:
     return ColumnProfile(facts, kind, role, why_type, why_role)
 
 
-def _telling(columns: Sequence[ColumnProfile]) -> tuple[list[str], tuple[str, ...]]:
+def _subset_columns(columns: Sequence[ColumnProfile]) -> tuple[list[str], tuple[str, ...]]:
     """Return the columns whose subsets are worth a look, and a note if that is not all of them."""
     free = [column for column in columns if column.role is not Role.IDENTIFIER and column.facts.spread.distinct > 1]
     names = [column.name for column in free]

@@ -114,7 +114,7 @@ def verify(path: Path, data: Path | None = None, **held: Unpack[References]) -> 
         *_descent(certificate, placed(certificate, folder, data), held.get("parent")),
     ]
     if Verification(certificate, tuple(findings)).passed:
-        findings += _shown(certificate, folder, data)
+        findings += _appearance(certificate, folder, data)
     findings += [
         *_policy(certificate, held.get("policy")),
         *_ledger(certificate, held.get("ledger")),
@@ -142,7 +142,7 @@ def _contents(certificate: Certificate, folder: Path, data: Path | None) -> Iter
         yield Finding("contents of the file", Verdict.FAILED, f"the file cannot be counted ({type(error).__name__})")
 
 
-def _shown(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[Finding]:
+def _appearance(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[Finding]:
     """Where all else holds, look at what the files show beside their counts, and at the report."""
     from incrowd.workflows.verify.check_output import check_output
 
