@@ -14,7 +14,7 @@ from incrowd.mechanisms.cube import AddCube
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.measuring.groups import gathered
-from incrowd.queries.question import Aggregate, Kind
+from incrowd.queries.question import Aggregate, AggregateKind
 from tests.audit.auditing import Trials, proved_epsilon, reaching, reaching_in_cube, sure_epsilon
 from tests.queries.asked import AGE, PERSON, ROW, WARD, Visit, asked, collected, terms
 from tests.statistics.alarm import FALSE_ALARM
@@ -23,7 +23,7 @@ TRIALS = 100_000
 OTHERS: list[Visit] = [(i, "F", "a", 2.0) for i in range(10, 14)]
 YOU: list[Visit] = [(1, "F", "a", 4.0), (1, "F", "a", 4.0)]
 STEPS = range(-3, 9)
-AGGREGATES = (Aggregate("n", Kind.ROWS), Aggregate("mean", Kind.MEAN, AGE))
+AGGREGATES = (Aggregate("n", AggregateKind.ROWS), Aggregate("mean", AggregateKind.MEAN, AGE))
 
 
 def noisy(measured: Measurement, visits: list[Visit], noise: AddCube) -> NDArray[np.int64]:
@@ -95,7 +95,9 @@ def test_a_copy_that_takes_the_sum_for_narrower_than_it_is_is_caught() -> None:
 
 
 def test_a_ward_that_only_you_visited_is_shown_no_more_often_than_delta() -> None:
-    measured = measurement(asked((Aggregate("n", Kind.ROWS),), (WARD,)), ROW, terms(epsilon=1, delta=Fraction(1, 100)))
+    measured = measurement(
+        asked((Aggregate("n", AggregateKind.ROWS),), (WARD,)), ROW, terms(epsilon=1, delta=Fraction(1, 100))
+    )
     noise, threshold = measured.settled.noise, measured.settled.threshold
     assert isinstance(noise, AddCube)
     assert threshold is not None

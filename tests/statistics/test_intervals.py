@@ -15,7 +15,7 @@ from incrowd.mechanisms.gaussian_vector import AddGaussianVector
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.measuring.law import MISS
-from incrowd.queries.question import Aggregate, Kind, Value
+from incrowd.queries.question import Aggregate, AggregateKind, Value
 from tests.queries.asked import ROW, Visit, asked, collected, terms
 from tests.statistics.alarm import FALSE_ALARM
 
@@ -23,11 +23,11 @@ TRIALS = 6000
 COINS: Coins = SystemCoins()
 VALUE = Value("age", Type.INTEGER, Fraction(0), Fraction(100), optional=True)
 AGGREGATES = (
-    Aggregate("n", Kind.ROWS),
-    Aggregate("present", Kind.COUNT, VALUE),
-    Aggregate("total", Kind.SUM, VALUE),
-    Aggregate("mean", Kind.MEAN, VALUE),
-    Aggregate("variance", Kind.VARIANCE, VALUE),
+    Aggregate("n", AggregateKind.ROWS),
+    Aggregate("present", AggregateKind.COUNT, VALUE),
+    Aggregate("total", AggregateKind.SUM, VALUE),
+    Aggregate("mean", AggregateKind.MEAN, VALUE),
+    Aggregate("variance", AggregateKind.VARIANCE, VALUE),
 )
 
 
@@ -94,7 +94,11 @@ def test_answers_from_a_secret_sample_are_for_all_rows_and_their_intervals_hold_
     """The samples are drawn with a seed, the noise is not: misses by the sample are the same in every run."""
     rng = np.random.default_rng(1)
     value = Value("age", Type.INTEGER, Fraction(0), Fraction(100), optional=False)
-    aggregates = (AGGREGATES[0], Aggregate("total", Kind.SUM, value), Aggregate("mean", Kind.MEAN, value))
+    aggregates = (
+        AGGREGATES[0],
+        Aggregate("total", AggregateKind.SUM, value),
+        Aggregate("mean", AggregateKind.MEAN, value),
+    )
     rate = Fraction(1, 5)
     measured = measurement(asked(aggregates, keys=()), ROW, terms(epsilon=1, rate=rate))
     true = {"n": 20_000.0, "total": float(sum(i % 101 for i in range(20_000))), "mean": 0.0}

@@ -61,9 +61,10 @@ def batch(questions: Sequence[Question], unit: Unit, terms: Terms) -> Batch:
     the ρ that this ε and δ are worth, with Gaussian noise, which is better for many questions.
 
     >>> from sqlglot import parse_one
-    >>> from incrowd.queries.question import Aggregate, Contribution, Kind, Output
-    >>> rows, output = parse_one("SELECT 1 FROM t"), Output("n", parse_one("n"), "n")
-    >>> count = Question("", rows, (), (Aggregate("n", Kind.ROWS),), (output,), Contribution(1, 1), ("t",), ("t",))
+    >>> from incrowd.queries.question import Aggregate, Contribution, AggregateKind, OutputColumn
+    >>> rows, output = parse_one("SELECT 1 FROM t"), OutputColumn("n", parse_one("n"), "n")
+    >>> number, reach = Aggregate("n", AggregateKind.ROWS), Contribution(1, 1)
+    >>> count = Question("", rows, (), (number,), (output,), reach, ("t",), ("t",))
     >>> [each.terms.epsilon for each in batch([count, count], Unit(), Terms(epsilon=1)).measurements]
     [Fraction(1, 2), Fraction(1, 2)]
     """

@@ -24,9 +24,9 @@ from incrowd.queries.answer import Answer, AnswerColumn
 from incrowd.queries.measuring.accuracy import Expected, expected_of
 from incrowd.queries.measuring.chain import question_steps
 from incrowd.queries.measuring.estimates import NO_INTERVAL, Reading
-from incrowd.queries.measuring.groups import ARROW, Groups, Names, gathered, listed
+from incrowd.queries.measuring.groups import ARROW, AnswerGroups, Names, gathered, listed
 from incrowd.queries.measuring.law import MISS
-from incrowd.queries.measuring.noise import Asked, Settled, settled
+from incrowd.queries.measuring.noise import Settled, Workload, settled
 from incrowd.queries.measuring.picks import Pick, is_pick, pick_of
 from incrowd.queries.measuring.presenting import Noisy, check_outputs, presented
 from incrowd.queries.measuring.ratios import Interval
@@ -47,9 +47,9 @@ def measurement(question: Question, unit: Unit, terms: Terms) -> Measurement:
 
     >>> from fractions import Fraction
     >>> from sqlglot import parse_one
-    >>> from incrowd.queries.question import Aggregate, Contribution, Kind, Output
-    >>> count = Aggregate("n", Kind.ROWS)
-    >>> rows, output = parse_one("SELECT 1 FROM t"), Output("n", parse_one("n"), "n")
+    >>> from incrowd.queries.question import Aggregate, Contribution, AggregateKind, OutputColumn
+    >>> count = Aggregate("n", AggregateKind.ROWS)
+    >>> rows, output = parse_one("SELECT 1 FROM t"), OutputColumn("n", parse_one("n"), "n")
     >>> question = Question("", rows, (), (count,), (output,), Contribution(1, 1), ("t",), ("t",))
     >>> measurement(question, Unit(), Terms(epsilon=1)).expected[0].half_width
     3.0
@@ -81,7 +81,7 @@ class Measurement:
     def settled(self) -> Settled:
         """The noise, and what it costs."""
         picks = [each for each in self.question.aggregates if is_pick(each)]
-        asked = Asked(self.sums, len(picks), self.question.contribution, self.unit)
+        asked = Workload(self.sums, len(picks), self.question.contribution, self.unit)
         plain = tuple(each for each in self.question.aggregates if not is_pick(each))
         return settled(asked, self.terms, lambda law, error: Reading(self.sums, law).meets(plain, error))
 
@@ -144,11 +144,11 @@ class Measurement:
         bounds = partial(self._ranges, noisy)
         return presented(self.question, Noisy(self._keys(names) | columns, len(names), bounds))
 
-    def _groups(self, tables: list[pa.Table]) -> Groups:
+    def _groups(self, tables: list[pa.Table]) -> AnswerGroups:
         """Return the groups, taking the table of sums off the list."""
         if not self.sums.all:
             names = listed(self.question)
-            return Groups(names, np.zeros((len(names), 0), dtype=np.int64))
+            return AnswerGroups(names, np.zeros((len(names), 0), dtype=np.int64))
         return gathered(self.question, tables.pop(0), tuple(f"_s{i}" for i in range(len(self.sums.all))))
 
     def _reading(self, numbers: int) -> Reading | None:

@@ -16,7 +16,7 @@ PERSON = "_person"
 """The column of the rows that tells people apart, where the unit is a person."""
 
 
-class Kind(StrEnum):
+class AggregateKind(StrEnum):
     """What is asked of the rows of a group."""
 
     ROWS = "rows"  # COUNT(*)
@@ -63,13 +63,13 @@ class Aggregate:
     """One number (or choice) per group: of a value, unless it counts rows or people; `at` is the quantile."""
 
     name: str
-    kind: Kind
+    kind: AggregateKind
     value: Value | None = None
     at: Fraction | None = None
 
 
 @dataclass(frozen=True)
-class Output:
+class OutputColumn:
     """One column of the answer: an expression over the names of keys and aggregates, under the name the asker gave.
 
     `aggregate` names the aggregate that it is, bare: then it has an interval of its own.
@@ -105,7 +105,7 @@ class Question:
     rows: exp.Query
     keys: tuple[Key, ...]
     aggregates: tuple[Aggregate, ...]
-    outputs: tuple[Output, ...]
+    outputs: tuple[OutputColumn, ...]
     contribution: Contribution
     datasets: tuple[str, ...]
     tables: tuple[str, ...]

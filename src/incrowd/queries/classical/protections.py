@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.classical.sets import QuerySet
-from incrowd.queries.question import Kind
+from incrowd.queries.question import AggregateKind
 
 _FINE = 2**64
 
@@ -38,7 +38,7 @@ class Protection(Protocol):
 class SizeControl:
     """Exact answers about sets of at least k and at most n − k of the n rows.
 
-    >>> SizeControl(2).answer(QuerySet("", Kind.SUM, 9, {0: Fraction(5), 3: Fraction(6)}), b"")
+    >>> SizeControl(2).answer(QuerySet("", AggregateKind.SUM, 9, {0: Fraction(5), 3: Fraction(6)}), b"")
     Fraction(11, 1)
     """
 
@@ -94,7 +94,7 @@ class PerturbedCopy:
     def answer(self, asked: QuerySet, secret: bytes) -> Fraction | None:
         """Return the exact answer about the copy; counts are those of the rows."""
         rows = Fraction(len(asked.values))
-        if asked.kind is Kind.ROWS:
+        if asked.kind is AggregateKind.ROWS:
             return rows
         if asked.column is None:
             raise QuestionRefused(

@@ -10,24 +10,24 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.expressions import binder, title
-from incrowd.queries.language.extent import Extent, Meaning, whole
+from incrowd.queries.language.extent import BoundTree, Extent, whole
 from incrowd.queries.language.plan import Scope
 from incrowd.queries.language.rules import LARGEST, condition, sole
 from incrowd.queries.language.trees import case, cast, constant, only_type, operand, present
-from incrowd.queries.question import Kind
+from incrowd.queries.question import AggregateKind
 
 AGGREGATES = "COUNT, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN, QUANTILE, MODE and HISTOGRAM"
 
-_KINDS: dict[type[exp.Expr], Kind] = {
-    exp.Sum: Kind.SUM,
-    exp.Avg: Kind.MEAN,
-    exp.Variance: Kind.VARIANCE,
-    exp.Stddev: Kind.DEVIATION,
-    exp.StddevSamp: Kind.DEVIATION,
-    exp.Mode: Kind.MODE,
-    exp.Min: Kind.QUANTILE,
-    exp.Max: Kind.QUANTILE,
-    exp.Median: Kind.QUANTILE,
+_KINDS: dict[type[exp.Expr], AggregateKind] = {
+    exp.Sum: AggregateKind.SUM,
+    exp.Avg: AggregateKind.MEAN,
+    exp.Variance: AggregateKind.VARIANCE,
+    exp.Stddev: AggregateKind.DEVIATION,
+    exp.StddevSamp: AggregateKind.DEVIATION,
+    exp.Mode: AggregateKind.MODE,
+    exp.Min: AggregateKind.QUANTILE,
+    exp.Max: AggregateKind.QUANTILE,
+    exp.Median: AggregateKind.QUANTILE,
 }
 _PLACES: dict[type[exp.Expr], Fraction] = {exp.Min: Fraction(0), exp.Max: Fraction(1), exp.Median: Fraction(1, 2)}
 _MOST_CHOICES = 4096
@@ -37,8 +37,8 @@ _MOST_CHOICES = 4096
 class AggregateCall:
     """One aggregate, bound: its kind, the value it is about, and the quantile."""
 
-    kind: Kind
-    value: Meaning | None = None
+    kind: AggregateKind
+    value: BoundTree | None = None
     at: Fraction | None = None
 
 
@@ -56,19 +56,19 @@ def asked(node: exp.Expr, scope: Scope) -> AggregateCall:
         node = exp.Avg(this=node.expressions[0])
     if isinstance(node, exp.CountIf):
         both = [condition(binder(scope.resolve)(node.this), "COUNT_IF").tree, *([] if filter_ is None else [filter_])]
-        return _counted(Meaning(constant(1), whole(1, 1)), both)
+        return _counted(BoundTree(constant(1), whole(1, 1)), both)
     if isinstance(node, exp.Count):
         return _count(node, scope, filter_)
     if isinstance(node, exp.Quantile | exp.PercentileCont | exp.PercentileDisc):
-        return AggregateCall(Kind.QUANTILE, _measured(node, scope, filter_), _place(node, scope))
+        return AggregateCall(AggregateKind.QUANTILE, _measured(node, scope, filter_), _place(node, scope))
     kind = _KINDS.get(type(node))
     if kind is None:
         raise _unknown(node)
     _check_plain(node, ("this",))
     value = _measured(node, scope, filter_)
-    if kind is Kind.MODE:
+    if kind is AggregateKind.MODE:
         return AggregateCall(kind, _choice(value))
-    if kind is not Kind.QUANTILE and not value.extent.numeric:
+    if kind is not AggregateKind.QUANTILE and not value.extent.numeric:
         raise InvalidParameter(
             f"{title(node)} works on numbers, not on {only_type(value.extent)}: "
             "count conditions by COUNT(*) FILTER (WHERE …)."
@@ -80,7 +80,11 @@ def _count(node: exp.Count, scope: Scope, filter_: exp.Expr | None) -> Aggregate
     _check_plain(node, ("this", "big_int"))
     what = node.this
     if what is None or isinstance(what, exp.Star):
-        return AggregateCall(Kind.ROWS) if filter_ is None else _counted(Meaning(constant(1), whole(1, 1)), [filter_])
+        return (
+            AggregateCall(AggregateKind.ROWS)
+            if filter_ is None
+            else _counted(BoundTree(constant(1), whole(1, 1)), [filter_])
+        )
     if isinstance(what, exp.Distinct):
         inner = what.expressions[0] if len(what.expressions) == 1 else None
         if not isinstance(inner, exp.Column) or not scope.find(inner)[1].person:
@@ -95,25 +99,25 @@ def _count(node: exp.Count, scope: Scope, filter_: exp.Expr | None) -> Aggregate
                 "after LEFT JOIN, COUNT(DISTINCT …) counts the people of the first table: name its column, or use JOIN "
                 "to count those who are in both."
             )
-        return AggregateCall(Kind.PEOPLE)
+        return AggregateCall(AggregateKind.PEOPLE)
     value = binder(scope.resolve)(what)
     return _counted(value, [] if filter_ is None else [filter_])
 
 
-def _counted(value: Meaning, conditions: list[exp.Expr]) -> AggregateCall:
+def _counted(value: BoundTree, conditions: list[exp.Expr]) -> AggregateCall:
     """Return a count of the rows in which a value is there and conditions hold."""
     if not conditions and value.extent.optional and value.extent.numeric and _bounded(value.extent):
-        return AggregateCall(Kind.COUNT, value)  # the column that SUM and AVG of the same expression are about
+        return AggregateCall(AggregateKind.COUNT, value)  # the column that SUM and AVG of the same expression are about
     tests = [*conditions, *([present(value.tree)] if value.extent.optional else [])]
     if not tests:
-        return AggregateCall(Kind.ROWS)
+        return AggregateCall(AggregateKind.ROWS)
     tree = operand(tests[0])
     for test in tests[1:]:
         tree = exp.And(this=tree, expression=operand(test))
-    return AggregateCall(Kind.COUNT, Meaning(case((tree, constant(1))), whole(1, 1, optional=True)))
+    return AggregateCall(AggregateKind.COUNT, BoundTree(case((tree, constant(1))), whole(1, 1, optional=True)))
 
 
-def _measured(node: exp.Expr, scope: Scope, filter_: exp.Expr | None) -> Meaning:
+def _measured(node: exp.Expr, scope: Scope, filter_: exp.Expr | None) -> BoundTree:
     if isinstance(node.this, exp.Distinct):
         raise QuestionRefused(f"{title(node)}(DISTINCT …) compares rows with each other: leave DISTINCT out.")
     value = binder(scope.resolve)(node.this)
@@ -130,14 +134,14 @@ def _measured(node: exp.Expr, scope: Scope, filter_: exp.Expr | None) -> Meaning
         )
     if filter_ is None:
         return value
-    return Meaning(case((filter_, value.tree)), replace(extent, optional=True))
+    return BoundTree(case((filter_, value.tree)), replace(extent, optional=True))
 
 
 def _bounded(extent: Extent) -> bool:
     return extent.bounded and (extent.type is Type.DATE or max(map(abs, extent.ends)) <= 2 * LARGEST)
 
 
-def _choice(value: Meaning) -> Meaning:
+def _choice(value: BoundTree) -> BoundTree:
     """Return a value of which the most frequent is asked, as a text that can be listed."""
     members = value.extent.members(_MOST_CHOICES)
     if members is None or value.extent.type is Type.DECIMAL:
@@ -153,7 +157,7 @@ def _choice(value: Meaning) -> Meaning:
         written = tuple(str(member).lower() for member in members)
     else:
         tree, written = cast(value.tree, Type.TEXT), tuple(str(member) for member in members)
-    return Meaning(tree, Extent(Type.TEXT, values=written, optional=value.extent.optional))
+    return BoundTree(tree, Extent(Type.TEXT, values=written, optional=value.extent.optional))
 
 
 def _place(node: exp.Expr, scope: Scope) -> Fraction:

@@ -13,7 +13,7 @@ from incrowd.core.domain import Type
 from incrowd.core.rounding import exact
 from incrowd.errors import InvalidParameter
 from incrowd.queries.language.dates import days_between, shifted, span
-from incrowd.queries.language.extent import LISTED, Constant, Extent, Meaning, among, decimals, listed
+from incrowd.queries.language.extent import LISTED, BoundTree, Constant, Extent, among, decimals, listed
 from incrowd.queries.language.rules import LARGEST, Mean, NodeRule, number, whole_number, within
 from incrowd.queries.language.trees import as_decimal, case, cast, constant, function, operand, operation
 
@@ -22,22 +22,22 @@ _MOST_EXPONENT = 8
 _DIGITS = 9
 
 
-def _literal(node: exp.Expr, mean: Mean) -> Meaning:  # noqa: ARG001 (a rule takes what every rule takes)
+def _literal(node: exp.Expr, mean: Mean) -> BoundTree:  # noqa: ARG001 (a rule takes what every rule takes)
     """Understand a number or a text that is written out."""
     written = str(node.this)
     if node.args.get("is_string"):
         if len(written) > 1000:
             raise InvalidParameter("a text in a question has at most 1,000 characters.")
-        return Meaning(constant(written), among(Type.TEXT, (written,), optional=False))
+        return BoundTree(constant(written), among(Type.TEXT, (written,), optional=False))
     value = exact(written, "a number in the question")
     if abs(value) > LARGEST:
         raise InvalidParameter("numbers in a question lie within ±10^15: write a smaller one.")
     if value.denominator == 1 and written.isdigit():
-        return Meaning(constant(int(value)), among(Type.INTEGER, (int(value),), optional=False))
-    return Meaning(constant(float(value)), among(Type.DECIMAL, (float(value),), optional=False))
+        return BoundTree(constant(int(value)), among(Type.INTEGER, (int(value),), optional=False))
+    return BoundTree(constant(float(value)), among(Type.DECIMAL, (float(value),), optional=False))
 
 
-def _add(node: exp.Expr, mean: Mean) -> Meaning:
+def _add(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand a sum: of two numbers, or of a date and days."""
     if isinstance(node.expression, exp.Interval):
         return shifted(mean(node.this), span(node.expression, mean))
@@ -50,7 +50,7 @@ def _add(node: exp.Expr, mean: Mean) -> Meaning:
     return _combined(exp.Add, (left, right), within(a + c, b + d, "+"))
 
 
-def _subtract(node: exp.Expr, mean: Mean) -> Meaning:
+def _subtract(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand a difference: of two numbers, of two dates in days, or of a date and days."""
     if isinstance(node.expression, exp.Interval):
         return shifted(mean(node.this), negated(span(node.expression, mean)))
@@ -63,14 +63,14 @@ def _subtract(node: exp.Expr, mean: Mean) -> Meaning:
     return _combined(exp.Sub, (left, right), within(a - d, b - c, "-"))
 
 
-def _multiply(node: exp.Expr, mean: Mean) -> Meaning:
+def _multiply(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand a product."""
     left, right = number(mean(node.this), "*"), number(mean(node.expression), "*")
     corners = [x * y for x in left.extent.ends for y in right.extent.ends]
     return _combined(exp.Mul, (left, right), within(min(corners), max(corners), "*"))
 
 
-def _divide(node: exp.Expr, mean: Mean) -> Meaning:
+def _divide(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand a quotient; it is NULL where the divisor is 0, and where it would leave ±10^15."""
     left, right = number(mean(node.this), "/"), number(mean(node.expression), "/")
     optional = left.extent.optional or right.extent.optional
@@ -83,14 +83,14 @@ def _divide(node: exp.Expr, mean: Mean) -> Meaning:
         zero = low <= 0 <= high
         ends = _quotient_ends(left.extent, right.extent) if not zero else (-most, most)
         extent = decimals(*within(*ends, "/"), optional=optional or zero)
-        return Meaning(divided, listed(extent, (left, right), _divided))
+        return BoundTree(divided, listed(extent, (left, right), _divided))
     # One less than the limit leaves room for the rounding of both sides.
     room = operation(exp.Mul, function(exp.Abs, below), constant(float(LARGEST - 1)))
     guarded = case((operation(exp.GTE, room, function(exp.Abs, above)), divided))
-    return Meaning(guarded, decimals(Fraction(-LARGEST), Fraction(LARGEST), optional=True))
+    return BoundTree(guarded, decimals(Fraction(-LARGEST), Fraction(LARGEST), optional=True))
 
 
-def _remainder(node: exp.Expr, mean: Mean) -> Meaning:
+def _remainder(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand what a division of whole numbers leaves; NULL where the divisor is 0."""
     left, right = number(mean(node.this), "%"), number(mean(node.expression), "%")
     if Type.DECIMAL in (left.extent.type, right.extent.type):
@@ -106,20 +106,20 @@ def _remainder(node: exp.Expr, mean: Mean) -> Meaning:
         optional=left.extent.optional or right.extent.optional or zero,
     )
     tree = exp.Mod(this=operand(left.tree), expression=_not_zero(right.tree))
-    return Meaning(tree, listed(extent, (left, right), lambda x, y: int(math.fmod(x, y)) if y else None))
+    return BoundTree(tree, listed(extent, (left, right), lambda x, y: int(math.fmod(x, y)) if y else None))
 
 
-def _floor_divide(node: exp.Expr, mean: Mean) -> Meaning:
+def _floor_divide(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand x // y as FLOOR(x / y)."""
     return _floor(exp.Floor(this=exp.Div(this=node.this.copy(), expression=node.expression.copy())), mean)
 
 
-def _negate(node: exp.Expr, mean: Mean) -> Meaning:
+def _negate(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand a number with its sign changed."""
     return negated(number(mean(node.this), "-"))
 
 
-def negated(part: Meaning) -> Meaning:
+def negated(part: BoundTree) -> BoundTree:
     """Return a number with its sign changed; a number that is written out stays one.
 
     >>> from incrowd.queries.language.trees import fixed
@@ -131,39 +131,39 @@ def negated(part: Meaning) -> Meaning:
     values = part.extent.values
     if values is not None and len(values) == 1 and not part.extent.optional:
         value: Constant = -values[0]  # type: ignore[operator]
-        return Meaning(constant(value), among(part.extent.type, (value,), optional=False))
-    return Meaning(exp.Neg(this=operand(part.tree)), listed(extent, (part,), lambda x: -x))
+        return BoundTree(constant(value), among(part.extent.type, (value,), optional=False))
+    return BoundTree(exp.Neg(this=operand(part.tree)), listed(extent, (part,), lambda x: -x))
 
 
-def _absolute(node: exp.Expr, mean: Mean) -> Meaning:
+def _absolute(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand a number without its sign."""
     part = number(mean(node.this), "ABS")
     low, high = part.extent.ends
     ends = (max(low, -high, Fraction(0)), max(abs(low), abs(high)))
     extent = Extent(part.extent.type, *ends, optional=part.extent.optional)
-    return Meaning(function(exp.Abs, part.tree), listed(extent, (part,), abs))
+    return BoundTree(function(exp.Abs, part.tree), listed(extent, (part,), abs))
 
 
-def _sign(node: exp.Expr, mean: Mean) -> Meaning:
+def _sign(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand the sign of a number: -1, 0 or 1."""
     part = number(mean(node.this), "SIGN")
     low, high = part.extent.ends
     values = [v for v, can in ((-1, low < 0), (0, low <= 0 <= high), (1, high > 0)) if can]
     tree = cast(function(exp.Sign, part.tree), Type.INTEGER)
-    return Meaning(tree, among(Type.INTEGER, values, optional=part.extent.optional))
+    return BoundTree(tree, among(Type.INTEGER, values, optional=part.extent.optional))
 
 
-def _floor(node: exp.Expr, mean: Mean) -> Meaning:
+def _floor(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand a number rounded down."""
     return _integral(number(mean(node.this), "FLOOR"), exp.Floor)
 
 
-def _ceil(node: exp.Expr, mean: Mean) -> Meaning:
+def _ceil(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand a number rounded up."""
     return _integral(number(mean(node.this), "CEIL"), exp.Ceil)
 
 
-def rounded(node: exp.Expr, mean: Mean) -> Meaning:
+def rounded(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand a number rounded to digits after the point; halves go away from zero.
 
     >>> from incrowd.queries.language.trees import fixed
@@ -180,31 +180,31 @@ def rounded(node: exp.Expr, mean: Mean) -> Meaning:
     ends = within(_half_away(low, digits), _half_away(high, digits), "ROUND")
     kind = Type.INTEGER if digits <= 0 else Type.DECIMAL
     if kind is Type.DECIMAL:
-        return Meaning(tree, decimals(*ends, optional=part.extent.optional))
-    return Meaning(cast(tree, kind), _multiples(ends, 10**-digits, optional=part.extent.optional))
+        return BoundTree(tree, decimals(*ends, optional=part.extent.optional))
+    return BoundTree(cast(tree, kind), _multiples(ends, 10**-digits, optional=part.extent.optional))
 
 
-def _root(node: exp.Expr, mean: Mean) -> Meaning:
+def _root(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand a square root; NULL below 0."""
     part = number(mean(node.this), "SQRT")
     low, high = (max(end, Fraction(0)) for end in part.extent.ends)
     tree = case((operation(exp.GTE, part.tree, constant(0)), function(exp.Sqrt, as_decimal(part))))
     ends = _outward(math.sqrt(low), math.sqrt(high))
     optional = part.extent.optional or part.extent.ends[0] < 0
-    return Meaning(tree, decimals(max(ends[0], Fraction(0)), ends[1], optional=optional))
+    return BoundTree(tree, decimals(max(ends[0], Fraction(0)), ends[1], optional=optional))
 
 
-def _logarithm(node: exp.Expr, mean: Mean) -> Meaning:
+def _logarithm(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand a natural logarithm; NULL at and below 0."""
     part = number(mean(node.this), "LN")
     low, high = part.extent.ends
     least = max(low, Fraction(1)) if part.extent.type is Type.INTEGER else max(low, Fraction(math.ulp(0.0)))
     ends = _outward(_log(least), _log(max(high, least)))
     tree = case((operation(exp.GT, part.tree, constant(0)), function(exp.Ln, as_decimal(part))))
-    return Meaning(tree, decimals(*ends, optional=part.extent.optional or low <= 0))
+    return BoundTree(tree, decimals(*ends, optional=part.extent.optional or low <= 0))
 
 
-def _exponential(node: exp.Expr, mean: Mean) -> Meaning:
+def _exponential(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand e to the power of a number that is not above 34."""
     part = number(mean(node.this), "EXP")
     low, high = part.extent.ends
@@ -212,10 +212,10 @@ def _exponential(node: exp.Expr, mean: Mean) -> Meaning:
     ends = _outward(*(math.exp(min(max(float(end), -700.0), 700.0)) for end in (low, high)))
     within(Fraction(0), ends[1], "EXP")
     extent = decimals(max(ends[0], Fraction(0)), ends[1], optional=part.extent.optional)
-    return Meaning(function(exp.Exp, as_decimal(part)), extent)
+    return BoundTree(function(exp.Exp, as_decimal(part)), extent)
 
 
-def _power(node: exp.Expr, mean: Mean) -> Meaning:
+def _power(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand a number to a small whole power."""
     part = number(mean(node.this), "POWER")
     times = whole_number(mean(node.expression), "the exponent of POWER", 0, _MOST_EXPONENT)
@@ -225,10 +225,10 @@ def _power(node: exp.Expr, mean: Mean) -> Meaning:
     ends = list(_outward(*within(min(ends), max(ends), "POWER")))
     extent = decimals(*ends, optional=part.extent.optional)
     tree = exp.Pow(this=as_decimal(part), expression=exp.Literal.number(times))
-    return Meaning(tree, listed(extent, (part,), lambda x: float(x) ** times))
+    return BoundTree(tree, listed(extent, (part,), lambda x: float(x) ** times))
 
 
-def _combined(kind: type[exp.Expr], parts: tuple[Meaning, Meaning], ends: tuple[Fraction, Fraction]) -> Meaning:
+def _combined(kind: type[exp.Expr], parts: tuple[BoundTree, BoundTree], ends: tuple[Fraction, Fraction]) -> BoundTree:
     both = {part.extent.type for part in parts}
     of = Type.DECIMAL if Type.DECIMAL in both else Type.INTEGER
     optional = any(part.extent.optional for part in parts)
@@ -242,7 +242,7 @@ def _combined(kind: type[exp.Expr], parts: tuple[Meaning, Meaning], ends: tuple[
     found = listed(extent, parts, twins[kind])
     if of is Type.DECIMAL and found.values is not None:
         found = among(of, [float(value) for value in found.values], optional=found.optional)  # type: ignore[arg-type]
-    return Meaning(operation(kind, *trees), found)
+    return BoundTree(operation(kind, *trees), found)
 
 
 def _not_zero(tree: exp.Expr) -> exp.Expr:
@@ -258,13 +258,13 @@ def _quotient_ends(above: Extent, below: Extent) -> tuple[Fraction, Fraction]:
     return min(corners), max(corners)
 
 
-def _integral(part: Meaning, kind: type[exp.Expr]) -> Meaning:
+def _integral(part: BoundTree, kind: type[exp.Expr]) -> BoundTree:
     if part.extent.type is Type.INTEGER:
         return part
     whole = math.floor if kind is exp.Floor else math.ceil
     low, high = (Fraction(whole(end)) for end in part.extent.ends)
     extent = Extent(Type.INTEGER, low, high, optional=part.extent.optional)
-    return Meaning(cast(function(kind, part.tree), Type.INTEGER), listed(extent, (part,), whole))
+    return BoundTree(cast(function(kind, part.tree), Type.INTEGER), listed(extent, (part,), whole))
 
 
 def _half_away(value: Fraction, digits: int) -> Fraction:

@@ -10,7 +10,7 @@ from incrowd.core.domain import Type
 from incrowd.errors import QuestionRefused
 from incrowd.queries.language.arithmetic import rounded
 from incrowd.queries.language.dates import written
-from incrowd.queries.language.extent import FIRST, LAST, Extent, Meaning, calendar, listed, texts, whole
+from incrowd.queries.language.extent import FIRST, LAST, BoundTree, Extent, calendar, listed, texts, whole
 from incrowd.queries.language.rules import Mean, NodeRule
 from incrowd.queries.language.trees import (
     as_decimal,
@@ -36,7 +36,7 @@ _TYPES = {
 }
 
 
-def _recast(node: exp.Expr, mean: Mean) -> Meaning:
+def _recast(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand CAST, TRY_CAST and DATE '2020-12-31'."""
     target: exp.DataType = node.args["to"]
     kind = _TYPES.get(target.this.value)
@@ -55,11 +55,11 @@ def _recast(node: exp.Expr, mean: Mean) -> Meaning:
     return found
 
 
-def _cast(part: Meaning, kind: Type) -> Meaning | None:
+def _cast(part: BoundTree, kind: Type) -> BoundTree | None:
     extent = part.extent
     match extent.type, kind:
         case Type.INTEGER, Type.DECIMAL:
-            return Meaning(
+            return BoundTree(
                 as_decimal(part),
                 listed(Extent(kind, extent.low, extent.high, optional=extent.optional), (part,), float),
             )
@@ -67,38 +67,42 @@ def _cast(part: Meaning, kind: Type) -> Meaning | None:
             return rounded(exp.Round(this=exp.Null()), lambda _: part)
         case Type.BOOLEAN, Type.INTEGER:
             tree = case((part.tree, constant(1)), (exp.Not(this=exp.Paren(this=part.tree.copy())), constant(0)))
-            return Meaning(tree, listed(whole(0, 1, optional=extent.optional), (part,), int))
+            return BoundTree(tree, listed(whole(0, 1, optional=extent.optional), (part,), int))
         case Type.INTEGER, Type.BOOLEAN:
             tree = operation(exp.NEQ, part.tree, constant(0))
-            return Meaning(tree, Extent(kind, values=(False, True), optional=extent.optional))
+            return BoundTree(tree, Extent(kind, values=(False, True), optional=extent.optional))
         case Type.BOOLEAN, Type.TEXT:
             tree = case(
                 (part.tree, constant("true")), (exp.Not(this=exp.Paren(this=part.tree.copy())), constant("false"))
             )
-            return Meaning(tree, listed(texts(5, optional=extent.optional), (part,), lambda value: str(value).lower()))
+            return BoundTree(
+                tree, listed(texts(5, optional=extent.optional), (part,), lambda value: str(value).lower())
+            )
         case ((Type.INTEGER | Type.DATE | Type.DECIMAL), Type.TEXT):
             found = texts(40, optional=extent.optional)
             if extent.type is Type.DECIMAL:  # said to be one, since engines spell them differently
                 zero = operation(exp.EQ, part.tree, constant(0.0))  # which zero of a group an engine shows is chance
-                return Meaning(case((zero, constant("0.0")), default=cast(cast(part.tree, Type.DECIMAL), kind)), found)
-            return Meaning(cast(part.tree, kind), listed(found, (part,), str))
+                return BoundTree(
+                    case((zero, constant("0.0")), default=cast(cast(part.tree, Type.DECIMAL), kind)), found
+                )
+            return BoundTree(cast(part.tree, kind), listed(found, (part,), str))
         case Type.TEXT, _:
             return _read(part, kind)
     return None
 
 
-def _read(part: Meaning, kind: Type) -> Meaning | None:
+def _read(part: BoundTree, kind: Type) -> BoundTree | None:
     """Return a text read as a number or a date; not a number, infinite or beyond the calendar is NULL."""
     tree = try_cast(part.tree, kind)
     match kind:
         case Type.INTEGER:
-            return Meaning(tree, Extent(kind))
+            return BoundTree(tree, Extent(kind))
         case Type.DECIMAL:
             finite = operation(exp.LTE, function(exp.Abs, tree), constant(GREATEST_DOUBLE))
             limit = Fraction(GREATEST_DOUBLE)
-            return Meaning(case((finite, tree)), Extent(kind, -limit, limit))
+            return BoundTree(case((finite, tree)), Extent(kind, -limit, limit))
         case Type.DATE:
-            return Meaning(case((between(tree, constant(FIRST), constant(LAST)), tree)), calendar(optional=True))
+            return BoundTree(case((between(tree, constant(FIRST), constant(LAST)), tree)), calendar(optional=True))
     return None
 
 

@@ -8,9 +8,9 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.queries.language.aggregates import asked
-from incrowd.queries.language.extent import Extent, Meaning
+from incrowd.queries.language.extent import BoundTree, Extent
 from incrowd.queries.language.plan import Scope
-from incrowd.queries.question import Aggregate, Kind, Value
+from incrowd.queries.question import Aggregate, AggregateKind, Value
 
 
 @dataclass
@@ -20,7 +20,7 @@ class Drawer:
     scope: Scope
     aggregates: dict[tuple[object, ...], Aggregate] = field(default_factory=dict)
     values: dict[str, Value] = field(default_factory=dict)
-    meanings: dict[str, Meaning] = field(default_factory=dict)
+    meanings: dict[str, BoundTree] = field(default_factory=dict)
 
     def name(self, node: exp.Expr) -> str:
         """Return the name of an aggregate, a new one if it was not met before."""
@@ -36,7 +36,7 @@ class Drawer:
         """The types of all aggregates by their names."""
         return {aggregate.name: _type(aggregate) for aggregate in self.aggregates.values()}
 
-    def _value(self, meaning: Meaning) -> Value:
+    def _value(self, meaning: BoundTree) -> Value:
         text = meaning.tree.sql("duckdb")
         if text not in self.values:
             name = f"v{len(self.values) + 1}"
@@ -46,7 +46,7 @@ class Drawer:
 
 
 def _type(aggregate: Aggregate) -> Type:
-    if aggregate.value is None or aggregate.kind not in (Kind.QUANTILE, Kind.MODE):
+    if aggregate.value is None or aggregate.kind not in (AggregateKind.QUANTILE, AggregateKind.MODE):
         return Type.DECIMAL
     return aggregate.value.type
 

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.language.extent import FIRST, LAST, Extent, Meaning, among, day, days, listed, whole
+from incrowd.queries.language.extent import FIRST, LAST, BoundTree, Extent, among, day, days, listed, whole
 from incrowd.queries.language.rules import Mean, NodeRule, moment, number, whole_number
 from incrowd.queries.language.trees import between, case, cast, constant, function, operand
 
@@ -46,24 +46,24 @@ def written(text: str) -> date:
         raise InvalidParameter("a date in a question is written as 2020-12-31.") from None
 
 
-def _part_of(node: exp.Expr, mean: Mean) -> Meaning:
+def _part_of(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand YEAR(d), QUARTER(d), MONTH(d), DAY(d) and DAYOFWEEK(d) (Sunday is 0)."""
     return _part(type(node).__name__.upper(), mean(node.this))
 
 
-def _extract(node: exp.Expr, mean: Mean) -> Meaning:
+def _extract(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand EXTRACT(part FROM d)."""
     return _part(node.name.upper(), mean(node.expression))
 
 
-def date_part(node: exp.Expr, mean: Mean) -> Meaning:
+def date_part(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand DATE_PART('part', d)."""
     if len(node.expressions) != 2:
         raise InvalidParameter("write DATE_PART('year', d).")
     return _part(node.expressions[0].name.upper(), mean(node.expressions[1]))
 
 
-def _truncate(node: exp.Expr, mean: Mean) -> Meaning:
+def _truncate(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand DATE_TRUNC('month', d): the first day of the year, quarter, month or week (Monday)."""
     unit = node.args["unit"].name.upper()
     if unit not in _STARTS:
@@ -77,10 +77,10 @@ def _truncate(node: exp.Expr, mean: Mean) -> Meaning:
         tree = exp.Greatest(this=tree, expressions=[first], ignore_nulls=True)
         tree = case((exp.Not(this=exp.Is(this=when.tree.copy(), expression=exp.Null())), tree))
     starts = _starts_between(unit, low, high)
-    return Meaning(tree, extent if starts is None else among(Type.DATE, starts, optional=extent.optional))
+    return BoundTree(tree, extent if starts is None else among(Type.DATE, starts, optional=extent.optional))
 
 
-def _difference(node: exp.Expr, mean: Mean) -> Meaning:
+def _difference(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand DATE_DIFF('day', from, to)."""
     unit = node.args.get("unit")
     if unit is None or unit.name.upper() != "DAY":
@@ -88,7 +88,7 @@ def _difference(node: exp.Expr, mean: Mean) -> Meaning:
     return days_between(_moment_of(node.this, mean), _moment_of(node.expression, mean))
 
 
-def days_between(left: Meaning, right: Meaning) -> Meaning:
+def days_between(left: BoundTree, right: BoundTree) -> BoundTree:
     """Return how many days one date lies after another.
 
     >>> from incrowd.queries.language.trees import fixed
@@ -99,27 +99,27 @@ def days_between(left: Meaning, right: Meaning) -> Meaning:
     tree = exp.DateDiff(this=left.tree.copy(), expression=right.tree.copy(), unit=exp.Var(this="DAY"))
     optional = left.extent.optional or right.extent.optional
     extent = Extent(Type.INTEGER, a - d, b - c, optional=optional)
-    return Meaning(cast(tree, Type.INTEGER), listed(extent, (left, right), lambda x, y: (x - y).days))
+    return BoundTree(cast(tree, Type.INTEGER), listed(extent, (left, right), lambda x, y: (x - y).days))
 
 
-def _shift(node: exp.Expr, mean: Mean) -> Meaning:
+def _shift(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand DATE_ADD(d, INTERVAL n DAY)."""
     if not isinstance(node.expression, exp.Interval):
         return shifted(mean(node.this), mean(node.expression))
     return shifted(mean(node.this), span(node.expression, mean))
 
 
-def span(node: exp.Interval, mean: Mean) -> Meaning:
+def span(node: exp.Interval, mean: Mean) -> BoundTree:
     """Return the days of INTERVAL n DAY or WEEK, written out."""
     unit = node.args.get("unit")
     length = {"DAY": 1, "DAYS": 1, "WEEK": 7, "WEEKS": 7}.get("" if unit is None else unit.name.upper())
     if length is None or not isinstance(node.this, exp.Literal) or not str(node.this.this).isdigit():
         raise QuestionRefused("intervals are whole days or weeks, such as INTERVAL 30 DAY.")
     many = whole_number(mean(exp.Literal.number(str(node.this.this))), "an interval", 0, _MOST_DAYS)
-    return Meaning(constant(many * length), among(Type.INTEGER, (many * length,), optional=False))
+    return BoundTree(constant(many * length), among(Type.INTEGER, (many * length,), optional=False))
 
 
-def shifted(when: Meaning, by: Meaning) -> Meaning:
+def shifted(when: BoundTree, by: BoundTree) -> BoundTree:
     """Return a date so many days later; NULL where the calendar, years 1 to 9999, has no such day.
 
     >>> from incrowd.queries.language.trees import fixed
@@ -140,7 +140,7 @@ def shifted(when: Meaning, by: Meaning) -> Meaning:
         tree = case((between(tree, constant(FIRST), constant(LAST)), tree))
         first, last = Fraction(days(FIRST)), Fraction(days(LAST))
         start, end, optional = min(max(start, first), last), max(min(end, last), first), True
-    return Meaning(tree, listed(Extent(Type.DATE, start, end, optional=optional), (when, by), _later))
+    return BoundTree(tree, listed(Extent(Type.DATE, start, end, optional=optional), (when, by), _later))
 
 
 def _later(when: date, by: int) -> date | None:
@@ -150,7 +150,7 @@ def _later(when: date, by: int) -> date | None:
         return None
 
 
-def _part(name: str, when: Meaning) -> Meaning:
+def _part(name: str, when: BoundTree) -> BoundTree:
     if name not in _PARTS:
         known = ", ".join(sorted(_PARTS)).lower()
         raise QuestionRefused(f"of a date {known} can be taken: choose one of them.")
@@ -159,7 +159,7 @@ def _part(name: str, when: Meaning) -> Meaning:
     if name == "YEAR":
         ends = (day(int(when.extent.ends[0])).year, day(int(when.extent.ends[1])).year)
     extent = whole(*ends, optional=when.extent.optional)
-    return Meaning(cast(function(kind, when.tree), Type.INTEGER), listed(extent, (when,), twin))
+    return BoundTree(cast(function(kind, when.tree), Type.INTEGER), listed(extent, (when,), twin))
 
 
 @lru_cache(maxsize=256)
@@ -173,10 +173,10 @@ def _starts_between(unit: str, low: date, high: date) -> tuple[date, ...] | None
     return tuple(found)
 
 
-def _moment_of(node: exp.Expr, mean: Mean) -> Meaning:
+def _moment_of(node: exp.Expr, mean: Mean) -> BoundTree:
     if isinstance(node, exp.Literal) and node.is_string:
         when = written(str(node.this))
-        return Meaning(constant(when), among(Type.DATE, (when,), optional=False))
+        return BoundTree(constant(when), among(Type.DATE, (when,), optional=False))
     return moment(mean(node), "DATE_DIFF")
 
 

@@ -14,7 +14,7 @@ from incrowd.core.domain import Categories, Dates, Numbers, Type
 from incrowd.core.reading import parse
 from incrowd.core.schema import OTHER, Column, Missing, Outside
 from incrowd.queries.language.casts import GREATEST_DOUBLE
-from incrowd.queries.language.extent import FIRST, LAST, Constant, Extent, Meaning, among, days, texts, truth
+from incrowd.queries.language.extent import FIRST, LAST, BoundTree, Constant, Extent, among, days, texts, truth
 from incrowd.queries.language.trees import between, case, column, constant, missing, null, operand, operation
 
 BASE = "t0"
@@ -25,7 +25,7 @@ BASE = "t0"
 class Cleaned:
     """What a column means, and the conditions on which its row takes part at all."""
 
-    meaning: Meaning
+    meaning: BoundTree
     keeps: tuple[exp.Expr, ...] = ()
 
 
@@ -49,7 +49,7 @@ def cleaned(declared: Column) -> Cleaned:
         keeps.append(exp.Or(this=operand(absent), expression=exp.Not(this=operand(outside))))
     branches = [*_filled(absent, declared), *_moved(outside, declared)]
     tree = case(*branches, default=raw) if branches else raw
-    return Cleaned(Meaning(tree, _extent(declared, open_ended=outside is not None)), tuple(keeps))
+    return Cleaned(BoundTree(tree, _extent(declared, open_ended=outside is not None)), tuple(keeps))
 
 
 def value_of(written: str, kind: Type) -> Constant:

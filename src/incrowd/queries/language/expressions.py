@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language import arithmetic, casts, dates, logic, texts
-from incrowd.queries.language.extent import Meaning
+from incrowd.queries.language.extent import BoundTree
 from incrowd.queries.language.rules import Mean, NodeRule
 
 RULES: Mapping[type[exp.Expr], NodeRule] = {
@@ -20,7 +20,7 @@ RULES: Mapping[type[exp.Expr], NodeRule] = {
     **casts.RULES,
 }
 
-NAMED: Mapping[str, Callable[[exp.Expr, Mean], Meaning]] = {
+NAMED: Mapping[str, Callable[[exp.Expr, Mean], BoundTree]] = {
     "CLAMP": logic.clamp,
     "DATE_PART": dates.date_part,
     "DATEPART": dates.date_part,
@@ -38,14 +38,14 @@ _SMALL, _GROWTH = 500, 20
 """A tree has at most so many parts, and so many more for each part of what was asked."""
 
 
-def binder(resolve: Callable[[exp.Column], Meaning]) -> Mean:
+def binder(resolve: Callable[[exp.Column], BoundTree]) -> Mean:
     """Return what expressions mean where columns mean what `resolve` says.
 
     >>> binder(lambda _: None)(exp.Add(this=exp.Literal.number(1), expression=exp.Literal.number(2))).extent.values
     (3,)
     """
 
-    def mean(node: exp.Expr) -> Meaning:
+    def mean(node: exp.Expr) -> BoundTree:
         if isinstance(node, exp.Paren):
             return mean(node.this)
         if isinstance(node, exp.Column):
@@ -65,7 +65,7 @@ def binder(resolve: Callable[[exp.Column], Meaning]) -> Mean:
     return mean
 
 
-def _small(found: Meaning, node: exp.Expr) -> Meaning:
+def _small(found: BoundTree, node: exp.Expr) -> BoundTree:
     """Return a meaning, unless its tree has outgrown what was asked.
 
     What is made safe can name its argument several times, so that what is nested n deep would be written 3^n times.

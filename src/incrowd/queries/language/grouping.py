@@ -7,7 +7,7 @@ import math
 from sqlglot import exp
 
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.language.extent import Meaning
+from incrowd.queries.language.extent import BoundTree
 from incrowd.queries.language.joins import Joined
 from incrowd.queries.language.sources import check_clauses
 from incrowd.queries.language.splitting import qualified
@@ -41,7 +41,7 @@ def grouped(query: exp.Select, found: Joined) -> list[exp.Expr]:
     return unique
 
 
-def keys_of(meanings: list[Meaning]) -> tuple[Key, ...]:
+def keys_of(meanings: list[BoundTree]) -> tuple[Key, ...]:
     """Return the keys k1, k2, …, with their values where declarations tell them.
 
     Groups that can be listed are all answered, present or not.  If a key cannot be listed, it is private: which of its
@@ -68,7 +68,7 @@ def count_groups(keys: tuple[Key, ...]) -> int | None:
     return math.prod(known) if len(known) == len(keys) else None
 
 
-def _key(name: str, meaning: Meaning) -> Key:
+def _key(name: str, meaning: BoundTree) -> Key:
     members = meaning.extent.members(MOST_GROUPS)
     if members is None:
         return Key(name, meaning.extent.type, None)

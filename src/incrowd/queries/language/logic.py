@@ -11,7 +11,7 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.dates import written
-from incrowd.queries.language.extent import Constant, Extent, Meaning, decimals, hull, listed, truth
+from incrowd.queries.language.extent import BoundTree, Constant, Extent, decimals, hull, listed, truth
 from incrowd.queries.language.rules import Mean, NodeRule, condition, sole, text
 from incrowd.queries.language.trees import (
     as_decimal,
@@ -29,7 +29,7 @@ _MOST_WILDCARDS = 5
 _LONGEST_PATTERN = 200
 
 
-def together(parts: Sequence[Meaning]) -> tuple[Meaning, ...]:
+def together(parts: Sequence[BoundTree]) -> tuple[BoundTree, ...]:
     """Return meanings of one kind: a text written beside dates is a date, whole numbers beside decimals decimals.
 
     >>> [part.extent.type.value for part in together((fixed(1, Type.INTEGER), fixed(0.5, Type.DECIMAL)))]
@@ -49,25 +49,25 @@ def together(parts: Sequence[Meaning]) -> tuple[Meaning, ...]:
     return tuple(parts)
 
 
-def _compare(node: exp.Expr, mean: Mean) -> Meaning:
+def _compare(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand = <> < <= > >=."""
     left, right = together((mean(node.this), mean(node.expression)))
-    return Meaning(operation(type(node), left.tree, right.tree), truth(optional=_any_missing(left, right)))
+    return BoundTree(operation(type(node), left.tree, right.tree), truth(optional=_any_missing(left, right)))
 
 
-def _same(node: exp.Expr, mean: Mean) -> Meaning:
+def _same(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand IS NOT DISTINCT FROM and IS DISTINCT FROM: comparisons that are never missing."""
     left, right = together((mean(node.this), mean(node.expression)))
-    return Meaning(operation(type(node), left.tree, right.tree), truth(optional=False))
+    return BoundTree(operation(type(node), left.tree, right.tree), truth(optional=False))
 
 
-def _in_between(node: exp.Expr, mean: Mean) -> Meaning:
+def _in_between(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand x BETWEEN low AND high."""
     parts = together((mean(node.this), mean(node.args["low"]), mean(node.args["high"])))
-    return Meaning(between(*(part.tree for part in parts)), truth(optional=_any_missing(*parts)))
+    return BoundTree(between(*(part.tree for part in parts)), truth(optional=_any_missing(*parts)))
 
 
-def _is_in(node: exp.Expr, mean: Mean) -> Meaning:
+def _is_in(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand x IN (values that are written out)."""
     if node.args.get("query") or node.args.get("unnest") or node.args.get("field") or not node.expressions:
         raise QuestionRefused(
@@ -77,20 +77,20 @@ def _is_in(node: exp.Expr, mean: Mean) -> Meaning:
     for part in parts[1:]:
         sole(part, "a value in the list after IN")
     tree = exp.In(this=operand(parts[0].tree), expressions=[part.tree.copy() for part in parts[1:]])
-    return Meaning(tree, truth(optional=parts[0].extent.optional))
+    return BoundTree(tree, truth(optional=parts[0].extent.optional))
 
 
-def _is_a(node: exp.Expr, mean: Mean) -> Meaning:
+def _is_a(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand x IS NULL, and IS TRUE or IS FALSE of a condition."""
     part = mean(node.this)
     if isinstance(node.expression, exp.Boolean):
         condition(part, "IS TRUE")
     elif not isinstance(node.expression, exp.Null):
         raise QuestionRefused("IS goes with NULL, TRUE or FALSE: compare by = otherwise.")
-    return Meaning(exp.Is(this=operand(part.tree), expression=node.expression.copy()), truth(optional=False))
+    return BoundTree(exp.Is(this=operand(part.tree), expression=node.expression.copy()), truth(optional=False))
 
 
-def _like(node: exp.Expr, mean: Mean) -> Meaning:
+def _like(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand x LIKE 'pattern', with a few wildcards."""
     part, pattern = text(mean(node.this), "LIKE"), sole(text(mean(node.expression), "LIKE"), "the pattern of LIKE")
     if len(str(pattern)) > _LONGEST_PATTERN or str(pattern).count("%") > _MOST_WILDCARDS or "\\" in str(pattern):
@@ -100,28 +100,28 @@ def _like(node: exp.Expr, mean: Mean) -> Meaning:
         )
     tree: exp.Expr = exp.Like(this=operand(part.tree), expression=constant(pattern))
     tree = exp.Not(this=tree) if node.args.get("negate") else tree
-    return Meaning(tree, truth(optional=part.extent.optional))
+    return BoundTree(tree, truth(optional=part.extent.optional))
 
 
-def _combine(node: exp.Expr, mean: Mean) -> Meaning:
+def _combine(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand AND and OR."""
     parts = [condition(mean(side), type(node).__name__.upper()) for side in (node.this, node.expression)]
-    return Meaning(operation(type(node), *(part.tree for part in parts)), truth(optional=_any_missing(*parts)))
+    return BoundTree(operation(type(node), *(part.tree for part in parts)), truth(optional=_any_missing(*parts)))
 
 
-def _negation(node: exp.Expr, mean: Mean) -> Meaning:
+def _negation(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand NOT."""
     part = condition(mean(node.this), "NOT")
     extent = listed(truth(optional=part.extent.optional), (part,), lambda value: not value)
-    return Meaning(exp.Not(this=operand(part.tree)), extent)
+    return BoundTree(exp.Not(this=operand(part.tree)), extent)
 
 
-def _boolean(node: exp.Expr, mean: Mean) -> Meaning:  # noqa: ARG001 (a rule takes what every rule takes)
+def _boolean(node: exp.Expr, mean: Mean) -> BoundTree:  # noqa: ARG001 (a rule takes what every rule takes)
     """Understand TRUE and FALSE."""
     return fixed(bool(node.this), Type.BOOLEAN)
 
 
-def _choose(node: exp.Expr, mean: Mean) -> Meaning:
+def _choose(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand CASE, with or without a value after it."""
     ifs: list[exp.Expr] = node.args["ifs"]
     if node.this is not None:
@@ -131,12 +131,12 @@ def _choose(node: exp.Expr, mean: Mean) -> Meaning:
     return _chosen(tests, [branch.args["true"] for branch in ifs], node.args.get("default"), mean)
 
 
-def _when(node: exp.Expr, mean: Mean) -> Meaning:
+def _when(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand IF(condition, then, else)."""
     return _chosen([condition(mean(node.this), "IF")], [node.args["true"]], node.args.get("false"), mean)
 
 
-def _coalesce(node: exp.Expr, mean: Mean) -> Meaning:
+def _coalesce(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand COALESCE: the first that is not missing."""
     nodes = [part for part in (node.this, *node.expressions) if not isinstance(part, exp.Null)]
     if not nodes:
@@ -144,16 +144,18 @@ def _coalesce(node: exp.Expr, mean: Mean) -> Meaning:
     parts = together([mean(part) for part in nodes])
     extent = hull([part.extent for part in parts], optional=all(part.extent.optional for part in parts))
     first, *others = (part.tree.copy() for part in parts)
-    return Meaning(exp.Coalesce(this=first, expressions=others), extent)
+    return BoundTree(exp.Coalesce(this=first, expressions=others), extent)
 
 
-def _nullif(node: exp.Expr, mean: Mean) -> Meaning:
+def _nullif(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand NULLIF(x, y): missing where both are equal."""
     left, right = together((mean(node.this), mean(node.expression)))
-    return Meaning(exp.Nullif(this=left.tree.copy(), expression=right.tree.copy()), replace(left.extent, optional=True))
+    return BoundTree(
+        exp.Nullif(this=left.tree.copy(), expression=right.tree.copy()), replace(left.extent, optional=True)
+    )
 
 
-def _extreme(node: exp.Expr, mean: Mean) -> Meaning:
+def _extreme(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand LEAST and GREATEST: of those that are not missing."""
     parts = together([mean(part) for part in (node.this, *node.expressions)])
     kind = parts[0].extent.type
@@ -170,10 +172,10 @@ def _extreme(node: exp.Expr, mean: Mean) -> Meaning:
     tree = type(node)(this=first, expressions=others, ignore_nulls=True) if others else first
     extent = Extent(kind, low, high, optional=optional)
     certain = not any(part.extent.optional for part in parts)
-    return Meaning(tree, listed(extent, parts, lambda *values: pick(values)) if certain else extent)
+    return BoundTree(tree, listed(extent, parts, lambda *values: pick(values)) if certain else extent)
 
 
-def clamp(node: exp.Expr, mean: Mean) -> Meaning:
+def clamp(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand CLAMP(x, low, high): what lies beyond an end is moved to it.
 
     >>> values = iter((fixed(9, Type.INTEGER), fixed(0, Type.INTEGER), fixed(5, Type.INTEGER)))
@@ -197,7 +199,7 @@ def clamp(node: exp.Expr, mean: Mean) -> Meaning:
         extent = decimals(start, end, optional=part.extent.optional)
     else:
         extent = Extent(part.extent.type, start, end, optional=part.extent.optional)
-    return Meaning(tree, listed(extent, (part,), lambda value: min(max(value, bottom), top)))
+    return BoundTree(tree, listed(extent, (part,), lambda value: min(max(value, bottom), top)))
 
 
 def _moved(side: Fraction | None, low: Fraction, high: Fraction, open_end: Fraction) -> Fraction:
@@ -216,7 +218,7 @@ def _inner_end(extents: Sequence[Extent], *, least: bool) -> Fraction | None:
     return max(e for e in ends if e is not None) if least else min(e for e in ends if e is not None)
 
 
-def _chosen(tests: Sequence[Meaning], results: Sequence[exp.Expr], default: exp.Expr | None, mean: Mean) -> Meaning:
+def _chosen(tests: Sequence[BoundTree], results: Sequence[exp.Expr], default: exp.Expr | None, mean: Mean) -> BoundTree:
     nodes = [*results, exp.Null() if default is None else default]
     known = [index for index, node in enumerate(nodes) if not isinstance(node, exp.Null)]
     if not known:
@@ -225,28 +227,28 @@ def _chosen(tests: Sequence[Meaning], results: Sequence[exp.Expr], default: exp.
     trees = [parts[index].tree if index in parts else exp.Null() for index in range(len(nodes))]
     optional = len(known) < len(nodes) or any(part.extent.optional for part in parts.values())
     branches = [(test.tree, tree) for test, tree in zip(tests, trees[:-1], strict=True)]
-    return Meaning(
+    return BoundTree(
         case(*branches, default=None if default is None else trees[-1]),
         hull([part.extent for part in parts.values()], optional=optional),
     )
 
 
-def _as_date(part: Meaning) -> Meaning:
+def _as_date(part: BoundTree) -> BoundTree:
     if part.extent.type is not Type.TEXT:
         return part
     value: Constant = sole(part, "a date beside a column of dates")
     return fixed(written(str(value)), Type.DATE)
 
 
-def _widened(part: Meaning) -> Meaning:
+def _widened(part: BoundTree) -> BoundTree:
     if part.extent.type is Type.DECIMAL:
         return part
     members = part.extent.values
     values = None if members is None else tuple(float(value) for value in members)  # type: ignore[arg-type]
-    return Meaning(as_decimal(part), replace(part.extent, type=Type.DECIMAL, values=values))
+    return BoundTree(as_decimal(part), replace(part.extent, type=Type.DECIMAL, values=values))
 
 
-def _any_missing(*parts: Meaning) -> bool:
+def _any_missing(*parts: BoundTree) -> bool:
     return any(part.extent.optional for part in parts)
 
 

@@ -13,7 +13,7 @@ from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.aggregates import asked
 from incrowd.queries.language.expressions import binder, title
-from incrowd.queries.language.extent import Extent, Meaning, decimals, whole
+from incrowd.queries.language.extent import BoundTree, Extent, decimals, whole
 from incrowd.queries.language.joins import Joined
 from incrowd.queries.language.limiting import first_rows, scrambled
 from incrowd.queries.language.plan import Field, RowQuery
@@ -30,7 +30,7 @@ from incrowd.queries.language.trees import (
     select,
     subquery,
 )
-from incrowd.queries.question import PERSON, Kind
+from incrowd.queries.question import PERSON, AggregateKind
 
 _BITS = 52
 
@@ -52,7 +52,7 @@ def person_rows(query: exp.Select, found: Joined, inner: exp.Select) -> RowQuery
     _check_datasets(found)
     nodes, keys = _keys(query, found)
     means = {f"k{place}": binder(found.scope.resolve)(node) for place, node in enumerate(nodes, 1) if node in keys}
-    exacts: dict[str, Meaning] = {}
+    exacts: dict[str, BoundTree] = {}
     texts: dict[str, str] = {}
 
     def name(node: exp.Expr) -> str:
@@ -65,7 +65,7 @@ def person_rows(query: exp.Select, found: Joined, inner: exp.Select) -> RowQuery
 
     items = _items(query, found, nodes, name)
     columns = means | exacts
-    resolve = binder(lambda asked_: Meaning(column(asked_.name, "t1"), columns[asked_.name].extent))
+    resolve = binder(lambda asked_: BoundTree(column(asked_.name, "t1"), columns[asked_.name].extent))
     bound = [(item, None if item.person else resolve(tree)) for item, tree in items]
     grouped = inner.copy()
     grouped.set("expressions", [*(alias(m.tree, n) for n, m in columns.items()), alias(found.person, PERSON)])
@@ -135,42 +135,47 @@ def _items(
     return items
 
 
-def _exact(node: exp.Expr, found: Joined) -> Meaning:
+def _exact(node: exp.Expr, found: Joined) -> BoundTree:
     """Return an aggregate of the rows of one person, of whom there are at most as many as declared."""
     most = found.rows.most
     if isinstance(node, exp.Count) and isinstance(node.this, exp.Distinct) and len(node.this.expressions) == 1:
         different = binder(found.scope.resolve)(node.this.expressions[0])
-        return Meaning(exp.Count(this=exp.Distinct(expressions=[different.tree.copy()])), whole(0, most))
+        return BoundTree(exp.Count(this=exp.Distinct(expressions=[different.tree.copy()])), whole(0, most))
     wish = asked(node, found.scope)
-    if wish.kind is Kind.ROWS:
-        return Meaning(exp.Count(this=exp.Star()), whole(1, most))
-    if wish.value is None or wish.kind not in (Kind.COUNT, Kind.SUM, Kind.MEAN, Kind.QUANTILE):
+    if wish.kind is AggregateKind.ROWS:
+        return BoundTree(exp.Count(this=exp.Star()), whole(1, most))
+    if wish.value is None or wish.kind not in (
+        AggregateKind.COUNT,
+        AggregateKind.SUM,
+        AggregateKind.MEAN,
+        AggregateKind.QUANTILE,
+    ):
         raise QuestionRefused(f"{title(node)} is not computed person by person: COUNT, SUM, AVG, MIN and MAX are.")
     value = wish.value
     counted = exp.Count(this=value.tree.copy())
-    if wish.kind is Kind.COUNT:
-        return Meaning(counted, whole(0, most))
-    if wish.kind is Kind.QUANTILE:
+    if wish.kind is AggregateKind.COUNT:
+        return BoundTree(counted, whole(0, most))
+    if wish.kind is AggregateKind.QUANTILE:
         kinds = {Fraction(0): exp.Min, Fraction(1): exp.Max}
         if wish.at not in kinds:
             raise QuestionRefused("quantiles are not computed person by person: MIN and MAX are.")
-        return Meaning(kinds[wish.at](this=value.tree.copy()), value.extent)
+        return BoundTree(kinds[wish.at](this=value.tree.copy()), value.extent)
     low, high = value.extent.ends
     ends = within(min(low, most * low), max(high, most * high), "SUM")
     total = _total(value, most)
-    if wish.kind is Kind.SUM:
+    if wish.kind is AggregateKind.SUM:
         kind = value.extent.type
         extent = Extent(kind, *ends) if kind is Type.INTEGER else decimals(*ends, optional=True)
-        return Meaning(total, replace(extent, optional=value.extent.optional))
+        return BoundTree(total, replace(extent, optional=value.extent.optional))
     exact_total = cast(total, Type.DECIMAL) if value.extent.type is Type.INTEGER else total
     divided = exp.Div(
         this=exact_total, expression=exp.Nullif(this=counted, expression=exp.Literal.number(0)), typed=False, safe=False
     )
     mean = clamped(divided, float(low), float(high))
-    return Meaning(mean, decimals(low, high, optional=value.extent.optional))
+    return BoundTree(mean, decimals(low, high, optional=value.extent.optional))
 
 
-def _total(value: Meaning, most: int) -> exp.Expr:
+def _total(value: BoundTree, most: int) -> exp.Expr:
     """Return a sum that is exact whatever the order: of whole numbers, or of whole multiples of a power of two."""
     if value.extent.type is Type.INTEGER:
         return cast(exp.Sum(this=value.tree.copy()), Type.INTEGER)

@@ -12,7 +12,7 @@ from incrowd.core.domain import listed
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.catalog import Catalog, Relation
-from incrowd.queries.language.extent import Extent, Meaning
+from incrowd.queries.language.extent import BoundTree, Extent
 from incrowd.queries.language.trees import column
 from incrowd.queries.question import PERSON
 
@@ -94,7 +94,7 @@ class Scope:
         hint = f" Did you mean {near[0]!r}?" if near else f" There are: {listed(known, 20)}."
         raise InvalidParameter(f"there is no column {asked.name!r}.{hint}")
 
-    def resolve(self, asked: exp.Column) -> Meaning:
+    def resolve(self, asked: exp.Column) -> BoundTree:
         """Return what a column means in an expression; the column that tells people apart means nothing there."""
         source, found = self.find(asked)
         if found.person:
@@ -103,4 +103,4 @@ class Scope:
                 "COUNT(DISTINCT it), JOIN on it, or GROUP BY it in a subquery."
             )
         extent = replace(found.extent, optional=found.extent.optional or source in self.optional)
-        return Meaning(column(found.stored, source), extent)
+        return BoundTree(column(found.stored, source), extent)

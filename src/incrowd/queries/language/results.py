@@ -12,7 +12,7 @@ from incrowd.queries.language.collecting import Drawer
 from incrowd.queries.language.outputs import output, truth
 from incrowd.queries.language.plan import Scope
 from incrowd.queries.language.splitting import is_aggregate, qualified, split
-from incrowd.queries.question import Key, Output
+from incrowd.queries.question import Key, OutputColumn
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Result:
     keys: tuple[Key, ...]
     drawer: Drawer
 
-    def outputs(self) -> tuple[Output, ...]:
+    def outputs(self) -> tuple[OutputColumn, ...]:
         """Return the columns of the answer."""
-        outputs: list[Output] = []
+        outputs: list[OutputColumn] = []
         taken: set[str] = set()
         for item in self.query.expressions:
             node = item.unalias()
@@ -37,7 +37,7 @@ class Result:
                 )
             tree = self._over(node)
             bare = tree.name if isinstance(tree, exp.Column) and is_aggregate(node.unnest()) else None
-            outputs.append(Output(_free(item.alias or self._called(node), taken), tree, bare))
+            outputs.append(OutputColumn(_free(item.alias or self._called(node), taken), tree, bare))
         return tuple(outputs)
 
     def having(self) -> exp.Expression | None:

@@ -10,13 +10,13 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.language.extent import Constant, Meaning, decimals
+from incrowd.queries.language.extent import BoundTree, Constant, decimals
 from incrowd.queries.language.trees import only_type
 
 LARGEST = 10**15
 """Numbers in a question stay within plus or minus this: doubles hold its whole numbers exactly, nothing overflows."""
 
-Mean = Callable[[exp.Expr], Meaning]
+Mean = Callable[[exp.Expr], BoundTree]
 """What an expression means, where it stands."""
 
 
@@ -24,11 +24,11 @@ Mean = Callable[[exp.Expr], Meaning]
 class NodeRule:
     """How one kind of node is understood, and the parts that it may have; any other part is refused."""
 
-    understand: Callable[[exp.Expr, Mean], Meaning]
+    understand: Callable[[exp.Expr, Mean], BoundTree]
     parts: tuple[str, ...] = ("this",)
 
 
-def number(meaning: Meaning, what: str) -> Meaning:
+def number(meaning: BoundTree, what: str) -> BoundTree:
     """Return the meaning if it is a number within bounds.
 
     >>> from incrowd.queries.language.trees import fixed
@@ -65,28 +65,28 @@ def within(low: Fraction, high: Fraction, what: str) -> tuple[Fraction, Fraction
     return low, high
 
 
-def text(meaning: Meaning, what: str) -> Meaning:
+def text(meaning: BoundTree, what: str) -> BoundTree:
     """Return the meaning if it is a text."""
     if meaning.extent.type is not Type.TEXT:
         raise InvalidParameter(f"{what} works on texts, not on {only_type(meaning.extent)}: use CAST(x AS TEXT).")
     return meaning
 
 
-def moment(meaning: Meaning, what: str) -> Meaning:
+def moment(meaning: BoundTree, what: str) -> BoundTree:
     """Return the meaning if it is a date."""
     if meaning.extent.type is not Type.DATE:
         raise InvalidParameter(f"{what} works on dates, not on {only_type(meaning.extent)}: use CAST(x AS DATE).")
     return meaning
 
 
-def condition(meaning: Meaning, what: str) -> Meaning:
+def condition(meaning: BoundTree, what: str) -> BoundTree:
     """Return the meaning if it is a condition."""
     if meaning.extent.type is not Type.BOOLEAN:
         raise InvalidParameter(f"{what} works on conditions such as x > 1, not on {only_type(meaning.extent)}.")
     return meaning
 
 
-def sole(meaning: Meaning, what: str) -> Constant:
+def sole(meaning: BoundTree, what: str) -> Constant:
     """Return the one value of an expression that is written out in the question.
 
     >>> from incrowd.queries.language.trees import fixed
@@ -99,7 +99,7 @@ def sole(meaning: Meaning, what: str) -> Constant:
     return values[0]
 
 
-def whole_number(meaning: Meaning, what: str, low: int, high: int) -> int:
+def whole_number(meaning: BoundTree, what: str, low: int, high: int) -> int:
     """Return the whole number that is written out, between two ends.
 
     >>> from incrowd.queries.language.trees import fixed

@@ -43,7 +43,7 @@ def understand(sql: str, catalog: Catalog, max_groups: int | None = None) -> Que
     >>> births = Relation("births", Schema((Column("smokes", type=Type.BOOLEAN),)), dataset="births")
     >>> question = understand("SELECT smokes, COUNT(*) FROM births GROUP BY smokes", Catalog((births,)))
     >>> question.keys[0].values, question.aggregates[0].kind, question.contribution
-    ((False, True, None), <Kind.ROWS: 'rows'>, Contribution(rows=1, groups=1))
+    ((False, True, None), <AggregateKind.ROWS: 'rows'>, Contribution(rows=1, groups=1))
     """
     if max_groups is not None and max_groups < 1:
         raise InvalidParameter("a person is in at least one group: let max_groups be 1 or more.")

@@ -12,7 +12,7 @@ from incrowd.queries.measuring.estimates import NO_INTERVAL, Reading
 from incrowd.queries.measuring.picks import Pick
 from incrowd.queries.measuring.presenting import COMPUTED
 from incrowd.queries.measuring.statistics import Of, Statistic, count_of
-from incrowd.queries.question import Aggregate, Output, Question
+from incrowd.queries.question import Aggregate, OutputColumn, Question
 
 SIZES = (10, 100, 1000, 10_000)
 """For groups of so many rows the error of means is told."""
@@ -52,7 +52,7 @@ def expected_of(question: Question, reading: Reading | None, picks: tuple[Pick, 
 
 
 def _expected(
-    output: Output, aggregates: dict[str, Aggregate], reading: Reading | None, notes: dict[str, str]
+    output: OutputColumn, aggregates: dict[str, Aggregate], reading: Reading | None, notes: dict[str, str]
 ) -> Expected:
     aggregate = aggregates.get(output.aggregate or "")
     if aggregate is None:

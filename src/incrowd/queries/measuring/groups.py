@@ -1,4 +1,4 @@
-"""Groups: which keys are answered, and the statistics of each, whatever order the engine returned them in."""
+"""AnswerGroups: which keys are answered, and the statistics of each, whatever order the engine returned them in."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ARROW = {
 
 
 @dataclass(frozen=True)
-class Groups:
+class AnswerGroups:
     """The groups of an answer in their order, and their exact statistics, one row each."""
 
     names: tuple[Names, ...]
@@ -52,7 +52,7 @@ def listed(question: Question) -> tuple[Names, ...]:
     return tuple(itertools.product(*(key.values or () for key in question.keys)))
 
 
-def gathered(question: Question, collected: pa.Table, columns: tuple[str, ...]) -> Groups:
+def gathered(question: Question, collected: pa.Table, columns: tuple[str, ...]) -> AnswerGroups:
     """Return the groups with their statistics: all public ones, or those that occur, sorted by their values.
 
     What the engine returned for a group that is not among the public ones is left out.
@@ -61,7 +61,7 @@ def gathered(question: Question, collected: pa.Table, columns: tuple[str, ...]) 
     vectors = np.stack([_whole(collected.column(name)) for name in columns], axis=1)
     if not question.public_keys:
         order = sorted(range(len(found)), key=lambda row: _sortable(found[row]))
-        return Groups(tuple(found[row] for row in order), vectors[order])
+        return AnswerGroups(tuple(found[row] for row in order), vectors[order])
     names = listed(question)
     result = np.zeros((len(names), len(columns)), dtype=np.int64)
     places = {name: place for place, name in enumerate(names)}
@@ -69,7 +69,7 @@ def gathered(question: Question, collected: pa.Table, columns: tuple[str, ...]) 
     if known:
         to, at = np.array(known, dtype=np.int64).T
         np.add.at(result, to, vectors[at])
-    return Groups(names, result)
+    return AnswerGroups(names, result)
 
 
 def names_in(question: Question, collected: pa.Table) -> list[Names]:

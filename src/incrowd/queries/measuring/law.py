@@ -1,4 +1,4 @@
-"""Law: what is known about the noise of one vector, whatever the rows."""
+"""NoiseLaw: what is known about the noise of one vector, whatever the rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MISS = 0.05
 """Intervals miss the truth this often."""
 
 
-class Law(Protocol):
+class NoiseLaw(Protocol):
     """What is known about the noise of one vector, whatever the rows."""
 
     def __hash__(self) -> int:

@@ -14,7 +14,7 @@ from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.mechanisms.cube import AddCube
 from incrowd.mechanisms.gaussian_vector import AddGaussianVector
 from incrowd.noise.system import LARGEST_CUBE, LARGEST_SCALE, MOST_COORDINATES
-from incrowd.queries.measuring.law import MISS, Law
+from incrowd.queries.measuring.law import MISS, NoiseLaw
 from incrowd.queries.measuring.sampling import inner_epsilon
 from incrowd.queries.measuring.statistics import Of, Statistics
 from incrowd.queries.question import Contribution
@@ -26,7 +26,7 @@ _DIGITS = 10**9
 
 
 @dataclass(frozen=True)
-class Asked:
+class Workload:
     """What noise is needed for: statistics, and how many things are picked in each group."""
 
     statistics: Statistics
@@ -41,7 +41,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Threshold:
+class CountThreshold:
     """The least noisy count of an unknown group that is shown, and the δ that it takes."""
 
     least: int
@@ -57,12 +57,12 @@ class Settled:
 
     noise: AddCube | AddGaussianVector | None
     pick: Fraction | None
-    threshold: Threshold | None
+    threshold: CountThreshold | None
     delta: Fraction
     share: Approximate | None = None
 
 
-def settled(asked: Asked, terms: Terms, meets: Callable[[Law, Fraction], bool]) -> Settled:
+def settled(asked: Workload, terms: Terms, meets: Callable[[NoiseLaw, Fraction], bool]) -> Settled:
     """Return the noise that the terms pay for.
 
     Statistics and picks share ε (or ρ) in proportion to their number.  Statistics get cube noise; with a δ they get
@@ -86,7 +86,7 @@ def settled(asked: Asked, terms: Terms, meets: Callable[[Law, Fraction], bool]) 
     return _drawable(_private(asked, _least(enough), terms.delta))
 
 
-def _private(asked: Asked, epsilon: Fraction, delta: Fraction) -> Settled:
+def _private(asked: Workload, epsilon: Fraction, delta: Fraction) -> Settled:
     """Settle pure or approximate privacy: cube noise, or Gaussian noise if it is narrower."""
     if len(asked.statistics.all) > MOST_COORDINATES and not delta:
         raise InvalidParameter(
@@ -99,7 +99,7 @@ def _private(asked: Asked, epsilon: Fraction, delta: Fraction) -> Settled:
     return gaussian if len(asked.statistics.all) > MOST_COORDINATES else min(pure, gaussian, key=_width)
 
 
-def _cube(asked: Asked, epsilon: Fraction, delta: Fraction) -> Settled:
+def _cube(asked: Workload, epsilon: Fraction, delta: Fraction) -> Settled:
     statistics, each = asked.statistics, epsilon / asked.parts
     pick = each if asked.picks else None
     if not statistics.all:
@@ -109,7 +109,7 @@ def _cube(asked: Asked, epsilon: Fraction, delta: Fraction) -> Settled:
     return Settled(noise, pick, threshold, Fraction(0) if threshold is None else delta)
 
 
-def _gaussian(asked: Asked, epsilon: Fraction, delta: Fraction) -> Settled:
+def _gaussian(asked: Workload, epsilon: Fraction, delta: Fraction) -> Settled:
     """Settle Gaussian noise: its ε and δ, ε of the picks and δ of the threshold add up to the promised (ε, δ)."""
     statistics, each = asked.statistics, epsilon / asked.parts
     hidden = Fraction(0) if statistics.counting is None else delta / 2
@@ -121,7 +121,7 @@ def _gaussian(asked: Asked, epsilon: Fraction, delta: Fraction) -> Settled:
     return Settled(noise, each if asked.picks else None, threshold, delta, share)
 
 
-def _concentrated(asked: Asked, rho: Fraction, delta: Fraction) -> Settled:
+def _concentrated(asked: Workload, rho: Fraction, delta: Fraction) -> Settled:
     """Settle by ρ: a pick of ε is ε²/2-zero-concentrated (Bun & Steinke 2016, Proposition 1.4)."""
     statistics, each = asked.statistics, rho / asked.parts
     pick = Fraction(math.isqrt(math.floor(2 * each * _DIGITS**2)), _DIGITS) if asked.picks else None
@@ -132,7 +132,7 @@ def _concentrated(asked: Asked, rho: Fraction, delta: Fraction) -> Settled:
     return Settled(noise, pick, threshold, delta)
 
 
-def _threshold(asked: Asked, law: Law, delta: Fraction) -> Threshold | None:
+def _threshold(asked: Workload, law: NoiseLaw, delta: Fraction) -> CountThreshold | None:
     """Return the least noisy count of an unknown group that is shown, None where groups are known.
 
     Groups that only one unit has are at most `groups`; without the unit none of them is shown, and with it each is
@@ -143,10 +143,10 @@ def _threshold(asked: Asked, law: Law, delta: Fraction) -> Threshold | None:
     if statistics.counting is None:
         return None
     alone = 1 if statistics.all[statistics.counting].of is Of.PEOPLE else asked.contribution.rows
-    return Threshold(alone + law.reach(statistics.counting, delta / asked.contribution.groups), delta)
+    return CountThreshold(alone + law.reach(statistics.counting, delta / asked.contribution.groups), delta)
 
 
-def _check(asked: Asked, terms: Terms) -> None:
+def _check(asked: Workload, terms: Terms) -> None:
     if max(terms.epsilon or 0, terms.rho or 0) > _LARGEST:
         raise InvalidParameter(
             "an epsilon or rho beyond a million protects nobody, and no noise is drawn for it: pay less."

@@ -14,7 +14,7 @@ from incrowd.queries.answer import Answer, AnswerColumn
 from incrowd.queries.measuring.evaluation import Row, check, evaluate
 from incrowd.queries.measuring.ranges import Range, range_of
 from incrowd.queries.measuring.ratios import Interval
-from incrowd.queries.question import Output, Question
+from incrowd.queries.question import OutputColumn, Question
 
 COMPUTED = "computed from noisy numbers; its interval follows from theirs, where they have one"
 
@@ -63,11 +63,11 @@ def check_outputs(question: Question) -> None:
         check(term.this, names | {output.name for output in question.outputs})
 
 
-def _computed(output: Output, noisy: Noisy) -> bool:
+def _computed(output: OutputColumn, noisy: Noisy) -> bool:
     return _bare(output) not in noisy.columns
 
 
-def _bare(output: Output) -> str | None:
+def _bare(output: OutputColumn) -> str | None:
     """Return the name of the key or aggregate that an output is, if it is nothing more."""
     if output.aggregate is not None:
         return output.aggregate
@@ -75,7 +75,7 @@ def _bare(output: Output) -> str | None:
     return inner.name if isinstance(inner, exp.Column) else None
 
 
-def _column(output: Output, noisy: Noisy, rows: list[Row]) -> AnswerColumn:
+def _column(output: OutputColumn, noisy: Noisy, rows: list[Row]) -> AnswerColumn:
     found = noisy.columns.get(_bare(output) or "")
     if found is not None:
         return AnswerColumn(output.name, found.values, found.low, found.high, found.note)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.queries.measuring.law import MISS, Law
+from incrowd.queries.measuring.law import MISS, NoiseLaw
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ class Ratio:
     step: float
     half: float
 
-    def interval(self, total: Floats, count: Floats, law: Law, miss: float = MISS) -> Interval:
+    def interval(self, total: Floats, count: Floats, law: NoiseLaw, miss: float = MISS) -> Interval:
         """Return all distances that the noisy total and count do not speak against, by inverting a test.
 
         If a is the true one, step · total − a · count holds noise alone, so it stays within C(a) with the wanted
@@ -55,7 +55,7 @@ class Ratio:
 
 
 @lru_cache(maxsize=64)
-def _reaches(ratio: Ratio, law: Law, miss: float) -> tuple[float, ...]:
+def _reaches(ratio: Ratio, law: NoiseLaw, miss: float) -> tuple[float, ...]:
     """Return C at the nodes from the center to the end of the range."""
     nodes = (ratio.half * node / _NODES for node in range(_NODES + 1))
     return tuple(law.combined(ratio.places, (ratio.step, node), miss) for node in nodes)

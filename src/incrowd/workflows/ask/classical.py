@@ -25,7 +25,7 @@ from incrowd.queries.classical.audit import MOST_AUDITED, Auditor
 from incrowd.queries.classical.protections import Audited, Protection
 from incrowd.queries.classical.sets import MOST_ROWS, PLACE, PlainQuestion, QuerySet, numbered, plain_question
 from incrowd.queries.classical.steps import AnswerClassically
-from incrowd.queries.question import Kind
+from incrowd.queries.question import AggregateKind
 from incrowd.store.chain import Chain
 from incrowd.store.transaction import Writer
 from incrowd.workflows.ask.desk import Desk
@@ -112,7 +112,7 @@ class _Classical:
         mark = keyed(content_digest(found), hashlib.sha256(b"classical " + self.secret).digest())
         asked = _query_set(self.question, self.relation, found)
         dataset = str(self.relation.dataset)
-        if isinstance(protection, Audited) and asked.kind is Kind.SUM:
+        if isinstance(protection, Audited) and asked.kind is AggregateKind.SUM:
             _audit(self.book, dataset, asked, mark)
         value = protection.answer(asked, mark.encode() + self.secret)
         told = (protection.name, protection.source, protection.broken_by)
@@ -137,7 +137,7 @@ def _check_auditable(plain: PlainQuestion, relation: Relation) -> None:
             "which rows an audited question is about must not depend on a sensitive column, or the choice would tell "
             "of its values: use other columns after WHERE."
         )
-    if plain.kind is not Kind.ROWS and (plain.kind is not Kind.SUM or plain.column not in sensitive):
+    if plain.kind is not AggregateKind.ROWS and (plain.kind is not AggregateKind.SUM or plain.column not in sensitive):
         raise QuestionRefused(
             "audited answers are COUNT(*), and SUM(x) of a column with role: sensitive: ask for one of these."
         )
