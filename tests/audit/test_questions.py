@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from incrowd.client.transport import Transport
 from incrowd.core.coins import Coins
 from incrowd.mechanisms.cube import AddCube
-from incrowd.queries.language import declared, tables
+from incrowd.queries.language import tables
 from incrowd.queries.measuring import noise as question_noise
 from incrowd.queries.measuring import picks, statistics
 from tests.audit.asking import CELLS, EPSILON, EVENTS, NOT_SHOWN, Attack, Reply
@@ -159,7 +159,7 @@ def test_a_server_with_too_little_noise_is_caught(
 
 def test_a_server_that_forgets_bounds_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without you the sum is 8, with you a million more: it is 16 or more."""
-    monkeypatch.setattr(declared, "_moved", lambda *_: [])
+    monkeypatch.setattr(tables, "_moved", lambda *_: [])
     monkeypatch.setattr(statistics, "held", lambda number, _most: number)
     assert attacked(OUTLIER, tmp_path) >= EVENTS.sure((reaching(-(10**6), 4), reaching(8, 4)), CELLS) > EPSILON
 

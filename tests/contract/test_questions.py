@@ -23,7 +23,7 @@ from incrowd.engines.sql.engine import Asked, Stored
 from incrowd.errors import QuestionRefused
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import measurement
-from incrowd.queries.terms import Terms
+from incrowd.queries.question import Terms
 from tests.contract import kinds
 from tests.contract.questions import LOCAL_ONLY, NOT_IN_POSTGRES, QUESTIONS, tables
 from tests.postgres_tables import load

@@ -14,8 +14,7 @@ from incrowd.core.rounding import Number, exact
 from incrowd.core.unit import Kind, Unit
 from incrowd.queries.answer import Answer
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.question import Aggregate, AggregateKind, Contribution, Key, OutputColumn, Question, Value
-from incrowd.queries.terms import Terms
+from incrowd.queries.question import Aggregate, AggregateKind, Contribution, Key, OutputColumn, Question, Terms, Value
 
 AGE = Value("age", Type.INTEGER, Fraction(0), Fraction(4), optional=True)
 SEX = Key("sex", Type.TEXT, ("F", "M", None))

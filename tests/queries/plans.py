@@ -8,8 +8,7 @@ from typing import Any
 from incrowd.core.rounding import Number
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.queries.batch import batch
-from incrowd.queries.measurement import measurement
-from incrowd.queries.plan import QuestionPlan
+from incrowd.queries.measurement import QuestionPlan, measurement
 from incrowd.queries.question import Aggregate, AggregateKind, Key
 from tests.queries.asked import AGE, EVERY, PERSON, ROW, SEX, WARD, asked, terms
 

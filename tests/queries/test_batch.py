@@ -15,9 +15,9 @@ from incrowd.mechanisms.cube import AddCube
 from incrowd.mechanisms.gaussian_vector import AddGaussianVector
 from incrowd.queries.batch import Batch, batch
 from incrowd.queries.catalog import Catalog, Relation
-from incrowd.queries.language.several import several
+from incrowd.queries.language.reading import several
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.terms import Terms
+from incrowd.queries.question import Terms
 
 SCHEMA = Schema(
     (

@@ -14,7 +14,7 @@ from incrowd.mechanisms.cube import AddCube
 from incrowd.mechanisms.gaussian_vector import AddGaussianVector
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.measuring.law import MISS
+from incrowd.queries.measuring.intervals import MISS
 from incrowd.queries.question import Aggregate, AggregateKind, Value
 from tests.queries.asked import ROW, Visit, asked, collected, terms
 from tests.statistics.alarm import FALSE_ALARM

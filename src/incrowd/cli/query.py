@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from incrowd.accounting.budget import Amount
     from incrowd.queries.answer import Answer
-    from incrowd.queries.measuring.accuracy import Expected
-    from incrowd.queries.terms import Terms
+    from incrowd.queries.measuring.columns import Expected
+    from incrowd.queries.question import Terms
     from incrowd.workflows.ask.asking import Answered, Priced
     from incrowd.workflows.ask.desk import Desk
 
@@ -105,7 +105,7 @@ def query(options: QueryOptions) -> None:
 
 def _answer_batch(options: QueryOptions, file: Path) -> None:
     """Answer the questions of a file, which are separated by semicolons, for one charge."""
-    from incrowd.queries.language.several import several
+    from incrowd.queries.language.reading import several
     from incrowd.workflows.ask.desk import AskingTogether
 
     if options.out is not None or options.account is not None:
@@ -162,7 +162,7 @@ def _desk(options: QueryOptions) -> AbstractContextManager[Desk]:
 def terms_of(options: QueryOptions) -> Terms:
     """Return what the asker pays, as exact numbers."""
     from incrowd.core.rounding import exact
-    from incrowd.queries.terms import Terms
+    from incrowd.queries.question import Terms
 
     def number(text: str | None, name: str) -> Fraction | None:
         return None if text is None else exact(text, name)

@@ -13,12 +13,10 @@ from incrowd.accounting.noise.concentrated import largest_rho
 from incrowd.core.steps.step import fold
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
-from incrowd.queries.measurement import Measurement, epsilon_of, measurement
-from incrowd.queries.output import AnswerTables
-from incrowd.queries.plan import NAME, QuestionPlan
-from incrowd.queries.question import Question
+from incrowd.queries.answer import AnswerTables
+from incrowd.queries.measurement import NAME, Measurement, QuestionPlan, epsilon_of, measurement
+from incrowd.queries.question import Question, Terms
 from incrowd.queries.steps.question import Questions
-from incrowd.queries.terms import Terms
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -16,28 +17,68 @@ from incrowd.accounting import accountant
 from incrowd.core.coins import Coins
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Loss
+from incrowd.core.plan import Plan
 from incrowd.core.steps.step import Step, fold
 from incrowd.core.unit import Unit
 from incrowd.engines.sql.engine import Drawn
-from incrowd.errors import InvalidParameter
-from incrowd.queries.answer import Answer, AnswerColumn
-from incrowd.queries.measuring.accuracy import Expected, expected_of
-from incrowd.queries.measuring.chain import question_steps
+from incrowd.errors import IncrowdError, InvalidParameter, MixedUnits, QuestionFailed, Refused, UnknownColumn
+from incrowd.mechanisms.cube import AddCube
+from incrowd.queries.answer import Answer, AnswerColumn, AnswerTables
+from incrowd.queries.measuring.columns import Expected, Noisy, check_outputs, expected_of, presented
 from incrowd.queries.measuring.estimates import NO_INTERVAL, Reading
 from incrowd.queries.measuring.groups import ARROW, AnswerGroups, Names, gathered, listed
-from incrowd.queries.measuring.law import MISS
+from incrowd.queries.measuring.intervals import MISS, Interval
 from incrowd.queries.measuring.noise import Settled, Workload, settled
 from incrowd.queries.measuring.picks import Pick, is_pick, pick_of
-from incrowd.queries.measuring.presenting import Noisy, check_outputs, presented
-from incrowd.queries.measuring.ratios import Interval
 from incrowd.queries.measuring.statistics import Statistics, collected, statistics_of
-from incrowd.queries.output import AnswerTables
-from incrowd.queries.plan import NAME, QuestionPlan
-from incrowd.queries.question import Question
-from incrowd.queries.terms import Terms
+from incrowd.queries.question import Question, Terms
+from incrowd.queries.steps.noise import (
+    AddUp,
+    ConcentratedPick,
+    CubeNoise,
+    GaussianNoise,
+    GroupThreshold,
+    LaplaceNoise,
+    NumberInGroup,
+    PrivatePick,
+    SharedGaussianNoise,
+)
+from incrowd.queries.steps.question import (
+    BoundContribution,
+    GiveAnswer,
+    GroupRows,
+    OneGroup,
+    OpenGroups,
+    RowSample,
+    Understand,
+)
 
 if TYPE_CHECKING:
     from incrowd.engines.sql.engine import Asked as Rows
+    from incrowd.queries.measuring.statistics import Statistic
+
+NAME = "question"
+_ABOUT_QUESTIONS = (Refused, InvalidParameter, MixedUnits, UnknownColumn)
+"""Errors whose words whoever asks may read, because they are about the question; after the charge none of them is."""
+
+
+@dataclass(frozen=True)
+class QuestionPlan(Plan):
+    """How one question is answered, or several that are paid for as one."""
+
+    @property
+    def verb(self) -> str:
+        """What happens to the output, for messages."""
+        return "answered"
+
+    def failure(self, error: IncrowdError) -> IncrowdError:
+        """Return how an error after the charge is told: none is about the question any more."""
+        told = super().failure(error)
+        return QuestionFailed(str(told)) if isinstance(error, _ABOUT_QUESTIONS) else told
+
+    def over(self, units: Mapping[str, Unit]) -> dict[str, Guarantee]:
+        """Return what is promised to each of the datasets that are read, by their names."""
+        return {name: fold(self.steps, unit, self.promise.delta) for name, unit in units.items()}
 
 
 def measurement(question: Question, unit: Unit, terms: Terms) -> Measurement:
@@ -188,3 +229,65 @@ def epsilon_of(promise: Guarantee) -> Mapping[str, Any]:
 
 def _ends(interval: Interval | None) -> tuple[pa.Array | None, pa.Array | None]:
     return (None, None) if interval is None else (pa.array(interval.low), pa.array(interval.high))
+
+
+def question_steps(
+    question: Question, terms: Terms, sums: Statistics, settled: Settled, picked: tuple[Pick, ...]
+) -> tuple[Step, ...]:
+    """Return the steps: the question, whose rows, which groups, which sums, which noise, which picks, the answer."""
+    reach = question.contribution
+    return (
+        Understand(question.text, question.tables, terms.to_json()),
+        *(() if terms.rate is None else (RowSample(terms.rate),)),
+        BoundContribution(reach.rows, reach.groups),
+        _groups(question),
+        *_noisy(sums, settled),
+        *(_pick(pick, ConcentratedPick if terms.rho is not None else PrivatePick) for pick in picked),
+        GiveAnswer(tuple(output.name for output in question.outputs)),
+    )
+
+
+def _groups(question: Question) -> Step:
+    by = tuple(key.name for key in question.keys)
+    if not question.public_keys:
+        return OpenGroups(by)
+    return GroupRows(by, math.prod(len(key.values or ()) for key in question.keys)) if by else OneGroup()
+
+
+def _noisy(sums: Statistics, settled: Settled) -> tuple[Step, ...]:
+    if settled.noise is None:
+        return ()
+    steps = (AddUp(tuple(map(_statistic, sums.all)), sums.rows), _noise(settled))
+    if settled.threshold is None or sums.counting is None:
+        return steps
+    return (*steps, GroupThreshold(settled.threshold.least, sums.counting, settled.threshold.delta))
+
+
+def _statistic(each: Statistic) -> NumberInGroup:
+    value = None if each.value is None else each.value.name
+    grid = each.grid
+    return NumberInGroup(each.of, each.width, value, *((None, None) if grid is None else (grid.center, grid.step)))
+
+
+def _noise(settled: Settled) -> Step:
+    match settled.noise:
+        case AddCube(epsilon=epsilon, law=law):
+            kind = CubeNoise if len(law.widths) > 1 else LaplaceNoise
+            return kind(epsilon, law.widths, law.fine, law.scale)
+        case None:
+            raise AssertionError("sums have noise")
+    scales, share = settled.noise.law.scales, settled.share
+    return GaussianNoise(scales) if share is None else SharedGaussianNoise(scales, share.epsilon, share.delta)
+
+
+def _pick(pick: Pick, kind: type[PrivatePick]) -> PrivatePick:
+    mechanism, aggregate = pick.mechanism, pick.aggregate
+    return kind(
+        aggregate.name,
+        aggregate.kind,
+        pick.candidates.number,
+        pick.epsilon,
+        mechanism.sensitivity,
+        mechanism.scale,
+        aggregate.at,
+    )

@@ -21,7 +21,7 @@ from incrowd.noise.system import SystemCoins
 from incrowd.queries.language import understand
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.measuring.groups import gathered, names_in
-from incrowd.queries.terms import Terms
+from incrowd.queries.question import Terms
 from incrowd.workflows.ask.desk import Answered, Asking, Desk
 from tests.queries.hostile.worlds import CANARIES, Worlds
 

@@ -14,7 +14,7 @@ from incrowd.core.table import Engine
 from incrowd.engines.settings import Spark
 from incrowd.engines.sql.postgres import PostgresWarehouse
 from incrowd.errors import InvalidParameter, QuestionFailed, QuestionRefused, Refused, SourceUnreadable
-from incrowd.queries.terms import Terms
+from incrowd.queries.question import Terms
 from incrowd.workflows.ask.desk import Asking, Desk, open_desk
 from incrowd.workflows.policy.policy import load_policy
 from tests import spark

@@ -14,9 +14,9 @@ from incrowd.core.loss import Pure
 from incrowd.core.loss_json import to_json
 from incrowd.errors import IncrowdError
 from incrowd.queries import check
-from incrowd.queries.output import AnswerTables
-from incrowd.queries.plan import NAME
-from incrowd.queries.terms import Terms
+from incrowd.queries.answer import AnswerTables
+from incrowd.queries.measurement import NAME
+from incrowd.queries.question import Terms
 from incrowd.verify.judge import judge, statement_of
 from incrowd.workflows.ask.desk import AskingTogether
 from incrowd.workflows.ask.publish import publish_answer

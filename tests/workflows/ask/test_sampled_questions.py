@@ -13,7 +13,7 @@ import pytest
 from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.engines.sql.engine import Drawn
 from incrowd.errors import InvalidParameter
-from incrowd.queries.terms import Terms
+from incrowd.queries.question import Terms
 from incrowd.workflows.ask.desk import Asking
 from tests.workflows.ask.test_desk import desk_of
 

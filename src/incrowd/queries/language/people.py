@@ -11,14 +11,12 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.language.aggregates import asked
+from incrowd.queries.language.aggregates import asked, qualified, split
 from incrowd.queries.language.expressions import binder, title
 from incrowd.queries.language.extent import BoundTree, Extent, decimals, whole
 from incrowd.queries.language.joins import Joined
-from incrowd.queries.language.limiting import first_rows, scrambled
-from incrowd.queries.language.plan import Field, RowQuery
+from incrowd.queries.language.row_query import Field, RowQuery, first_rows, scrambled
 from incrowd.queries.language.rules import within
-from incrowd.queries.language.splitting import qualified, split
 from incrowd.queries.language.trees import (
     alias,
     as_decimal,

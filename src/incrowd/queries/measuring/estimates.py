@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter
 from incrowd.queries.measuring.grid import IntegerGrid
-from incrowd.queries.measuring.law import MISS, NoiseLaw
-from incrowd.queries.measuring.ratios import Floats, Interval, Ratio
-from incrowd.queries.measuring.sampling import widened
+from incrowd.queries.measuring.intervals import MISS, Floats, Interval, NoiseLaw, Ratio, widened
 from incrowd.queries.measuring.statistics import Of, Statistic, Statistics, count_of
 from incrowd.queries.question import Aggregate, AggregateKind, Value
 

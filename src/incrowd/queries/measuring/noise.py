@@ -7,18 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from incrowd.accounting import accountant
 from incrowd.accounting.noise.concentrated import largest_rho
-from incrowd.core.loss import Approximate
+from incrowd.core.loss import Approximate, Pure, Sampled
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.mechanisms.cube import AddCube
 from incrowd.mechanisms.gaussian_vector import AddGaussianVector
 from incrowd.noise.system import LARGEST_CUBE, LARGEST_SCALE, MOST_COORDINATES
-from incrowd.queries.measuring.law import MISS, NoiseLaw
-from incrowd.queries.measuring.sampling import inner_epsilon
+from incrowd.queries.measuring.intervals import MISS, NoiseLaw
 from incrowd.queries.measuring.statistics import Of, Statistics
-from incrowd.queries.question import Contribution
-from incrowd.queries.terms import Terms
+from incrowd.queries.question import Contribution, Terms
 
 _LARGEST = Fraction(2**20)
 _SMALLEST = Fraction(1, 2**38)
@@ -197,3 +196,22 @@ def _least(enough: Callable[[Fraction], bool]) -> Fraction:
         middle = Fraction(float((low + high) / 2)).limit_denominator(10**12)
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+_FINE = 10**12
+
+
+def inner_epsilon(epsilon: Fraction, rate: Fraction) -> Fraction:
+    """Return the ε that may be spent on a secret sample: ln(1 + (e^ε − 1) / rate), to twelve digits, never too much.
+
+    Source: amplification by Poisson sampling; what is returned was charged by the accountant.
+
+    >>> inner_epsilon(Fraction(1), Fraction(1, 10)) > Fraction(29, 10)
+    True
+    """
+    wanted = math.log1p(math.expm1(float(epsilon)) / float(rate)) if epsilon < 500 else float(epsilon)
+    for backward in (0, 1, 10, 100, 10**4, 10**6, 10**8):
+        tried = Fraction(math.floor(wanted * _FINE) - backward, _FINE)
+        if tried > 0 and Fraction(accountant.charge_of(Sampled(rate, Pure(tried)), 0).epsilon) <= epsilon:
+            return tried
+    raise Infeasible("this epsilon cannot be spent on a secret sample: leave the rate out.")

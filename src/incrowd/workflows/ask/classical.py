@@ -22,9 +22,8 @@ from incrowd.errors import IncrowdError, QuestionRefused, Refused
 from incrowd.governance.addresses import beside
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.classical.audit import MOST_AUDITED, Auditor
-from incrowd.queries.classical.protections import Audited, Protection
+from incrowd.queries.classical.protections import AnswerClassically, Audited, Protection
 from incrowd.queries.classical.sets import MOST_ROWS, PLACE, PlainQuestion, QuerySet, numbered, plain_question
-from incrowd.queries.classical.steps import AnswerClassically
 from incrowd.queries.question import AggregateKind
 from incrowd.store.chain import Chain
 from incrowd.store.transaction import Writer

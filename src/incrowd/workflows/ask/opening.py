@@ -20,7 +20,7 @@ from incrowd.engines.settings import Settings
 from incrowd.engines.sql.engine import Asked, Limits, Stored
 from incrowd.errors import InvalidParameter
 from incrowd.queries.catalog import Catalog, Relation
-from incrowd.queries.language.plan import Context
+from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
 from incrowd.workflows.ask.place import Place, place_of
 from incrowd.workflows.policy.ledger import open_book

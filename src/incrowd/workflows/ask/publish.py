@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from incrowd.core.certificate import Certificate
 from incrowd.engines.writers.sinks import Folders, staged
-from incrowd.queries.output import AnswerTable
+from incrowd.queries.answer import AnswerTable
 from incrowd.workflows.ask.asking import Answered
 from incrowd.workflows.release.publish import Destination, written
 

@@ -1,15 +1,38 @@
-"""Intervals of ratios: means of a group whose sum and size are both noisy."""
+"""Intervals: what the law of the noise says about numbers, about ratios of two, and about totals of a secret sample."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
+from statistics import NormalDist
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.queries.measuring.law import MISS, NoiseLaw
+MISS = 0.05
+"""Intervals miss the truth this often."""
+
+
+class NoiseLaw(Protocol):
+    """What is known about the noise of one vector, whatever the rows."""
+
+    def __hash__(self) -> int:
+        """Laws are values: the same law is asked the same thing once."""
+
+    def reach(self, place: int, chance: Fraction) -> int:
+        """Return an m ≥ 1 with P[x_place ≥ m] ≤ chance, never understated."""
+
+    def within(self, place: int, miss: float) -> int:
+        """Return a w with P[|x_place| > w] ≤ miss."""
+
+    def combined(self, places: tuple[int, int], factors: tuple[float, float], miss: float) -> float:
+        """Return a t with P[|a x_i + b x_j| > t] ≤ miss."""
+
+    def together(self, miss: float) -> tuple[int, ...]:
+        """Return half-widths of a box that the whole vector leaves with chance at most `miss`."""
+
 
 Floats = NDArray[np.float64]
 
@@ -82,3 +105,17 @@ def _where_negative(values: Floats) -> tuple[Floats, Floats]:
     start = np.where(left <= 0, 0.0, np.where(right <= 0, root, np.inf))
     stop = np.where(right <= 0, 1.0, np.where(left <= 0, root, -np.inf))
     return start, stop
+
+
+def widened(interval: Interval, rate: Fraction, squares: Floats, miss: float) -> Interval:
+    """Return the interval of a total over all rows from that of its sample.
+
+    The total over the sample, divided by the rate, has the variance Σ x² · (1 − rate) / rate over all rows; `squares`
+    is an estimate of Σ x² over the sample, from above.  Its error is taken for normal, and squared half-widths add up:
+    an approximation, good from some ten rows of the sample on.
+    """
+    times = 1.0 / float(rate)
+    middle, half = (interval.low + interval.high) / 2.0 * times, (interval.high - interval.low) / 2.0 * times
+    spread = np.sqrt(np.maximum(squares, 1.0) * (1.0 - float(rate))) * times
+    reach = np.hypot(half, NormalDist().inv_cdf(1.0 - miss / 2.0) * spread)
+    return Interval(middle - reach, middle + reach)

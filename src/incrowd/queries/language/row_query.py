@@ -1,19 +1,19 @@
-"""Plan: rows that a question works on, and how many of them one unit of privacy can change."""
+"""Row queries: the rows that take part in a question, where they come from, and at most so many of each person."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from incrowd.core.domain import listed
+from incrowd.core.domain import Type, listed
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.extent import BoundTree, Extent
-from incrowd.queries.language.trees import column
+from incrowd.queries.language.trees import alias, case, cast, column, constant, operation, select, subquery
 from incrowd.queries.question import PERSON
 
 
@@ -104,3 +104,66 @@ class Scope:
             )
         extent = replace(found.extent, optional=found.extent.optional or source in self.optional)
         return BoundTree(column(found.stored, source), extent)
+
+
+PLACE = "_place"
+"""The column in which rows or groups are numbered."""
+
+
+def first_rows(query: exp.Query, by: Sequence[str], order: Sequence[exp.Expr], most: int) -> exp.Query:
+    """Return a query with at most so many rows for each value of `by`, the first in the order given.
+
+    >>> first_rows(select([alias(column("x"), "x")], exp.Table(this="t")), ["x"], [column("x")], 2).named_selects
+    ['x']
+    """
+    return _numbered(query, exp.RowNumber(), by, order, most)
+
+
+def first_groups(
+    query: exp.Query, keys: Sequence[str], most: int, decimals: Collection[str] = frozenset()
+) -> exp.Query:
+    """Return a query with the rows of at most so many groups of each person, whichever groups come first by a hash.
+
+    Which groups these are depends on the person's own rows alone: rows are ranked among the rows of one person, by
+    their keys, and equal keys have equal ranks.
+
+    >>> query = select([alias(column("x"), "k1"), alias(column("p"), PERSON)], exp.Table(this="t"))
+    >>> first_groups(query, ["k1"], 1).named_selects
+    ['k1', '_person']
+    """
+    return _numbered(query, exp.DenseRank(), [PERSON], scrambled(keys, decimals), most)
+
+
+def scrambled(names: Sequence[str], decimals: Collection[str] = frozenset()) -> list[exp.Expr]:
+    """Return an order by a hash of columns, then by the columns themselves, so that no value is preferred.
+
+    It is the same on every engine: of decimals, which engines spell differently, the hash takes whole steps.
+
+    >>> [type(tree).__name__ for tree in scrambled(["x", "y"], decimals={"y"})]
+    ['MD5', 'Column', 'Column']
+    """
+    if not names:
+        return [column(PERSON)]
+    texts = [_steps(item) if item in decimals else cast(column(item), Type.TEXT) for item in names]
+    written = [exp.Coalesce(this=text, expressions=[exp.Literal.string("")]) for text in texts]
+    together: exp.Expr = written[0]
+    for other in written[1:]:
+        bar = exp.DPipe(this=together, expression=exp.Literal.string("|"), safe=True)
+        together = exp.DPipe(this=bar, expression=other, safe=True)
+    return [exp.MD5(this=together), *(column(item) for item in names)]
+
+
+def _steps(item: str) -> exp.Expr:
+    """Return in how many steps of 1/1024 a decimal lies from zero, as text; NULL where it lies far off."""
+    near = operation(exp.LT, exp.Abs(this=column(item)), constant(2.0**40))
+    steps = exp.Floor(this=operation(exp.Mul, column(item), constant(2.0**10)))
+    return case((near, cast(cast(steps, Type.INTEGER), Type.TEXT)))
+
+
+def _numbered(query: exp.Query, number: exp.Expr, by: Sequence[str], order: Sequence[exp.Expr], most: int) -> exp.Query:
+    ordered = exp.Order(expressions=[exp.Ordered(this=tree.copy(), nulls_first=False) for tree in order])
+    window = exp.Window(this=number, partition_by=[column(item) for item in by], order=ordered)
+    names = [item.alias for item in query.expressions]
+    inner = select([*(column(item) for item in names), alias(window, PLACE)], subquery(query, "t1"))
+    first = exp.LTE(this=column(PLACE), expression=exp.Literal.number(most))
+    return select([column(item) for item in names], subquery(inner, "t1"), first)
