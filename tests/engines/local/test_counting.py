@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.keys import Layout, grouped
 from incrowd.engines.local import counting
-from incrowd.engines.local.counting import CountingLimits, Tally
-from incrowd.engines.local.spill import Disk, Held, merged
+from incrowd.engines.local.counting import CountingLimits, Disk, Held, Tally, merged
 
 TINY = (
     CountingLimits(),

@@ -12,9 +12,9 @@ import duckdb
 import pytest
 
 from incrowd.core.source import SourceOptions
-from incrowd.engines.readers import sqlite as sqlite_reader
+from incrowd.engines.readers import databases
+from incrowd.engines.readers.selection import Spooled
 from incrowd.engines.readers.sources import Source, open_source
-from incrowd.engines.readers.spool import Spooled
 from incrowd.errors import InvalidParameter, SourceUnreadable
 
 MAKE = """
@@ -108,7 +108,7 @@ def test_tables_without_or_with_a_hidden_row_id_are_read_in_a_stable_order(tmp_p
 
 def test_pieces_make_no_difference(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = rows_of(open_source(f"{base}::people"))
-    monkeypatch.setattr(sqlite_reader, "BATCH_ROWS", 2)
+    monkeypatch.setattr(databases, "BATCH_ROWS", 2)
     assert rows_of(open_source(f"{base}::people")) == whole
 
 

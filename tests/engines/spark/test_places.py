@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.engines.local.contributions import Limited
-from incrowd.engines.spark.coins import fresh_key, ranks
 from incrowd.engines.spark.pieces import FilePieces, Piece, read_in_full
-from incrowd.engines.spark.places import Positions, ids_of
+from incrowd.engines.spark.places import Positions, fresh_key, ids_of, ranks
 from incrowd.errors import InvalidParameter, SourceChanged, SourceInvalid, SourceUnreadable
 from incrowd.noise.positioned import PositionedSample
 from incrowd.noise.system import SystemCoins

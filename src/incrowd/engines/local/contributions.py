@@ -19,6 +19,7 @@ from incrowd.core.coins import Coins
 from incrowd.core.reading import as_dictionary, read
 from incrowd.core.schema import Column
 from incrowd.core.table import Rows
+from incrowd.engines.readers.reader import noted
 from incrowd.errors import IncrowdError, InvalidParameter
 
 _COINS = 2**62
@@ -59,7 +60,7 @@ def limit(rows: Rows, column: Column, at_most: int, coins: Coins) -> Limited:
         raise InvalidParameter("a person keeps at least one row: at_most must be 1 or more.")
     masks, failures = [np.zeros(0, np.bool_)], list[IncrowdError]()
     fields = pa.schema([("person", column.type.storage), ("coin", pa.int64()), ("position", pa.int64())])
-    drawn = _noted(_people(rows, column, coins, masks), failures)
+    drawn = noted(_people(rows, column, coins, masks), failures)
     positions = _beyond(pa.RecordBatchReader.from_batches(fields, drawn), at_most, failures)
     mask = np.concatenate(masks)
     for some in positions:
@@ -82,15 +83,6 @@ def _beyond(people: pa.RecordBatchReader, at_most: int, failures: list[IncrowdEr
             if not failures:
                 raise
     raise failures[0]
-
-
-def _noted(batches: Iterator[pa.RecordBatch], failures: list[IncrowdError]) -> Iterator[pa.RecordBatch]:
-    """Pass batches on, and remember what went wrong in our own words: the database that draws them has its own."""
-    try:
-        yield from batches
-    except IncrowdError as error:
-        failures.append(error)
-        raise
 
 
 def _people(rows: Rows, column: Column, coins: Coins, masks: list[NDArray[np.bool_]]) -> Iterator[pa.RecordBatch]:

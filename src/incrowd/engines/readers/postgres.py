@@ -11,11 +11,10 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import compute as pc
 
+from incrowd.engines.columns import quoted
 from incrowd.engines.postgres import Address, answers, connected, explained, run, streamed
-from incrowd.engines.readers.question import RowSelection, pick_table
 from incrowd.engines.readers.reader import distinct
-from incrowd.engines.readers.spool import Spooled, spool
-from incrowd.engines.sql.quoting import quoted
+from incrowd.engines.readers.selection import RowSelection, Spooled, pick_table, spool
 from incrowd.errors import IncrowdError, PackageMissing, SourceInvalid, SourceUnreadable
 
 _SESSION = (

@@ -13,15 +13,13 @@ from numpy.typing import NDArray
 
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
-from incrowd.engines.local.counting import CountingLimits, Tally
+from incrowd.engines.local.counting import CountingLimits, Disk, Tally
 from incrowd.engines.local.encoding import Encoder
-from incrowd.engines.local.spill import Disk
 from incrowd.engines.spark import tuples
-from incrowd.engines.spark.functions import functions_of
 from incrowd.engines.spark.limit import Chosen, Limiting
 from incrowd.engines.spark.pieces import read_in_full, unchanged
 from incrowd.engines.spark.reading import PartitionReading, Slice
-from incrowd.engines.spark.task import Work, collected, mapped
+from incrowd.engines.spark.task import Work, collected, functions_of, mapped
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:

@@ -16,13 +16,12 @@ from incrowd.core.source import DEFAULTS, SourceOptions
 from incrowd.core.table import Kept, Learned, Progress, Rows
 from incrowd.engines.columns import require
 from incrowd.engines.spark.count import count
-from incrowd.engines.spark.digest import content_digest
 from incrowd.engines.spark.failures import explained
-from incrowd.engines.spark.learn import learn
 from incrowd.engines.spark.limit import Chosen, limit
 from incrowd.engines.spark.opening import open_rows
 from incrowd.engines.spark.rows import SparkRows, on_cluster
 from incrowd.engines.spark.session import session_of
+from incrowd.engines.spark.summaries import content_digest, learn
 from incrowd.engines.spark.validate import check
 from incrowd.engines.spark.workers import ready
 

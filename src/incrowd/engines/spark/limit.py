@@ -20,11 +20,11 @@ from incrowd.core.cells import Cells
 from incrowd.core.keys import Codes
 from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.schema import Column
-from incrowd.engines.local.codebook import Codebook
+from incrowd.engines.local.encoding import Codebook
 from incrowd.engines.spark import tuples
-from incrowd.engines.spark.coins import fresh_key, people, ranks
-from incrowd.engines.spark.functions import functions_of, window_of
+from incrowd.engines.spark.places import fresh_key, people, ranks
 from incrowd.engines.spark.reading import PartitionReading, Slice
+from incrowd.engines.spark.task import functions_of, window_of
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from incrowd.core.table import Rows
 from incrowd.engines.columns import require
-from incrowd.engines.spark.functions import column
+from incrowd.engines.spark.task import column
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:

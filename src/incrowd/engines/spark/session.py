@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from incrowd.engines.readers.hidden import show_pandas
+from incrowd.engines.readers.reader import show_pandas
 from incrowd.engines.spark.failures import explained
 from incrowd.engines.spark.workers import prepared, ready
 from incrowd.errors import ClusterUnavailable, IncrowdError, InvalidParameter, PackageMissing

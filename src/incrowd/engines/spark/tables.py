@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from incrowd.engines.columns import require
 from incrowd.engines.readers.reader import distinct
-from incrowd.engines.spark.functions import column, functions_of, is_remote
 from incrowd.engines.spark.reading import Identified
 from incrowd.engines.spark.rows import ID, stood_in, stored_types
-from incrowd.engines.spark.task import collected
+from incrowd.engines.spark.task import collected, column, functions_of, is_remote
 from incrowd.errors import InvalidParameter, SourceInvalid
 
 if TYPE_CHECKING:

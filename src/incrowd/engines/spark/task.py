@@ -1,17 +1,18 @@
-"""Task: a piece of work that travels to the workers, and how it is run there."""
+"""Task: a piece of work that travels to the workers, how it is run there, and the functions of either kind of Spark."""
 
 from __future__ import annotations
 
 import pickle
 import zlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Protocol
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
 
 from incrowd.engines.spark.failures import explained, spoken
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 
 class Work(Protocol):
@@ -65,3 +66,25 @@ def collected(frame: DataFrame) -> pa.Table:
     """Return a small frame, counts or facts, on the driver."""
     with explained():
         return frame.toArrow()
+
+
+def is_remote(thing: DataFrame | SparkSession) -> bool:
+    """Return whether a session or a frame talks to a Spark Connect server."""
+    return type(thing).__module__.startswith("pyspark.sql.connect")
+
+
+def functions_of(frame: DataFrame) -> Any:
+    """Return the functions that make columns for a frame: a process may use both kinds of Spark at once."""
+    return import_module("pyspark.sql.connect.functions" if is_remote(frame) else "pyspark.sql.functions")
+
+
+def window_of(frame: DataFrame) -> Any:
+    """Return the class that describes windows over a frame."""
+    return import_module("pyspark.sql.connect.window" if is_remote(frame) else "pyspark.sql.window").Window
+
+
+def column(frame: DataFrame, name: str) -> Column:
+    """Return a column by its exact name, whatever characters are in it."""
+    quoted = name.replace("`", "``")
+    found: Column = functions_of(frame).col(f"`{quoted}`")
+    return found

@@ -16,7 +16,7 @@ from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.keys import Codes, Keys, Layout, grouped
 from incrowd.core.recoding import Classes, Recoding
-from incrowd.engines.spark.coins import fixed
+from incrowd.engines.spark.places import fixed
 
 _ORDINARY, _OTHER, _MISSING = range(3)
 _NAMES = {pa.string(): "string", pa.int64(): "bigint", pa.float64(): "double", pa.date32(): "date"}

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from incrowd.engines.local.validate import Check, Findings, unsure
 from incrowd.engines.readers.delimited import Delimited
 from incrowd.engines.readers.reader import SourceProblem
+from incrowd.engines.spark.files import TextFiles
 from incrowd.engines.spark.pieces import name_of, unchanged
 from incrowd.engines.spark.places import Positions
 from incrowd.engines.spark.reading import PartitionReading, Texts
 from incrowd.engines.spark.tables import Tabled
 from incrowd.engines.spark.task import Work, collected, mapped
-from incrowd.engines.spark.texts import TextFiles
 from incrowd.errors import InvalidParameter, SourceUnreadable
 
 if TYPE_CHECKING:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sys
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Late
@@ -12,10 +14,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from incrowd import errors
 from incrowd.engines.spark.failures import explained
-from incrowd.engines.spark.functions import is_remote
-from incrowd.engines.spark.packaging import packed_code
-from incrowd.engines.spark.task import arrow_mapped, collected
+from incrowd.engines.spark.task import arrow_mapped, collected, is_remote
 from incrowd.errors import ClusterUnavailable
 
 if TYPE_CHECKING:
@@ -165,3 +166,28 @@ def _ship(session: SparkSession) -> None:
 
 def _minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
+
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def packed_code(folder: Path) -> Path:
+    """Write the modules of this package into an archive named after their content, and return its path.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = packed_code(Path(folder))
+    ...     path.suffix, "incrowd/errors.py" in zipfile.ZipFile(path).namelist()
+    ('.zip', True)
+    """
+    root = Path(errors.__file__).parent
+    modules = {f"incrowd/{path.relative_to(root).as_posix()}": path.read_bytes() for path in sorted(root.rglob("*.py"))}
+    digest = hashlib.sha256()
+    for name, content in modules.items():
+        digest.update(f"{name} {len(content)}\n".encode() + content)
+    target = folder / f"incrowd-{digest.hexdigest()[:16]}.zip"
+    if not target.exists():
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in modules.items():
+                archive.writestr(zipfile.ZipInfo(name, _EPOCH), content)
+    return target

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -13,10 +13,14 @@ import pyarrow as pa
 from sqlglot import exp
 
 from incrowd.core.coins import Sample
+from incrowd.core.domain import Type
+from incrowd.core.schema import Column, Schema
+from incrowd.core.table import Opened
+from incrowd.engines.columns import quoted
+from incrowd.engines.readers.columnar import Parquet
+from incrowd.engines.readers.reader import noted
 from incrowd.engines.readers.sources import Source
 from incrowd.engines.sql.engine import FAILED, SLOW, Drawn, Limits, Stored, asked_tables
-from incrowd.engines.sql.native import native_query
-from incrowd.engines.sql.quoting import quoted
 from incrowd.engines.sql.typed import SQL_TYPES, fields, typed_batches
 from incrowd.errors import IncrowdError, QuestionFailed, SourceUnreadable
 
@@ -91,7 +95,7 @@ class Warehouse:
 
         failures = list[IncrowdError]()
         reader = pa.RecordBatchReader.from_batches(
-            fields(stored.schema.columns), _noted(typed_batches(stored.source, stored.schema, sample), failures)
+            fields(stored.schema.columns), noted(typed_batches(stored.source, stored.schema, sample), failures)
         )
         wanted = ", ".join(
             f"CAST({quoted(column.name)} AS {SQL_TYPES[column.type]}) AS {quoted(column.name)}"
@@ -185,10 +189,66 @@ def _confine(base: duckdb.DuckDBPyConnection, folder: str, paths: list[str], lim
     base.execute("SET lock_configuration = true")
 
 
-def _noted(batches: Iterator[pa.RecordBatch], failures: list[IncrowdError]) -> Iterator[pa.RecordBatch]:
-    """Pass batches on, and remember what went wrong in our own words: the database that draws them has its own."""
-    try:
-        yield from batches
-    except IncrowdError as error:
-        failures.append(error)
-        raise
+_WHOLE = (pa.types.is_int8, pa.types.is_int16, pa.types.is_int32, pa.types.is_int64)
+_SHORT = (pa.types.is_uint8, pa.types.is_uint16, pa.types.is_uint32)
+
+
+def native_query(source: Opened, schema: Schema) -> tuple[str, tuple[str, ...]] | None:
+    """Return a query of the files that gives the declared columns in their declared types, and the files.
+
+    None if some column is stored in another way than it is declared: then its values are interpreted one by one, as for
+    every other source.
+    """
+    if not isinstance(source, Source) or not isinstance(source.reader, Parquet):
+        return None
+    types = source.reader.types
+    selected = [_column(column, types.get(column.name)) for column in schema.columns]
+    if any(each is None for each in selected):
+        return None
+    paths = tuple(path.resolve().as_posix() for path in source.reader.paths)
+    listed = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
+    wanted = ", ".join(filter(None, selected))
+    return f"SELECT {wanted} FROM read_parquet([{listed}], hive_partitioning = false)", paths  # noqa: S608 - quoted
+
+
+def _column(column: Column, kind: pa.DataType | None) -> str | None:
+    if kind is None:
+        return None
+    name = quoted(column.name)
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    wrapped = _SELECT[column.type](name, kind)
+    return None if wrapped is None else f"{wrapped} AS {name}"
+
+
+def _integer(name: str, kind: pa.DataType) -> str | None:
+    return f"CAST({name} AS BIGINT)" if any(test(kind) for test in (*_WHOLE, *_SHORT)) else None
+
+
+def _decimal(name: str, kind: pa.DataType) -> str | None:
+    if pa.types.is_float64(kind):
+        return f"CASE WHEN isfinite({name}) THEN {name} END"
+    return f"CAST({name} AS DOUBLE)" if any(test(kind) for test in (*_WHOLE, *_SHORT)) else None
+
+
+def _text(name: str, kind: pa.DataType) -> str | None:
+    return name if pa.types.is_string(kind) or pa.types.is_large_string(kind) else None
+
+
+def _date(name: str, kind: pa.DataType) -> str | None:
+    if pa.types.is_date32(kind):
+        return f"CASE WHEN isfinite({name}) THEN {name} END"
+    return None
+
+
+def _boolean(name: str, kind: pa.DataType) -> str | None:
+    return name if pa.types.is_boolean(kind) else None
+
+
+_SELECT: dict[Type, Callable[[str, pa.DataType], str | None]] = {
+    Type.INTEGER: _integer,
+    Type.DECIMAL: _decimal,
+    Type.TEXT: _text,
+    Type.DATE: _date,
+    Type.BOOLEAN: _boolean,
+}

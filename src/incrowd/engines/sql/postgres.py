@@ -13,13 +13,12 @@ from sqlglot import exp, parse_one
 
 from incrowd.core.domain import Type
 from incrowd.core.schema import Column
+from incrowd.engines.columns import quoted
 from incrowd.engines.postgres import Address, address_of, answers, connected, explained, is_postgres, run
 from incrowd.engines.readers.postgres import TableDescription, look_at
-from incrowd.engines.readers.question import RowSelection
-from incrowd.engines.sql.dialect import placed
+from incrowd.engines.readers.selection import RowSelection
+from incrowd.engines.sql.dialects import in_postgres, placed
 from incrowd.engines.sql.engine import FAILED, SLOW, Drawn, Limits, Stored, asked_tables
-from incrowd.engines.sql.postgres_sql import in_postgres
-from incrowd.engines.sql.quoting import quoted
 from incrowd.errors import IncrowdError, InvalidParameter, QuestionFailed, QuestionRefused, SourceUnreadable
 
 if TYPE_CHECKING:

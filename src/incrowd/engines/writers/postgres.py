@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from incrowd.engines.columns import quoted
 from incrowd.engines.postgres import Address, address_of, answers, connected, explained, is_postgres, run
-from incrowd.engines.sql.quoting import quoted
-from incrowd.engines.writers.rebuilt import bare, pieces
+from incrowd.engines.writers.files import bare, pieces
 from incrowd.errors import IncrowdError, InvalidParameter, OutputUnavailable, PromiseBroken
 
 _PIECE = 1 << 16

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from incrowd.core.certificate import Certificate
 from incrowd.engines.choose import engine_of
 from incrowd.engines.columns import require
-from incrowd.engines.writers.staging import beside
+from incrowd.engines.writers.sinks import beside
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
 from incrowd.verify.files import REPORT, tables_of
 from incrowd.verify.judge import statement_of

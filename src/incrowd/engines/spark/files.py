@@ -1,4 +1,4 @@
-"""Text files on a cluster: each is parsed whole by one task, with the reader of the local engine."""
+"""Files on a cluster: Parquet, of which Spark says where each row lies, and text files, which tasks read whole."""
 
 from __future__ import annotations
 
@@ -13,18 +13,84 @@ import pyarrow as pa
 
 from incrowd.engines.readers.delimited import Delimited, open_delimited
 from incrowd.engines.readers.dialect import SAMPLE_BYTES, DialectOptions
+from incrowd.engines.readers.reader import distinct
 from incrowd.engines.spark.failures import explained
-from incrowd.engines.spark.functions import functions_of
 from incrowd.engines.spark.pieces import FilePieces, Piece, name_of
-from incrowd.engines.spark.reading import Texts, named_after
-from incrowd.engines.spark.rows import STAMP
-from incrowd.engines.spark.task import collected, mapped
+from incrowd.engines.spark.reading import StoredColumns, Texts, named_after
+from incrowd.engines.spark.rows import ROW, STAMP, stood_in, stored_types
+from incrowd.engines.spark.task import collected, functions_of, mapped
 from incrowd.errors import SourceUnreadable
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from incrowd.core.source import SourceOptions
+
+
+@dataclass(frozen=True, eq=False)
+class ParquetFiles:
+    """A Parquet file or a folder of them; columns kept in the names of folders are text."""
+
+    load: Callable[[], DataFrame]
+    """Lists the files anew: Spark remembers a listing as long as its frame."""
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """The files as they were listed first."""
+        return self.load()
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The columns."""
+        return distinct(self.frame.columns)
+
+    @cached_property
+    def types(self) -> Mapping[str, pa.DataType]:
+        """The types of the columns."""
+        return stored_types(self.frame)
+
+    @property
+    def stable(self) -> bool:
+        """A row is told by its file and its place in there."""
+        return True
+
+    @cached_property
+    def pieces(self) -> FilePieces:
+        """The files with their numbers of rows, which Spark takes from the footers."""
+        return FilePieces.of(self._listed())
+
+    def stamps(self) -> frozenset[int]:
+        """Look at the files once more, not into them, and return their stamps."""
+        return frozenset(piece.stamp for piece in self._listed())
+
+    def _listed(self) -> list[Piece]:
+        with explained():
+            frame = self.load()
+            file = frame.metadataColumn("_metadata")
+            found = frame.groupBy(file.file_path.alias("path"), _stamp(frame).alias(STAMP)).count()
+        listed = collected(found.select(STAMP, "path", "count")).to_pylist()
+        return [Piece(each[STAMP], each["path"], each["count"]) for each in listed]
+
+    @property
+    def content(self) -> DataFrame:
+        """All columns."""
+        return self.load()
+
+    def selected(self, columns: Sequence[str]) -> tuple[DataFrame, StoredColumns]:
+        """Return the columns, and behind them the stamp of each row's file and the row's place in it."""
+        pieces = self.pieces
+        with explained():
+            frame = self.load()
+            row = frame.metadataColumn("_metadata").row_index
+            chosen = frame.select(*stood_in(frame, columns), _stamp(frame).alias(STAMP), row.alias(ROW))
+        return chosen, StoredColumns(tuple(columns), pieces)
+
+
+def _stamp(frame: DataFrame) -> Column:
+    file = frame.metadataColumn("_metadata")
+    stamp: Column = functions_of(frame).xxhash64(file.file_path, file.file_size, file.file_modification_time)
+    return stamp
+
 
 LARGEST_BYTES = 1 << 26
 """A larger text file is refused: one task holds it whole, and Java several copies of it, in a gigabyte by default."""
@@ -88,7 +154,7 @@ class TextFiles:
     def _files(self) -> DataFrame:
         with explained():
             frame = self.load()
-            return frame.select(_stamp(frame).alias(STAMP), "path", "content")
+            return frame.select(_text_stamp(frame).alias(STAMP), "path", "content")
 
 
 @dataclass(frozen=True)
@@ -137,6 +203,6 @@ def _first(frame: DataFrame, path: str, wanted: DialectOptions, nulls: tuple[str
             return open_delimited(copy, wanted, nulls)
 
 
-def _stamp(frame: DataFrame) -> Column:
+def _text_stamp(frame: DataFrame) -> Column:
     stamp: Column = functions_of(frame).xxhash64("path", "length", "modificationTime")
     return stamp
