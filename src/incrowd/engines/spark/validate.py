@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from incrowd.engines.local.validate import Check, Findings, unsure
 from incrowd.engines.readers.delimited import Delimited
 from incrowd.engines.readers.reader import SourceProblem
-from incrowd.engines.spark.files import TextFiles
+from incrowd.engines.spark.origins import Tabled, TextFiles
 from incrowd.engines.spark.pieces import name_of, unchanged
 from incrowd.engines.spark.places import Positions
 from incrowd.engines.spark.reading import PartitionReading, Texts
-from incrowd.engines.spark.tables import Tabled
 from incrowd.engines.spark.task import Work, collected, mapped
 from incrowd.errors import InvalidParameter, SourceUnreadable
 

@@ -20,8 +20,17 @@ from incrowd.engines.columns import quoted
 from incrowd.engines.readers.columnar import Parquet
 from incrowd.engines.readers.reader import noted
 from incrowd.engines.readers.sources import Source
-from incrowd.engines.sql.engine import FAILED, SLOW, Drawn, Limits, Stored, asked_tables
-from incrowd.engines.sql.typed import SQL_TYPES, fields, typed_batches
+from incrowd.engines.sql.engine import (
+    FAILED,
+    SLOW,
+    SQL_TYPES,
+    Drawn,
+    Limits,
+    Stored,
+    asked_tables,
+    fields,
+    typed_batches,
+)
 from incrowd.errors import IncrowdError, QuestionFailed, SourceUnreadable
 
 if TYPE_CHECKING:

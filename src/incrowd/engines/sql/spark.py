@@ -18,15 +18,13 @@ from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Schema
 from incrowd.engines.readers.sources import Stamp
 from incrowd.engines.spark.failures import explained
-from incrowd.engines.spark.files import ParquetFiles
+from incrowd.engines.spark.origins import ParquetFiles, Tabled
 from incrowd.engines.spark.pieces import unchanged
 from incrowd.engines.spark.reading import PartitionReading
 from incrowd.engines.spark.rows import SparkRows, on_cluster
-from incrowd.engines.spark.tables import Tabled
 from incrowd.engines.spark.task import collected, mapped
 from incrowd.engines.sql.dialects import in_spark, placed
-from incrowd.engines.sql.engine import FAILED, SLOW, Drawn, Limits, Stored, asked_tables
-from incrowd.engines.sql.typed import storage, typed_arrays
+from incrowd.engines.sql.engine import FAILED, SLOW, Drawn, Limits, Stored, asked_tables, storage, typed_arrays
 from incrowd.errors import (
     IncrowdError,
     InvalidParameter,
