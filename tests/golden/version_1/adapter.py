@@ -29,9 +29,9 @@ from incrowd.queries.batch import Batch, batch
 from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
+from incrowd.queries.question import Terms
 from incrowd.queries.steps.noise import ConcentratedPick, SharedGaussianNoise
 from incrowd.queries.steps.question import Understand
-from incrowd.queries.terms import Terms
 from incrowd.workflows.plan.forecast import plan
 from incrowd.workflows.policy.policy import Policy
 from tests.contract.agreed import AgreedCoins
