@@ -13,7 +13,7 @@ from scipy.stats import binom
 from incrowd.mechanisms.cube import AddCube
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.measuring.groups import gathered
+from incrowd.queries.measuring.groups import collect_groups
 from incrowd.queries.question import Aggregate, AggregateKind
 from tests.audit.auditing import Trials, proved_epsilon, reaching, reaching_in_cube, sure_epsilon
 from tests.queries.asked import AGE, PERSON, ROW, WARD, Visit, asked, collected, terms
@@ -33,7 +33,7 @@ def noisy(measured: Measurement, visits: list[Visit], noise: AddCube) -> NDArray
 
 def exact(measured: Measurement, visits: list[Visit]) -> NDArray[np.int64]:
     names = tuple(f"_s{i}" for i in range(len(measured.sums.all)))
-    return gathered(measured.question, collected(measured, visits)[0], names).vectors[:1]
+    return collect_groups(measured.question, collected(measured, visits)[0], names).vectors[:1]
 
 
 def proved(measured: Measurement, you: list[Visit], noise: AddCube) -> float:

@@ -15,7 +15,7 @@ from incrowd.mechanisms.cube import AddCube
 from incrowd.mechanisms.gaussian_vector import AddGaussianVector
 from incrowd.queries.batch import Batch, batch
 from incrowd.queries.catalog import Catalog, Relation
-from incrowd.queries.language.reading import several
+from incrowd.queries.language.reading import split_questions
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.question import Terms
 
@@ -87,4 +87,4 @@ def test_a_batch_reads_all_rows_and_has_questions() -> None:
 @pytest.mark.parametrize("text", ["", " ; ; ", "-- nothing", "SELECT 'open"])
 def test_a_text_without_questions_is_bad_input(text: str) -> None:
     with pytest.raises(InvalidParameter):
-        several(text)
+        split_questions(text)

@@ -51,10 +51,10 @@ def _fold(name: str) -> str:
     return name.strip().casefold().replace(" ", "_").replace("-", "_")
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     """Return a name as SQL writes it, whatever characters are in it.
 
-    >>> quoted('a"b')
+    >>> quote('a"b')
     '"a""b"'
     """
     return '"' + name.replace('"', '""') + '"'

@@ -20,17 +20,17 @@ from incrowd.core.loss import Loss
 from incrowd.core.plan import Plan
 from incrowd.core.steps.step import Step, fold
 from incrowd.core.unit import Unit
-from incrowd.engines.sql.engine import Drawn
+from incrowd.engines.sql.engine import SampledTable
 from incrowd.errors import IncrowdError, InvalidParameter, MixedUnits, QuestionFailed, Refused, UnknownColumn
 from incrowd.mechanisms.cube import AddCube
 from incrowd.queries.answer import Answer, AnswerColumn, AnswerTables
-from incrowd.queries.measuring.columns import Expected, Noisy, check_outputs, expected_of, presented
+from incrowd.queries.measuring.columns import Expected, Noisy, check_outputs, expected_of, present_answer
 from incrowd.queries.measuring.estimates import NO_INTERVAL, Reading
-from incrowd.queries.measuring.groups import ARROW, AnswerGroups, Names, gathered, listed
+from incrowd.queries.measuring.groups import ARROW, AnswerGroups, Names, collect_groups, public_groups
 from incrowd.queries.measuring.intervals import MISS, Interval
-from incrowd.queries.measuring.noise import Settled, Workload, settled
+from incrowd.queries.measuring.noise import NoiseChoice, Workload, choose_noise
 from incrowd.queries.measuring.picks import Pick, is_pick, pick_of
-from incrowd.queries.measuring.statistics import Statistics, collected, statistics_of
+from incrowd.queries.measuring.statistics import Statistics, statistics_of, statistics_query
 from incrowd.queries.question import Question, Terms
 from incrowd.queries.steps.noise import (
     AddUp,
@@ -119,18 +119,18 @@ class Measurement:
         return statistics_of(self.question, self.unit)
 
     @cached_property
-    def settled(self) -> Settled:
+    def settled(self) -> NoiseChoice:
         """The noise, and what it costs."""
         picks = [each for each in self.question.aggregates if is_pick(each)]
         asked = Workload(self.sums, len(picks), self.question.contribution, self.unit)
         plain = tuple(each for each in self.question.aggregates if not is_pick(each))
-        return settled(asked, self.terms, lambda law, error: Reading(self.sums, law).meets(plain, error))
+        return choose_noise(asked, self.terms, lambda law, error: Reading(self.sums, law).meets(plain, error))
 
     @cached_property
     def picks(self) -> tuple[Pick, ...]:
         """What is picked in each group."""
         each, rows = self.settled.pick, self.question.contribution.rows
-        groups = len(listed(self.question)) if self.question.public_keys else None
+        groups = len(public_groups(self.question)) if self.question.public_keys else None
         wanted = [aggregate for aggregate in self.question.aggregates if is_pick(aggregate)]
         return tuple(pick_of(aggregate, self.unit, groups, each, rows) for aggregate in wanted if each is not None)
 
@@ -154,7 +154,7 @@ class Measurement:
     @cached_property
     def statistics(self) -> tuple[exp.Query, ...]:
         """The queries whose results `answer` needs, in this order."""
-        sums = (collected(self.question, self.sums),) if self.sums.all else ()
+        sums = (statistics_query(self.question, self.sums),) if self.sums.all else ()
         return (*sums, *(pick.query(self.question) for pick in self.picks))
 
     @cached_property
@@ -165,7 +165,7 @@ class Measurement:
     def draw(self, rows: Rows, coins: Coins) -> AnswerTables:
         """Collect the statistics, all of them from one secret sample if one is asked for, and answer the question."""
         rate = self.terms.rate
-        drawn = None if rate is None else Drawn(self.question.tables[0], coins.sample(rate))
+        drawn = None if rate is None else SampledTable(self.question.tables[0], coins.sample(rate))
         return AnswerTables((self.answer(tuple(rows.collect(query, drawn) for query in self.statistics), coins),))
 
     def answer(self, collected: tuple[pa.Table, ...], coins: Coins) -> Answer:
@@ -183,14 +183,14 @@ class Measurement:
             found = pick.picked(self.question, table, names, coins)
             columns[pick.aggregate.name] = AnswerColumn(pick.aggregate.name, found, note=pick.note)
         bounds = partial(self._ranges, noisy)
-        return presented(self.question, Noisy(self._keys(names) | columns, len(names), bounds))
+        return present_answer(self.question, Noisy(self._keys(names) | columns, len(names), bounds))
 
     def _groups(self, tables: list[pa.Table]) -> AnswerGroups:
         """Return the groups, taking the table of sums off the list."""
         if not self.sums.all:
-            names = listed(self.question)
+            names = public_groups(self.question)
             return AnswerGroups(names, np.zeros((len(names), 0), dtype=np.int64))
-        return gathered(self.question, tables.pop(0), tuple(f"_s{i}" for i in range(len(self.sums.all))))
+        return collect_groups(self.question, tables.pop(0), tuple(f"_s{i}" for i in range(len(self.sums.all))))
 
     def _reading(self, numbers: int) -> Reading | None:
         """Return how numbers are read off statistics, with intervals that hold for so many of them at once."""
@@ -232,7 +232,7 @@ def _ends(interval: Interval | None) -> tuple[pa.Array | None, pa.Array | None]:
 
 
 def question_steps(
-    question: Question, terms: Terms, sums: Statistics, settled: Settled, picked: tuple[Pick, ...]
+    question: Question, terms: Terms, sums: Statistics, settled: NoiseChoice, picked: tuple[Pick, ...]
 ) -> tuple[Step, ...]:
     """Return the steps: the question, whose rows, which groups, which sums, which noise, which picks, the answer."""
     reach = question.contribution
@@ -254,7 +254,7 @@ def _groups(question: Question) -> Step:
     return GroupRows(by, math.prod(len(key.values or ()) for key in question.keys)) if by else OneGroup()
 
 
-def _noisy(sums: Statistics, settled: Settled) -> tuple[Step, ...]:
+def _noisy(sums: Statistics, settled: NoiseChoice) -> tuple[Step, ...]:
     if settled.noise is None:
         return ()
     steps = (AddUp(tuple(map(_statistic, sums.all)), sums.rows), _noise(settled))
@@ -269,7 +269,7 @@ def _statistic(each: Statistic) -> NumberInGroup:
     return NumberInGroup(each.of, each.width, value, *((None, None) if grid is None else (grid.center, grid.step)))
 
 
-def _noise(settled: Settled) -> Step:
+def _noise(settled: NoiseChoice) -> Step:
     match settled.noise:
         case AddCube(epsilon=epsilon, law=law):
             kind = CubeNoise if len(law.widths) > 1 else LaplaceNoise

@@ -6,7 +6,7 @@ import pytest
 from sqlglot import exp, parse_one
 
 from incrowd.engines.sql import dialects
-from incrowd.engines.sql.dialects import in_postgres, in_spark, placed, rewritten
+from incrowd.engines.sql.dialects import in_postgres, in_spark, replace_tables, rewrite
 from incrowd.errors import QuestionRefused
 
 
@@ -86,9 +86,9 @@ def test_a_question_that_would_grow_without_end_is_refused(monkeypatch: pytest.M
         return exp.Add(this=node.this.copy(), expression=node.this)
 
     with pytest.raises(QuestionRefused, match="too long"):
-        rewritten(query("SELECT " + "ABS(" * 11 + "x" + ")" * 11), {exp.Abs: twice})
+        rewrite(query("SELECT " + "ABS(" * 11 + "x" + ")" * 11), {exp.Abs: twice})
 
 
 def test_a_table_is_replaced_under_the_name_it_had() -> None:
-    found = placed(query("SELECT people.x FROM people"), {"people": exp.to_table("view_1")})
+    found = replace_tables(query("SELECT people.x FROM people"), {"people": exp.to_table("view_1")})
     assert found.sql("spark") == "SELECT people.x FROM view_1 AS `people`"

@@ -30,7 +30,7 @@ class Run(Protocol):
 
 
 @dataclass(frozen=True)
-class Held:
+class MemoryRun:
     """A run in memory."""
 
     layout: Layout
@@ -47,7 +47,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Spilled:
+class DiskRun:
     """A run on disk."""
 
     layout: Layout
@@ -82,24 +82,24 @@ class Disk:
         if self._file is not None:
             self._file.close()
 
-    def write(self, run: Held) -> Spilled:
+    def write(self, run: MemoryRun) -> DiskRun:
         """Write a run to its end."""
         if self._file is None:
             self._file = tempfile.TemporaryFile(prefix="incrowd-")  # noqa: SIM115 (closed by `__exit__`)
         offset = self._file.seek(0, 2)
         self._file.write(np.ascontiguousarray(run.keys).tobytes())
         self._file.write(np.ascontiguousarray(run.counts).tobytes())
-        return Spilled(run.layout, len(run), self._file, offset)
+        return DiskRun(run.layout, len(run), self._file, offset)
 
 
-def merged(runs: Sequence[Run], layout: Layout, size: int) -> Iterator[Part]:
+def merge_runs(runs: Sequence[Run], layout: Layout, size: int) -> Iterator[Part]:
     """Merge runs into one, given in parts; each run contributes at most `size` keys at a time.
 
     A layout with more room for each column keeps the order of the tuples, so runs laid out more tightly can be
     translated on the way.  All keys up to the least of the last keys at hand are at hand: no part read later holds one.
 
-    >>> one, two = (Held(Layout((9,)), np.array(keys), np.array([1, 1])) for keys in ([2, 5], [5, 7]))
-    >>> [(keys.tolist(), counts.tolist()) for keys, counts in merged([one, two], Layout((9,)), 9)]
+    >>> one, two = (MemoryRun(Layout((9,)), np.array(keys), np.array([1, 1])) for keys in ([2, 5], [5, 7]))
+    >>> [(keys.tolist(), counts.tolist()) for keys, counts in merge_runs([one, two], Layout((9,)), 9)]
     [([2, 5], [1, 2]), ([7], [1])]
     """
     sources = [_translated(run, layout, size) for run in runs]
@@ -155,7 +155,7 @@ class Tally:
         self._limits = limits
         self._disk = disk
         self._buffer: list[Keys] = []
-        self._held: list[Held] = []
+        self._held: list[MemoryRun] = []
         self._spilled: list[Run] = []
         self._added = 0
         self._lay_out(sizes)
@@ -184,7 +184,7 @@ class Tally:
         self._flush()
         runs = [*self._spilled, *self._held]
         keys, counts = [np.zeros(0, self._layout.dtype)], [np.zeros(0, np.int64)]
-        for some, times in merged(runs, self._layout, max(1, self._limits.held // max(1, len(runs)))):
+        for some, times in merge_runs(runs, self._layout, max(1, self._limits.held // max(1, len(runs)))):
             large = times >= at_least
             keys.append(some[large])
             counts.append(times[large])
@@ -209,11 +209,11 @@ class Tally:
         self._buffer, self._added = [], 0
 
     def _hold(self, keys: Keys, counts: NDArray[np.int64]) -> None:
-        self._held.append(Held(self._layout, keys, counts))
+        self._held.append(MemoryRun(self._layout, keys, counts))
         if sum(map(len, self._held)) <= self._limits.held:
             return
-        parts = list(merged(self._held, self._layout, self._limits.held))
-        whole = Held(self._layout, np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts]))
+        parts = list(merge_runs(self._held, self._layout, self._limits.held))
+        whole = MemoryRun(self._layout, np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts]))
         self._held = [whole]
         if len(whole) > self._limits.held // 2:
             self._spilled.append(self._disk.write(whole))

@@ -17,11 +17,11 @@ from incrowd.core.keys import Layout, grouped, translated
 from incrowd.core.schema import Column, Schema
 from incrowd.core.source import DEFAULTS, IN_ENGINE, SourceOptions
 from incrowd.core.table import Kept, Learned, Progress, Rows
-from incrowd.engines.local.contributions import Limited, limit
+from incrowd.engines.local.contributions import RowLimit, limit
 from incrowd.engines.local.counting import CountingLimits, Disk, Tally
 from incrowd.engines.local.encoding import Encoder
 from incrowd.engines.local.fingerprint import content_digest
-from incrowd.engines.local.validate import checks_of, needed, validate
+from incrowd.engines.local.validate import checks_of, source_checks, validate
 from incrowd.engines.readers.sources import Source, open_source
 from incrowd.errors import InvalidParameter, SourceChanged, SourceInvalid, SourceUnreadable
 
@@ -80,7 +80,7 @@ class LocalEngine:
 
     def validate(self, rows: Rows, schema: Schema, progress: Progress | None = None) -> None:
         """Read once what could be misread, and raise with the first problems; nothing is read that cannot be."""
-        checks = needed(rows, schema) if isinstance(rows, Source) else checks_of(schema)
+        checks = source_checks(rows, schema) if isinstance(rows, Source) else checks_of(schema)
         if checks:
             validate(rows, checks, progress=progress).raise_if_any()
 
@@ -119,7 +119,7 @@ class LocalEngine:
                     tally.add(codes, encoder.sizes)
             return _counts(encoder, tally, at_least)
 
-    def limit(self, rows: Rows, column: Column, at_most: int, coins: Coins) -> Limited:
+    def limit(self, rows: Rows, column: Column, at_most: int, coins: Coins) -> RowLimit:
         """Keep at most that many rows of each person, a random choice among the person's own."""
         return limit(rows, column, at_most, coins)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from incrowd.engines.columns import quoted
+from incrowd.engines.columns import quote
 from incrowd.engines.readers.reader import BATCH_ROWS, SourceReader, distinct, muffled, spell
 from incrowd.engines.readers.selection import RowSelection, pick_table, spool
 from incrowd.errors import SourceUnreadable
@@ -37,7 +37,7 @@ class DuckTable:
 
     def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Read the table on a connection of its own."""
-        wanted = ", ".join(quoted(name) for name in columns) or "NULL AS nothing"
+        wanted = ", ".join(quote(name) for name in columns) or "NULL AS nothing"
         query = f"SELECT {wanted} FROM {_address(self.table)}"  # noqa: S608 - names are quoted
         return muffled(self._batches(query, columns), _duckdb_errors(), f"{self.path} is a broken DuckDB file.")
 
@@ -102,7 +102,7 @@ def _reader(base: duckdb.DuckDBPyConnection, query: str) -> pa.RecordBatchReader
 
 
 def _address(table: str) -> str:
-    return ".".join(quoted(part) for part in table.split(".", 1))
+    return ".".join(quote(part) for part in table.split(".", 1))
 
 
 def _duckdb_errors() -> tuple[type[Exception], ...]:
@@ -141,8 +141,8 @@ class SQLiteTable:
 
     def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Read the table in the order of its key."""
-        wanted = ", ".join(quoted(name) for name in columns) or "NULL"
-        query = f"SELECT {wanted} FROM {quoted(self.table)} ORDER BY {self.order}"  # noqa: S608 - names are quoted
+        wanted = ", ".join(quote(name) for name in columns) or "NULL"
+        query = f"SELECT {wanted} FROM {quote(self.table)} ORDER BY {self.order}"  # noqa: S608 - names are quoted
         batches = _answers(self.path, query, tuple(columns))
         return muffled(batches, (sqlite3.Error, UnicodeError), f"{self.path} is a broken SQLite file.")
 
@@ -172,8 +172,8 @@ def _open_in_sqlite(base: sqlite3.Connection, path: Path, question: RowSelection
     kinds = dict(found.fetchall())
     table, notes = pick_table(path, list(kinds), question.table)
     if kinds[table] == "view":
-        return _run_in_sqlite(base, path, f"SELECT * FROM {quoted(table)}", {"table": table})  # noqa: S608 - quoted
-    everything = f"SELECT * FROM {quoted(table)} LIMIT 0"  # noqa: S608 - quoted
+        return _run_in_sqlite(base, path, f"SELECT * FROM {quote(table)}", {"table": table})  # noqa: S608 - quoted
+    everything = f"SELECT * FROM {quote(table)} LIMIT 0"  # noqa: S608 - quoted
     names = distinct([column[0] for column in base.execute(everything).description])
     return SQLiteTable(path, table, names, _order(base, table, names), notes)
 
@@ -182,13 +182,13 @@ def _order(base: sqlite3.Connection, table: str, names: tuple[str, ...]) -> str:
     taken = {name.lower() for name in names}
     for row_id in _ROW_IDS:
         try:
-            base.execute(f"SELECT {row_id} FROM {quoted(table)} LIMIT 0")  # noqa: S608 - quoted
+            base.execute(f"SELECT {row_id} FROM {quote(table)} LIMIT 0")  # noqa: S608 - quoted
         except sqlite3.OperationalError:  # a table WITHOUT ROWID: it has a primary key
             break
         if row_id not in taken:
             return row_id
     keys = base.execute("SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk", (table,))
-    return ", ".join(quoted(key) for (key,) in keys)
+    return ", ".join(quote(key) for (key,) in keys)
 
 
 def _run_in_sqlite(base: sqlite3.Connection, path: Path, query: str, settings: Mapping[str, str]) -> SourceReader:

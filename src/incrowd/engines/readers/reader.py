@@ -69,7 +69,7 @@ class SourceReader(Protocol):
 
 
 @runtime_checkable
-class Typed(Protocol):
+class TypedReader(Protocol):
     """A reader whose columns have one stored type each, known before a row is read."""
 
     @property
@@ -78,7 +78,7 @@ class Typed(Protocol):
 
 
 @runtime_checkable
-class Lined(Protocol):
+class LinedReader(Protocol):
     """A reader whose rows stand on numbered lines."""
 
     def lines(self, positions: Sequence[int]) -> tuple[int | None, ...]:
@@ -158,7 +158,7 @@ def named(header: Sequence[str | None]) -> tuple[str, ...]:
     return distinct([name or f"column{place}" for place, name in enumerate(header, start=1)])
 
 
-def noted(batches: Iterator[pa.RecordBatch], failures: list[IncrowdError]) -> Iterator[pa.RecordBatch]:
+def note_failures(batches: Iterator[pa.RecordBatch], failures: list[IncrowdError]) -> Iterator[pa.RecordBatch]:
     """Pass batches on, and remember what went wrong in our own words: the database that draws them has its own."""
     try:
         yield from batches

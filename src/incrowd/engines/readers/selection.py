@@ -51,7 +51,7 @@ def pick_table(path: Path | str, tables: Sequence[str], wanted: str | None) -> t
 
 
 @dataclass(frozen=True)
-class Spooled:
+class SpooledRows:
     """The rows of a query or view, as it answered once.
 
     A query that is run again may answer in another order, or (with `random()` in it) with other rows, and the position
@@ -73,7 +73,7 @@ class Spooled:
         return self.file.read(columns)
 
 
-def spool(batches: Iterator[pa.RecordBatch], schema: pa.Schema, settings: Mapping[str, str], note: str) -> Spooled:
+def spool(batches: Iterator[pa.RecordBatch], schema: pa.Schema, settings: Mapping[str, str], note: str) -> SpooledRows:
     """Write the batches to a private temporary file and return them as something that can be read again."""
     folder = tempfile.mkdtemp(prefix="incrowd-rows-")
     try:
@@ -83,7 +83,7 @@ def spool(batches: Iterator[pa.RecordBatch], schema: pa.Schema, settings: Mappin
             for batch in batches:
                 file.write_batch(batch)
                 rows += batch.num_rows
-        kept = Spooled(Arrow(path, tuple(schema.names), stream=True), rows, settings, (note,))
+        kept = SpooledRows(Arrow(path, tuple(schema.names), stream=True), rows, settings, (note,))
         weakref.finalize(kept, shutil.rmtree, folder, ignore_errors=True)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)

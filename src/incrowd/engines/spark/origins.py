@@ -18,8 +18,8 @@ from incrowd.engines.readers.reader import distinct
 from incrowd.engines.spark.failures import explained
 from incrowd.engines.spark.pieces import FilePieces, Piece, name_of
 from incrowd.engines.spark.reading import Identified, StoredColumns, Texts, named_after
-from incrowd.engines.spark.rows import ID, ROW, STAMP, stood_in, stored_types
-from incrowd.engines.spark.task import collected, column, functions_of, is_remote, mapped
+from incrowd.engines.spark.rows import ID, ROW, STAMP, placeholders, stored_types
+from incrowd.engines.spark.task import collect, column, functions_of, is_remote, map_partitions
 from incrowd.errors import InvalidParameter, SourceInvalid, SourceUnreadable
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class ParquetFiles:
             frame = self.load()
             file = frame.metadataColumn("_metadata")
             found = frame.groupBy(file.file_path.alias("path"), _stamp(frame).alias(STAMP)).count()
-        listed = collected(found.select(STAMP, "path", "count")).to_pylist()
+        listed = collect(found.select(STAMP, "path", "count")).to_pylist()
         return [Piece(each[STAMP], each["path"], each["count"]) for each in listed]
 
     @property
@@ -83,7 +83,7 @@ class ParquetFiles:
         with explained():
             frame = self.load()
             row = frame.metadataColumn("_metadata").row_index
-            chosen = frame.select(*stood_in(frame, columns), _stamp(frame).alias(STAMP), row.alias(ROW))
+            chosen = frame.select(*placeholders(frame, columns), _stamp(frame).alias(STAMP), row.alias(ROW))
         return chosen, StoredColumns(tuple(columns), pieces)
 
 
@@ -126,8 +126,10 @@ class TextFiles:
     @cached_property
     def pieces(self) -> FilePieces:
         """The files with their numbers of rows: one pass over all of them."""
-        counted = mapped(self._files, _Lengths(self._texts(self.names[:1])), "stamp bigint, path string, rows bigint")
-        listed = collected(counted).to_pylist()
+        counted = map_partitions(
+            self._files, _Lengths(self._texts(self.names[:1])), "stamp bigint, path string, rows bigint"
+        )
+        listed = collect(counted).to_pylist()
         return FilePieces.of(Piece(each[STAMP], each["path"], each["rows"]) for each in listed)
 
     @property
@@ -138,7 +140,7 @@ class TextFiles:
 
     def stamps(self) -> frozenset[int]:
         """Look at the files once more, not into them, and return their stamps."""
-        return frozenset(collected(self._files.select(STAMP)).column(STAMP).to_pylist())
+        return frozenset(collect(self._files.select(STAMP)).column(STAMP).to_pylist())
 
     def selected(self, columns: Sequence[str]) -> tuple[DataFrame, Texts]:
         """Return the files, and how tasks parse these columns out of them."""
@@ -174,7 +176,7 @@ class _Lengths:
 def open_texts(load: Callable[[], DataFrame], options: SourceOptions) -> TextFiles:
     """Take over how text is delimited from the first lines of the first file, unless it was told."""
     frame = load()
-    listed = sorted(collected(frame.select("path", "length")).to_pylist(), key=lambda file: str(file["path"]))
+    listed = sorted(collect(frame.select("path", "length")).to_pylist(), key=lambda file: str(file["path"]))
     if not listed:
         raise SourceUnreadable("there is no file at this address. Check the path.")
     for file in listed:
@@ -196,7 +198,7 @@ def _first(frame: DataFrame, path: str, wanted: DialectOptions, nulls: tuple[str
     """Look at the first bytes of a file."""
     functions = functions_of(frame)
     start = functions.substring("content", 1, 2 * SAMPLE_BYTES).alias("start")
-    found = collected(frame.where(functions.col("path") == path).select(start)).column("start")
+    found = collect(frame.where(functions.col("path") == path).select(start)).column("start")
     with tempfile.TemporaryDirectory(prefix="incrowd-") as folder:
         copy = Path(folder, name_of(path))
         copy.write_bytes(found[0].as_py())
@@ -210,7 +212,7 @@ def _text_stamp(frame: DataFrame) -> Column:
 
 
 @dataclass(frozen=True, eq=False)
-class Tabled:
+class SparkTable:
     """Whatever Spark can read; without an id it can be counted, not sampled."""
 
     frame: DataFrame
@@ -248,7 +250,7 @@ class Tabled:
     def selected(self, columns: Sequence[str]) -> tuple[DataFrame, Identified]:
         """Return the columns, and behind them the id."""
         ids = [] if self.id is None else [column(self.frame, self.id).alias(ID)]
-        chosen = [*stood_in(self.frame, columns), *ids] or stood_in(self.frame, self.names[:1])
+        chosen = [*placeholders(self.frame, columns), *ids] or placeholders(self.frame, self.names[:1])
         return self.frame.select(*chosen), Identified(tuple(columns), has_id=self.id is not None)
 
     def check_ids(self) -> None:
@@ -258,14 +260,14 @@ class Tabled:
             return
         each = self.frame.groupBy(column(self.frame, self.id).alias(ID)).count()
         bad = each.where(functions.col(ID).isNull() | (functions.col("count") > 1)).limit(1)
-        if collected(bad.select("count")).num_rows:
+        if collect(bad.select("count")).num_rows:
             raise SourceInvalid(
                 f"the id column {self.id} does not tell rows apart: some rows have none, or the same as others. Rows "
                 "that share an id would share a coin. Name a column that is unique."
             )
 
 
-def open_table(frame: DataFrame, id_column: str | None) -> Tabled:
+def open_table(frame: DataFrame, id_column: str | None) -> SparkTable:
     """Take a frame as it is; its id is a column of whole numbers or of text."""
     from pyspark.sql.types import IntegralType, StringType
 
@@ -275,7 +277,7 @@ def open_table(frame: DataFrame, id_column: str | None) -> Tabled:
         if not isinstance(kind, IntegralType | StringType):
             raise InvalidParameter(f"the id column {id_column} must hold whole numbers or text.")
         _require_steady(frame)
-    return Tabled(frame, id_column)
+    return SparkTable(frame, id_column)
 
 
 def _require_steady(frame: DataFrame) -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from incrowd.core.table import Learned, Summary
 from incrowd.engines.spark.pieces import read_in_full
 from incrowd.engines.spark.reading import PartitionReading
-from incrowd.engines.spark.task import collected, column, functions_of, mapped
+from incrowd.engines.spark.task import collect, column, functions_of, map_partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -59,8 +59,8 @@ class Merging:
 def learn(rows: SparkRows, columns: Sequence[str], empty: Callable[[], Learned]) -> Learned:
     """Read these columns once and return what all summaries learned, merged."""
     frame, reading = rows.selected(columns)
-    summaries = mapped(frame, Learning(reading, empty), _FIELDS)
-    found = collected(mapped(summaries.repartition(1), Merging(empty), _FIELDS))
+    summaries = map_partitions(frame, Learning(reading, empty), _FIELDS)
+    found = collect(map_partitions(summaries.repartition(1), Merging(empty), _FIELDS))
     read_in_full(rows.origin.pieces, sum(found.column("rows").to_pylist()))
     whole = empty()
     for packed in found.column("summary"):
@@ -92,7 +92,7 @@ def content_digest(rows: SparkRows) -> bytes:
     row = functions.to_json(functions.struct(*(column(content, name) for name in content.columns)))
     hashed = content.select(functions.sha2(row, 256).alias("hash"))
     sums = [functions.sum(_word(functions, place)).alias(f"word{place}") for place in range(_WORDS)]
-    found = collected(hashed.agg(functions.count("*").alias("rows"), *sums)).to_pylist()[0]
+    found = collect(hashed.agg(functions.count("*").alias("rows"), *sums)).to_pylist()[0]
     kinds = [(each.name, each.dataType.simpleString()) for each in content.schema.fields]
     stated = repr((kinds, sorted(found.items())))
     return hashlib.sha256(stated.encode("utf-8", "surrogatepass")).digest()

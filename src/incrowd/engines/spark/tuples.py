@@ -39,7 +39,9 @@ def fields(cells: Cells) -> str:
     return ", ".join(f"{name} {kind}" for name, kind in zip(names(cells), kinds, strict=True))
 
 
-def travelling(cells: Cells, codes: Sequence[Codes], classes: Sequence[tuple[Classes, Codes | None]]) -> list[pa.Array]:
+def cell_arrays(
+    cells: Cells, codes: Sequence[Codes], classes: Sequence[tuple[Classes, Codes | None]]
+) -> list[pa.Array]:
     """Return tuples of codes as columns that mean the same in every task."""
     parts, marks = [], []
     for column, (known, kept), recoding in zip(codes, classes, cells.recodings, strict=True):
@@ -53,7 +55,7 @@ def travelling(cells: Cells, codes: Sequence[Codes], classes: Sequence[tuple[Cla
     return [_sent(_layout(cells).pack(parts)), *marks]
 
 
-def travelling_none(cells: Cells, length: int) -> list[pa.Array]:
+def empty_cell_arrays(cells: Cells, length: int) -> list[pa.Array]:
     """Return as many rows without a cell."""
     key = pa.int64() if _layout(cells).dtype == np.int64 else pa.binary()
     return [pa.nulls(length, kind) for kind in (key, *(r.column.domain.storage for _, r in _open(cells)))]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from incrowd import errors
 from incrowd.engines.spark.failures import explained
-from incrowd.engines.spark.task import arrow_mapped, collected, is_remote
+from incrowd.engines.spark.task import collect, is_remote, map_batches
 from incrowd.errors import ClusterUnavailable
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ def ready(session: SparkSession, patience: float = _PATIENCE) -> SparkSession:
     with explained():
         _ship_if_far(session)
         own: SparkSession = session.newSession()
-    return prepared(own, patience)
+    return prepare(own, patience)
 
 
-def prepared(session: SparkSession, patience: float = _PATIENCE) -> SparkSession:
+def prepare(session: SparkSession, patience: float = _PATIENCE) -> SparkSession:
     """Set up a session that is ours: settings, code, versions."""
     with explained():
         for name, value in SETTINGS.items():
@@ -105,7 +105,7 @@ def python_version() -> str:
 
 def _asked(session: SparkSession, patience: float) -> list[dict[str, str | None]]:
     """Let a small job report the versions of the workers that take it."""
-    frame = arrow_mapped(session.range(0, _PROBES, 1, _PROBES), _probe(), _FIELDS)
+    frame = map_batches(session.range(0, _PROBES, 1, _PROBES), _probe(), _FIELDS)
     pool = ThreadPoolExecutor(1)
     try:
         return _waited(pool, frame, patience)
@@ -119,7 +119,7 @@ def _asked(session: SparkSession, patience: float) -> list[dict[str, str | None]
 
 
 def _waited(pool: ThreadPoolExecutor, frame: DataFrame, patience: float) -> list[dict[str, str | None]]:
-    found: list[dict[str, str | None]] = pool.submit(collected, frame).result(patience).to_pylist()
+    found: list[dict[str, str | None]] = pool.submit(collect, frame).result(patience).to_pylist()
     return found
 
 

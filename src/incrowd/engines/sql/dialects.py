@@ -16,13 +16,13 @@ _MOST_NODES = 200_000
 _TEXTS = (exp.DataType.Type.VARCHAR, exp.DataType.Type.TEXT)
 
 
-def rewritten(query: exp.Query, rules: Mapping[type[exp.Expr], Rewriting]) -> exp.Query:
+def rewrite(query: exp.Query, rules: Mapping[type[exp.Expr], Rewriting]) -> exp.Query:
     """Return a copy of a tree in which every node of a kind that has a rule is rewritten by it, from inside out.
 
     What is known of a node's type holds for what stands in its place.
 
     >>> from sqlglot import parse_one
-    >>> rewritten(parse_one("SELECT ABS(ABS(x))"), {exp.Abs: lambda node: exp.Neg(this=node.this)}).sql()
+    >>> rewrite(parse_one("SELECT ABS(ABS(x))"), {exp.Abs: lambda node: exp.Neg(this=node.this)}).sql()
     'SELECT - -x'
     """
     whole = query.copy()
@@ -39,11 +39,11 @@ def rewritten(query: exp.Query, rules: Mapping[type[exp.Expr], Rewriting]) -> ex
     return whole
 
 
-def placed(query: exp.Query, places: Mapping[str, exp.Expr]) -> exp.Query:
+def replace_tables(query: exp.Query, places: Mapping[str, exp.Expr]) -> exp.Query:
     """Return a copy of a tree that reads, instead of each of these tables, what stands for it.
 
     >>> from sqlglot import parse_one
-    >>> placed(parse_one("SELECT x FROM people AS p"), {"people": exp.to_table("view_1")}).sql()
+    >>> replace_tables(parse_one("SELECT x FROM people AS p"), {"people": exp.to_table("view_1")}).sql()
     'SELECT x FROM view_1 AS "p"'
     """
     whole = query.copy()
@@ -76,7 +76,7 @@ def no_decimal_as_text(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def rounded_at_digits(node: exp.Expr, half_away: Rewriting) -> exp.Expr:
+def round_at_digits(node: exp.Expr, half_away: Rewriting) -> exp.Expr:
     """Return ROUND(x, digits) as a whole number of steps, halves away from zero, in the same operations everywhere."""
     digits = node.args.get("decimals")
     many = 0 if digits is None else int(digits.sql())
@@ -104,7 +104,7 @@ def in_postgres(query: exp.Query) -> exp.Query:
     """
     from sqlglot.optimizer.annotate_types import annotate_types
 
-    return rewritten(annotate_types(query.copy(), dialect="duckdb"), _POSTGRES)
+    return rewrite(annotate_types(query.copy(), dialect="duckdb"), _POSTGRES)
 
 
 def _flooded(number: exp.Expr) -> exp.Expr:
@@ -148,7 +148,7 @@ def _rounded_in_postgres(node: exp.Expr) -> exp.Expr:
         exact = exp.cast(exp.cast(number, "TEXT"), "DECIMAL")
         return exp.cast(exp.Round(this=exact), "DOUBLE")
 
-    return rounded_at_digits(node, half_away)
+    return round_at_digits(node, half_away)
 
 
 def _sum(node: exp.Expr) -> exp.Expr:
@@ -226,7 +226,7 @@ def in_spark(query: exp.Query) -> exp.Query:
     >>> in_spark(parse_one("SELECT ROUND(x, 1)", dialect="duckdb")).sql("spark")
     'SELECT (ROUND((x) * CAST(10.0 AS DOUBLE)) / CAST(10.0 AS DOUBLE))'
     """
-    return rewritten(query, _SPARK)
+    return rewrite(query, _SPARK)
 
 
 def _total(node: exp.Expr) -> exp.Expr:
@@ -246,7 +246,7 @@ def _total(node: exp.Expr) -> exp.Expr:
 
 def _rounded_in_spark(node: exp.Expr) -> exp.Expr:
     """Round as Spark does without digits: halves away from zero, and nothing but halves is taken for one."""
-    return rounded_at_digits(node, lambda number: exp.Round(this=number))
+    return round_at_digits(node, lambda number: exp.Round(this=number))
 
 
 def _day_of_week(node: exp.Expr) -> exp.Expr:

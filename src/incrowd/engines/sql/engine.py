@@ -33,7 +33,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredTable:
     """One table: rows that were opened, and what is declared about them."""
 
     source: Opened
@@ -41,7 +41,7 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SampledTable:
     """A secret sample of the rows of one table, which takes the table's place in a question."""
 
     table: str
@@ -57,7 +57,7 @@ class Asked(Protocol):
         It is asked before anything is charged.
         """
 
-    def collect(self, query: exp.Query, drawn: Drawn | None = None) -> pa.Table:
+    def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
         """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
 
 

@@ -106,11 +106,11 @@ def _check_place(place: Path) -> None:
 def _stage(target: Folders) -> Iterator[Folders]:
     public, internal = _places(target)
     with contextlib.ExitStack() as stack:
-        stage = stack.enter_context(beside(public)) / "public"
+        stage = stack.enter_context(staging_folder(public)) / "public"
         stage.mkdir()
         kept = None
         if internal is not None:
-            kept = stack.enter_context(beside(internal)) / "internal"
+            kept = stack.enter_context(staging_folder(internal)) / "internal"
             kept.mkdir(mode=0o700)
         yield Folders(stage, kept)
 
@@ -150,7 +150,7 @@ def _appear(stage: Folders, target: Folders) -> None:
 
 
 @contextlib.contextmanager
-def beside(place: Path) -> Iterator[Path]:
+def staging_folder(place: Path) -> Iterator[Path]:
     """Make a private hidden folder beside a place, and remove it, and what was made on the way, in the end."""
     made = [each for each in place.parents if not each.exists()]
     place.parent.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter
 from incrowd.queries.measuring.grid import IntegerGrid
-from incrowd.queries.measuring.intervals import MISS, Floats, Interval, NoiseLaw, Ratio, widened
+from incrowd.queries.measuring.intervals import MISS, Floats, Interval, NoiseLaw, Ratio, widen
 from incrowd.queries.measuring.statistics import Of, Statistic, Statistics, count_of
 from incrowd.queries.question import Aggregate, AggregateKind, Value
 
@@ -87,13 +87,13 @@ class Reading:
             return Estimate(values, None)
         size = np.maximum(noisy[:, count].astype(np.float64), 1.0)
         if value is None or value.low is None or value.high is None or aggregate.kind is AggregateKind.COUNT:
-            return Estimate(values, _not_negative(widened(found.interval, rate, size, self.miss)))
+            return Estimate(values, _not_negative(widen(found.interval, rate, size, self.miss)))
         if total:
             most = float(max(abs(value.low), abs(value.high)))
-            return Estimate(values, widened(found.interval, rate, most**2 * size, self.miss))
+            return Estimate(values, widen(found.interval, rate, most**2 * size, self.miss))
         half = float(value.high - value.low) / 2.0
-        low, high = (end * float(rate) for end in found.interval)  # `widened` divides by the rate
-        wide = widened(Interval(low, high), rate, (half * float(rate)) ** 2 / size, self.miss)
+        low, high = (end * float(rate) for end in found.interval)  # `widen` divides by the rate
+        wide = widen(Interval(low, high), rate, (half * float(rate)) ** 2 / size, self.miss)
         return Estimate(values, Interval(*(np.clip(end, float(value.low), float(value.high)) for end in wide)))
 
     def _size(self, aggregate: Aggregate) -> int | None:

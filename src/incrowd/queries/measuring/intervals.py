@@ -107,7 +107,7 @@ def _where_negative(values: Floats) -> tuple[Floats, Floats]:
     return start, stop
 
 
-def widened(interval: Interval, rate: Fraction, squares: Floats, miss: float) -> Interval:
+def widen(interval: Interval, rate: Fraction, squares: Floats, miss: float) -> Interval:
     """Return the interval of a total over all rows from that of its sample.
 
     The total over the sample, divided by the rate, has the variance Σ x² · (1 − rate) / rate over all rows; `squares`
