@@ -121,5 +121,5 @@ def test_an_epsilon_beyond_reason_is_refused_before_it_is_charged(what: str, eps
 
 def test_an_error_that_any_noise_keeps_costs_next_to_nothing() -> None:
     question = understand("SELECT COUNT(*) FROM rows", CATALOG)
-    settled = measurement(question, Unit(), terms(error="1e30")).settled
+    settled = measurement(question, Unit(), terms(error="1e30")).noise_choice
     assert 0 < np.float64(settled.noise.epsilon) < 1e-9  # type: ignore[union-attr]

@@ -59,8 +59,8 @@ def test_never_more_than_was_paid_is_spent(number: int) -> None:
 
 def test_few_questions_share_epsilon_and_many_share_rho() -> None:
     few, many = planned([COUNT] * 3, Fraction(1, 10**6)), planned([COUNT] * 40, Fraction(1, 10**6))
-    assert isinstance(few.measurements[0].settled.noise, AddCube)
-    assert isinstance(many.measurements[0].settled.noise, AddGaussianVector)
+    assert isinstance(few.measurements[0].noise_choice.noise, AddCube)
+    assert isinstance(many.measurements[0].noise_choice.noise, AddGaussianVector)
     assert many.width < planned([COUNT] * 40).width
 
 

@@ -119,7 +119,7 @@ class Measurement:
         return statistics_of(self.question, self.unit)
 
     @cached_property
-    def settled(self) -> NoiseChoice:
+    def noise_choice(self) -> NoiseChoice:
         """The noise, and what it costs."""
         picks = [each for each in self.question.aggregates if is_pick(each)]
         asked = Workload(self.sums, len(picks), self.question.contribution, self.unit)
@@ -129,7 +129,7 @@ class Measurement:
     @cached_property
     def picks(self) -> tuple[Pick, ...]:
         """What is picked in each group."""
-        each, rows = self.settled.pick, self.question.contribution.rows
+        each, rows = self.noise_choice.pick, self.question.contribution.rows
         groups = len(public_groups(self.question)) if self.question.public_keys else None
         wanted = [aggregate for aggregate in self.question.aggregates if is_pick(aggregate)]
         return tuple(pick_of(aggregate, self.unit, groups, each, rows) for aggregate in wanted if each is not None)
@@ -137,12 +137,12 @@ class Measurement:
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """What will be done, in order."""
-        return question_steps(self.question, self.terms, self.sums, self.settled, self.picks)
+        return question_steps(self.question, self.terms, self.sums, self.noise_choice, self.picks)
 
     @cached_property
     def plan(self) -> QuestionPlan:
         """What will be done and what that promises, folded from the steps; only `draw` needs rows."""
-        promise = fold(self.steps, self.unit, self.settled.delta)
+        promise = fold(self.steps, self.unit, self.noise_choice.delta)
         paid_in_rho = self.terms.rho is not None and not promise.delta
         return QuestionPlan(NAME, self.steps, promise, {} if paid_in_rho else epsilon_of(promise), self.draw)
 
@@ -173,11 +173,11 @@ class Measurement:
         tables = list(collected)
         groups = self._groups(tables)
         names, noisy, columns = groups.names, groups.vectors, {}
-        if self.settled.noise is not None:
-            noisy = self.settled.noise.release(groups.vectors, coins)
-            if self.settled.threshold is not None and self.sums.counting is not None:
-                shown = np.flatnonzero(noisy[:, self.sums.counting] >= self.settled.threshold.least)
-                names, noisy = groups.kept(shown), noisy[shown]
+        if self.noise_choice.noise is not None:
+            noisy = self.noise_choice.noise.release(groups.vectors, coins)
+            if self.noise_choice.threshold is not None and self.sums.counting is not None:
+                shown = np.flatnonzero(noisy[:, self.sums.counting] >= self.noise_choice.threshold.least)
+                names, noisy = groups.names_at(shown), noisy[shown]
             columns = self._read(noisy)
         for pick, table in zip(self.picks, tables, strict=True):
             found = pick.picked(self.question, table, names, coins)
@@ -194,7 +194,7 @@ class Measurement:
 
     def _reading(self, numbers: int) -> Reading | None:
         """Return how numbers are read off statistics, with intervals that hold for so many of them at once."""
-        noise = self.settled.noise
+        noise = self.noise_choice.noise
         return None if noise is None else Reading(self.sums, noise.law, MISS / max(1, numbers), self.terms.rate)
 
     def _read(self, noisy: NDArray[np.int64]) -> dict[str, AnswerColumn]:
@@ -232,7 +232,7 @@ def _ends(interval: Interval | None) -> tuple[pa.Array | None, pa.Array | None]:
 
 
 def question_steps(
-    question: Question, terms: Terms, sums: Statistics, settled: NoiseChoice, picked: tuple[Pick, ...]
+    question: Question, terms: Terms, sums: Statistics, choice: NoiseChoice, picked: tuple[Pick, ...]
 ) -> tuple[Step, ...]:
     """Return the steps: the question, whose rows, which groups, which sums, which noise, which picks, the answer."""
     reach = question.contribution
@@ -241,7 +241,7 @@ def question_steps(
         *(() if terms.rate is None else (RowSample(terms.rate),)),
         BoundContribution(reach.rows, reach.groups),
         _groups(question),
-        *_noisy(sums, settled),
+        *_noisy(sums, choice),
         *(_pick(pick, ConcentratedPick if terms.rho is not None else PrivatePick) for pick in picked),
         GiveAnswer(tuple(output.name for output in question.outputs)),
     )
@@ -254,13 +254,13 @@ def _groups(question: Question) -> Step:
     return GroupRows(by, math.prod(len(key.values or ()) for key in question.keys)) if by else OneGroup()
 
 
-def _noisy(sums: Statistics, settled: NoiseChoice) -> tuple[Step, ...]:
-    if settled.noise is None:
+def _noisy(sums: Statistics, choice: NoiseChoice) -> tuple[Step, ...]:
+    if choice.noise is None:
         return ()
-    steps = (AddUp(tuple(map(_statistic, sums.all)), sums.rows), _noise(settled))
-    if settled.threshold is None or sums.counting is None:
+    steps = (AddUp(tuple(map(_statistic, sums.all)), sums.rows), _noise(choice))
+    if choice.threshold is None or sums.counting is None:
         return steps
-    return (*steps, GroupThreshold(settled.threshold.least, sums.counting, settled.threshold.delta))
+    return (*steps, GroupThreshold(choice.threshold.least, sums.counting, choice.threshold.delta))
 
 
 def _statistic(each: Statistic) -> NumberInGroup:
@@ -269,14 +269,14 @@ def _statistic(each: Statistic) -> NumberInGroup:
     return NumberInGroup(each.of, each.width, value, *((None, None) if grid is None else (grid.center, grid.step)))
 
 
-def _noise(settled: NoiseChoice) -> Step:
-    match settled.noise:
+def _noise(choice: NoiseChoice) -> Step:
+    match choice.noise:
         case AddCube(epsilon=epsilon, law=law):
             kind = CubeNoise if len(law.widths) > 1 else LaplaceNoise
             return kind(epsilon, law.widths, law.fine, law.scale)
         case None:
             raise AssertionError("sums have noise")
-    scales, share = settled.noise.law.scales, settled.share
+    scales, share = choice.noise.law.scales, choice.share
     return GaussianNoise(scales) if share is None else SharedGaussianNoise(scales, share.epsilon, share.delta)
 
 

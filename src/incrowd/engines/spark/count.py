@@ -96,7 +96,7 @@ def _limited(rows: SparkRows, cells: Cells, limit: PersonLimit, others: tuple[Ke
     frame, reading = rows.selected(tuple(dict.fromkeys((*cells.reads, limit.column.name))))
     work: Work = Limiting(reading, cells, limit, others)
     coded = map_partitions(frame, work, f"person binary, rank binary, {tuples.fields(cells)}, count bigint")
-    return limit.applied(coded)
+    return limit.apply(coded)
 
 
 def _summed(rows: SparkRows, cells: Cells, counted: DataFrame, at_least: int) -> Counts:

@@ -48,7 +48,7 @@ class PersonLimit:
         del start, stop
         raise InvalidParameter("this choice of rows is applied on the cluster: give it to the count of its engine.")
 
-    def applied(self, coded: DataFrame) -> DataFrame:
+    def apply(self, coded: DataFrame) -> DataFrame:
         """Return of each person's rows those of least rank, if they have a key; and what has no person at all."""
         functions = functions_of(coded)
         order = window_of(coded).partitionBy("person").orderBy("rank")

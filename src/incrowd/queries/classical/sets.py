@@ -69,7 +69,7 @@ class PlainQuestion:
     column: str | None
     conditions: frozenset[str]
 
-    def bound(self, catalog: Catalog, size: int) -> Question:
+    def bind(self, catalog: Catalog, size: int) -> Question:
         """Return the question row by row, over the same tables whose rows are numbered by `PLACE`."""
         return understand(self.grouped, Catalog((number_rows(catalog[self.table], size),)))
 

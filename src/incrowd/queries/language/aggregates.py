@@ -10,10 +10,10 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.language.expressions import NAMED, binder, refusal, title
+from incrowd.queries.language.expressions.binder import NAMED, binder, refusal, title
+from incrowd.queries.language.expressions.rules import LARGEST, condition, sole
 from incrowd.queries.language.extent import BoundTree, Extent, whole
 from incrowd.queries.language.row_query import Scope
-from incrowd.queries.language.rules import LARGEST, condition, sole
 from incrowd.queries.language.trees import case, cast, column, constant, only_type, operand, present
 from incrowd.queries.question import AggregateKind
 

@@ -9,9 +9,9 @@ from sqlglot import exp
 
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, MixedUnits, QuestionRefused
-from incrowd.queries.language.expressions import binder
+from incrowd.queries.language.expressions.binder import binder
+from incrowd.queries.language.expressions.rules import condition
 from incrowd.queries.language.row_query import RowQuery, Scope, first_rows
-from incrowd.queries.language.rules import condition
 from incrowd.queries.language.trees import column, every, operation, subquery
 from incrowd.queries.question import PERSON
 

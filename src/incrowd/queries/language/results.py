@@ -10,7 +10,7 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.aggregates import aggregate_call, is_aggregate, qualify, split
-from incrowd.queries.language.expressions import title
+from incrowd.queries.language.expressions.binder import title
 from incrowd.queries.language.extent import BoundTree, Extent
 from incrowd.queries.language.row_query import Scope
 from incrowd.queries.question import Aggregate, AggregateKind, Key, OutputColumn, Value

@@ -9,12 +9,12 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.aggregates import has_aggregate
-from incrowd.queries.language.expressions import binder
+from incrowd.queries.language.expressions.binder import binder
+from incrowd.queries.language.expressions.rules import condition
 from incrowd.queries.language.extent import hull
 from incrowd.queries.language.joins import JoinedRows, join_rows, same_unit
 from incrowd.queries.language.people import person_rows
 from incrowd.queries.language.row_query import Context, Field, RowQuery
-from incrowd.queries.language.rules import condition
 from incrowd.queries.language.tables import table_rows
 from incrowd.queries.language.trees import alias, cast, column, select, subquery
 from incrowd.queries.question import PERSON

@@ -16,7 +16,7 @@ from incrowd.core.schema import OTHER, Column, Missing, Outside, Role
 from incrowd.core.unit import Kind
 from incrowd.errors import QuestionRefused
 from incrowd.queries.catalog import Relation
-from incrowd.queries.language.casts import GREATEST_DOUBLE
+from incrowd.queries.language.expressions.casts import GREATEST_DOUBLE
 from incrowd.queries.language.extent import FIRST, LAST, BoundTree, Constant, Extent, among, days, texts, truth
 from incrowd.queries.language.row_query import PLACE, Context, Field, RowQuery, first_rows, hash_order
 from incrowd.queries.language.trees import (

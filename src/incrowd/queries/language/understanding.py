@@ -12,7 +12,7 @@ from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.aggregates import qualify
-from incrowd.queries.language.expressions import binder
+from incrowd.queries.language.expressions.binder import binder
 from incrowd.queries.language.extent import BoundTree
 from incrowd.queries.language.joins import JoinedRows
 from incrowd.queries.language.normal import normal_text

@@ -35,7 +35,7 @@ class AnswerGroups:
     names: tuple[Names, ...]
     vectors: NDArray[np.int64]
 
-    def kept(self, places: Iterable[int]) -> tuple[Names, ...]:
+    def names_at(self, places: Iterable[int]) -> tuple[Names, ...]:
         """Return the names of some groups."""
         return tuple(self.names[place] for place in places)
 

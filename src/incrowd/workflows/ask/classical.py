@@ -155,7 +155,7 @@ def _rows(rows: Asked, relation: Relation, most: int) -> Source:
 
 def _query_set(plain: PlainQuestion, relation: Relation, rows: Source) -> QuerySet:
     size = sum(batch.num_rows for batch in rows.batches([PLACE]))
-    question = plain.bound(Catalog((relation,)), size)
+    question = plain.bind(Catalog((relation,)), size)
     stored = StoredTable(rows, number_rows(relation, size).schema)
     with warehouse({relation.name: stored}) as small:
         return plain.over(question, small.collect(question.rows), size)
@@ -171,7 +171,7 @@ def _audit(book: str, dataset: str, asked: QuerySet, mark: str) -> None:
         before = writer.value(key) or {"rows": mark, "sets": []}
         if before["rows"] != mark:
             return "the rows changed since sums of this column were answered, and these cannot be audited together."
-        auditor = Auditor.replayed(_places(each) for each in before["sets"])
+        auditor = Auditor.replay(_places(each) for each in before["sets"])
         if auditor.determined(asked.values):
             return "with the sums answered so far, this one would determine somebody's value: ask about another set."
         if auditor.after(asked.values) != auditor:
