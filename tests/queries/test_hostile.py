@@ -21,8 +21,7 @@ from incrowd.errors import IncrowdError, SourceUnreadable
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.language import understand
 from incrowd.queries.measurement import Measurement
-from incrowd.queries.question import Question
-from incrowd.queries.terms import Terms
+from incrowd.queries.question import Question, Terms
 from incrowd.workflows.ask import desk as desks
 from incrowd.workflows.ask.desk import open_desk
 from incrowd.workflows.policy.policy import load_policy

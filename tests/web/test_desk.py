@@ -18,7 +18,7 @@ from incrowd.governance.access.book import Access
 from incrowd.governance.access.grant import Holder
 from incrowd.governance.access.roles import Role
 from incrowd.queries.measurement import Measurement
-from incrowd.queries.terms import Terms
+from incrowd.queries.question import Terms
 from incrowd.web.app import ServeOrder, open_server
 from incrowd.workflows.ask.asking import Asking
 from incrowd.workflows.verify.verify import certificate_of

@@ -20,9 +20,8 @@ from incrowd.core.loss import Loss, ZeroConcentrated
 from incrowd.core.loss import Sequence as Sequential
 from incrowd.core.plan import Output
 from incrowd.core.steps.step import Step
-from incrowd.queries.claims import ApproximateTogether, PureTogether
+from incrowd.queries.answer import AnswerTable
 from incrowd.queries.measuring.statistics import Of
-from incrowd.queries.output import AnswerTable
 from incrowd.queries.steps.noise import (
     AddUp,
     ConcentratedPick,
@@ -35,19 +34,21 @@ from incrowd.queries.steps.noise import (
     SharedGaussianNoise,
 )
 from incrowd.queries.steps.question import (
+    ApproximateTogether,
     BoundContribution,
     GiveAnswer,
     GroupRows,
     OneGroup,
     OpenGroups,
+    PureTogether,
     Questions,
     RowSample,
     Understand,
 )
-from incrowd.queries.tails import chance_of
 from incrowd.verify.findings import Look, Problem
 from incrowd.verify.slow_accountant.laws import TOLERANCE
 from incrowd.verify.slow_accountant.noise import concentrated_delta
+from incrowd.verify.slow_accountant.tails import cube_tail, gaussian_tail, laplace_tail
 from incrowd.verify.statement import Statement, in_order, maybe, one, some
 
 GROUPS = (OneGroup, GroupRows, OpenGroups)
@@ -206,3 +207,20 @@ def _read(file: Path) -> AnswerTable:
 
     parse = csv.ParseOptions(delimiter="\t" if file.suffix == ".tsv" else ",", newlines_in_values=True)
     return AnswerTable(csv.read_csv(file, parse_options=parse))
+
+
+def chance_of(noise: NoiseOnSums, place: int, least: int) -> float:
+    """Return P[x ≥ least] for the noise of the statistic at a place, least ≥ 1; nearly, where the noise is wide.
+
+    >>> from fractions import Fraction
+    >>> round(chance_of(LaplaceNoise(Fraction(1), (1,), 1, Fraction(1)), 0, 14) * 1e6, 3)
+    0.608
+    """
+    match noise:
+        case GaussianNoise(scales=scales):
+            return gaussian_tail(scales[place], least)
+        case LaplaceNoise(scale=scale):
+            return laplace_tail(scale, least)
+        case CubeNoise(widths=widths, fine=fine, scale=scale):
+            return cube_tail(widths, (fine, scale), place, least)
+    raise TypeError("the law of this noise is not known here")

@@ -16,9 +16,9 @@ from incrowd.accounting.budget import Amount
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.cube import AddCube
 from incrowd.mechanisms.gaussian_vector import AddGaussianVector
+from incrowd.queries.check import chance_of
+from incrowd.queries.question import Terms
 from incrowd.queries.steps.noise import CubeNoise, GaussianNoise
-from incrowd.queries.tails import chance_of
-from incrowd.queries.terms import Terms
 from incrowd.workflows.ask.desk import Asking, publish_answer
 from incrowd.workflows.release.publish import Destination
 from incrowd.workflows.verify.verify import verify

@@ -14,8 +14,8 @@ from incrowd.core.loss import Pure
 from incrowd.core.loss_json import to_json
 from incrowd.errors import IncrowdError
 from incrowd.queries import check
-from incrowd.queries.output import AnswerTables
-from incrowd.queries.terms import Terms
+from incrowd.queries.answer import AnswerTables
+from incrowd.queries.question import Terms
 from incrowd.verify.judge import statement_of
 from incrowd.workflows.ask.desk import AskingTogether, publish_answer
 from incrowd.workflows.release.publish import Destination

@@ -16,8 +16,7 @@ from incrowd.verify.findings import Verdict
 from incrowd.workflows.policy.policy import json_schema, load_policy
 from incrowd.workflows.release.publish import Destination, release, release_to
 from incrowd.workflows.verify.verify import Verification, verify
-from tests.contract.forging import fitting, placed
-from tests.contract.test_forgery import caught
+from tests.contract.forging import caught, fitting, placed
 from tests.policies import changed, people, with_ledger, written
 
 ILL = {"role": "sensitive", "hierarchy": {"tree": {"lungs": ["flu", "cough"], "none": ["healthy"]}}}

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Response
 
 from incrowd.errors import IncrowdError
 from incrowd.queries.language.reading import is_explain
-from incrowd.queries.terms import Terms
+from incrowd.queries.question import Terms
 from incrowd.web import replies
 from incrowd.web.caller import Asker, Caller, Reader
 from incrowd.web.logs import note

@@ -22,12 +22,11 @@ from incrowd.engines.settings import Settings
 from incrowd.engines.sql.engine import Asked, Limits
 from incrowd.engines.writers.sinks import Folders, staged
 from incrowd.errors import InvalidParameter, Refused
-from incrowd.queries.answer import Answer
+from incrowd.queries.answer import Answer, AnswerTable
 from incrowd.queries.batch import Batch, batch
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.output import AnswerTable
 from incrowd.queries.question import Question
 from incrowd.workflows.ask.answers import Answers, StoredAnswer, question_mark
 from incrowd.workflows.ask.asking import Answered, AnsweredTogether, Asking, AskingTogether, Priced

@@ -10,8 +10,8 @@ from incrowd.queries.batch import Batch
 from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
+from incrowd.queries.question import Terms
 from incrowd.queries.steps.question import Questions, Understand
-from incrowd.queries.terms import Terms
 from incrowd.verify.findings import Problem
 from incrowd.workflows.ask.tables import relations_of
 

@@ -19,14 +19,14 @@ from incrowd.core.source import SourceOptions
 from incrowd.core.table import Opened
 from incrowd.engines.choose import engine_of, settings_for
 from incrowd.engines.columns import require
-from incrowd.engines.local.fingerprint import content_digest, keyed
+from incrowd.engines.local.fingerprint import content_digest, keyed_digest
 from incrowd.engines.readers.sources import open_source
 from incrowd.engines.settings import Settings, Spark
 from incrowd.engines.sql.duckdb import warehouse
-from incrowd.engines.sql.engine import Asked, Limits, Stored
+from incrowd.engines.sql.engine import Asked, Limits, StoredTable
 from incrowd.errors import InvalidParameter
 from incrowd.queries.catalog import Catalog, Relation
-from incrowd.queries.language.plan import Context
+from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
 from incrowd.workflows.policy.ledger import open_book
 from incrowd.workflows.policy.policy import Policy
@@ -56,7 +56,7 @@ def open_tables(
     """
     _one_ledger(policies)
     with place_of(policies, data, settings) as place:
-        stored, relations = dict[str, Stored](), list[Relation]()
+        stored, relations = dict[str, StoredTable](), list[Relation]()
         for number, policy in enumerate(policies):
             for relation, each in _tables(policy, data if number == 0 else None, place):
                 relations.append(relation)
@@ -115,23 +115,23 @@ def _one_ledger(policies: Sequence[Policy]) -> None:
             )
 
 
-def _tables(policy: Policy, data: object, place: Location) -> Iterator[tuple[Relation, Stored]]:
+def _tables(policy: Policy, data: object, place: Location) -> Iterator[tuple[Relation, StoredTable]]:
     source = data if data is not None else policy.source
     if source is None:
         raise InvalidParameter("no data: name a file, or write source: in the policy.")
     main = place.open(source, policy.options)
     require(main.names, policy.schema.names)
     relations = relations_of(policy)
-    yield next(relations), Stored(main, policy.schema)
+    yield next(relations), StoredTable(main, policy.schema)
     for relation, other in zip(relations, policy.tables, strict=True):
         rows = place.open(other.source, other.options)
         require(rows.names, other.schema.names)
-        yield relation, Stored(rows, other.schema)
+        yield relation, StoredTable(rows, other.schema)
 
 
 def _register(ledger: Ledger, policy: Policy, sources: Sequence[Opened], place: Location) -> None:
     key = hashlib.sha256(b"source " + ledger.secret).digest()
-    marks = [keyed(place.digest(source), key) for source in sources]
+    marks = [keyed_digest(place.digest(source), key) for source in sources]
     marks += [source.address for source in sources if source.address is not None]
     section = policy.section.dataset
     ledger.register(
@@ -173,7 +173,7 @@ class Location:
 
     open: Callable[[Any, SourceOptions], Opened]
     digest: Callable[[Any], bytes]
-    asked: Callable[[Mapping[str, Stored], Limits | None], AbstractContextManager[Asked]]
+    asked: Callable[[Mapping[str, StoredTable], Limits | None], AbstractContextManager[Asked]]
 
 
 @contextmanager
