@@ -17,7 +17,7 @@ from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
-from incrowd.methods.crowds.drawing import drawn, with_chances
+from incrowd.methods.crowds.robust import drawn, with_chances
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import Destination, release_to

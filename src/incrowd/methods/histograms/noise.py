@@ -24,7 +24,7 @@ _LARGEST = Fraction(2**48)
 
 
 @dataclass(frozen=True)
-class Asked:
+class NoiseRequest:
     """What a policy asks of the noise: its kind, and ε or an error; δ where the noise or unknown bins need one."""
 
     kind: str
@@ -58,15 +58,15 @@ class Noise:
 
 
 @lru_cache(maxsize=256)
-def settled(asked: Asked, unit: Unit, *, unknown: bool) -> Noise:
+def settled(asked: NoiseRequest, unit: Unit, *, unknown: bool) -> Noise:
     """Return the noise with the least scale that keeps the budget, or the largest that keeps the error.
 
     `unknown` bins, found while reading, are released from a threshold on: half of δ pays for it beside Gaussian noise,
     all of it beside Laplace noise, which needs none itself.
 
-    >>> settled(Asked("laplace", Fraction(1, 2), None, None, None), Unit(), unknown=False).within
+    >>> settled(NoiseRequest("laplace", Fraction(1, 2), None, None, None), Unit(), unknown=False).within
     6
-    >>> settled(Asked("laplace", None, None, 10, None), Unit(), unknown=False).epsilon < Decimal("0.3")
+    >>> settled(NoiseRequest("laplace", None, None, 10, None), Unit(), unknown=False).epsilon < Decimal("0.3")
     True
     """
     _check(asked, unit, unknown=unknown)
@@ -106,7 +106,7 @@ def noise_loss(kind: str, scale: Fraction, unit: Unit, rate: Fraction | None) ->
     return Grouped(unit.max_rows, row) if unit.max_rows > 1 else row
 
 
-def _check(asked: Asked, unit: Unit, *, unknown: bool) -> None:
+def _check(asked: NoiseRequest, unit: Unit, *, unknown: bool) -> None:
     if asked.kind not in ("laplace", "gaussian"):
         raise InvalidParameter("noise is laplace or gaussian.")
     if (asked.epsilon is None) == (asked.error is None):
@@ -133,7 +133,7 @@ def _check(asked: Asked, unit: Unit, *, unknown: bool) -> None:
         )
 
 
-def _scale(asked: Asked, unit: Unit, delta: Fraction) -> Fraction:
+def _scale(asked: NoiseRequest, unit: Unit, delta: Fraction) -> Fraction:
     """Return the scale of the noise: exactly where there is a formula, else the least of nine digits that is enough."""
     if asked.error is not None:
         return _widest(asked.kind, asked.error)

@@ -12,7 +12,7 @@ from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search import kernels
 from incrowd.methods.anonymity.search import optimal as search
-from incrowd.methods.anonymity.search.lattice import Lattice, Limits
+from incrowd.methods.anonymity.search.lattice import Lattice, LevelLimits
 from incrowd.methods.anonymity.search.minimal import minimal
 from incrowd.methods.anonymity.search.optimal import Patience, Progress, optimal
 from incrowd.methods.anonymity.search.task import Task
@@ -123,7 +123,7 @@ def test_numba_is_loaded_only_when_much_was_grouped_already() -> None:
 
 
 def test_levels_stay_within_their_limits() -> None:
-    limited = Lattice.of(counted(SMALL), QUASI, limits=Limits({"place": 1}, {"sex": 0}))
+    limited = Lattice.of(counted(SMALL), QUASI, limits=LevelLimits({"place": 1}, {"sex": 0}))
     found = optimal(limited, Task(KAnonymity(2), limit=1))
     assert found.best is not None
     assert found.levels is not None
@@ -133,7 +133,7 @@ def test_levels_stay_within_their_limits() -> None:
 
 def test_limits_that_leave_no_level_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="none lies between"):
-        Lattice.of(counted(SMALL), QUASI, limits=Limits({"place": 2}, {"place": 1}))
+        Lattice.of(counted(SMALL), QUASI, limits=LevelLimits({"place": 2}, {"place": 1}))
 
 
 def test_nothing_is_found_where_no_node_meets_the_task() -> None:

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.methods.anonymity.suppression.fewest import Crowded, Pieces, suppressed
-from incrowd.methods.anonymity.suppression.shown import Shown
+from incrowd.methods.anonymity.suppression.cells import VisibleTuples
+from incrowd.methods.anonymity.suppression.fewest import Crowded, SuppressedTuples, suppressed
 from tests.methods.anonymity.suppression.slow import Row, fewest_alike, fewest_matching, rows_of, shown_of
 
 ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3), st.integers(0, 2), st.just(7)), min_size=1, max_size=20)
 
 
-def found(rows: list[Row], crowded: Crowded) -> Pieces | None:
+def found(rows: list[Row], crowded: Crowded) -> SuppressedTuples | None:
     return suppressed(shown_of(rows), crowded, np.ones(len(rows[0])))
 
 
@@ -62,5 +62,5 @@ def test_a_demand_on_as_many_columns_as_there_are_is_one_on_all() -> None:
 
 
 def test_a_table_without_rows_has_nothing_to_leave_out() -> None:
-    nobody = Shown(np.zeros((2, 0), np.int32), np.zeros(0, np.int64))
+    nobody = VisibleTuples(np.zeros((2, 0), np.int32), np.zeros(0, np.int64))
     assert suppressed(nobody, Crowded(2, {}), np.ones(2)) is None

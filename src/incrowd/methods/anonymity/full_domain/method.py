@@ -19,17 +19,17 @@ from incrowd.criteria.criterion import All
 from incrowd.criteria.partition import Partition
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.cells import released_cells
-from incrowd.methods.anonymity.full_domain.output import Generalized
 from incrowd.methods.anonymity.full_domain.steps import CutLevels, least
 from incrowd.methods.anonymity.mondrian.labels import kept_values
-from incrowd.methods.anonymity.search.lattice import Lattice, Limits
+from incrowd.methods.anonymity.search.lattice import Lattice, LevelLimits
 from incrowd.methods.anonymity.search.optimal import Found, Patience, optimal
 from incrowd.methods.anonymity.search.task import Task
 from incrowd.methods.anonymity.syntactic.demands import Demands, quasi_identifiers
 from incrowd.methods.anonymity.syntactic.population import Population, Unique
 from incrowd.methods.anonymity.syntactic.sensitive import Sensitive
 from incrowd.methods.anonymity.syntactic.steps import at_most_share
-from incrowd.methods.outcomes.anonymized import Anonymized
+from incrowd.methods.outcomes.anonymized import Anonymized, Generalized
+from incrowd.methods.person_rows import row_limits
 from incrowd.quality.additive import Height, Loss, Precision
 from incrowd.quality.information import Divergence, NonUniformEntropy
 from incrowd.quality.quality import Quality
@@ -172,10 +172,8 @@ class FullDomain:
 
     def release(self, table: Table, coins: Coins) -> Generalized:
         """Count the rows of each tuple in one pass, search the levels on the counts, and leave small classes out."""
-        schema, limits = table.schema, []
-        if schema.unit.column is not None:
-            limits.append(table.engine.limit(table.rows, schema[schema.unit.column], schema.unit.max_rows, coins))
-        counts = table.engine.count(table.rows, self.cells(schema), *limits)
+        schema = table.schema
+        counts = table.engine.count(table.rows, self.cells(schema), *row_limits(table, coins))
         return self.generalized(counts, schema, self.people(table.engine, schema))
 
     def search(self, counts: Counts, schema: Schema, people: Counts | None = None) -> Found:
@@ -226,8 +224,8 @@ class FullDomain:
         return Generalized(table.names, table.values, table.keys, table.counts, table.quasi, levels)
 
     @property
-    def _limits(self) -> Limits:
-        return Limits(self.lowest, self.highest)
+    def _limits(self) -> LevelLimits:
+        return LevelLimits(self.lowest, self.highest)
 
     def _people(self, schema: Schema) -> Cells:
         """Return the cells in which a population is counted: the quasi-identifiers at their lowest levels."""

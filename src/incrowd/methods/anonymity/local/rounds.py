@@ -9,20 +9,88 @@ from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.core.counts import Counts
 from incrowd.core.rounding import Number
-from incrowd.criteria.criterion import All, Criterion
-from incrowd.criteria.groups import class_starts
+from incrowd.criteria.criterion import All, Criterion, Mask, Monotone
+from incrowd.criteria.groups import Groups, class_starts
 from incrowd.criteria.partition import Partition
-from incrowd.methods.anonymity.local.beside import Beside
-from incrowd.methods.anonymity.search.lattice import EVERYTHING, Lattice, Limits, Node
+from incrowd.methods.anonymity.search.lattice import EVERYTHING, Lattice, LevelLimits, Node
 from incrowd.methods.anonymity.search.optimal import Patience, optimal
 from incrowd.methods.anonymity.search.rollup import Rolled, Roller
 from incrowd.methods.anonymity.search.task import Task
 from incrowd.quality.additive import Loss
 from incrowd.quality.quality import shares_of_weights
+
+
+@dataclass(frozen=True, eq=False)
+class WholeTableCriterion(Criterion):
+    """A criterion that compares classes of a part of a table with the whole table.
+
+    What the whole table holds beyond the part is added as one more class, so that all classes together are the whole
+    table, and is then forgotten.  The whole stays the same from node to node, so what is known of the criterion when
+    classes merge stays true.
+
+    >>> import pyarrow as pa
+    >>> from incrowd.criteria.closeness import EqualCloseness
+    >>> names = pa.array(["flu", "gout"])
+    >>> whole = Groups(np.array([0]), np.array([0, 1], np.int32), np.array([4, 4]), names)
+    >>> part = Groups(np.array([0]), np.array([0], np.int32), np.array([2]), names.slice(0, 1))
+    >>> alone = Partition(np.array([2]), {"ill": part})
+    >>> close = EqualCloseness("ill", "0.4")
+    >>> table = Partition(np.array([8]), {"ill": whole})
+    >>> close.met(alone).tolist(), WholeTableCriterion(close, table).met(alone).tolist()
+    ([True], [False])
+    """
+
+    inner: Criterion
+    table: Partition
+
+    @property
+    def monotone(self) -> Monotone:
+        """What follows for coarser nodes: the same."""
+        return self.inner.monotone
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """The sensitive columns it looks at."""
+        return self.inner.sensitive
+
+    def kept(self, partition: Partition, among: Mask) -> Mask:
+        """Return which classes of the part, among some, may be released."""
+        elsewhere = self.table.rows - partition.rows
+        if not elsewhere:
+            return self.inner.kept(partition, among)
+        both = {name: completed(partition.sensitive[name], self.table.sensitive[name]) for name in self.sensitive}
+        everyone = Partition(np.append(partition.sizes, elsewhere), both)
+        return self.inner.kept(everyone, np.append(among, False))[:-1]
+
+
+def completed(part: Groups, whole: Groups) -> Groups:
+    """Return the groups of a part of a table and one more: all rows of the whole table that are in none of them.
+
+    >>> import pyarrow as pa
+    >>> names = pa.array(["flu", "gout"])
+    >>> whole = Groups(np.array([0]), np.array([0, 1], np.int32), np.array([4, 4]), names)
+    >>> part = Groups(np.array([0]), np.array([0], np.int32), np.array([3]), names.slice(1))
+    >>> both = completed(part, whole)
+    >>> both.starts.tolist(), both.values.tolist(), both.counts.tolist()
+    ([0, 1], [1, 0, 1], [3, 4, 1])
+    """
+    places = pc.index_in(part.labels, value_set=whole.labels).to_numpy(zero_copy_only=False).astype(np.int32)
+    values = places[part.values]
+    left = whole.totals - np.bincount(values, part.counts, len(whole.labels)).astype(np.int64)
+    there = np.flatnonzero(left)
+    return Groups(
+        np.append(part.starts, len(part.counts)),
+        np.append(values, there).astype(np.int32),
+        np.append(part.counts, left[there]),
+        whole.labels,
+        whole.lifts,
+    )
+
 
 Chosen = NDArray[np.bool_]
 """Which of the table's tuples."""
@@ -48,7 +116,7 @@ class Ground:
     owners: NDArray[np.intp]
     lattice: Lattice
     criteria: tuple[Criterion, ...]
-    limits: Limits
+    limits: LevelLimits
     weights: Mapping[str, Fraction]
 
     @classmethod
@@ -57,7 +125,7 @@ class Ground:
         counts: Counts,
         quasi: tuple[str, ...],
         criteria: tuple[Criterion, ...],
-        limits: Limits = EVERYTHING,
+        limits: LevelLimits = EVERYTHING,
         weights: Mapping[str, Fraction] = MappingProxyType({}),
     ) -> Ground:
         """Lay out counts at their finest; columns weigh in the loss as `weights` say."""
@@ -92,7 +160,7 @@ class Ground:
         """
         part = rest[self.owners]
         some = replace(self.cells, keys=self.cells.keys[part], counts=self.cells.counts[part])
-        criteria = tuple(Beside(each, self.whole) if each.sensitive else each for each in self.criteria)
+        criteria = tuple(WholeTableCriterion(each, self.whole) if each.sensitive else each for each in self.criteria)
         lattice = Lattice.of(some, self.lattice.names, All(criteria).sensitive, self.limits)
         task = Task(All(criteria), Loss(factor, self.weights), limit)
         best = optimal(lattice, task, patience).best

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.search.burdens import Burdens
+from incrowd.methods.anonymity.search.frontier import Burdens
 from incrowd.methods.anonymity.search.lattice import Lattice, Node
 from incrowd.methods.anonymity.search.rollup import Roller
 from incrowd.methods.anonymity.search.task import Judged, Point, Task, judge

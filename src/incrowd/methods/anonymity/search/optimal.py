@@ -9,11 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from incrowd.methods.anonymity.search.board import Board, Visit
+from incrowd.methods.anonymity.search.frontier import BoundQueue, BoundTable, Visit
 from incrowd.methods.anonymity.search.lattice import Lattice, Node
 from incrowd.methods.anonymity.search.rollup import Roller
 from incrowd.methods.anonymity.search.task import Judged, Point, Task, judge
-from incrowd.methods.anonymity.search.waiting import Waiting
 from incrowd.quality.quality import Measure
 
 TIE = 1e-12
@@ -127,7 +126,7 @@ class _Search:
     def __post_init__(self) -> None:
         self.roller = Roller(self.lattice)
         self.steps = [[float(step) for step in column] for column in self.measure.steps]
-        self.front = Board.over(self.steps) if self.lattice.nodes <= _SMALL else Waiting.over(self.steps)
+        self.front = BoundTable.over(self.steps) if self.lattice.nodes <= _SMALL else BoundQueue.over(self.steps)
         self.climb = _climb(self.steps, evenly=self.task.share == 0)
 
     def run(self) -> Found:

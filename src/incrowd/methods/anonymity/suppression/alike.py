@@ -16,13 +16,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.methods.anonymity.suppression.patterns import Patterns
-from incrowd.methods.anonymity.suppression.shown import Parts, Shown
+from incrowd.methods.anonymity.suppression.cells import Parts, Patterns, VisibleTuples
 
 Prices = NDArray[np.float64]
 
 
-def alike(shown: Shown, k: int, weights: Prices) -> Parts:
+def alike(shown: VisibleTuples, k: int, weights: Prices) -> Parts:
     """Return parts such that every tuple, as it is then shown, has at least k rows; there are k rows or more.
 
     Every class that settles has k rows, and gives away no row that it needs.  The last pattern leaves everything out:
@@ -30,7 +29,7 @@ def alike(shown: Shown, k: int, weights: Prices) -> Parts:
     not suffice, by whole classes.
 
     >>> import numpy as np
-    >>> two = Shown(np.array([[1, 1], [1, 2]], np.int32), np.array([1, 4]))
+    >>> two = VisibleTuples(np.array([[1, 1], [1, 2]], np.int32), np.array([1, 4]))
     >>> parts = alike(two, 5, np.ones(2))
     >>> parts.rows.tolist(), parts.blank.tolist()
     ([1, 4], [[False, True], [False, True]])
@@ -52,7 +51,7 @@ class _Settling:
     some of their rows are in, and how many.
     """
 
-    shown: Shown
+    shown: VisibleTuples
     k: int
     patterns: Patterns
     paid: Prices | None = None
@@ -107,7 +106,7 @@ class _Settling:
     def _alike(self, pattern: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64]]:
         """Return who waits, the class of each of them under a pattern, and the rows in it."""
         some = np.flatnonzero(self.waiting)
-        waiting = Shown(self.shown.codes[:, some], self.waiting[some])
+        waiting = VisibleTuples(self.shown.codes[:, some], self.waiting[some])
         ids, rows = waiting.alike(~self.patterns.blank[pattern], self.sizes)
         return some, ids, rows
 
@@ -163,8 +162,8 @@ class _Settling:
         kept = ~self.patterns.blank[pattern]
         first = np.zeros(classes, np.intp)
         first[ids] = some
-        known = Shown(self.shown.codes[:, first], np.zeros(classes, np.int64)).keys(kept, self.sizes)
-        asked = Shown(self.shown.codes[:, like], np.zeros(len(like), np.int64)).keys(kept, self.sizes)
+        known = VisibleTuples(self.shown.codes[:, first], np.zeros(classes, np.int64)).keys(kept, self.sizes)
+        asked = VisibleTuples(self.shown.codes[:, like], np.zeros(len(like), np.int64)).keys(kept, self.sizes)
         order = np.argsort(known)
         places = np.minimum(np.searchsorted(known[order], asked), classes - 1)
         return np.where(known[order][places] == asked, order[places], -1)

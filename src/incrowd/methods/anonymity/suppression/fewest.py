@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.methods.anonymity.suppression.alike import alike
+from incrowd.methods.anonymity.suppression.cells import MISSING, Parts, VisibleTuples, overlaps
 from incrowd.methods.anonymity.suppression.matching import matched, matching
-from incrowd.methods.anonymity.suppression.shown import MISSING, Parts, Shown, overlaps
 
 Demand = tuple[tuple[int, ...], int]
 """The columns that must agree, and in how many rows."""
@@ -40,19 +40,19 @@ class Crowded:
 
 
 @dataclass(frozen=True, eq=False)
-class Pieces:
+class SuppressedTuples:
     """What becomes of tuples: for each piece the tuple it comes from, what it shows, and how many rows it has."""
 
     origins: NDArray[np.intp]
-    shown: Shown
+    shown: VisibleTuples
 
-    def price(self, before: Shown, weights: NDArray[np.float64]) -> float:
+    def price(self, before: VisibleTuples, weights: NDArray[np.float64]) -> float:
         """Return what the cells cost that are left out."""
         newly = (self.shown.codes == MISSING) & (before.codes[:, self.origins] != MISSING)
         return float(((weights @ newly) * self.shown.rows).sum())
 
 
-def suppressed(shown: Shown, crowded: Crowded, weights: NDArray[np.float64]) -> Pieces | None:
+def suppressed(shown: VisibleTuples, crowded: Crowded, weights: NDArray[np.float64]) -> SuppressedTuples | None:
     """Leave out cells until every demand is met; None if there are fewer rows than some demand asks for.
 
     Where missing cells are values, rows that agree in all columns agree in every subset: so the largest of the numbers,
@@ -69,13 +69,15 @@ def suppressed(shown: Shown, crowded: Crowded, weights: NDArray[np.float64]) -> 
     return min(found, key=lambda pieces: pieces.price(shown, weights))
 
 
-def _walked(shown: Shown, demands: Sequence[Demand], weights: NDArray[np.float64], *, wild: bool) -> Pieces:
+def _walked(
+    shown: VisibleTuples, demands: Sequence[Demand], weights: NDArray[np.float64], *, wild: bool
+) -> SuppressedTuples:
     """Meet one demand after the other, again and again until all are met.
 
     Cells are only ever left out, so this ends: with nothing shown, every demand is met.  Where missing cells match,
     meeting one demand breaks no other.
     """
-    pieces, again = Pieces(np.arange(len(shown)), shown), True
+    pieces, again = SuppressedTuples(np.arange(len(shown)), shown), True
     while again:
         again = False
         for columns, k in demands:
@@ -87,7 +89,9 @@ def _walked(shown: Shown, demands: Sequence[Demand], weights: NDArray[np.float64
     return pieces
 
 
-def _met(pieces: Pieces, demand: tuple[NDArray[np.bool_], int], weights: NDArray[np.float64], *, wild: bool) -> Pieces:
+def _met(
+    pieces: SuppressedTuples, demand: tuple[NDArray[np.bool_], int], weights: NDArray[np.float64], *, wild: bool
+) -> SuppressedTuples:
     """Return pieces that meet one demand, the same ones if they do already."""
     columns, k = demand
     codes = pieces.shown.codes
@@ -95,18 +99,18 @@ def _met(pieces: Pieces, demand: tuple[NDArray[np.bool_], int], weights: NDArray
     ids, rows = pieces.shown.alike(columns)
     first = np.zeros(len(rows), np.intp)
     first[ids] = np.arange(len(ids))
-    over = Shown(codes[:, first][columns], rows)
+    over = VisibleTuples(codes[:, first][columns], rows)
     if rows.min() >= k or (wild and matched(over, k).min() >= k):
         return pieces
     parts = (matching if wild else alike)(over, k, weights[columns])
     return _cut(pieces, ids, columns, parts)
 
 
-def _cut(pieces: Pieces, ids: NDArray[np.intp], columns: NDArray[np.bool_], parts: Parts) -> Pieces:
+def _cut(pieces: SuppressedTuples, ids: NDArray[np.intp], columns: NDArray[np.bool_], parts: Parts) -> SuppressedTuples:
     """Return the pieces that parts of their classes over some columns make of them."""
     order = np.argsort(ids, kind="stable")
     piece, part, rows = overlaps(pieces.shown.rows[order], parts.rows)
     piece = order[piece]
     codes = pieces.shown.codes[:, piece]
     codes[columns] = np.where(parts.blank[part].T, MISSING, codes[columns])
-    return Pieces(pieces.origins[piece], Shown(codes, rows))
+    return SuppressedTuples(pieces.origins[piece], VisibleTuples(codes, rows))

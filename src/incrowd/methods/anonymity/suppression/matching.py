@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.methods.anonymity.suppression.patterns import Patterns
-from incrowd.methods.anonymity.suppression.shown import MISSING, Parts, Shown
+from incrowd.methods.anonymity.suppression.cells import MISSING, Parts, Patterns, VisibleTuples
 
 _PAIRS = 2**31
 """Cells are shown again where so many pairs of tuples, at most, have to be compared."""
@@ -20,7 +19,7 @@ _LOOKUP, _AT_ONCE = 2**18, 2**21
 """How many cells can be compared in the time of one lookup, and how many pairs are held in memory."""
 
 
-def matching(shown: Shown, k: int, weights: NDArray[np.float64]) -> Parts:
+def matching(shown: VisibleTuples, k: int, weights: NDArray[np.float64]) -> Parts:
     """Return parts, whole tuples all of them, such that k rows or more match every row; there are k rows or more.
 
     Leaving out a cell makes no row match fewer others, so whoever has enough keeps enough.  Under a pattern, rows that
@@ -29,7 +28,7 @@ def matching(shown: Shown, k: int, weights: NDArray[np.float64]) -> Parts:
     found is counted again exactly, and if cells that were missing before made the count too high, all is repeated.
 
     >>> import numpy as np
-    >>> two = Shown(np.array([[1, 1], [1, 2]], np.int32), np.array([1, 4]))
+    >>> two = VisibleTuples(np.array([[1, 1], [1, 2]], np.int32), np.array([1, 4]))
     >>> matching(two, 5, np.ones(2)).blank.tolist()
     [[False, True], [False, False]]
     """
@@ -45,7 +44,7 @@ def matching(shown: Shown, k: int, weights: NDArray[np.float64]) -> Parts:
     return Parts(np.arange(len(shown)), shown.rows, _needed(shown, blank, k, weights))
 
 
-def matched(shown: Shown, enough: int) -> NDArray[np.int64]:
+def matched(shown: VisibleTuples, enough: int) -> NDArray[np.int64]:
     """Return how many rows match each tuple, exactly where there are fewer than enough.
 
     Tuples that miss the same cells are looked up together: for two sets of missing cells, in the columns that both
@@ -53,7 +52,7 @@ def matched(shown: Shown, enough: int) -> NDArray[np.int64]:
     in what follows.
 
     >>> import numpy as np
-    >>> matched(Shown(np.array([[1, 1, 2], [1, 0, 3]], np.int32), np.array([1, 1, 1])), 9).tolist()
+    >>> matched(VisibleTuples(np.array([[1, 1, 2], [1, 0, 3]], np.int32), np.array([1, 1, 1])), 9).tolist()
     [2, 2, 1]
     """
     kinds, kind = np.unique((shown.codes == MISSING).T, axis=0, return_inverse=True)
@@ -73,7 +72,7 @@ def matched(shown: Shown, enough: int) -> NDArray[np.int64]:
     return found
 
 
-def _compare(shown: Shown, found: NDArray[np.int64], known: NDArray[np.intp], enough: int) -> None:
+def _compare(shown: VisibleTuples, found: NDArray[np.int64], known: NDArray[np.intp], enough: int) -> None:
     """Add how many of the known rows match each tuple that has not enough, comparing every two."""
     asking = np.flatnonzero(found < enough)
     at_once = max(1, _AT_ONCE // max(1, len(known)))
@@ -86,7 +85,9 @@ def _compare(shown: Shown, found: NDArray[np.int64], known: NDArray[np.intp], en
         found[some] += (both @ shown.rows[known].astype(np.float64)).astype(np.int64)
 
 
-def _counted(known: Shown, asking: Shown, columns: NDArray[np.bool_], sizes: tuple[int, ...]) -> NDArray[np.int64]:
+def _counted(
+    known: VisibleTuples, asking: VisibleTuples, columns: NDArray[np.bool_], sizes: tuple[int, ...]
+) -> NDArray[np.int64]:
     """Return for each asking tuple how many known rows agree with it in some columns."""
     keys, places = np.unique(known.keys(columns, sizes), return_inverse=True)
     rows = np.bincount(places, known.rows, len(keys)).astype(np.int64)
@@ -95,7 +96,7 @@ def _counted(known: Shown, asking: Shown, columns: NDArray[np.bool_], sizes: tup
     return np.where(keys[at] == asked, rows[at], 0)
 
 
-def _pass(shown: Shown, short: NDArray[np.int64], k: int, patterns: Patterns) -> NDArray[np.bool_]:
+def _pass(shown: VisibleTuples, short: NDArray[np.int64], k: int, patterns: Patterns) -> NDArray[np.bool_]:
     """Return which cells to leave out, so that nobody falls short; `short` tells by how much each does."""
     blank = np.zeros((len(shown), len(shown.codes)), np.bool_)
     short = short.copy()
@@ -114,14 +115,14 @@ def _pass(shown: Shown, short: NDArray[np.int64], k: int, patterns: Patterns) ->
     return blank
 
 
-def _needed(shown: Shown, blank: NDArray[np.bool_], k: int, weights: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _needed(shown: VisibleTuples, blank: NDArray[np.bool_], k: int, weights: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return which cells stay left out: each is shown again, the dearest first, where everyone still has enough."""
     blank = blank.copy()
     following = np.flatnonzero(blank.any(axis=1))
     if len(following) * len(shown) > _PAIRS:
         return blank
     now = _blanked(shown, blank).codes
-    enough = matched(Shown(now, shown.rows), shown.total + 1)
+    enough = matched(VisibleTuples(now, shown.rows), shown.total + 1)
     for place in following[np.argsort(-(blank[following] @ weights), kind="stable")]:
         rows = int(shown.rows[place])
         here = _matching(now, place)
@@ -144,9 +145,9 @@ def _matching(codes: NDArray[np.int32], place: int) -> NDArray[np.bool_]:
     return found
 
 
-def _blanked(shown: Shown, blank: NDArray[np.bool_]) -> Shown:
-    return Shown(np.where(blank.T, MISSING, shown.codes).astype(np.int32), shown.rows)
+def _blanked(shown: VisibleTuples, blank: NDArray[np.bool_]) -> VisibleTuples:
+    return VisibleTuples(np.where(blank.T, MISSING, shown.codes).astype(np.int32), shown.rows)
 
 
-def _some(shown: Shown, places: NDArray[np.intp]) -> Shown:
-    return Shown(shown.codes[:, places], shown.rows[places])
+def _some(shown: VisibleTuples, places: NDArray[np.intp]) -> VisibleTuples:
+    return VisibleTuples(shown.codes[:, places], shown.rows[places])

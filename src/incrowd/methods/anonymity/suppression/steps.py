@@ -42,7 +42,7 @@ _WILD_SOME = (
 _ANY = "k of any "
 
 
-class Missing(StrEnum):
+class MissingCells(StrEnum):
     """In which sense rows with missing cells agree with others."""
 
     VALUE = "value"
@@ -96,7 +96,7 @@ class LeaveOutCells(Step):
 
     columns: tuple[str, ...]
     until: Mapping[str, int]
-    missing: Missing
+    missing: MissingCells
     importance: Mapping[str, Fraction]
 
     def __post_init__(self) -> None:
@@ -123,7 +123,7 @@ class LeaveOutCells(Step):
     @property
     def wild(self) -> bool:
         """Whether a missing cell matches every value."""
-        return self.missing is Missing.MATCHES
+        return self.missing is MissingCells.MATCHES
 
     @property
     def told(self) -> dict[str, int]:

@@ -17,7 +17,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.noisy_when_small import ClampedWhenSmall, NoisyWhenSmall
 from incrowd.mechanisms.partition import blended
 from incrowd.methods.histograms.crowd import CrowdHistogram
-from incrowd.methods.histograms.partition import LISTED, Partition, rounded
+from incrowd.methods.histograms.partition import LISTED, BinPartition, rounded
 from incrowd.methods.outcomes.histogram import EXACT, Histogram
 
 if TYPE_CHECKING:
@@ -66,9 +66,9 @@ class BlendedHistogram(CrowdHistogram):
         """The ε of the noise on counts below k."""
         return self.epsilon
 
-    def partition(self, schema: Schema) -> Partition:
+    def partition(self, schema: Schema) -> BinPartition:
         """Return the bins; each must be known, since the empty ones get noise too."""
-        partition = Partition.of(schema, self.columns, self.levels).drawn_over()
+        partition = BinPartition.of(schema, self.columns, self.levels).drawn_over()
         size = partition.closed_size("use method suppressed-histogram, which needs no noise")
         if partition.listed:
             return partition
@@ -85,7 +85,7 @@ class BlendedHistogram(CrowdHistogram):
             )
         return partition
 
-    def listed(self, partition: Partition) -> Listing:
+    def listed(self, partition: BinPartition) -> Listing:
         """Return which bins are listed: all, or those above zero."""
         return Listing.ALL if partition.listed else Listing.ABOVE_ZERO
 

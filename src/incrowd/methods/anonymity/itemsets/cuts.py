@@ -12,18 +12,81 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core.keys import Codes
+from incrowd.core.recoding import Recoding
+from incrowd.core.schema import Column
 from incrowd.core.sets import Rows, Sets
 from incrowd.criteria.itemsets import supports
-from incrowd.methods.anonymity.itemsets.items import GONE, ItemTree
+from incrowd.errors import InvalidParameter
+
+GONE = -1
+"""The node of an item that is left out everywhere."""
+
+
+@dataclass(frozen=True, eq=False)
+class ItemTree:
+    """For each level the node of each item, and for each node its label; nodes of all levels have different numbers.
+
+    >>> from incrowd.core.hierarchy.tree import tree
+    >>> ill = Column("ill", hierarchy=tree({"lungs": ["flu", "cough"], "heart": ["attack"]}), separator=";")
+    >>> items = ItemTree.of(ill)
+    >>> [nodes.tolist() for nodes in items.nodes], [items.labels[node] for node in items.nodes[1]]
+    ([[0, 1, 2, 3], [4, 4, 5, 6], [7, 7, 7, 7]], ['lungs', 'lungs', 'heart', 'other'])
+    """
+
+    nodes: tuple[Codes, ...]
+    labels: tuple[str, ...]
+    levels: Codes
+    """The level of each node."""
+
+    @classmethod
+    def of(cls, column: Column) -> ItemTree:
+        """Read the hierarchy of the column's items; what is outside the domain is an item of its own."""
+        lowest = Recoding(column.item, 0).classes
+        if lowest is None:
+            raise InvalidParameter(f"the items of {column.name!r} cannot be listed: declare them.")
+        nodes, labels, levels = [], list[str](), list[int]()
+        for level in range(column.hierarchy.height + 1):
+            classes, table = lowest.rise(level)
+            nodes.append((table[: lowest.missing] + len(labels)).astype(np.int32))
+            labels += [str(label) for label in classes.labels().drop_null().to_pylist()]
+            levels += [level] * (len(labels) - len(levels))
+        return cls(tuple(nodes), tuple(labels), np.array(levels, np.int32))
+
+    def __len__(self) -> int:
+        """How many items there are."""
+        return len(self.nodes[0])
+
+    @property
+    def root(self) -> int:
+        """The node of everything."""
+        return int(self.nodes[-1][0])
+
+    def below(self, node: int) -> NDArray[np.intp]:
+        """Return the items under a node."""
+        return np.flatnonzero(self.nodes[self.levels[node]] == node)
+
+    @cached_property
+    def loss(self) -> NDArray[np.float64]:
+        """What it costs to show an item as each node: the share of all items under it, and nothing for one alone.
+
+        Source: Xu, Wang, Pei, Wang, Shi & Fu 2006, the normalized certainty penalty; Terrovitis, Mamoulis & Kalnis 2008
+        take it over to items.
+        """
+        under = np.zeros(len(self.labels))
+        for nodes in self.nodes:
+            found, times = np.unique(nodes, return_counts=True)
+            under[found] = times
+        return np.where(under > 1, under / len(self), 0.0)
 
 
 @dataclass(frozen=True)
-class Demand:
+class ItemDemand:
     """No combination of up to m items in fewer than k rows of a class; at most so many occurrences are left out."""
 
     k: int
@@ -32,14 +95,14 @@ class Demand:
 
 
 @dataclass(frozen=True, eq=False)
-class Cut:
+class ItemCut:
     """The node as which each item is shown (−1: left out everywhere), and what that loses, from 0 to 1."""
 
     shown: Codes
     loss: float
 
 
-def best_cut(sets: Sets, classes: Rows, tree: ItemTree, demand: Demand) -> Cut:
+def best_cut(sets: Sets, classes: Rows, tree: ItemTree, demand: ItemDemand) -> ItemCut:
     """Split nodes, those first whose items lose most, as long as the demand is met.
 
     Precondition: with every item shown as `*` it is met, which `joinable` makes so.
@@ -52,10 +115,10 @@ def best_cut(sets: Sets, classes: Rows, tree: ItemTree, demand: Demand) -> Cut:
     >>> kinds = tree({"lungs": ["flu", "cough"], "heart": ["attack"]})
     >>> ill = ItemTree.of(Column("ill", hierarchy=kinds, separator=";"))
     >>> rows = Sets.of(np.array([0, 0, 1, 1, 2]), np.array([0, 2, 1, 2, 2]), rows=3)
-    >>> [ill.labels[node] for node in best_cut(rows, np.zeros(3, np.intp), ill, Demand(2, 2)).shown[:3]]
+    >>> [ill.labels[node] for node in best_cut(rows, np.zeros(3, np.intp), ill, ItemDemand(2, 2)).shown[:3]]
     ['lungs', 'lungs', 'attack']
     """
-    search = _Search.of(sets, classes, tree, demand)
+    search = _CutSearch.of(sets, classes, tree, demand)
     shown = tree.nodes[-1].copy()
     queue = [(0.0, tree.root)]
     left = demand.left_out
@@ -73,7 +136,7 @@ def best_cut(sets: Sets, classes: Rows, tree: ItemTree, demand: Demand) -> Cut:
         for child in np.unique(finer[finer != GONE]).tolist():
             under = search.times[items[finer == child]].sum()
             heapq.heappush(queue, (-float(under * tree.loss[child]), child))
-    return Cut(shown, search.loss(shown))
+    return ItemCut(shown, search.loss(shown))
 
 
 def joinable(sets: Sets, classes: Rows, k: int) -> NDArray[np.bool_]:
@@ -89,20 +152,20 @@ def joinable(sets: Sets, classes: Rows, k: int) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class _CutSearch:
     """The rows, where each item occurs, and how often."""
 
     sets: Sets
     classes: Rows
     tree: ItemTree
-    demand: Demand
+    demand: ItemDemand
     owners: Rows
     """The row of each occurrence, by item."""
     bounds: NDArray[np.intp]
     times: NDArray[np.intp]
 
     @classmethod
-    def of(cls, sets: Sets, classes: Rows, tree: ItemTree, demand: Demand) -> _Search:
+    def of(cls, sets: Sets, classes: Rows, tree: ItemTree, demand: ItemDemand) -> _CutSearch:
         times = np.bincount(sets.items, minlength=len(tree))
         owners = sets.owners[np.argsort(sets.items, kind="stable")]
         bounds = np.concatenate(([0], np.cumsum(times)))

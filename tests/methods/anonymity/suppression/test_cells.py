@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.methods.anonymity.suppression.patterns import Patterns
+from incrowd.methods.anonymity.suppression.cells import Patterns
 
 WEIGHTS = st.lists(st.integers(1, 5).map(float), min_size=1, max_size=6)
 

@@ -18,9 +18,8 @@ from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Missing
 from incrowd.methods.anonymity.mondrian.axes import Axis
 from incrowd.methods.anonymity.mondrian.labels import box_names
-from incrowd.methods.anonymity.mondrian.partitioning import Grid
-from incrowd.methods.anonymity.partition.boxes import Box, Candidate, scores
-from incrowd.methods.anonymity.partition.growing import Growth, leaf_of
+from incrowd.methods.anonymity.mondrian.partitioning import TupleGrid
+from incrowd.methods.anonymity.partition.boxes import Box, Candidate, Growth, leaf_of, scores
 from tests.coins import SeededCoins, largest_loss, law_of
 
 
@@ -42,9 +41,9 @@ AXES = (line(5), towns())
 TUPLES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 6)), max_size=40)
 
 
-def laid(rows: list[tuple[int, int]]) -> Grid:
+def laid(rows: list[tuple[int, int]]) -> TupleGrid:
     codes = [np.array([row[c] for row in rows], np.int32) for c in range(2)]
-    return Grid.of(AXES, codes, np.ones(len(rows), np.int64))
+    return TupleGrid.of(AXES, codes, np.ones(len(rows), np.int64))
 
 
 @settings(max_examples=100, deadline=None)
@@ -104,7 +103,7 @@ def test_the_exact_law_of_the_boxes_keeps_epsilon(rows: list[int], least: int) -
     growth = Growth(1, Fraction(2), least)
 
     def boxes(values: list[int]) -> dict[tuple[Box, ...], float]:
-        grid = Grid.of(axes, [np.array(values, np.int32)], np.ones(len(values), np.int64))
+        grid = TupleGrid.of(axes, [np.array(values, np.int32)], np.ones(len(values), np.int64))
 
         def run(coins: Coins) -> tuple[Box, ...]:
             return growth.leaves(grid, coins)

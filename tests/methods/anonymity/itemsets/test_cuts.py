@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.core.sets import Rows, Sets
-from incrowd.methods.anonymity.itemsets.cutting import Demand, best_cut, joinable
-from incrowd.methods.anonymity.itemsets.items import ItemTree
+from incrowd.methods.anonymity.itemsets.cuts import ItemDemand, ItemTree, best_cut, joinable
 from tests.methods.anonymity.itemsets.cuts import Row, column_of, cuts, loss_of, rarest, tree_of
 
 SHAPES = st.tuples(st.lists(st.integers(1, 3), min_size=1, max_size=4), st.integers(1, 3))
@@ -38,7 +37,7 @@ def test_the_cut_is_one_of_those_that_cannot_be_refined(problem: tuple[ItemTree,
     kept, sets, classes = prepared(rows, k)
     if not kept:
         return
-    found = best_cut(sets, classes, tree, Demand(k, m))
+    found = best_cut(sets, classes, tree, ItemDemand(k, m))
     occurring = sorted({item for _, items in kept for item in items})
     ok = {tuple(cut[item] for item in occurring) for cut in cuts(tree) if rarest(kept, cut, m) >= k}
     mine = tuple(found.shown[occurring].tolist())
@@ -62,7 +61,7 @@ def test_left_out_items_stay_within_their_limit_and_never_make_it_worse(
     kept, sets, classes = prepared(rows, k)
     if not kept:
         return
-    found = best_cut(sets, classes, tree, Demand(k, m, limit))
+    found = best_cut(sets, classes, tree, ItemDemand(k, m, limit))
     shown = found.shown.tolist()
     assert rarest(kept, shown, m) >= k
     assert sum(shown[item] < 0 for _, items in kept for item in items) <= limit
@@ -74,8 +73,8 @@ def test_one_rare_item_need_not_spoil_its_siblings() -> None:
     tree = ItemTree.of(column_of(tree_of([3], 1)))
     rows: list[Row] = [(0, frozenset({0})), (0, frozenset({0})), (0, frozenset({1})), (0, frozenset({1, 2}))]
     _, sets, classes = prepared(rows, 2)
-    assert best_cut(sets, classes, tree, Demand(2, 2)).loss == 1.0
-    found = best_cut(sets, classes, tree, Demand(2, 2, left_out=1))
+    assert best_cut(sets, classes, tree, ItemDemand(2, 2)).loss == 1.0
+    found = best_cut(sets, classes, tree, ItemDemand(2, 2, left_out=1))
     assert found.shown.tolist() == [0, 1, -1]
     assert found.loss == pytest.approx(1 / 5)
 
@@ -84,7 +83,7 @@ def test_what_is_left_out_does_not_come_back_with_a_sibling_that_does_not_occur(
     tree = ItemTree.of(column_of(tree_of([1, 2], 1)))
     rows: list[Row] = [(0, frozenset({0})), (0, frozenset({0, 1}))]
     _, sets, classes = prepared(rows, 2)
-    assert best_cut(sets, classes, tree, Demand(2, 1, left_out=1)).shown.tolist() == [0, -1, -1]
+    assert best_cut(sets, classes, tree, ItemDemand(2, 1, left_out=1)).shown.tolist() == [0, -1, -1]
 
 
 def test_the_greedy_order_is_close_to_the_best_cut_on_many_small_tables() -> None:
@@ -98,7 +97,7 @@ def test_the_greedy_order_is_close_to_the_best_cut_on_many_small_tables() -> Non
         ]
         kept, sets, classes = prepared(rows, 3)
         best = min(loss_of(kept, cut, tree) for cut in every if rarest(kept, cut, 2) >= 3)
-        excess.append(best_cut(sets, classes, tree, Demand(3, 2)).loss - best)
+        excess.append(best_cut(sets, classes, tree, ItemDemand(3, 2)).loss - best)
     assert min(excess) >= -1e-12
     assert np.mean(excess) < 0.005  # the best cuts lose a third of what there is to lose
     assert np.mean(np.array(excess) < 1e-12) > 0.9

@@ -1,4 +1,4 @@
-"""Shown: rows at the levels of the round that released them, as labels of several levels."""
+"""Labels: rows at the levels of the round that released them, as labels of several levels."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from incrowd.methods.anonymity.local.output import LocallyGeneralized
 from incrowd.methods.anonymity.local.rounds import Ground, Round
 from incrowd.methods.anonymity.mondrian.labels import kept_values
+from incrowd.methods.outcomes.anonymized import LocallyGeneralized
 
 if TYPE_CHECKING:
     from incrowd.quality.ladder import Ladder
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class RoundLabels:
     """What each tuple of quasi-identifiers shows: for each column the labels that occur, and each tuple's place."""
 
     rounds: tuple[Round, ...]
@@ -58,7 +58,7 @@ class Shown:
         return zip(self.labels.items(), self.places, strict=True)
 
 
-def shown(ground: Ground, rounds: tuple[Round, ...]) -> Shown:
+def label(ground: Ground, rounds: tuple[Round, ...]) -> RoundLabels:
     """Return what each tuple shows after rounds; what is in none of them is outside."""
     outside = np.ones(len(ground.rows), np.bool_)
     for each in rounds:
@@ -66,7 +66,7 @@ def shown(ground: Ground, rounds: tuple[Round, ...]) -> Shown:
     labels, places = {}, np.zeros((len(ground.lattice.ladders), len(outside)), np.int32)
     for column, (ladder, codes) in enumerate(zip(ground.lattice.ladders, ground.lattice.base.codes, strict=True)):
         labels[ladder.name], places[column] = _labeled(ladder, codes, [(r.node[column], r.chosen) for r in rounds])
-    return Shown(rounds, labels, places, outside)
+    return RoundLabels(rounds, labels, places, outside)
 
 
 def _labeled(
