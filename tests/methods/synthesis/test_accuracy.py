@@ -11,7 +11,7 @@ import pytest
 
 from incrowd.core.domain import Numbers
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.noisy_when_small import ClampedWhenSmall
+from incrowd.mechanisms.partition import ClampedSmallCounts
 from incrowd.methods.synthesis.points.accuracy import (
     MOST_PHANTOMS,
     Accuracy,
@@ -33,7 +33,7 @@ def square(s: int, d: int = 2) -> PointGrid:
 @pytest.mark.parametrize("epsilon", ["1/2", "1", "3"])
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_phantoms_are_the_mean_of_the_noise_on_an_empty_cell(k: int, epsilon: str) -> None:
-    noisy = ClampedWhenSmall(k, Fraction(epsilon))
+    noisy = ClampedSmallCounts(k, Fraction(epsilon))
     law = law_of(lambda coins: int(noisy.release(np.zeros(1, np.int64), coins)[0]), reach=k)
     mean = math.fsum(count * chance for count, chance in law.items())
     assert math.isclose(phantoms(1, k, Fraction(epsilon)), mean, rel_tol=1e-9)
@@ -42,7 +42,7 @@ def test_phantoms_are_the_mean_of_the_noise_on_an_empty_cell(k: int, epsilon: st
 @pytest.mark.parametrize("epsilon", ["1/2", "1", "3"])
 @pytest.mark.parametrize("k", [2, 4])
 def test_no_cell_is_expected_to_change_by_more_than_stated(k: int, epsilon: str) -> None:
-    noisy = ClampedWhenSmall(k, Fraction(epsilon))
+    noisy = ClampedSmallCounts(k, Fraction(epsilon))
     bound = accuracy(square(1), Placement.CENTERS, k, Fraction(epsilon)).expected
     assert bound is not None
     for count in range(k):
@@ -56,7 +56,7 @@ def test_the_number_of_changed_points_stays_below_its_bound_19_times_in_20() -> 
     assert stated.expected is not None
     assert stated.likely is not None
     coins, counts = SeededCoins(4), np.arange(grid.size) % k
-    changed = [int(np.abs(ClampedWhenSmall(k, epsilon).release(counts, coins) - counts).sum()) for _ in range(400)]
+    changed = [int(np.abs(ClampedSmallCounts(k, epsilon).release(counts, coins) - counts).sum()) for _ in range(400)]
     assert np.mean(changed) <= float(stated.expected)
     assert np.mean(np.array(changed) <= float(stated.likely)) >= 0.95
 

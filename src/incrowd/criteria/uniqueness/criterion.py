@@ -18,9 +18,8 @@ from incrowd.criteria.demand import COUNTED, HOMOGENEITY, Form, TableDemand
 from incrowd.criteria.measure import Bound, Meaning, Measured
 from incrowd.criteria.partition import Partition
 from incrowd.criteria.recount import Recount, Written, at_most
-from incrowd.criteria.uniqueness import pitman as pitmans
 from incrowd.criteria.uniqueness import recount as slow
-from incrowd.criteria.uniqueness import snb as slides
+from incrowd.criteria.uniqueness.models import fit_pitman, snb_uniques
 from incrowd.errors import InvalidParameter
 
 Estimator = Literal["zayatz", "pitman", "snb", "dankar"]
@@ -164,9 +163,9 @@ def estimated(sizes: NDArray[np.int64], people: int, estimator: Estimator) -> tu
         return alone / max(1, rows), estimator
     zayatz = _zayatz(sizes, people)
     if estimator == "pitman" or (estimator == "dankar" and rows <= _SMALL * people):
-        pitman = pitmans.fitted(sizes)
+        pitman = fit_pitman(sizes)
         return (zayatz, "zayatz") if pitman is None else (min(1.0, pitman.uniques(people) / people), "pitman")
-    snb = None if estimator == "zayatz" else slides.uniques(sizes, people)
+    snb = None if estimator == "zayatz" else snb_uniques(sizes, people)
     if snb is None or (estimator == "dankar" and zayatz < snb / people):
         return zayatz, "zayatz"
     return snb / people, "snb"

@@ -15,8 +15,7 @@ from incrowd.core.steps.noise import Law
 from incrowd.core.steps.samples import moved, of_unit
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.mechanisms.add_noise import AddGaussian, AddLaplace
-from incrowd.mechanisms.threshold import Threshold
+from incrowd.mechanisms.add_noise import AddGaussian, AddLaplace, Threshold
 
 CONFIDENCE = Fraction(95, 100)
 _DIGITS = 9

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from incrowd.mechanisms.cube import AddCube
+from incrowd.mechanisms.vector_noise import AddCube
 from incrowd.queries.steps.noise import (
     AddUp,
     ConcentratedPick,

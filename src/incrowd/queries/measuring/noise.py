@@ -11,8 +11,7 @@ from incrowd.accounting.noise.concentrated import largest_rho
 from incrowd.core.loss import Approximate
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.mechanisms.cube import AddCube
-from incrowd.mechanisms.gaussian_vector import AddGaussianVector
+from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.noise.system import LARGEST_CUBE, LARGEST_SCALE, MOST_COORDINATES
 from incrowd.queries.measuring.law import MISS, Law
 from incrowd.queries.measuring.sampling import inner_epsilon

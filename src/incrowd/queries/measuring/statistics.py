@@ -11,7 +11,7 @@ from sqlglot import exp
 from incrowd.core.unit import Kind as UnitKind
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.integers import WIDEST
+from incrowd.mechanisms.numbers import WIDEST
 from incrowd.queries.measuring.grid import WIDEST as WIDEST_STEP
 from incrowd.queries.measuring.grid import Grid, grid_of, held, placed, real, rounded
 from incrowd.queries.question import PERSON, Aggregate, Kind, Question, Value

@@ -15,11 +15,11 @@ from incrowd.core.domain import Type
 from incrowd.core.keys import Codes
 from incrowd.core.reading import read
 from incrowd.core.recoding import Recoding
+from incrowd.criteria.catalog import OF_COLUMN
 from incrowd.criteria.closeness import CLOSENESS, Closeness
 from incrowd.criteria.demand import ColumnDemand
 from incrowd.criteria.groups import Groups
 from incrowd.criteria.partition import lifts
-from incrowd.criteria.until import OF_COLUMN
 from incrowd.methods.anonymity.syntactic.sensitive import Distance, Sensitive
 
 _ORDERED = (Type.INTEGER, Type.DECIMAL, Type.DATE)

@@ -24,7 +24,7 @@ from incrowd.core.table import Table
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
+from incrowd.mechanisms.selection import MonotoneNoisyMax, NoisyMax
 from incrowd.methods.anonymity.scheme.method import Scheme
 from incrowd.methods.anonymity.scheme.scores import DETAIL, FINENESS, expected_rows, scores
 from incrowd.methods.crowds.parameters import Target

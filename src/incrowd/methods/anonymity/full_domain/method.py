@@ -32,8 +32,7 @@ from incrowd.methods.outcomes.anonymized import Anonymized, Generalized
 from incrowd.methods.person_rows import row_limits
 from incrowd.quality.additive import Height, Loss, Precision
 from incrowd.quality.information import Divergence, NonUniformEntropy
-from incrowd.quality.quality import Quality
-from incrowd.quality.sizes import AverageSize, Discernibility
+from incrowd.quality.quality import AverageSize, Discernibility, Quality
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins

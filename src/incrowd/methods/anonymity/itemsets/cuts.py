@@ -1,4 +1,4 @@
-"""Cutting: from one node for all items down the hierarchy, as far as no combination of a few items becomes rare.
+"""Cuts: from one node for all items down the hierarchy, as far as no combination of a few items becomes rare.
 
 A *cut* shows every item as one of the nodes above it, all items under a node together, or leaves it out everywhere.  If
 a cut keeps the promise, so does every coarser one: a combination of coarse nodes that some row holds comes from a

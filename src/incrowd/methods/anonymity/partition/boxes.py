@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.coins import Coins
 from incrowd.mechanisms.add_noise import AddLaplace
-from incrowd.mechanisms.noisy_max import MonotoneNoisyMax
+from incrowd.mechanisms.selection import MonotoneNoisyMax
 from incrowd.methods.anonymity.mondrian.axes import Axis
 from incrowd.methods.anonymity.mondrian.partitioning import TupleGrid
 

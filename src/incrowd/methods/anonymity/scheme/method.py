@@ -19,7 +19,7 @@ from incrowd.core.steps.samples import SecretSample
 from incrowd.core.steps.step import Step, fold
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
+from incrowd.mechanisms.selection import MonotoneNoisyMax, NoisyMax
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.anonymity.scheme.scores import DETAIL, expected_rows, scores
 from incrowd.methods.anonymity.scheme.steps import ChooseLevels, OrderChosen

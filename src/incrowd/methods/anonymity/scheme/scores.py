@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from incrowd.core.counts import Counts
 from incrowd.core.recoding import Classes
-from incrowd.mechanisms.integers import WIDEST
-from incrowd.quality.shares import class_losses
+from incrowd.mechanisms.numbers import WIDEST
+from incrowd.quality.ladder import class_losses
 
 FINENESS = 2**16
 """How many steps one expected row has."""

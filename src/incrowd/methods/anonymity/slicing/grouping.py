@@ -16,7 +16,7 @@ from incrowd.core.counts import Counts
 from incrowd.core.schema import Schema
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.noisy_max import NoisyMax
+from incrowd.mechanisms.selection import NoisyMax
 from incrowd.methods.anonymity.slicing.output import SLICE
 from incrowd.methods.anonymity.slicing.steps import ChooseGroups
 

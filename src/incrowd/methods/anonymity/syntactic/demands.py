@@ -11,10 +11,10 @@ from incrowd.core.domain import Dates, Numbers, Type
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Role, Schema
 from incrowd.criteria.average_risk import AverageRisk
+from incrowd.criteria.catalog import in_order
 from incrowd.criteria.demand import Demand, Told, listed
 from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.criteria.recount import Places
-from incrowd.criteria.until import in_order
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.syntactic.population import Population, Unique
 from incrowd.methods.anonymity.syntactic.sensitive import Distance, Sensitive

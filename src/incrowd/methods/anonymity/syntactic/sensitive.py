@@ -10,9 +10,9 @@ from typing import Any, Literal
 from incrowd.core.domain import Dates, Numbers
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column
+from incrowd.criteria.catalog import OF_COLUMN, OF_EACH
 from incrowd.criteria.closeness import CLOSENESS, Closeness
 from incrowd.criteria.demand import ColumnDemand, Told
-from incrowd.criteria.until import OF_COLUMN, OF_EACH
 from incrowd.errors import Infeasible, InvalidParameter
 
 Distance = Literal["equal", "ordered", "hierarchical"]

@@ -14,8 +14,7 @@ from incrowd.core.schema import Schema
 from incrowd.core.steps.bins import Listing, PublishCounts
 from incrowd.core.steps.counts import NoiseWhenSmall
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.noisy_when_small import ClampedWhenSmall, NoisyWhenSmall
-from incrowd.mechanisms.partition import blended
+from incrowd.mechanisms.partition import ClampedSmallCounts, NoisySmallCounts, blended
 from incrowd.methods.histograms.crowd import CrowdHistogram
 from incrowd.methods.histograms.partition import LISTED, BinPartition, rounded
 from incrowd.methods.outcomes.histogram import EXACT, Histogram
@@ -99,11 +98,11 @@ class BlendedHistogram(CrowdHistogram):
         bins = partition.occupied(partition.count(table, coins, self.sampled_at(table.schema.unit)))
         if partition.listed:
             counts = bins.dense()
-            kind = ClampedWhenSmall if self.clamp else NoisyWhenSmall
+            kind = ClampedSmallCounts if self.clamp else NoisySmallCounts
             noisy, exact = kind(k, self.epsilon).release(counts, coins), counts >= k
             found = partition.labeled(np.arange(bins.size), rounded(noisy, self.round))
         else:
-            above = blended(ClampedWhenSmall(k, self.epsilon), bins, coins)
+            above = blended(ClampedSmallCounts(k, self.epsilon), bins, coins)
             exact = above.counts >= k
             found = partition.labeled(above.places, rounded(above.counts, self.round))
         return Histogram(found.append_column(EXACT, pa.array(exact)) if self.flag else found)

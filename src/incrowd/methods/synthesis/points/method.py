@@ -20,8 +20,7 @@ from incrowd.core.steps.samples import EveryRow
 from incrowd.core.steps.step import fold
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.mechanisms.noisy_when_small import ClampedWhenSmall
-from incrowd.mechanisms.partition import Occupied, blended
+from incrowd.mechanisms.partition import ClampedSmallCounts, Occupied, blended
 from incrowd.methods.crowds.parameters import Parameters, Target
 from incrowd.methods.crowds.small_counts import solve
 from incrowd.methods.person_rows import row_limits
@@ -185,7 +184,7 @@ def released_cells(counts: Counts, k: int, noise: Fraction | None, coins: Coins)
         large = counts.at_least(k)
         return large.keys, large.counts
     bins = Occupied(counts.keys.astype(np.int64), counts.counts, counts.layout.size)
-    out = blended(ClampedWhenSmall(k, noise), bins, coins)
+    out = blended(ClampedSmallCounts(k, noise), bins, coins)
     return out.places, out.counts
 
 

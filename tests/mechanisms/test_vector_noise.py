@@ -11,9 +11,8 @@ import pytest
 
 from incrowd.core.loss import Laplace, Pure
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.cube import AddCube
-from incrowd.mechanisms.gaussian_vector import AddGaussianVector
-from incrowd.mechanisms.integers import WIDEST
+from incrowd.mechanisms.numbers import WIDEST
+from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.noise.system import SystemCoins
 from tests.coins import ScriptedCoins, cube_radius
 

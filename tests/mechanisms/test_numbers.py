@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from incrowd.core.rounding import Number
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.integers import WIDEST, integers, plus
+from incrowd.mechanisms.numbers import WIDEST, counting_number, integers, plus, positive, probability
 
 signed = st.integers(-(2**63), 2**63 - 1)
 
@@ -44,3 +46,25 @@ def test_noise_that_was_cut_off_gives_what_unbounded_noise_gives(value: int, noi
     cut = max(-(2**62), min(2**62, noise))
     unbounded = max(-WIDEST, min(WIDEST, int(held[0]) + noise))
     assert plus(held, np.array([cut])).tolist() == [unbounded]
+
+
+def test_a_decimal_means_what_was_written() -> None:
+    assert positive("0.1", "epsilon") == positive(0.1, "epsilon") == Fraction(1, 10)
+
+
+@pytest.mark.parametrize("number", [0, -1, "nan", float("inf")])
+def test_what_is_not_positive_is_refused_by_name(number: Number) -> None:
+    with pytest.raises(InvalidParameter, match="epsilon"):
+        positive(number, "epsilon")
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, -1])
+def test_what_is_no_probability_is_refused_by_name(number: Number) -> None:
+    with pytest.raises(InvalidParameter, match="delta"):
+        probability(number, "delta")
+
+
+@pytest.mark.parametrize("number", [0, -3, 1.0, True, "2"])
+def test_what_does_not_count_is_refused_by_name(number: object) -> None:
+    with pytest.raises(InvalidParameter, match="k must"):
+        counting_number(number, "k")
