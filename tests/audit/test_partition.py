@@ -24,7 +24,7 @@ from incrowd.core.unit import Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.anonymity.mondrian.partitioning import TupleGrid
 from incrowd.methods.anonymity.partition.boxes import Box
-from incrowd.methods.anonymity.partition.method import PrivatePartition, filled
+from incrowd.methods.anonymity.partition.method import PrivatePartition, fill_boxes
 from incrowd.methods.crowds.parameters import Target
 from incrowd.noise.system import SystemCoins
 from tests.audit.auditing import Law, Trials, distance, proved_epsilon, sure_epsilon
@@ -70,7 +70,7 @@ def law(method: PrivatePartition, rows: Rows) -> Law:
         for members in itertools.product((False, True), repeat=len(rows)):
             inside = frozenset(place for place, drawn in enumerate(members) if drawn)
             sample = given.engine.count(given.rows, Cells.of(SCHEMA, {}), ScriptedSample(RATE, inside))
-            shown = filled(sample, axes, leaves, method.parameters(Unit()).k).to_arrow().to_pylist()
+            shown = fill_boxes(sample, axes, leaves, method.parameters(Unit()).k).to_arrow().to_pylist()
             outcome = (leaves, tuple(sorted(tuple(row.values()) for row in shown)))
             masses[outcome] += chance * float(RATE) ** len(rows)
     return dict(masses)

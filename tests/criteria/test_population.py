@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from incrowd.criteria.partition import Partition
-from incrowd.criteria.uniqueness.criterion import Estimator, PopulationUniqueness, estimated, unique_share
+from incrowd.criteria.uniqueness.criterion import Estimator, PopulationUniqueness, estimate_uniques, unique_share
 from incrowd.criteria.uniqueness.models import Pitman, classes_of_population, fit_pitman, reciprocals, snb_uniques
 from incrowd.errors import InvalidParameter
 
@@ -108,9 +108,9 @@ def test_snb_finds_its_own_populations_from_large_samples(alpha: float, beta: fl
 def test_the_rule_chooses_by_the_share_that_was_drawn() -> None:
     owners = restaurant(20_000, 100.0, 0.5)
     small, large = sampled(owners, 0.05), sampled(owners, 0.4)
-    assert estimated(small, 20_000, "dankar") == (unique_share(small, 20_000, "pitman"), "pitman")
+    assert estimate_uniques(small, 20_000, "dankar") == (unique_share(small, 20_000, "pitman"), "pitman")
     models: list[Estimator] = ["snb", "zayatz"]
-    share, model = estimated(large, 20_000, "dankar")
+    share, model = estimate_uniques(large, 20_000, "dankar")
     assert model in models
     assert share == min(unique_share(large, 20_000, each) for each in models)
 
@@ -121,7 +121,7 @@ def test_where_a_model_has_no_estimate_zayatz_stands_in() -> None:
     assert snb_uniques(odd, 20) is None
     for sizes, people, model in ((alone, 1000, "pitman"), (odd, 20, "snb")):
         for estimator in (model, "dankar"):
-            found = estimated(sizes, people, estimator)  # type: ignore[arg-type]
+            found = estimate_uniques(sizes, people, estimator)  # type: ignore[arg-type]
             assert found == (unique_share(sizes, people), "zayatz")
 
 

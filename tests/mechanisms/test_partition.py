@@ -15,7 +15,7 @@ from incrowd.core import loss as losses
 from incrowd.core.coins import Coins
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.add_noise import AddLaplace
-from incrowd.mechanisms.partition import ClampedSmallCounts, NoisySmallCounts, Occupied, blended, noisy_from
+from incrowd.mechanisms.partition import ClampedSmallCounts, NoisySmallCounts, OccupiedBins, blend, noisy_from
 from incrowd.noise.system import SystemCoins
 from tests.coins import ScriptedCoins, largest_loss, law_of
 
@@ -113,12 +113,12 @@ def test_parameters_and_fractions_are_refused() -> None:
         NoisySmallCounts(5, HALF).release(np.array([1.5]), SystemCoins())
 
 
-BINS = Occupied(np.array([1, 3]), np.array([4, 1]), 4)
+BINS = OccupiedBins(np.array([1, 3]), np.array([4, 1]), 4)
 
 
 @given(st.sets(st.integers(0, 30)), st.integers(31, 40))
 def test_empty_bins_are_found_in_order_by_their_rank(occupied: set[int], size: int) -> None:
-    bins = Occupied(np.array(sorted(occupied), dtype=np.int64), np.ones(len(occupied), np.int64), size)
+    bins = OccupiedBins(np.array(sorted(occupied), dtype=np.int64), np.ones(len(occupied), np.int64), size)
     empty = [place for place in range(size) if place not in occupied]
     assert bins.places_of_empty(np.arange(bins.empty)).tolist() == empty
 
@@ -130,7 +130,7 @@ def test_the_sparse_way_has_exactly_the_law_of_the_dense_way() -> None:
         return tuple(mechanism.release(BINS.dense(), coins).tolist())
 
     def sparse(coins: Coins) -> tuple[int, ...]:
-        found = blended(mechanism, BINS, coins)
+        found = blend(mechanism, BINS, coins)
         assert (found.counts > 0).all()
         return tuple(found.dense().tolist())
 
@@ -140,7 +140,7 @@ def test_the_sparse_way_has_exactly_the_law_of_the_dense_way() -> None:
 
 
 def test_noisy_counts_from_a_threshold_on_have_the_law_of_all_noisy_counts_cut_there() -> None:
-    noise, bins = AddLaplace(Fraction(1)), Occupied(np.array([1]), np.array([2]), 3)
+    noise, bins = AddLaplace(Fraction(1)), OccupiedBins(np.array([1]), np.array([2]), 3)
 
     def dense(coins: Coins) -> tuple[int, ...]:
         noisy = noise.release(bins.dense(), coins)
@@ -155,10 +155,10 @@ def test_noisy_counts_from_a_threshold_on_have_the_law_of_all_noisy_counts_cut_t
 
 
 def test_places_and_counts_stay_together() -> None:
-    found = blended(ClampedSmallCounts(3, HALF), BINS, ScriptedCoins(laplace=[9, 1, 2, -1]))
+    found = blend(ClampedSmallCounts(3, HALF), BINS, ScriptedCoins(laplace=[9, 1, 2, -1]))
     assert dict(zip(found.places.tolist(), found.counts.tolist(), strict=True)) == {0: 2, 1: 4, 3: 2}
 
 
 def test_a_partition_that_cannot_be_drawn_over_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="coarser bins"):
-        Occupied(np.empty(0, np.int64), np.empty(0, np.int64), 2**46 + 1)
+        OccupiedBins(np.empty(0, np.int64), np.empty(0, np.int64), 2**46 + 1)

@@ -8,7 +8,7 @@ from functools import partial
 from incrowd.core.claims.claim import Claim
 from incrowd.criteria.average_risk import AverageRisk
 from incrowd.criteria.closeness import CLOSENESS, Closeness
-from incrowd.criteria.demand import ColumnDemand, Demand, Told
+from incrowd.criteria.demand import ColumnDemand, Demand, Term
 from incrowd.criteria.disclosure import DeltaDisclosure
 from incrowd.criteria.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 from incrowd.criteria.k_anonymity import KAnonymity
@@ -52,7 +52,7 @@ def names(sensitive: Sequence[str]) -> list[str]:
     return [*first.keys, *general, *together, _POPULATION, *each]
 
 
-def in_order(until: Mapping[str, Told], sensitive: Sequence[str]) -> dict[str, Told]:
+def in_order(until: Mapping[str, Term], sensitive: Sequence[str]) -> dict[str, Term]:
     """Return what is demanded in the order in which it is told, or refuse a name that nobody knows.
 
     >>> in_order({"t of ill": "1/5", "k": 5}, ["ill"])
@@ -65,7 +65,7 @@ def in_order(until: Mapping[str, Told], sensitive: Sequence[str]) -> dict[str, T
 
 
 def criteria_of(
-    until: Mapping[str, Told], sensitive: Sequence[str], distances: Mapping[str, str]
+    until: Mapping[str, Term], sensitive: Sequence[str], distances: Mapping[str, str]
 ) -> tuple[Demand, ...]:
     """Return the criteria that are demanded, or refuse demands that do not belong together.
 
@@ -87,13 +87,13 @@ def criteria_of(
     return tuple(sorted(found, key=lambda one: one.claimed.rank))
 
 
-def _of_table(until: Mapping[str, Told]) -> Iterator[Demand]:
+def _of_table(until: Mapping[str, Term]) -> Iterator[Demand]:
     for kind in OF_TABLE:
         if any(name in until for name in kind.keys if name != _POPULATION):
             yield _made(kind, kind, {name: until[name] for name in kind.keys if name in until})
 
 
-def _of_column(until: Mapping[str, Told], column: str, distance: str) -> Iterator[Demand]:
+def _of_column(until: Mapping[str, Term], column: str, distance: str) -> Iterator[Demand]:
     """Return what is demanded of a column: by its name or, where it is not named, of all."""
     harmless = _harmless(until, column)
     for kind in OF_COLUMN:
@@ -109,7 +109,7 @@ def _closeness(distance: str) -> type[Closeness]:
     return CLOSENESS[distance]
 
 
-def _harmless(until: Mapping[str, Told], column: str) -> frozenset[str]:
+def _harmless(until: Mapping[str, Term], column: str) -> frozenset[str]:
     """Return the values that hurt nobody, which are told in order, each once."""
     named = until.get(f"{_HARMLESS} of {column}")
     if named is None:
@@ -119,20 +119,20 @@ def _harmless(until: Mapping[str, Told], column: str) -> frozenset[str]:
     return frozenset(named)
 
 
-def _key(until: Mapping[str, Told], name: str, column: str) -> str:
+def _key(until: Mapping[str, Term], name: str, column: str) -> str:
     named = f"{name} of {column}"
     return named if named in until else name
 
 
-def _column(kind: Callable[..., Demand], column: str, harmless: frozenset[str], *parameters: Told) -> Demand:
+def _column(kind: Callable[..., Demand], column: str, harmless: frozenset[str], *parameters: Term) -> Demand:
     return kind(column, *parameters, harmless=harmless)
 
 
-def _made(kind: type[Demand], make: Callable[..., Demand], given: Mapping[str, Told]) -> Demand:
+def _made(kind: type[Demand], make: Callable[..., Demand], given: Mapping[str, Term]) -> Demand:
     """Return a criterion from what is demanded; that must be all of it, and as it would be told again."""
     if tuple(given) != kind.keys:
         raise InvalidParameter("something is demanded by half.")
     made = make(*given.values())
-    if made.told() != given:
+    if made.terms() != given:
         raise InvalidParameter("something is demanded in another way than it is told.")
     return made

@@ -25,7 +25,7 @@ class SlowDistance:
     steady: bool = True
 
 
-def recounted(distance: str, table: Written, column: str, t: Fraction, harmless: frozenset[str]) -> Recount:
+def recount_closeness(distance: str, table: Written, column: str, t: Fraction, harmless: frozenset[str]) -> Recount:
     """Return how far the farthest class is from the file, and whether all are within t of all rows."""
     classes = table.classes(column)
     measure = measure_of(distance, classes, table.types.get(column), table.places.get(column))

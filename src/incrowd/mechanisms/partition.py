@@ -95,7 +95,7 @@ MOST_BINS = 2**46
 
 
 @dataclass(frozen=True, eq=False)
-class Occupied:
+class OccupiedBins:
     """The bins of a public partition that hold something: their places in order, their counts, of how many in all."""
 
     places: NDArray[np.int64]
@@ -119,7 +119,7 @@ class Occupied:
         Before the j-th occupied bin there are place_j − j empty ones, so the empty bin of rank r lies behind exactly
         the occupied bins with place_j − j ≤ r.
 
-        >>> Occupied(np.array([1, 2]), np.array([5, 5]), 5).places_of_empty(np.array([0, 1, 2])).tolist()
+        >>> OccupiedBins(np.array([1, 2]), np.array([5, 5]), 5).places_of_empty(np.array([0, 1, 2])).tolist()
         [0, 3, 4]
         """
         before = self.places - np.arange(len(self.places))
@@ -128,25 +128,25 @@ class Occupied:
     def dense(self) -> NDArray[np.int64]:
         """Return the counts of all bins, the empty ones too.
 
-        >>> Occupied(np.array([1]), np.array([7]), 3).dense().tolist()
+        >>> OccupiedBins(np.array([1]), np.array([7]), 3).dense().tolist()
         [0, 7, 0]
         """
         counts = np.zeros(self.size, dtype=np.int64)
         counts[self.places] = self.counts
         return counts
 
-    def joined(self, ranks: NDArray[np.int64], counts: NDArray[np.int64]) -> Occupied:
+    def joined(self, ranks: NDArray[np.int64], counts: NDArray[np.int64]) -> OccupiedBins:
         """Return these bins with some that were empty, in order."""
         places = np.concatenate((self.places, self.places_of_empty(ranks)))
         order = np.argsort(places, kind="stable")
-        return Occupied(places[order], np.concatenate((self.counts, counts))[order], self.size)
+        return OccupiedBins(places[order], np.concatenate((self.counts, counts))[order], self.size)
 
-    def where(self, kept: NDArray[np.bool_]) -> Occupied:
+    def where(self, kept: NDArray[np.bool_]) -> OccupiedBins:
         """Return some of these bins."""
-        return Occupied(self.places[kept], self.counts[kept], self.size)
+        return OccupiedBins(self.places[kept], self.counts[kept], self.size)
 
 
-def blended(mechanism: ClampedSmallCounts, bins: Occupied, coins: Coins) -> Occupied:
+def blend(mechanism: ClampedSmallCounts, bins: OccupiedBins, coins: Coins) -> OccupiedBins:
     """Return the bins that come out above zero when small counts get noise: exactly as if all bins had been drawn.
 
     Every bin's noise is independent.  The occupied bins are drawn one by one; of the empty ones, all alike, those that
@@ -155,26 +155,26 @@ def blended(mechanism: ClampedSmallCounts, bins: Occupied, coins: Coins) -> Occu
 
     >>> from fractions import Fraction
     >>> from incrowd.noise.system import SystemCoins
-    >>> bins = Occupied(np.array([3, 10**9]), np.array([50, 60]), 10**10)
-    >>> blended(ClampedSmallCounts(5, Fraction(40)), bins, SystemCoins()).counts.tolist()
+    >>> bins = OccupiedBins(np.array([3, 10**9]), np.array([50, 60]), 10**10)
+    >>> blend(ClampedSmallCounts(5, Fraction(40)), bins, SystemCoins()).counts.tolist()
     [50, 60]
     """
-    noisy = Occupied(bins.places, mechanism.release(bins.counts, coins), bins.size)
+    noisy = OccupiedBins(bins.places, mechanism.release(bins.counts, coins), bins.size)
     whole = noisy.joined(*mechanism.release_empty(bins.empty, coins))
     return whole.where(whole.counts > 0)
 
 
-def noisy_from(noise: AddLaplace, least: int, bins: Occupied, coins: Coins) -> Occupied:
+def noisy_from(noise: AddLaplace, least: int, bins: OccupiedBins, coins: Coins) -> OccupiedBins:
     """Return the bins whose noisy counts are at least `least` ≥ 1: exactly as if all bins had been drawn.
 
     The threshold is public and the same for every bin, so leaving out what is below is post-processing.
 
     >>> from fractions import Fraction
     >>> from incrowd.noise.system import SystemCoins
-    >>> bins = Occupied(np.array([7]), np.array([1000]), 10**10)
+    >>> bins = OccupiedBins(np.array([7]), np.array([1000]), 10**10)
     >>> noisy_from(AddLaplace(Fraction(1)), 60, bins, SystemCoins()).places.tolist()
     [7]
     """
-    noisy = Occupied(bins.places, noise.release(bins.counts, coins), bins.size)
+    noisy = OccupiedBins(bins.places, noise.release(bins.counts, coins), bins.size)
     whole = noisy.joined(*coins.outliers(noise.scale, least, bins.empty))
     return whole.where(whole.counts >= least)

@@ -14,9 +14,34 @@ from incrowd.core.loss import Pure
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.numbers import counting_number, integers, positive
 
+_TRIES = 16
+_AT_ONCE = 2**20
+
 
 @dataclass(frozen=True)
-class Exponential:
+class ScoreSelection:
+    """What picks a candidate by its score for an epsilon, if one unit of privacy moves scores by a sensitivity."""
+
+    epsilon: Fraction
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        counting_number(self.sensitivity, "sensitivity")
+
+    @property
+    def loss(self) -> Pure:
+        """The promise, from the parameters alone."""
+        return Pure(self.epsilon)
+
+    @property
+    def scale(self) -> Fraction:
+        """How far below the best a score must lie to be e times less likely; the mean of noise, where it is added."""
+        return 2 * self.sensitivity / self.epsilon
+
+
+@dataclass(frozen=True)
+class Exponential(ScoreSelection):
     """Picks candidate r with probability proportional to e^(epsilon · score_r / (2 sensitivity)).
 
     Promise: epsilon-differential privacy.  One person changes each weight by a factor of at most e^(epsilon/2), up or
@@ -31,23 +56,7 @@ class Exponential:
     Pure(epsilon=Fraction(1, 1))
     """
 
-    epsilon: Fraction
-    sensitivity: int = 1
     because: ClassVar[str] = "McSherry and Talwar 2007, Theorem 6"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
-        counting_number(self.sensitivity, "sensitivity")
-
-    @property
-    def loss(self) -> Pure:
-        """The promise, from the parameters alone."""
-        return Pure(self.epsilon)
-
-    @property
-    def scale(self) -> Fraction:
-        """How far below the best a score must lie to be e times less likely."""
-        return 2 * self.sensitivity / self.epsilon
 
     def release(self, scores: NDArray[Any], coins: Coins) -> int:
         """Return the position of the candidate that was picked.
@@ -96,7 +105,7 @@ def gaps_below_best(scores: NDArray[Any]) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class NoisyMax:
+class NoisyMax(ScoreSelection):
     """Reports the candidate whose score is highest after exponential noise of mean 2 · sensitivity / epsilon on each.
 
     Promise: epsilon-differential privacy for the position of the winner.  Its score, noisy or not, is not free: release
@@ -118,23 +127,7 @@ class NoisyMax:
     1
     """
 
-    epsilon: Fraction
-    sensitivity: int = 1
     because: ClassVar[str] = "McKenna and Sheldon 2020, permute-and-flip"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
-        counting_number(self.sensitivity, "sensitivity")
-
-    @property
-    def loss(self) -> Pure:
-        """The promise, from the parameters alone."""
-        return Pure(self.epsilon)
-
-    @property
-    def scale(self) -> Fraction:
-        """The mean of the noise."""
-        return 2 * self.sensitivity / self.epsilon
 
     def release(self, scores: NDArray[Any], coins: Coins) -> int:
         """Return the position of the winner."""
@@ -158,10 +151,6 @@ class MonotoneNoisyMax(NoisyMax):
     def scale(self) -> Fraction:
         """The mean of the noise."""
         return self.sensitivity / self.epsilon
-
-
-_TRIES = 16
-_AT_ONCE = 2**20
 
 
 def select_each(mechanism: Exponential | NoisyMax, scores: NDArray[Any], coins: Coins) -> NDArray[np.int64]:

@@ -135,15 +135,15 @@ def unique_share(sizes: NDArray[np.int64], people: int, estimator: Estimator = "
 
     Precondition: the rows are a simple random sample of the population.
 
-    Source: as `estimated` says.
+    Source: as `estimate_uniques` says.
 
     >>> round(unique_share(np.array([1, 1, 2]), 4), 9)
     0.5
     """
-    return estimated(sizes, people, estimator)[0]
+    return estimate_uniques(sizes, people, estimator)[0]
 
 
-def estimated(sizes: NDArray[np.int64], people: int, estimator: Estimator) -> tuple[float, Estimator]:
+def estimate_uniques(sizes: NDArray[np.int64], people: int, estimator: Estimator) -> tuple[float, Estimator]:
     """Return the estimated share of unique people, and the model that it comes from.
 
     Where the likelihood of Pitman's model has no maximum, or the equations of the slide negative binomial model (snb)
@@ -153,7 +153,7 @@ def estimated(sizes: NDArray[np.int64], people: int, estimator: Estimator) -> tu
 
     Source: Dankar, El Emam, Neisa & Roffey 2012, "Estimating the re-identification risk of clinical data sets".
 
-    >>> estimated(np.array([1, 1, 1, 1]), 100, "dankar")[1]       # all alone: Pitman's model has no estimate
+    >>> estimate_uniques(np.array([1, 1, 1, 1]), 100, "dankar")[1]       # all alone: Pitman's model has no estimate
     'zayatz'
     """
     rows, alone = int(sizes.sum()), int((sizes == 1).sum())

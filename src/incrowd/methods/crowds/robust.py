@@ -172,7 +172,7 @@ def with_chances(cells: Cells, schema: Schema, column: str) -> Cells:
     return Cells((*cells.recodings, Recoding(chance, 0)))
 
 
-def drawn(counts: Counts, low: Fraction, high: Fraction, coins: Coins) -> Counts:
+def draw_sample(counts: Counts, low: Fraction, high: Fraction, coins: Coins) -> Counts:
     """Return how many rows of each cell a secret sample keeps; the last column is everyone's chance, which goes.
 
     A chance above 0 but outside [low, high] is moved to the nearer end, and a row without one, or with a chance of 0,

@@ -57,15 +57,15 @@ class Noise:
 
 
 @lru_cache(maxsize=256)
-def settled(asked: NoiseRequest, unit: Unit, *, unknown: bool) -> Noise:
+def settle_noise(asked: NoiseRequest, unit: Unit, *, unknown: bool) -> Noise:
     """Return the noise with the least scale that keeps the budget, or the largest that keeps the error.
 
     `unknown` bins, found while reading, are released from a threshold on: half of δ pays for it beside Gaussian noise,
     all of it beside Laplace noise, which needs none itself.
 
-    >>> settled(NoiseRequest("laplace", Fraction(1, 2), None, None, None), Unit(), unknown=False).within
+    >>> settle_noise(NoiseRequest("laplace", Fraction(1, 2), None, None, None), Unit(), unknown=False).within
     6
-    >>> settled(NoiseRequest("laplace", None, None, 10, None), Unit(), unknown=False).epsilon < Decimal("0.3")
+    >>> settle_noise(NoiseRequest("laplace", None, None, 10, None), Unit(), unknown=False).epsilon < Decimal("0.3")
     True
     """
     _check(asked, unit, unknown=unknown)

@@ -20,7 +20,7 @@ from incrowd.core.recoding import Classes
 from incrowd.core.schema import Schema
 from incrowd.core.steps.bins import OPEN, BinColumn
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.partition import MOST_BINS, Occupied
+from incrowd.mechanisms.partition import MOST_BINS, OccupiedBins
 from incrowd.methods.person_rows import row_limits
 
 if TYPE_CHECKING:
@@ -120,9 +120,9 @@ class BinPartition:
             kept.append(coins.sample(rate))
         return table.engine.count(table.rows, self.cells, *kept, at_least=at_least).at_least(at_least)
 
-    def occupied(self, counts: Counts) -> Occupied:
+    def occupied(self, counts: Counts) -> OccupiedBins:
         """Return the bins of a closed partition that hold something."""
-        return Occupied(counts.keys.astype(np.int64), counts.counts, self.cells.layout.size)
+        return OccupiedBins(counts.keys.astype(np.int64), counts.counts, self.cells.layout.size)
 
     def labeled(self, places: NDArray[np.int64], counts: NDArray[np.int64]) -> pa.Table:
         """Return bins of a closed partition as a table: labels, then the count."""

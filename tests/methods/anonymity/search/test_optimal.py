@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.search import kernels
 from incrowd.methods.anonymity.search import optimal as search
+from incrowd.methods.anonymity.search import rollup
 from incrowd.methods.anonymity.search.lattice import Lattice, LevelLimits
 from incrowd.methods.anonymity.search.minimal import minimal
 from incrowd.methods.anonymity.search.optimal import Patience, Progress, optimal
@@ -107,7 +107,7 @@ def test_compiled_kernels_group_as_numpy_does(table: list[Row], node: tuple[int,
     tables = [column[rung] for column, rung in zip(made.tables, node, strict=True)]
     sizes = [column[rung] for column, rung in zip(made.sizes, node, strict=True)]
     groupings = []
-    for group in (kernels.grouped_by_numpy, kernels.grouped_by_numba):
+    for group in (rollup.grouped_by_numpy, rollup.grouped_by_numba):
         ids, first = group(made.base.codes, tables, sizes)
         assert ids[first].tolist() == list(range(len(first)))
         groupings.append({tuple(ids == number) for number in range(len(first))})
@@ -117,9 +117,9 @@ def test_compiled_kernels_group_as_numpy_does(table: list[Row], node: tuple[int,
 def test_numba_is_loaded_only_when_much_was_grouped_already() -> None:
     with patch.dict(sys.modules):
         sys.modules.pop("numba", None)
-        assert kernels.grouper(10**6) is kernels.grouped_by_numpy
+        assert rollup.grouper(10**6) is rollup.grouped_by_numpy
         if importlib.util.find_spec("numba") is not None:
-            assert kernels.grouper(10**8) is kernels.grouped_by_numba
+            assert rollup.grouper(10**8) is rollup.grouped_by_numba
 
 
 def test_levels_stay_within_their_limits() -> None:

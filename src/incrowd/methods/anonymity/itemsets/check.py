@@ -19,7 +19,7 @@ from incrowd.criteria.itemsets import KmClaim
 from incrowd.engines.readers.sources import open_source
 from incrowd.methods.anonymity.itemsets.output import ItemTable
 from incrowd.methods.anonymity.itemsets.steps import ArrangeSets, CutItems
-from incrowd.methods.anonymity.syntactic.check import columns_in, reopened, unlike_released
+from incrowd.methods.anonymity.syntactic.check import columns_in, reopen_table, unlike_released
 from incrowd.verify.findings import Look, Problem
 from incrowd.verify.statement import Statement, one
 
@@ -68,7 +68,7 @@ def recount(statement: Statement, output: Output) -> Problem | None:
 def reopen(statement: Statement, files: tuple[Path, ...]) -> ItemTable:
     """Count the published file, as anyone can; every column is text."""
     cut = statement.grounds.need(CutItems)
-    return ItemTable(reopened(statement, files[0], cut.columns), cut.items, cut.separator, cut.m)
+    return ItemTable(reopen_table(statement, files[0], cut.columns), cut.items, cut.separator, cut.m)
 
 
 Baskets = Mapping[tuple[object, ...], Counter[frozenset[str]]]

@@ -12,9 +12,8 @@ from incrowd.core.plan import Plan
 from incrowd.core.steps.step import Step, fold
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.full_domain.method import FullDomain
-from incrowd.methods.anonymity.local.labels import label
-from incrowd.methods.anonymity.local.rounds import Ground
-from incrowd.methods.anonymity.local.schedule import Schedule, recoded
+from incrowd.methods.anonymity.local.rounds import Ground, label
+from incrowd.methods.anonymity.local.schedule import Schedule, recode_in_rounds
 from incrowd.methods.anonymity.local.steps import CutRounds, in_rounds
 from incrowd.methods.anonymity.search.lattice import LevelLimits
 from incrowd.methods.anonymity.search.optimal import Patience
@@ -51,7 +50,7 @@ class LocalRecoding:
     shares in a union are means of shares, closeness is convex and entropy concave; all the same, the classes are
     counted again as they are shown.
 
-    >>> LocalRecoding(5, l=3).demands.told()
+    >>> LocalRecoding(5, l=3).demands.terms()
     {'k': 5, 'l': 3}
     """
 
@@ -116,10 +115,10 @@ class LocalRecoding:
         ground = Ground.of(counts, quasi, criteria, LevelLimits(self.lowest, self.highest), self.importance)
         patience = Patience(math.inf if self.seconds is None else float(self.seconds))
         schedule = Schedule(self.rounds, self.left, self.suppression, patience)
-        rounds = recoded(ground, schedule)
+        rounds = recode_in_rounds(ground, schedule)
         made = label(ground, rounds)
         if len(rounds) > 1 and not ground.holds(made.classes, made.outside):
-            made = label(ground, recoded(ground, replace(schedule, most=0)))
+            made = label(ground, recode_in_rounds(ground, replace(schedule, most=0)))
         return made.table(ground)
 
     @property

@@ -36,7 +36,7 @@ class Schedule:
         return self.suppression.numerator * int(ground.rows.sum()) // self.suppression.denominator
 
 
-def recoded(ground: Ground, schedule: Schedule) -> tuple[Round, ...]:
+def recode_in_rounds(ground: Ground, schedule: Schedule) -> tuple[Round, ...]:
     """Return rounds that release all rows but a share, and lose no more than the best single round; none if none can.
 
     Each round takes, of all levels at which at most the share `left` of its rows must wait, those that lose least; what
@@ -53,7 +53,7 @@ def recoded(ground: Ground, schedule: Schedule) -> tuple[Round, ...]:
     if int(ground.rows[rest].sum()) <= schedule.allowed(ground):
         ways.append(rounds)
     else:
-        ways += [way for way in (joined(ground, rounds, rest),) if way is not None]
+        ways += [way for way in (join_rest(ground, rounds, rest),) if way is not None]
         ways.append(_backward(ground, schedule, rounds, rest))
     return min((way for way in ways if way), key=ground.loss)
 
@@ -85,7 +85,7 @@ _WORK = 2**22
 """Nodes times tuples that may be looked at."""
 
 
-def joined(ground: Ground, rounds: tuple[Round, ...], rest: Chosen) -> tuple[Round, ...] | None:
+def join_rest(ground: Ground, rounds: tuple[Round, ...], rest: Chosen) -> tuple[Round, ...] | None:
     """Return rounds that release the rest too, at the levels where that adds the least loss; None if none are found.
 
     At some levels, those of the rest are in classes together with rows of earlier rounds that are nowhere coarser.

@@ -18,7 +18,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.cells import released_cells
 from incrowd.methods.anonymity.mondrian.axes import Axis
 from incrowd.methods.anonymity.mondrian.labels import Show, kept_values, labels
-from incrowd.methods.anonymity.mondrian.partitioning import TupleGrid, condition, criteria, partitioned
+from incrowd.methods.anonymity.mondrian.partitioning import TupleGrid, condition, criteria, partition_tuples
 from incrowd.methods.anonymity.mondrian.pieces import NONE, Pieces
 from incrowd.methods.anonymity.mondrian.steps import CutRows, Where
 from incrowd.methods.anonymity.syntactic.demands import Demands, quasi_identifiers
@@ -47,7 +47,7 @@ class Mondrian:
     Source: LeFevre, DeWitt & Ramakrishnan 2006 (strict and relaxed partitioning, median cuts); what a class must meet
     is said, with its source, at `Sensitive`.
 
-    >>> Mondrian(5, l=3).demands.told()
+    >>> Mondrian(5, l=3).demands.terms()
     {'k': 5, 'l': 3}
     """
 
@@ -109,7 +109,7 @@ class Mondrian:
         everything = Pieces(np.arange(len(counts)), counts.counts, np.zeros(min(1, len(counts)), np.intp))
         pieces = NONE
         if len(everything) and met(everything)[0]:
-            pieces = partitioned(grid, met, self.k, relaxed=self.relaxed)
+            pieces = partition_tuples(grid, met, self.k, relaxed=self.relaxed)
         shown: dict[str, tuple[pa.Array, Any]] = {}
         for place, (name, classes) in enumerate(zip(counts.names, counts.classes, strict=True)):
             if place in places:

@@ -21,10 +21,10 @@ from incrowd.methods.anonymity.mondrian.pieces import (
     Split,
     Whole,
     branches,
+    concatenate,
     halves,
     median,
     tally,
-    together,
 )
 
 
@@ -108,7 +108,7 @@ class TupleGrid:
         return cls(tuple(axes), np.stack(places), rows)
 
 
-def partitioned(grid: TupleGrid, met: Met, k: int, *, relaxed: bool = False) -> Pieces:
+def partition_tuples(grid: TupleGrid, met: Met, k: int, *, relaxed: bool = False) -> Pieces:
     """Split a table into pieces that may stand alone, each of at least k rows, until none of the cuts tried is allowed.
 
     Each piece is cut along its widest axis, measured by its own values and as a share of the width of the whole table;
@@ -131,7 +131,7 @@ def partitioned(grid: TupleGrid, met: Met, k: int, *, relaxed: bool = False) -> 
         whole = frame.widths.max(axis=1, keepdims=True) if whole is None else whole
         left, active = _cut(frame, met, np.argsort(-frame.widths / np.where(whole > 0, whole, 1), 0, "stable"), relaxed)
         done.append(left)
-    return together(done)
+    return concatenate(done)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,4 +176,4 @@ def _cut(frame: _Frame, met: Met, ranks: NDArray[np.intp], relaxed: bool) -> tup
             allowed = np.logical_and.reduceat(met(found), first)
             parts.append(found.only(allowed[source]))
             still[np.flatnonzero(which)[allowed]] = False
-    return frame.pieces.only(still), together(parts)
+    return frame.pieces.only(still), concatenate(parts)

@@ -59,10 +59,10 @@ class Pieces:
 NONE = Pieces(np.zeros(0, np.intp), np.zeros(0, np.int64), np.zeros(0, np.intp))
 
 
-def together(several: Sequence[Pieces]) -> Pieces:
+def concatenate(several: Sequence[Pieces]) -> Pieces:
     """Return the pieces of several, in order.
 
-    >>> len(together([NONE, Pieces(np.array([2, 0, 1]), np.array([5, 1, 1]), np.array([0, 1]))]))
+    >>> len(concatenate([NONE, Pieces(np.array([2, 0, 1]), np.array([5, 1, 1]), np.array([0, 1]))]))
     2
     """
     ends = np.cumsum([0, *(len(pieces.tuples) for pieces in several)])

@@ -142,14 +142,14 @@ class PrivatePartition:
         leaves = self.growth(schema.unit).leaves(TupleGrid.of(axes, counts.codes(), counts.counts), coins)
         found = self.parameters(schema.unit)
         sample = table.engine.count(table.rows, self._safe.cells(schema), *limits, coins.sample(found.rate))
-        return filled(sample, axes, leaves, found.k)
+        return fill_boxes(sample, axes, leaves, found.k)
 
     @property
     def _safe(self) -> Safe:
         return Safe(self.levels, self.target, self.rate, self.k)
 
 
-def filled(sample: Counts, axes: list[Axis], leaves: tuple[Box, ...], k: int) -> Partitioned:
+def fill_boxes(sample: Counts, axes: list[Axis], leaves: tuple[Box, ...], k: int) -> Partitioned:
     """Return what is released of a sample: the tuples of a leaf and all other columns that occur at least k times."""
     names = [axis.classes.recoding.column.name for axis in axes]
     codes = dict(zip(sample.names, sample.codes(), strict=True))

@@ -21,7 +21,7 @@ from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.cells import refuse_names
 from incrowd.methods.crowds.parameters import Parameters, Target, solve
-from incrowd.methods.crowds.robust import Robust, drawn, published_numbers, solve_robust, survey, with_chances
+from incrowd.methods.crowds.robust import Robust, draw_sample, published_numbers, solve_robust, survey, with_chances
 from incrowd.methods.outcomes.microdata import WEIGHT, Microdata
 from incrowd.methods.person_rows import row_limits
 
@@ -149,7 +149,7 @@ class Safe:
         cells, robust = self.cells(schema), self.robust
         if robust is not None and robust.probability is not None:
             split = table.engine.count(table.rows, with_chances(cells, schema, robust.probability), *kept)
-            counts = drawn(split, robust.low, robust.high, coins).at_least(k)
+            counts = draw_sample(split, robust.low, robust.high, coins).at_least(k)
         else:
             counts = table.engine.count(table.rows, cells, *kept, at_least=k).at_least(k)
         return Microdata(counts, 1 / self.parameters(unit).rate if self.weights else None)

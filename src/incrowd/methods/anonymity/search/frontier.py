@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.methods.anonymity.search.lattice import Lattice, Node
-from incrowd.methods.anonymity.search.task import Judged
+from incrowd.methods.anonymity.search.task import Judgment
 
 
 @dataclass
@@ -88,7 +88,7 @@ class BoundTable:
     A node that was judged, or cannot meet the task, has an infinite bound: nothing is left to learn there.
 
     >>> bounds = BoundTable.over([[0.0, 0.5], [0.0, 0.25, 0.5]])
-    >>> bounds.learn((1, 1), Judged(None, 0.75, float("inf")))
+    >>> bounds.learn((1, 1), Judgment(None, 0.75, float("inf")))
     >>> bounds.step(1.0, print)
     (0, 2)
     """
@@ -114,7 +114,7 @@ class BoundTable:
         del beaten
         visit(tuple(int(rung) for rung in np.unravel_index(self.bounds.argmin(), self.bounds.shape)))
 
-    def learn(self, node: Node, judged: Judged) -> None:
+    def learn(self, node: Node, judged: Judgment) -> None:
         """Raise the bounds of finer nodes by its burden, and those of coarser ones to what they lose at least."""
         finer = tuple(slice(rung + 1) for rung in node)
         if judged.burden > 0:
@@ -174,7 +174,7 @@ class BoundQueue:
                 child = (*node[:column], node[column] + 1, *node[column + 1 :])
                 heapq.heappush(self.queue, (max(bound, self._paid(child)), height + 1, child, column))
 
-    def learn(self, node: Node, judged: Judged) -> None:
+    def learn(self, node: Node, judged: Judgment) -> None:
         """Remember what finer nodes must pay, and what those that follow this one lose at least."""
         self.burdens.add(node, judged.burden)
         self.leasts[node] = judged.least

@@ -24,7 +24,7 @@ from incrowd.methods.anonymity.suppression.steps import (
     WildcardsClaim,
     WildSubsetsClaim,
 )
-from incrowd.methods.anonymity.syntactic.check import columns_in, reopened, unlike_released
+from incrowd.methods.anonymity.syntactic.check import columns_in, reopen_table, unlike_released
 from incrowd.methods.outcomes.anonymized import Blanked
 from incrowd.verify.findings import Look, Problem
 from incrowd.verify.statement import Statement, maybe, one
@@ -77,7 +77,7 @@ def recount(statement: Statement, output: Output) -> Problem | None:
 
 def reopen(statement: Statement, files: tuple[Path, ...]) -> Blanked:
     """Count the published file, as anyone can; every column is text."""
-    read = reopened(statement, files[0], statement.grounds.need(LeaveOutCells).columns)
+    read = reopen_table(statement, files[0], statement.grounds.need(LeaveOutCells).columns)
     return Blanked(read.names, read.values, read.keys, read.counts, read.quasi)
 
 

@@ -19,7 +19,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.cells import released_cells
 from incrowd.methods.anonymity.mondrian.labels import kept_values
 from incrowd.methods.anonymity.suppression.cells import MISSING, VisibleTuples, overlaps
-from incrowd.methods.anonymity.suppression.fewest import Crowded, SuppressedTuples, suppressed
+from incrowd.methods.anonymity.suppression.demands import CrowdDemand, SuppressedTuples, suppress_cells
 from incrowd.methods.anonymity.suppression.steps import ArrangeBlanks, LeaveOutCells, MissingCells, demanded
 from incrowd.methods.anonymity.syntactic.demands import quasi_identifiers
 from incrowd.methods.outcomes.anonymized import Blanked
@@ -124,14 +124,14 @@ class CellSuppression:
         tuples = counts.marginal(quasi)
         shown = VisibleTuples(codes_of(tuples.classes, tuples.codes()), tuples.counts)
         weights = np.array([float(self.importance.get(name, 1)) for name in quasi])
-        pieces = suppressed(shown, Crowded(self.k, self.subsets, self.wild), weights) if len(tuples) else None
+        pieces = suppress_cells(shown, CrowdDemand(self.k, self.subsets, self.wild), weights) if len(tuples) else None
         places = counts.marginal([*quasi, *(name for name in counts.names if name not in quasi)])
         if pieces is None:
             nobody = VisibleTuples(np.zeros((len(quasi), 0), np.int32), np.zeros(0, np.int64))
             return table_of(places, SuppressedTuples(np.zeros(0, np.intp), nobody), quasi, counts.names)
         owners = np.zeros(len(places), np.intp)
         owners[class_starts(places, len(quasi))[1:]] = 1
-        return table_of(places, dealt(pieces, (np.cumsum(owners), places.counts), coins), quasi, counts.names)
+        return table_of(places, deal(pieces, (np.cumsum(owners), places.counts), coins), quasi, counts.names)
 
 
 def codes_of(classes: tuple[Classes, ...], codes: list[NDArray[np.int32]]) -> NDArray[np.int32]:
@@ -143,9 +143,7 @@ def codes_of(classes: tuple[Classes, ...], codes: list[NDArray[np.int32]]) -> ND
     return np.stack(found).astype(np.int32)
 
 
-def dealt(
-    pieces: SuppressedTuples, cells: tuple[NDArray[np.intp], NDArray[np.int64]], coins: Coins
-) -> SuppressedTuples:
+def deal(pieces: SuppressedTuples, cells: tuple[NDArray[np.intp], NDArray[np.int64]], coins: Coins) -> SuppressedTuples:
     """Deal the rows of each tuple's cells, which differ in other columns, out to its pieces at random.
 
     `cells` are the tuple and the rows of each; the pieces that come back name cells as their origins.

@@ -110,10 +110,10 @@ def recount(statement: Statement, output: Output) -> Problem | None:
 
 def reopen(statement: Statement, files: tuple[Path, ...]) -> Anonymized:
     """Count the published file, as anyone can; every column is text."""
-    return reopened(statement, files[0], statement.grounds.need(Cut).columns)
+    return reopen_table(statement, files[0], statement.grounds.need(Cut).columns)
 
 
-def reopened(statement: Statement, file: Path, quasi: Sequence[str]) -> Anonymized:
+def reopen_table(statement: Statement, file: Path, quasi: Sequence[str]) -> Anonymized:
     """Read a published table as text, with the columns that make a class."""
     names = list(statement.released)
     text = pa.schema([(name, pa.string()) for name in names])

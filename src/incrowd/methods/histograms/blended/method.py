@@ -14,7 +14,7 @@ from incrowd.core.schema import Schema
 from incrowd.core.steps.bins import Listing, PublishCounts
 from incrowd.core.steps.counts import NoiseWhenSmall
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.partition import ClampedSmallCounts, NoisySmallCounts, blended
+from incrowd.mechanisms.partition import ClampedSmallCounts, NoisySmallCounts, blend
 from incrowd.methods.histograms.crowd import CrowdHistogram
 from incrowd.methods.histograms.partition import LISTED, BinPartition, rounded
 from incrowd.methods.outcomes.histogram import EXACT, Histogram
@@ -102,7 +102,7 @@ class BlendedHistogram(CrowdHistogram):
             noisy, exact = kind(k, self.epsilon).release(counts, coins), counts >= k
             found = partition.labeled(np.arange(bins.size), rounded(noisy, self.round))
         else:
-            above = blended(ClampedSmallCounts(k, self.epsilon), bins, coins)
+            above = blend(ClampedSmallCounts(k, self.epsilon), bins, coins)
             exact = above.counts >= k
             found = partition.labeled(above.places, rounded(above.counts, self.round))
         return Histogram(found.append_column(EXACT, pa.array(exact)) if self.flag else found)

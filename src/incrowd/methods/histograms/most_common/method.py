@@ -22,7 +22,7 @@ from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.selection import MonotoneNoisyMax, NoisyMax
 from incrowd.methods.histograms.most_common.steps import PermuteAndFlip, PublishRanking, ReadOff, Winners
-from incrowd.methods.histograms.noise import Noise, NoiseRequest, settled
+from incrowd.methods.histograms.noise import Noise, NoiseRequest, settle_noise
 from incrowd.methods.histograms.partition import COUNT, LISTED, BinPartition
 from incrowd.methods.outcomes.histogram import RANK, Selection
 
@@ -96,7 +96,7 @@ class MostCommon:
 
     def noise(self, unit: Unit) -> Noise:
         """Return the noise on all counts."""
-        return settled(NoiseRequest("laplace", self.epsilon, None, None, None), unit, unknown=False)
+        return settle_noise(NoiseRequest("laplace", self.epsilon, None, None, None), unit, unknown=False)
 
     def plan(self, schema: Schema) -> Plan:
         """Promise from the schema alone."""

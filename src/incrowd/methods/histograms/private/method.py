@@ -19,7 +19,7 @@ from incrowd.core.steps.step import Step, fold
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.add_noise import AddLaplace
 from incrowd.mechanisms.partition import noisy_from
-from incrowd.methods.histograms.noise import Noise, NoiseRequest, settled
+from incrowd.methods.histograms.noise import Noise, NoiseRequest, settle_noise
 from incrowd.methods.histograms.partition import BinPartition, rounded
 from incrowd.methods.histograms.private.steps import AddNoise, HideUnknown, ListFrom
 from incrowd.methods.outcomes.histogram import COUNT, Histogram
@@ -71,7 +71,7 @@ class PrivateHistogram:
     def settled(self, schema: Schema) -> Noise:
         """Return the noise, its scale solved."""
         asked = NoiseRequest(self.noise, self.epsilon, self.delta, self.error, self.rate)
-        return settled(asked, schema.unit, unknown=self.partition(schema).size is None)
+        return settle_noise(asked, schema.unit, unknown=self.partition(schema).size is None)
 
     def partition(self, schema: Schema) -> BinPartition:
         """Return the bins; beyond ten million, and at open levels, those from a public threshold on are listed."""

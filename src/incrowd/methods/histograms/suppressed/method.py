@@ -13,7 +13,7 @@ from incrowd.core.schema import Schema
 from incrowd.core.steps.bins import Listing, PublishCounts
 from incrowd.core.steps.counts import SuppressCounts
 from incrowd.errors import InvalidParameter
-from incrowd.methods.crowds.robust import Robust, drawn, published_numbers, solve_robust, survey, with_chances
+from incrowd.methods.crowds.robust import Robust, draw_sample, published_numbers, solve_robust, survey, with_chances
 from incrowd.methods.histograms.crowd import CrowdHistogram
 from incrowd.methods.histograms.partition import BinPartition, rounded
 from incrowd.methods.outcomes.histogram import COUNT, Histogram
@@ -98,7 +98,7 @@ class SuppressedHistogram(CrowdHistogram):
         partition, k = self.partition(table.schema), self.crowd(table.schema.unit)
         if self.robust is not None and self.robust.probability is not None:
             split = BinPartition(with_chances(partition.cells, table.schema, self.robust.probability))
-            counts = drawn(split.count(table, coins, None), self.robust.low, self.robust.high, coins).at_least(k)
+            counts = draw_sample(split.count(table, coins, None), self.robust.low, self.robust.high, coins).at_least(k)
         else:
             counts = partition.count(table, coins, self.sampled_at(table.schema.unit), at_least=k)
         if partition.listed:

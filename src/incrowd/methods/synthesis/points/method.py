@@ -20,7 +20,7 @@ from incrowd.core.steps.samples import EveryRow
 from incrowd.core.steps.step import fold
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.mechanisms.partition import ClampedSmallCounts, Occupied, blended
+from incrowd.mechanisms.partition import ClampedSmallCounts, OccupiedBins, blend
 from incrowd.methods.crowds.parameters import Parameters, Target
 from incrowd.methods.crowds.small_counts import solve
 from incrowd.methods.person_rows import row_limits
@@ -183,8 +183,8 @@ def released_cells(counts: Counts, k: int, noise: Fraction | None, coins: Coins)
     if noise is None:
         large = counts.at_least(k)
         return large.keys, large.counts
-    bins = Occupied(counts.keys.astype(np.int64), counts.counts, counts.layout.size)
-    out = blended(ClampedSmallCounts(k, noise), bins, coins)
+    bins = OccupiedBins(counts.keys.astype(np.int64), counts.counts, counts.layout.size)
+    out = blend(ClampedSmallCounts(k, noise), bins, coins)
     return out.places, out.counts
 
 

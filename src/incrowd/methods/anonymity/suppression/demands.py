@@ -1,4 +1,4 @@
-"""Fewest: the demands on all columns, or on every subset of so many, met one after the other until all are."""
+"""Demands: agreement on all columns, or on every subset of so many, met one after the other until all are."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.methods.anonymity.suppression.alike import alike
 from incrowd.methods.anonymity.suppression.cells import MISSING, Parts, VisibleTuples, overlaps
-from incrowd.methods.anonymity.suppression.matching import matched, matching
+from incrowd.methods.anonymity.suppression.equal_rows import make_equal
+from incrowd.methods.anonymity.suppression.matching_rows import count_matches, make_match
 
 Demand = tuple[tuple[int, ...], int]
 """The columns that must agree, and in how many rows."""
 
 
 @dataclass(frozen=True)
-class Crowded:
+class CrowdDemand:
     """How many rows must agree: k in all columns, so many in every subset of a size; and whether missing matches.
 
-    >>> list(Crowded(5, {1: 9}).over(2))
+    >>> list(CrowdDemand(5, {1: 9}).over(2))
     [((0,), 9), ((1,), 9), ((0, 1), 5)]
     """
 
@@ -52,7 +52,7 @@ class SuppressedTuples:
         return float(((weights @ newly) * self.shown.rows).sum())
 
 
-def suppressed(shown: VisibleTuples, crowded: Crowded, weights: NDArray[np.float64]) -> SuppressedTuples | None:
+def suppress_cells(shown: VisibleTuples, crowded: CrowdDemand, weights: NDArray[np.float64]) -> SuppressedTuples | None:
     """Leave out cells until every demand is met; None if there are fewer rows than some demand asks for.
 
     Where missing cells are values, rows that agree in all columns agree in every subset: so the largest of the numbers,
@@ -100,9 +100,9 @@ def _met(
     first = np.zeros(len(rows), np.intp)
     first[ids] = np.arange(len(ids))
     over = VisibleTuples(codes[:, first][columns], rows)
-    if rows.min() >= k or (wild and matched(over, k).min() >= k):
+    if rows.min() >= k or (wild and count_matches(over, k).min() >= k):
         return pieces
-    parts = (matching if wild else alike)(over, k, weights[columns])
+    parts = (make_match if wild else make_equal)(over, k, weights[columns])
     return _cut(pieces, ids, columns, parts)
 
 

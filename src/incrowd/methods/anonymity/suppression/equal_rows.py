@@ -1,4 +1,4 @@
-"""Alike: cells are left out until every row is one of k that show the same, a missing cell being a value of its own.
+"""Equal rows: cells are left out until every row is one of k that show the same, missing cells being values too.
 
 This is k-anonymity by suppression, which is hard to do with the fewest cells (Meyerson & Williams 2004).  Patterns are
 tried from the cheapest to the dearest, and rows that are alike under a pattern, k or more of them, settle there; of
@@ -21,7 +21,7 @@ from incrowd.methods.anonymity.suppression.cells import Parts, Patterns, Visible
 Prices = NDArray[np.float64]
 
 
-def alike(shown: VisibleTuples, k: int, weights: Prices) -> Parts:
+def make_equal(shown: VisibleTuples, k: int, weights: Prices) -> Parts:
     """Return parts such that every tuple, as it is then shown, has at least k rows; there are k rows or more.
 
     Every class that settles has k rows, and gives away no row that it needs.  The last pattern leaves everything out:
@@ -30,7 +30,7 @@ def alike(shown: VisibleTuples, k: int, weights: Prices) -> Parts:
 
     >>> import numpy as np
     >>> two = VisibleTuples(np.array([[1, 1], [1, 2]], np.int32), np.array([1, 4]))
-    >>> parts = alike(two, 5, np.ones(2))
+    >>> parts = make_equal(two, 5, np.ones(2))
     >>> parts.rows.tolist(), parts.blank.tolist()
     ([1, 4], [[False, True], [False, True]])
     """

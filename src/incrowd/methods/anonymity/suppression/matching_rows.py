@@ -1,4 +1,4 @@
-"""Matching: cells are left out until k rows match every row, where a missing cell matches every value.
+"""Matching rows: cells are left out until k rows match every row, where a missing cell matches every value.
 
 This is how statistical offices often count, and it counts high: a row that shows nothing matches everyone, so k − 1 of
 them would make any table k-anonymous in this sense, whatever the others show.  The fewest cells are therefore no aim
@@ -19,7 +19,7 @@ _LOOKUP, _AT_ONCE = 2**18, 2**21
 """How many cells can be compared in the time of one lookup, and how many pairs are held in memory."""
 
 
-def matching(shown: VisibleTuples, k: int, weights: NDArray[np.float64]) -> Parts:
+def make_match(shown: VisibleTuples, k: int, weights: NDArray[np.float64]) -> Parts:
     """Return parts, whole tuples all of them, such that k rows or more match every row; there are k rows or more.
 
     Leaving out a cell makes no row match fewer others, so whoever has enough keeps enough.  Under a pattern, rows that
@@ -29,14 +29,14 @@ def matching(shown: VisibleTuples, k: int, weights: NDArray[np.float64]) -> Part
 
     >>> import numpy as np
     >>> two = VisibleTuples(np.array([[1, 1], [1, 2]], np.int32), np.array([1, 4]))
-    >>> matching(two, 5, np.ones(2)).blank.tolist()
+    >>> make_match(two, 5, np.ones(2)).blank.tolist()
     [[False, True], [False, False]]
     """
     patterns = Patterns.of(weights.tolist())
     blank = np.zeros((len(shown), len(shown.codes)), np.bool_)
     while True:
         now = _blanked(shown, blank)
-        short = k - matched(now, k)
+        short = k - count_matches(now, k)
         if not (short > 0).any():
             break
         blank |= _pass(now, short, k, patterns)
@@ -44,7 +44,7 @@ def matching(shown: VisibleTuples, k: int, weights: NDArray[np.float64]) -> Part
     return Parts(np.arange(len(shown)), shown.rows, _needed(shown, blank, k, weights))
 
 
-def matched(shown: VisibleTuples, enough: int) -> NDArray[np.int64]:
+def count_matches(shown: VisibleTuples, enough: int) -> NDArray[np.int64]:
     """Return how many rows match each tuple, exactly where there are fewer than enough.
 
     Tuples that miss the same cells are looked up together: for two sets of missing cells, in the columns that both
@@ -52,7 +52,7 @@ def matched(shown: VisibleTuples, enough: int) -> NDArray[np.int64]:
     in what follows.
 
     >>> import numpy as np
-    >>> matched(VisibleTuples(np.array([[1, 1, 2], [1, 0, 3]], np.int32), np.array([1, 1, 1])), 9).tolist()
+    >>> count_matches(VisibleTuples(np.array([[1, 1, 2], [1, 0, 3]], np.int32), np.array([1, 1, 1])), 9).tolist()
     [2, 2, 1]
     """
     kinds, kind = np.unique((shown.codes == MISSING).T, axis=0, return_inverse=True)
@@ -122,7 +122,7 @@ def _needed(shown: VisibleTuples, blank: NDArray[np.bool_], k: int, weights: NDA
     if len(following) * len(shown) > _PAIRS:
         return blank
     now = _blanked(shown, blank).codes
-    enough = matched(VisibleTuples(now, shown.rows), shown.total + 1)
+    enough = count_matches(VisibleTuples(now, shown.rows), shown.total + 1)
     for place in following[np.argsort(-(blank[following] @ weights), kind="stable")]:
         rows = int(shown.rows[place])
         here = _matching(now, place)
