@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from incrowd.client.client import Transport
 from incrowd.core.coins import Coins
-from incrowd.mechanisms.cube import AddCube
+from incrowd.mechanisms.vector_noise import AddCube
 from incrowd.queries.language import tables
 from incrowd.queries.measuring import noise as question_noise
 from incrowd.queries.measuring import picks, statistics

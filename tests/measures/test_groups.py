@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from scipy.stats import wasserstein_distance
 
 from incrowd.criteria.distances import equal, ordered
-from incrowd.criteria.groups import Groups
-from incrowd.criteria.variety import distinct, entropy
+from incrowd.criteria.groups import Groups, distinct, entropy
 from incrowd.errors import InvalidParameter
 from tests.measures.counted import Row, counted, grouped, rows
 

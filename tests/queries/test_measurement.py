@@ -14,8 +14,7 @@ from incrowd.core.domain import Type
 from incrowd.core.loss import Approximate, Laplace, Pure, Sampled, ZeroConcentrated
 from incrowd.core.rounding import Number
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.cube import AddCube
-from incrowd.mechanisms.gaussian_vector import AddGaussianVector
+from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.noise.cube_law import CubeLaw
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.answer import Answer

@@ -10,8 +10,7 @@ from scipy.stats import binom
 
 from incrowd.core.coins import Coins
 from incrowd.core.domain import Type
-from incrowd.mechanisms.cube import AddCube
-from incrowd.mechanisms.gaussian_vector import AddGaussianVector
+from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.measuring.intervals import MISS

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from incrowd.quality.shares import class_losses, mean_loss
+from incrowd.quality.ladder import class_losses, mean_loss
 
 __all__ = ["class_losses", "mean_loss"]

@@ -10,7 +10,7 @@ from incrowd.core.claims.claim import GROUPS, Claim, assumed, proved
 from incrowd.core.claims.privacy import Pure
 from incrowd.core.loss import Laplace
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
-from incrowd.methods.outcomes.tabular import Tabular
+from incrowd.methods.outcomes.histogram import Tabular
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit

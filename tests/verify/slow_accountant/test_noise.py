@@ -10,8 +10,7 @@ import pytest
 from incrowd.accounting import accountant
 from incrowd.accounting.noise import additive, concentrated
 from incrowd.core.loss import Approximate, Gaussian, Grouped, Laplace, Loss, Parallel, Pure, Sampled, Sequence
-from incrowd.mechanisms.cube import AddCube
-from incrowd.mechanisms.gaussian_vector import AddGaussianVector
+from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.verify.slow_accountant.noise import (
     NOTHING,
     concentrated_delta,

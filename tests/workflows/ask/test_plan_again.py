@@ -14,8 +14,7 @@ import pytest
 
 from incrowd.accounting.budget import Amount
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.cube import AddCube
-from incrowd.mechanisms.gaussian_vector import AddGaussianVector
+from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.queries.check import chance_of
 from incrowd.queries.question import Terms
 from incrowd.queries.steps.noise import CubeNoise, GaussianNoise

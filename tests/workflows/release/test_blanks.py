@@ -11,8 +11,7 @@ import pytest
 from incrowd.errors import PromiseBroken, Refused
 from incrowd.methods.anonymity.local.method import LocalRecoding
 from incrowd.methods.anonymity.suppression.method import CellSuppression
-from incrowd.methods.anonymity.suppression.output import Blanked
-from incrowd.methods.outcomes.anonymized import Anonymized
+from incrowd.methods.outcomes.anonymized import Anonymized, Blanked
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import Destination, release, release_to
 from incrowd.workflows.verify.verify import verify

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from incrowd.errors import PromiseBroken, SourceUnreadable
-from incrowd.methods.anonymity.itemsets.cutting import Cut
+from incrowd.methods.anonymity.itemsets.cuts import ItemCut
 from incrowd.methods.anonymity.itemsets.method import Itemsets
 from incrowd.workflows.plan.forecast import plan
 from incrowd.workflows.policy.policy import load_policy
@@ -77,7 +77,7 @@ def test_a_list_without_a_declared_separator_is_refused_before_a_charge(tmp_path
 def test_a_method_that_breaks_its_form_does_not_get_past_the_recount(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Itemsets, "cut", lambda _, sets, classes, tree: Cut(tree.nodes[0], 0.0))
+    monkeypatch.setattr(Itemsets, "cut", lambda _, sets, classes, tree: ItemCut(tree.nodes[0], 0.0))
     policy = changed(POLICY, release__k=40)
     with pytest.raises(PromiseBroken):
         release(rows(), with_ledger(policy, tmp_path))

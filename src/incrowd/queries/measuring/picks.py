@@ -17,9 +17,7 @@ from incrowd.core.coins import Coins
 from incrowd.core.domain import Type
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
-from incrowd.mechanisms.select import Exponential
-from incrowd.mechanisms.select_each import select_each
+from incrowd.mechanisms.selection import Exponential, MonotoneNoisyMax, NoisyMax, select_each
 from incrowd.queries.measuring.grid import IntegerGrid, grid_number
 from incrowd.queries.measuring.groups import ARROW, Names, group_places
 from incrowd.queries.measuring.statistics import named

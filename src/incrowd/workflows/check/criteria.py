@@ -21,13 +21,13 @@ from incrowd.core.reading import read
 from incrowd.core.recoding import Recoding
 from incrowd.core.rounding import exact
 from incrowd.criteria.average_risk import AverageRisk
+from incrowd.criteria.catalog import OF_COLUMN
 from incrowd.criteria.closeness import CLOSENESS, Closeness
 from incrowd.criteria.demand import ColumnDemand, TableDemand
 from incrowd.criteria.groups import Groups
 from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.criteria.measure import Meaning, Measured, measured
 from incrowd.criteria.partition import Partition, harmful, lifts
-from incrowd.criteria.until import OF_COLUMN
 from incrowd.errors import InvalidParameter
 from incrowd.measures.sizes import Sizes
 from incrowd.methods.anonymity.syntactic.demands import Demands

@@ -20,9 +20,9 @@ from incrowd.core.steps.step import Step
 from incrowd.core.unit import Adjacency
 from incrowd.engines.local.smallest_class import smallest_class
 from incrowd.engines.readers.sources import open_source
-from incrowd.methods.anonymity.partition.output import Partitioned
 from incrowd.methods.anonymity.partition.steps import ArrangeBoxes, ChooseCuts
 from incrowd.methods.anonymity.safe import check as safe
+from incrowd.methods.outcomes.anonymized import Partitioned
 from incrowd.verify.files import columns_of
 from incrowd.verify.findings import Look, Problem
 from incrowd.verify.statement import Statement, maybe, one

@@ -21,9 +21,9 @@ from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.local.smallest_class import smallest_class
 from incrowd.engines.readers.sources import open_source
 from incrowd.methods.anonymity.safe import check as safe
-from incrowd.methods.anonymity.slicing.claims import BlendingAlone
 from incrowd.methods.anonymity.slicing.output import Sliced
 from incrowd.methods.anonymity.slicing.steps import (
+    BlendingAlone,
     ChooseGroups,
     Drawing,
     FreshSamples,

@@ -18,9 +18,8 @@ from incrowd.core.steps.samples import EveryRow
 from incrowd.core.steps.step import Step
 from incrowd.methods.histograms import contents
 from incrowd.methods.histograms.laws import strays
-from incrowd.methods.histograms.most_common.output import RANK, Selection
 from incrowd.methods.histograms.most_common.steps import PermuteAndFlip, PublishRanking, ReadOff, Winners
-from incrowd.methods.outcomes.histogram import COUNT
+from incrowd.methods.outcomes.histogram import COUNT, RANK, Selection
 from incrowd.verify.findings import Look, Problem
 from incrowd.verify.statement import Statement, maybe, one
 

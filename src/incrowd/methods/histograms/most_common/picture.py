@@ -11,7 +11,7 @@ from incrowd.drawing.markup import table
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.methods.histograms.most_common.output import Selection
+    from incrowd.methods.outcomes.histogram import Selection
     from incrowd.verify.statement import Statement
 
 EVIDENCE = {"ranks": "Bins chosen"}
