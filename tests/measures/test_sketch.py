@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.measures.hashing import value_bits
-from incrowd.measures.sketch import Sketch, Spread
+from incrowd.measures.sketch import Sketch, TupleSpread
 
 batches = st.lists(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 5), max_size=20), max_size=8)
 
@@ -23,7 +23,7 @@ def test_what_fits_is_counted_exactly(table: list[list[int]]) -> None:
         slow.update(batch)
     if len(slow) <= 40:
         once = sum(times == 1 for times in slow.values())
-        assert sketch.spread() == Spread(slow.total(), len(slow), once, exact=True, margin=0.0)
+        assert sketch.spread() == TupleSpread(slow.total(), len(slow), once, exact=True, margin=0.0)
 
 
 def test_looking_does_not_change_what_is_counted() -> None:
@@ -67,7 +67,7 @@ def test_memory_stays_within_capacity() -> None:
 
 
 def test_nothing_was_seen_at_first() -> None:
-    assert Sketch(10).spread() == Spread(0, 0, 0, exact=True, margin=0.0)
+    assert Sketch(10).spread() == TupleSpread(0, 0, 0, exact=True, margin=0.0)
     assert Sketch(10).spread().unique_share == 0.0
 
 

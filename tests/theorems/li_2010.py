@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from incrowd.accounting.bound import Bound
+from incrowd.accounting.bound import LossBound
 from incrowd.accounting.suppression import replacement, smooth, theorem1
 from incrowd.accounting.suppression.inverses import (
     feasible_k,
@@ -90,7 +90,7 @@ def divergence_delta(k: int, rate: Number, epsilon: Number) -> float:
     return probability(cell.rounded_up(-k * (math.log(gamma / cell.p) - lost / gamma)))
 
 
-def replace_bounds(k: int, rate: Number, epsilon: Number) -> tuple[Bound, ...]:
+def replace_bounds(k: int, rate: Number, epsilon: Number) -> tuple[LossBound, ...]:
     """Return every bound on ln(delta) of one replaced record that holds at epsilon, the least first, with its rule.
 
     >>> [bound.rule for bound in replace_bounds(20, 0.1, 0.5)][0] == PRODUCT
@@ -98,7 +98,7 @@ def replace_bounds(k: int, rate: Number, epsilon: Number) -> tuple[Bound, ...]:
     """
     cell = SampledCell(k, exact(rate, "the rate"))
     at = LikelihoodRatio(exact(epsilon, "epsilon")).epsilon
-    product = Bound(replacement._log_product(cell, at), PRODUCT)
+    product = LossBound(replacement._log_product(cell, at), PRODUCT)
     return tuple(sorted([*replacement._closed_bounds(cell, at, None), product]))
 
 

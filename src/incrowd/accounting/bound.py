@@ -11,10 +11,10 @@ _RELATIVE = 1e-12
 
 
 @dataclass(frozen=True, order=True)
-class Bound:
+class LossBound:
     """An upper bound on an ε or a δ, with the rule that proves it; bounds order by value.
 
-    >>> min(Bound(2.0, "sums"), Bound(1.5, "privacy loss distribution")).rule
+    >>> min(LossBound(2.0, "sums"), LossBound(1.5, "privacy loss distribution")).rule
     'privacy loss distribution'
     """
 
@@ -22,7 +22,7 @@ class Bound:
     rule: str
 
 
-INFINITE = Bound(math.inf, "no finite bound")
+INFINITE = LossBound(math.inf, "no finite bound")
 
 
 def least_epsilon(delta_of: Callable[[float], float], delta: float) -> float:

@@ -13,7 +13,7 @@ from incrowd.cli.options import EngineName, Json, Master, Remote, takes
 from incrowd.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from incrowd.measures.sketch import Spread
+    from incrowd.measures.sketch import TupleSpread
     from incrowd.workflows.profile.profile import Profile
 
 _SHOWN = 5
@@ -110,5 +110,5 @@ def _show(found: Profile, notes: tuple[str, ...], written: Path | None) -> None:
         print(f"A policy was drafted into {written}: read its comments, they say what is yours to decide.")
 
 
-def _number(number: int, spread: Spread) -> str:
+def _number(number: int, spread: TupleSpread) -> str:
     return f"{number:,}" if spread.exact else f"about {float(f'{number:.3g}'):,.0f}"

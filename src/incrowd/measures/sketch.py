@@ -21,7 +21,7 @@ from incrowd.measures.hashing import Bits
 
 
 @dataclass(frozen=True)
-class Spread:
+class TupleSpread:
     """What a sketch found out about the tuples of `rows` rows; `margin` is two standard errors of the unique share."""
 
     rows: int
@@ -42,7 +42,7 @@ class Sketch:
     >>> sketch = Sketch(capacity=1000)
     >>> sketch.add(np.array([5, 5, 9], np.uint64))
     >>> sketch.spread()
-    Spread(rows=3, distinct=2, unique=1, exact=True, margin=0.0)
+    TupleSpread(rows=3, distinct=2, unique=1, exact=True, margin=0.0)
     """
 
     def __init__(self, capacity: int) -> None:
@@ -100,14 +100,14 @@ class Sketch:
         self._condense()
         return self._keys, self._counts
 
-    def spread(self) -> Spread:
+    def spread(self) -> TupleSpread:
         """Return what is known now."""
         self._condense()
         scale = 2**self._halvings
         once = int(np.count_nonzero(self._counts == 1))
         error = 2.0 * math.sqrt(once * (1.0 - 1.0 / scale)) * scale / max(1, self._rows)
         distinct, unique = (min(self._rows, number * scale) for number in (len(self._keys), once))
-        return Spread(self._rows, distinct, unique, scale == 1, error)
+        return TupleSpread(self._rows, distinct, unique, scale == 1, error)
 
     def _condense(self) -> None:
         keys, counts = grouped(np.concatenate([np.zeros(0, np.uint64), *self._waiting]))

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from incrowd.core.claims.privacy import Approximate, Pure
+from incrowd.core.claims.privacy import ApproximatePrivacy, PurePrivacy
 
 
 @dataclass(frozen=True, kw_only=True)
-class PureTogether(Pure):
+class PureTogether(PurePrivacy):
     """ε-differential privacy of all answers together."""
 
     questions: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApproximateTogether(Approximate):
+class ApproximateTogether(ApproximatePrivacy):
     """(ε, δ)-differential privacy of all answers together."""
 
     questions: int

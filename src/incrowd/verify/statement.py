@@ -1,4 +1,4 @@
-"""Statement: what a certificate says, read into typed values; Check: how a method's files are held against it."""
+"""Statement: what a certificate says, read into typed values; MethodCheck: how a method's files are held against it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Statement:
         return tuple(name for name in self.released if self.roles.get(name) == role)
 
 
-class Check(Protocol):
+class MethodCheck(Protocol):
     """What a method's `check.py` holds: which steps and claims it knows, and how its files are looked into.
 
     The looks are taken twice: before a release appears, where a problem stops it, and whenever somebody verifies it.

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from incrowd.accounting.bound import Bound
+from incrowd.accounting.bound import LossBound
 from incrowd.accounting.suppression.likelihood_ratio import LikelihoodRatio
 from incrowd.accounting.suppression.loss_distribution import Dots, Floats, connect_the_dots
 from incrowd.accounting.suppression.sampled_cell import SampledCell
@@ -45,13 +45,13 @@ def log_replace(cell: SampledCell, epsilon: Fraction, population: int | None = N
     return min(0.0, closed, _log_product(cell, epsilon))
 
 
-def _closed_bounds(cell: SampledCell, epsilon: Fraction, population: int | None) -> Iterator[Bound]:
+def _closed_bounds(cell: SampledCell, epsilon: Fraction, population: int | None) -> Iterator[LossBound]:
     shifted = LikelihoodRatio(epsilon, discount=cell.rate)
     if shifted.less_one >= 0.0:
-        yield Bound(cell.log_remove(shifted, population), SHIFTED)
+        yield LossBound(cell.log_remove(shifted, population), SHIFTED)
     half = LikelihoodRatio(epsilon / 2)
     each = math.log(2.0 + half.less_one) if half.less_one < math.inf else float(epsilon)
-    yield Bound(cell.log_worst(half, population) + each * (1.0 + _SLACK), TWO_STEPS)
+    yield LossBound(cell.log_worst(half, population) + each * (1.0 + _SLACK), TWO_STEPS)
 
 
 def _log_product(cell: SampledCell, epsilon: Fraction) -> float:

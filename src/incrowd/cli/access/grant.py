@@ -30,9 +30,9 @@ def grant(options: AccessGrantOptions) -> None:
     The book of access is made beside the ledger if it is not there.
     """
     from incrowd.governance.access.book import Access
-    from incrowd.governance.access.grant import Signature
+    from incrowd.governance.access.grant import Decision
 
     holder = holder_of(options.name, options.role, options.dataset)
-    by = Signature(person(options.who), options.why)
+    by = Decision(person(options.who), options.why)
     access = Access.create(options.ledger)
     print_issued(access.grant(holder, end_of(options.days, access), by), options.as_json)

@@ -31,11 +31,11 @@ def holder_of(name: str, role: str, datasets: list[str]) -> Holder:
     True
     """
     from incrowd.governance.access.grant import Holder
-    from incrowd.governance.access.roles import Role
+    from incrowd.governance.access.roles import AccessRole
 
-    if role not in list(Role):
-        raise InvalidParameter(f"a role is one of {', '.join(Role)}.")
-    return Holder(name, Role(role), tuple(datasets) or None)
+    if role not in list(AccessRole):
+        raise InvalidParameter(f"a role is one of {', '.join(AccessRole)}.")
+    return Holder(name, AccessRole(role), tuple(datasets) or None)
 
 
 def end_of(days: str, access: Access) -> datetime:

@@ -32,10 +32,10 @@ def password(options: PasswordOptions) -> None:
     It replaces an earlier password, role and datasets of the same name, and ends the sessions of that one.
     """
     from incrowd.governance.access.book import Access
-    from incrowd.governance.access.grant import Signature
+    from incrowd.governance.access.grant import Decision
 
     holder = holder_of(options.name, options.role, options.dataset)
-    by = Signature(person(options.who), options.why)
+    by = Decision(person(options.who), options.why)
     Access.create(options.ledger).set_password(holder, _read(), by)
     if options.as_json:
         print_json(holder.to_json())

@@ -33,11 +33,11 @@ class RevokeOptions:
 def revoke(options: RevokeOptions) -> None:
     """End a token for good, or with --name everything that somebody has; it stops working at once."""
     from incrowd.governance.access.book import Access
-    from incrowd.governance.access.grant import Signature
+    from incrowd.governance.access.grant import Decision
 
     if (options.id is None) == (options.name is None):
         raise InvalidParameter("give the id of one token, or --name for everything of somebody.")
-    by = Signature(person(options.who), options.why)
+    by = Decision(person(options.who), options.why)
     access = Access.open(options.ledger)
     ended = (access.revoke(options.id, by),) if options.id is not None else access.dismiss(str(options.name), by)
     if options.as_json:

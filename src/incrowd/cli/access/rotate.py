@@ -25,8 +25,8 @@ class RotateOptions:
 def rotate(options: RotateOptions) -> None:
     """Replace a token by a new one with the same id; the old one stops working at once."""
     from incrowd.governance.access.book import Access
-    from incrowd.governance.access.grant import Signature
+    from incrowd.governance.access.grant import Decision
 
     access = Access.open(options.ledger)
-    by = Signature(person(options.who), options.why)
+    by = Decision(person(options.who), options.why)
     print_issued(access.rotate(options.id, end_of(options.days, access), by), options.as_json)

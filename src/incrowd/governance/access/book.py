@@ -9,7 +9,7 @@ from typing import Any
 
 from incrowd.errors import AccessDenied, InvalidParameter, LedgerUnavailable
 from incrowd.governance.access.consequences import consequence, derive, known
-from incrowd.governance.access.grant import Grant, Holder, Signature, checked_until, written
+from incrowd.governance.access.grant import Decision, Grant, Holder, checked_until, written
 from incrowd.governance.access.passwords import hashed, matches
 from incrowd.governance.access.token import fingerprint, new_token
 from incrowd.governance.addresses import beside
@@ -35,7 +35,7 @@ class Access:
     >>> from datetime import timedelta
     >>> from tempfile import TemporaryDirectory
     >>> from incrowd.governance.access.roles import Role
-    >>> officer = Signature("data protection officer", "doctoral project")
+    >>> officer = Decision("data protection officer", "doctoral project")
     >>> with TemporaryDirectory() as folder:
     ...     access = Access.create(f"sqlite:///{folder}/ledger.sqlite")
     ...     issued = access.grant(Holder("ann", Role.ANALYST), access.now() + timedelta(days=90), officer)
@@ -62,28 +62,28 @@ class Access:
         """Return the time by the book's clock."""
         return self.chain.clock().astimezone(UTC)
 
-    def grant(self, holder: Holder, until: datetime, by: Signature, session: bool = False) -> Issued:
+    def grant(self, holder: Holder, until: datetime, by: Decision, session: bool = False) -> Issued:
         """Give a new token to somebody, until a moment at most 366 days ahead."""
         until, token = checked_until(until, self.now()), new_token()
         new = Grant(secrets.token_hex(8), holder, until, fingerprint(token) or "", session)
         self.chain.transact(lambda writer: _write(writer, "granted", {"grant": new.to_json(), **vars(by)}))
         return Issued(token, new)
 
-    def rotate(self, number: str, until: datetime, by: Signature) -> Issued:
+    def rotate(self, number: str, until: datetime, by: Decision) -> Issued:
         """Replace a token by a new one with the same id; the old one stops working at once."""
         until, token = checked_until(until, self.now()), new_token()
         body = {"id": number, "fingerprint": fingerprint(token), "until": written(until), **vars(by)}
         return Issued(token, self.chain.transact(lambda writer: _rotated(writer, body)))
 
-    def revoke(self, number: str, by: Signature) -> Grant:
+    def revoke(self, number: str, by: Decision) -> Grant:
         """End a token for good."""
         return self.chain.transact(lambda writer: _changed(writer, "revoked", {"id": number, **vars(by)}))
 
-    def dismiss(self, name: str, by: Signature) -> tuple[Grant, ...]:
+    def dismiss(self, name: str, by: Decision) -> tuple[Grant, ...]:
         """End all tokens, sessions and the password of somebody."""
         return self.chain.transact(lambda writer: _dismissed(writer, name, by))
 
-    def set_password(self, holder: Holder, password: str, by: Signature) -> None:
+    def set_password(self, holder: Holder, password: str, by: Decision) -> None:
         """Let somebody log in by name and password; it replaces an earlier one, its role, datasets and sessions."""
         body = {**holder.to_json(), "hash": hashed(password), **vars(by)}
         self.chain.transact(lambda writer: _password(writer, body))
@@ -93,7 +93,7 @@ class Access:
         stored = self.chain.read(lambda reader: reader.value(("password", name)))
         if not matches(stored and stored["hash"], password) or stored is None:
             raise AccessDenied("the name or the password is wrong.")
-        return self.grant(Holder.from_json(stored), until, Signature(name, "session"), session=True)
+        return self.grant(Holder.from_json(stored), until, Decision(name, "session"), session=True)
 
     def whose(self, token: str) -> Grant:
         """Return the grant of a token that works now, or deny."""
@@ -147,7 +147,7 @@ def _working(writer: Writer, name: str) -> list[Grant]:
     return [each for each in _all(writer.reader) if each.holder.name == name and not each.revoked]
 
 
-def _dismissed(writer: Writer, name: str, by: Signature) -> tuple[Grant, ...]:
+def _dismissed(writer: Writer, name: str, by: Decision) -> tuple[Grant, ...]:
     ended = _working(writer, name)
     if not ended and writer.value(("password", name)) is None:
         raise InvalidParameter("nobody of this name has a token or a password; `incrowd access list` shows all.")

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from incrowd.errors import InvalidParameter
-from incrowd.governance.access.roles import Right, Role, rights
+from incrowd.governance.access.roles import AccessRole, Right, rights
 
 LONGEST = timedelta(days=366)
 _NAME = re.compile(r"[^\W_](?:[\w.@ -]{0,62}[\w.])?")
@@ -20,12 +20,12 @@ _NAME = re.compile(r"[^\W_](?:[\w.@ -]{0,62}[\w.])?")
 class Holder:
     """Somebody with a role, for some datasets or for all (None); the ledger knows an analyst by the same name.
 
-    >>> Holder("ann", Role.ANALYST, ("births",)).may_use(["births", "deaths"])
+    >>> Holder("ann", AccessRole.ANALYST, ("births",)).may_use(["births", "deaths"])
     False
     """
 
     name: str
-    role: Role
+    role: AccessRole
     datasets: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -54,7 +54,7 @@ class Holder:
 
         Who admits people does not choose who reads the log of it.
 
-        >>> Holder("olga", Role.OWNER).may_admit(Holder("eve", Role.AUDITOR))
+        >>> Holder("olga", AccessRole.OWNER).may_admit(Holder("eve", AccessRole.AUDITOR))
         False
         """
         return self.may(Right.ADMIT) and self.covers(other) and not other.may(Right.AUDIT)
@@ -68,7 +68,7 @@ class Holder:
     def from_json(cls, plain: Mapping[str, Any]) -> Holder:
         """Read what `to_json` wrote."""
         datasets = plain["datasets"]
-        return cls(plain["holder"], Role(plain["role"]), None if datasets is None else tuple(datasets))
+        return cls(plain["holder"], AccessRole(plain["role"]), None if datasets is None else tuple(datasets))
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,10 @@ class Grant:
 
 
 @dataclass(frozen=True)
-class Signature:
+class Decision:
     """Who decided something, and why; kept in the book.
 
-    >>> Signature("data protection officer", " ")
+    >>> Decision("data protection officer", " ")
     Traceback (most recent call last):
     incrowd.errors.InvalidParameter: write who decides and why, for those who will read the book.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Role(StrEnum):
+class AccessRole(StrEnum):
     """The four kinds of people around a protected dataset."""
 
     OWNER = "owner"
@@ -25,19 +25,19 @@ class Right(StrEnum):
 
 
 _RIGHTS = {
-    Role.OWNER: frozenset({Right.READ, Right.ASK, Right.PUBLISH, Right.ADMIT}),
-    Role.CURATOR: frozenset({Right.READ, Right.ASK, Right.PUBLISH}),
-    Role.ANALYST: frozenset({Right.READ, Right.ASK}),
-    Role.AUDITOR: frozenset({Right.READ, Right.AUDIT}),
+    AccessRole.OWNER: frozenset({Right.READ, Right.ASK, Right.PUBLISH, Right.ADMIT}),
+    AccessRole.CURATOR: frozenset({Right.READ, Right.ASK, Right.PUBLISH}),
+    AccessRole.ANALYST: frozenset({Right.READ, Right.ASK}),
+    AccessRole.AUDITOR: frozenset({Right.READ, Right.AUDIT}),
 }
 
 
-def rights(role: Role) -> frozenset[Right]:
+def rights(role: AccessRole) -> frozenset[Right]:
     """Return what a role may do; who admits people does not read the log of it, and who reads the log asks nothing.
 
-    >>> sorted(rights(Role.ANALYST))
+    >>> sorted(rights(AccessRole.ANALYST))
     [<Right.ASK: 'ask'>, <Right.READ: 'read'>]
-    >>> Right.AUDIT in rights(Role.OWNER), Right.ASK in rights(Role.AUDITOR)
+    >>> Right.AUDIT in rights(AccessRole.OWNER), Right.ASK in rights(AccessRole.AUDITOR)
     (False, False)
     """
     return _RIGHTS[role]

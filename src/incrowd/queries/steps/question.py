@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from incrowd.core.claims.claim import GROUPS, assumed, proved
-from incrowd.core.claims.privacy import Approximate, Concentrated, Pure
-from incrowd.core.loss import Laplace, Sampled, Sequence, ZeroConcentrated
-from incrowd.core.loss import Pure as PureLoss
+from incrowd.core.claims.privacy import ApproximatePrivacy, Concentrated, PurePrivacy
+from incrowd.core.loss import Laplace, Pure, Sampled, Sequence, ZeroConcentrated
 from incrowd.core.steps.samples import AMPLIFIED, SecretSample
 from incrowd.core.steps.step import Grounds, Promise, Step, inside, steps_of
 from incrowd.core.unit import Kind, Unit
@@ -66,7 +65,7 @@ class RowSample(SecretSample):
 
     def around(self, inner: Promise, unit: Unit) -> Promise:
         """Put the sample around noise that is pure, where each row is a unit of its own."""
-        if unit != Unit() or not isinstance(inner.loss, PureLoss | Laplace):
+        if unit != Unit() or not isinstance(inner.loss, Pure | Laplace):
             raise InvalidParameter("a sample goes with pure noise, and with rows that are units of their own.")
         return replace(inner, loss=Sampled(self.rate, inner.loss), because=(*inner.because, AMPLIFIED))
 
@@ -201,8 +200,8 @@ class GiveAnswer(Step):
         if rho is not None and not delta:
             return (Concentrated(rho=rho, **shared),)
         if delta:
-            return (Approximate(epsilon=grounds.epsilon, delta=delta, rho=rho, **shared),)
-        return (Pure(epsilon=grounds.epsilon, **shared),)
+            return (ApproximatePrivacy(epsilon=grounds.epsilon, delta=delta, rho=rho, **shared),)
+        return (PurePrivacy(epsilon=grounds.epsilon, **shared),)
 
 
 @dataclass(frozen=True)

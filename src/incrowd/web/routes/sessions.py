@@ -7,7 +7,7 @@ from datetime import timedelta
 from fastapi import APIRouter, Request, Response
 
 from incrowd.errors import AccessDenied
-from incrowd.governance.access.grant import Grant, Signature
+from incrowd.governance.access.grant import Decision, Grant
 from incrowd.governance.access.token import forgery_mark
 from incrowd.governance.audit.log import Event
 from incrowd.web.caller import Anybody, NobodyKnown, check_page, origin
@@ -56,7 +56,7 @@ def who(caller: Anybody) -> SessionShape:
 def logout(caller: Anybody, services: Here) -> Response:
     """End the session everywhere, not in this browser alone."""
     if caller.grant.session:
-        services.books.access.revoke(caller.grant.id, Signature(caller.holder.name, "logged out"))
+        services.books.access.revoke(caller.grant.id, Decision(caller.holder.name, "logged out"))
         services.books.audit.write(caller.event("logout", "done"))
     ended = Response(status_code=204)
     ended.delete_cookie(services.settings.cookie, path="/", secure=services.settings.https, httponly=True)

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 
 from incrowd.errors import AccessDenied, InvalidParameter
 from incrowd.governance.access.book import Issued
-from incrowd.governance.access.grant import Grant, Holder, Signature
+from incrowd.governance.access.grant import Decision, Grant, Holder
 from incrowd.web.caller import Admitter, Caller
 from incrowd.web.routes.failures import failures
 from incrowd.web.services import Here, Services
@@ -69,8 +69,8 @@ def _issued(issued: Issued, action: str, caller: Caller, services: Services) -> 
     return IssuedShape(token=issued.token, grant=_shape(issued.grant))
 
 
-def _signed(caller: Caller, why: str) -> Signature:
-    return Signature(caller.holder.name, why)
+def _signed(caller: Caller, why: str) -> Decision:
+    return Decision(caller.holder.name, why)
 
 
 def _shape(grant: Grant) -> TokenShape:

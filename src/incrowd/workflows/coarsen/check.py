@@ -15,10 +15,10 @@ from incrowd.core.certificate import Certificate
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Anonymity, Blending, Pseudonymity
 from incrowd.core.claims.privacy import (
-    Approximate,
+    ApproximatePrivacy,
     Concentrated,
     PublishedTheorem,
-    Pure,
+    PurePrivacy,
     RobustTheorem,
     RobustZeroKnowledge,
     Smooth,
@@ -48,8 +48,8 @@ STEPS: tuple[type[Step], ...] = (Parent, Coarsen)
 PARENTS = ("safe", "scheme", "suppressed-histogram", "blended-histogram", "private-histogram")
 """The methods whose releases can be made coarser."""
 CLAIMS: tuple[type[Claim], ...] = (
-    Pure,
-    Approximate,
+    PurePrivacy,
+    ApproximatePrivacy,
     Concentrated,
     ZeroKnowledge,
     PublishedTheorem,

@@ -12,7 +12,7 @@ from incrowd.core.schema import Role
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import SourceInvalid
-from incrowd.measures.sketch import Spread
+from incrowd.measures.sketch import TupleSpread
 from incrowd.workflows.profile.facts import Columns, Facts
 from incrowd.workflows.profile.kinds import guessed_type
 from incrowd.workflows.profile.roles import guessed_role
@@ -124,6 +124,6 @@ def _telling(columns: Sequence[ColumnProfile]) -> tuple[list[str], tuple[str, ..
     return [name for name in names if name in kept], (note,)
 
 
-def _spread_json(spread: Spread) -> dict[str, Any]:
+def _spread_json(spread: TupleSpread) -> dict[str, Any]:
     found = {name: value for name, value in asdict(spread).items() if name != "rows"}
     return found | {"unique_share": spread.unique_share}

@@ -13,7 +13,7 @@ import pyarrow as pa
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.local.engine import LOCAL
 from incrowd.measures.hashing import Bits, row_bits
-from incrowd.measures.sketch import Sketch, Spread
+from incrowd.measures.sketch import Sketch, TupleSpread
 
 MOST_COLUMNS = 15
 """With more columns than this, only subsets of so many are looked at: those with the most different values."""
@@ -27,7 +27,7 @@ class Subset:
     """Some columns, and how the rows fall apart when they are known."""
 
     columns: tuple[str, ...]
-    spread: Spread
+    spread: TupleSpread
 
 
 class Subsets:

@@ -9,7 +9,7 @@ from incrowd.core.cells import Cells
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Anonymity, Blending, Pseudonymity
 from incrowd.core.claims.privacy import (
-    Approximate,
+    ApproximatePrivacy,
     PublishedTheorem,
     RobustTheorem,
     RobustZeroKnowledge,
@@ -33,7 +33,7 @@ from incrowd.verify.statement import Statement, maybe, one
 SAMPLES = (EveryRow, SecretSample, DrawnBefore, DrawnHere)
 STEPS: tuple[type[Step], ...] = (KeepRows, *SAMPLES, Recode, Suppress, Order)
 CLAIMS: tuple[type[Claim], ...] = (
-    Approximate,
+    ApproximatePrivacy,
     ZeroKnowledge,
     PublishedTheorem,
     Smooth,

@@ -9,7 +9,7 @@ from pathlib import Path
 from incrowd.core.cells import Cells
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Anonymity, Blending, Pseudonymity
-from incrowd.core.claims.privacy import Approximate, PublishedTheorem, Smooth, ZeroKnowledge
+from incrowd.core.claims.privacy import ApproximatePrivacy, PublishedTheorem, Smooth, ZeroKnowledge
 from incrowd.core.plan import Output
 from incrowd.core.schema import Column, Schema
 from incrowd.core.steps.rows import Recode
@@ -47,7 +47,7 @@ STEPS: tuple[type[Step], ...] = (
     PublishTables,
 )
 CLAIMS: tuple[type[Claim], ...] = (
-    Approximate,
+    ApproximatePrivacy,
     ZeroKnowledge,
     PublishedTheorem,
     Smooth,

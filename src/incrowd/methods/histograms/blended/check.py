@@ -9,7 +9,7 @@ import numpy as np
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Blending
-from incrowd.core.claims.privacy import Approximate, ZeroKnowledge
+from incrowd.core.claims.privacy import ApproximatePrivacy, ZeroKnowledge
 from incrowd.core.plan import Output
 from incrowd.core.steps.bins import Count, Listing, PublishCounts, RecodeToBins
 from incrowd.core.steps.counts import NoiseWhenSmall
@@ -32,7 +32,7 @@ STEPS: tuple[type[Step], ...] = (
     NoiseWhenSmall,
     PublishCounts,
 )
-CLAIMS: tuple[type[Claim], ...] = (Approximate, ZeroKnowledge, Blending)
+CLAIMS: tuple[type[Claim], ...] = (ApproximatePrivacy, ZeroKnowledge, Blending)
 ORDER = (
     maybe(KeepRows),
     one(EveryRow, SecretSample),

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.claims.claim import Claim
-from incrowd.core.claims.privacy import Pure
+from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.plan import Output
 from incrowd.core.steps.bins import Count, Listing, RecodeToBins
 from incrowd.core.steps.noise import Law
@@ -25,7 +25,7 @@ from incrowd.verify.findings import Look, Problem
 from incrowd.verify.statement import Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (KeepRows, EveryRow, RecodeToBins, Count, ReadOff, PermuteAndFlip, PublishRanking)
-CLAIMS: tuple[type[Claim], ...] = (Pure,)
+CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)
 ORDER = (
     maybe(KeepRows),
     one(EveryRow),

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from incrowd.core.claims.claim import Claim
-from incrowd.core.claims.privacy import Approximate, Pure
+from incrowd.core.claims.privacy import ApproximatePrivacy, PurePrivacy
 from incrowd.core.plan import Output
 from incrowd.core.steps.bins import Count, Listing, PublishCounts, RecodeToBins
 from incrowd.core.steps.noise import Law
@@ -37,7 +37,7 @@ STEPS: tuple[type[Step], ...] = (
     HideUnknown,
     PublishCounts,
 )
-CLAIMS: tuple[type[Claim], ...] = (Pure, Approximate)
+CLAIMS: tuple[type[Claim], ...] = (PurePrivacy, ApproximatePrivacy)
 ORDER = (
     maybe(KeepRows),
     one(EveryRow, SecretSample),

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Blending
-from incrowd.core.claims.privacy import Approximate, ZeroKnowledge
+from incrowd.core.claims.privacy import ApproximatePrivacy, ZeroKnowledge
 from incrowd.core.keys import grouped
 from incrowd.core.plan import Output
 from incrowd.core.steps.counts import NoiseWhenSmall, SuppressCounts
@@ -38,7 +38,7 @@ STEPS: tuple[type[Step], ...] = (
     NoiseWhenSmall,
     PlacePoints,
 )
-CLAIMS: tuple[type[Claim], ...] = (Approximate, ZeroKnowledge, Blending, LipschitzError)
+CLAIMS: tuple[type[Claim], ...] = (ApproximatePrivacy, ZeroKnowledge, Blending, LipschitzError)
 ORDER = (
     maybe(KeepRows),
     one(EveryRow, SampleOfCells),
