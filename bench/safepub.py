@@ -22,8 +22,8 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.source import SourceOptions
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
-from incrowd.measures.loss import class_losses, mean_loss
 from incrowd.noise.system import SystemCoins
+from incrowd.quality.shares import class_losses, mean_loss
 
 LEVELS = {
     "age": 2, "education": 1, "marital-status": 1, "native-country": 1,

@@ -24,8 +24,7 @@ import duckdb
 
 from incrowd.client import Client
 from incrowd.governance.access.book import Access
-from incrowd.governance.access.grant import Decision, Holder
-from incrowd.governance.access.roles import AccessRole
+from incrowd.governance.access.grant import AccessRole, Decision, Holder
 from tests.web.processes import serving
 
 SQL = "SELECT sex, COUNT(*) AS n, AVG(income) AS mean FROM people WHERE income < {} GROUP BY sex"

@@ -12,8 +12,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from incrowd.governance.access.book import Access
-from incrowd.governance.access.grant import Decision, Holder
-from incrowd.governance.access.roles import AccessRole
+from incrowd.governance.access.grant import AccessRole, Decision, Holder
 from incrowd.web.serving import Order, opened
 from incrowd.web.settings import Settings
 from tests.audit.auditing import Events

@@ -13,8 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from incrowd.governance.access.book import Access
-from incrowd.governance.access.grant import Decision, Holder
-from incrowd.governance.access.roles import AccessRole
+from incrowd.governance.access.grant import AccessRole, Decision, Holder
 from incrowd.web.serving import Order, opened
 from incrowd.web.settings import Settings
 from tests.audit.auditing import Trials, proved_epsilon, shifted, sure_epsilon

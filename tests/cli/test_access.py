@@ -7,7 +7,7 @@ import pytest
 
 from incrowd.errors import AccessDenied
 from incrowd.governance.access.book import Access
-from incrowd.governance.access.roles import AccessRole
+from incrowd.governance.access.grant import AccessRole
 from tests.cli.running import Runner
 
 GRANT = "access grant ann --dataset births --days 30 --why project --who officer"

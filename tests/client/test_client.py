@@ -12,7 +12,7 @@ from incrowd.client import Client
 from incrowd.client.reply import Reply
 from incrowd.client.transport import Transport
 from incrowd.errors import AccessDenied, BudgetExceeded, InvalidParameter, ServerUnavailable, UnsupportedVersion
-from incrowd.governance.access.roles import AccessRole
+from incrowd.governance.access.grant import AccessRole
 from tests.web.serving import Server, listening, server
 
 SQL = "SELECT sex, COUNT(*) AS n FROM births GROUP BY sex"

@@ -14,7 +14,7 @@ from sqlglot import exp, parse_one
 
 from incrowd.client import dbapi
 from incrowd.client.parameters import filled, literal
-from incrowd.governance.access.roles import AccessRole
+from incrowd.governance.access.grant import AccessRole
 from tests.web.serving import Server, listening, server
 
 SQL = "SELECT sex, COUNT(*) AS n FROM births GROUP BY sex"

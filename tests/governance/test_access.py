@@ -8,9 +8,8 @@ import pytest
 
 from incrowd.errors import AccessDenied, InvalidParameter
 from incrowd.governance.access.book import Access
-from incrowd.governance.access.grant import Decision, Holder
-from incrowd.governance.access.roles import AccessRole, Right, rights
-from incrowd.governance.access.token import fingerprint
+from incrowd.governance.access.credentials import fingerprint
+from incrowd.governance.access.grant import AccessRole, Decision, Holder, Right, rights
 from tests.ledgers import tampering
 
 OFFICER = Decision("data protection officer", "a test")

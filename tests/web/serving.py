@@ -18,8 +18,7 @@ from fastapi import FastAPI
 
 from incrowd.errors import BudgetExceeded, InvalidParameter, SourceInvalid
 from incrowd.governance.access.book import Access, Issued
-from incrowd.governance.access.grant import Decision, Holder
-from incrowd.governance.access.roles import AccessRole
+from incrowd.governance.access.grant import AccessRole, Decision, Holder
 from incrowd.governance.books import Books, open_books
 from incrowd.web.app import app
 from incrowd.web.settings import Settings

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from incrowd.governance.access.grant import Holder
-from incrowd.governance.access.roles import AccessRole
+from incrowd.governance.access.grant import AccessRole, Holder
 from incrowd.web.settings import Settings
 from tests.web.serving import OFFICER, PASSWORD, Server, server
 

@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-from incrowd.governance.access.grant import Holder
-from incrowd.governance.access.roles import AccessRole
+from incrowd.governance.access.grant import AccessRole, Holder
 from incrowd.web.app import app
 from incrowd.web.logs import AsJson
 from incrowd.web.settings import Settings

@@ -15,8 +15,7 @@ from incrowd.accounting.budget import Allowance
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import InvalidParameter, QuestionRefused, SourceInvalid, UnknownColumn
 from incrowd.governance.access.book import Access
-from incrowd.governance.access.grant import Holder
-from incrowd.governance.access.roles import AccessRole
+from incrowd.governance.access.grant import AccessRole, Holder
 from incrowd.queries.measurement import Measurement
 from incrowd.queries.terms import Terms
 from incrowd.web.serving import Order, opened

@@ -19,9 +19,8 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.client import Client, Reply
 from incrowd.errors import BudgetExceeded, ServerUnavailable
 from incrowd.governance.access.book import Access
-from incrowd.governance.access.grant import Holder
-from incrowd.governance.access.roles import AccessRole
-from incrowd.governance.audit.log import Audit
+from incrowd.governance.access.grant import AccessRole, Holder
+from incrowd.governance.audit import Audit
 from incrowd.web.serving import Order, opened
 from tests.web.processes import PATIENCE, serving
 from tests.web.serving import FAST, OFFICER, Browser

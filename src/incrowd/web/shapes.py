@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from incrowd.core.rounding import exact
 from incrowd.errors import InvalidParameter
-from incrowd.governance.access.roles import AccessRole
+from incrowd.governance.access.grant import AccessRole
 
 _DECIMAL = r"^([0-9]{1,20}(\.[0-9]{1,40})?([eE]-?[0-9]{1,3})?|[0-9]{1,20}/[1-9][0-9]{0,19})$"
 

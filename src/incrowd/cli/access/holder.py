@@ -30,8 +30,7 @@ def holder_of(name: str, role: str, datasets: list[str]) -> Holder:
     >>> holder_of("ann", "analyst", []).datasets is None
     True
     """
-    from incrowd.governance.access.grant import Holder
-    from incrowd.governance.access.roles import AccessRole
+    from incrowd.governance.access.grant import AccessRole, Holder
 
     if role not in list(AccessRole):
         raise InvalidParameter(f"a role is one of {', '.join(AccessRole)}.")

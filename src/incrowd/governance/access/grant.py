@@ -1,4 +1,4 @@
-"""Grant: a token's holder, role, datasets and last moment, as the book of access keeps them."""
+"""Grant: a token's holder, role, rights, datasets and last moment, as the book of access keeps them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,51 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import Any
 
 from incrowd.errors import InvalidParameter
-from incrowd.governance.access.roles import AccessRole, Right, rights
 
 LONGEST = timedelta(days=366)
 _NAME = re.compile(r"[^\W_](?:[\w.@ -]{0,62}[\w.])?")
+
+
+class AccessRole(StrEnum):
+    """The four kinds of people around a protected dataset."""
+
+    OWNER = "owner"
+    CURATOR = "curator"
+    ANALYST = "analyst"
+    AUDITOR = "auditor"
+
+
+class Right(StrEnum):
+    """One thing that somebody may do."""
+
+    READ = "read"  # what is declared about the tables, the price of a question, what is left, certificates
+    ASK = "ask"  # spend budget on an answer
+    PUBLISH = "publish"  # his answers are for everyone: no analyst's allowance pays for them
+    AUDIT = "audit"  # read the audit log
+    ADMIT = "admit"  # make, rotate and revoke tokens
+
+
+_RIGHTS = {
+    AccessRole.OWNER: frozenset({Right.READ, Right.ASK, Right.PUBLISH, Right.ADMIT}),
+    AccessRole.CURATOR: frozenset({Right.READ, Right.ASK, Right.PUBLISH}),
+    AccessRole.ANALYST: frozenset({Right.READ, Right.ASK}),
+    AccessRole.AUDITOR: frozenset({Right.READ, Right.AUDIT}),
+}
+
+
+def rights(role: AccessRole) -> frozenset[Right]:
+    """Return what a role may do; who admits people does not read the log of it, and who reads the log asks nothing.
+
+    >>> sorted(rights(AccessRole.ANALYST))
+    [<Right.ASK: 'ask'>, <Right.READ: 'read'>]
+    >>> Right.AUDIT in rights(AccessRole.OWNER), Right.ASK in rights(AccessRole.AUDITOR)
+    (False, False)
+    """
+    return _RIGHTS[role]
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from datetime import timedelta
 from fastapi import APIRouter, Request, Response
 
 from incrowd.errors import AccessDenied
+from incrowd.governance.access.credentials import forgery_mark
 from incrowd.governance.access.grant import Decision, Grant
-from incrowd.governance.access.token import forgery_mark
-from incrowd.governance.audit.log import Event
+from incrowd.governance.audit import Event
 from incrowd.web.caller import Anybody, NobodyKnown, check_page, origin
 from incrowd.web.replies import TooOften
 from incrowd.web.routes.failures import failures

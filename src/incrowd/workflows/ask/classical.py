@@ -19,7 +19,6 @@ from incrowd.engines.readers.sources import Source, open_source
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import Asked, Stored
 from incrowd.errors import IncrowdError, QuestionRefused, Refused
-from incrowd.governance.addresses import beside
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.classical.audit import MOST_AUDITED, Auditor
 from incrowd.queries.classical.protections import Audited, Protection
@@ -27,6 +26,7 @@ from incrowd.queries.classical.sets import MOST_ROWS, PLACE, PlainQuestion, Quer
 from incrowd.queries.classical.steps import AnswerClassically
 from incrowd.queries.question import Kind
 from incrowd.store.chain import Chain
+from incrowd.store.database import sibling_address
 from incrowd.store.transaction import Writer
 from incrowd.workflows.ask.desk import Desk
 from incrowd.workflows.release.perform import Payer, perform
@@ -164,7 +164,7 @@ def _query_set(plain: PlainQuestion, relation: Relation, rows: Source) -> QueryS
 
 def _audit(book: str, dataset: str, asked: QuerySet, mark: str) -> None:
     """Refuse a sum by which some row's value would be determined, or write its set down, in one transaction."""
-    chain = Chain.create(beside(book, _NAME), _NAME)
+    chain = Chain.create(sibling_address(book, _NAME), _NAME)
     key = ("sums", dataset, str(asked.column))
     new = f"{sum(1 << place for place in asked.values):x}"
 

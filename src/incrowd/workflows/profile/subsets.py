@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.local.engine import LOCAL
-from incrowd.measures.hashing import Bits, row_bits
-from incrowd.measures.sketch import Sketch, TupleSpread
+from incrowd.measures.sketch import Bits, Sketch, TupleSpread, row_bits
 
 MOST_COLUMNS = 15
 """With more columns than this, only subsets of so many are looked at: those with the most different values."""
