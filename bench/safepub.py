@@ -19,7 +19,7 @@ from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.hierarchy import arx
 from incrowd.core.schema import Column, Role, Schema
-from incrowd.core.source import SourceOptions
+from incrowd.core.table import SourceOptions
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
 from incrowd.noise.system import SystemCoins

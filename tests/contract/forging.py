@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from incrowd.core.canonical import digest
 from incrowd.core.certificate import NONCE_BYTES
+from incrowd.core.codec import digest
 
 Path = tuple[str | int, ...]
 _BOUND = {"policy": "policy_hash", "method": "method", "guarantee": "guarantee", "claims": "claims", "steps": "steps"}

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from incrowd.core.canonical import digest
 from incrowd.core.certificate import VERSION
+from incrowd.core.codec import digest
 from incrowd.errors import IncrowdError
 from incrowd.verify.files import CERTIFICATE, REPORT, file_of
-from incrowd.verify.findings import Verdict
 from incrowd.verify.judge import judge
+from incrowd.verify.statement import Verdict
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.registry import check_of

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.core.canonical import canonical, digest
+from incrowd.core.codec import canonical, digest
 from incrowd.errors import InvalidParameter
 
 PLAIN = st.recursive(

@@ -16,8 +16,8 @@ from incrowd.core.rounding import Number
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.cube import AddCube
 from incrowd.mechanisms.gaussian_vector import AddGaussianVector
-from incrowd.noise.cube_law import CubeLaw
 from incrowd.noise.system import SystemCoins
+from incrowd.noise.tails import CubeLaw
 from incrowd.queries.answer import Answer
 from incrowd.queries.measurement import measurement
 from incrowd.queries.question import Aggregate, Key, Kind, Value

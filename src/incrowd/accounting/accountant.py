@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from incrowd.accounting import basic
 from incrowd.accounting.blending import crowd_losses
-from incrowd.accounting.bound import INFINITE, LossBound, least_epsilon
+from incrowd.accounting.bound import INFINITE, LossBound, delta_at, epsilon_at, least_epsilon, shares_of, stated
 from incrowd.accounting.noise import additive, distribution
 from incrowd.accounting.noise.concentrated import delta_of_rho, epsilon_of_rho, rho_of
 from incrowd.accounting.people import person_delta, smallest_person_epsilon
@@ -63,7 +62,7 @@ def charge_of(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_RE
     """
     at = exact(delta, "delta") or least_delta(loss)
     bound = epsilon(loss, at, adjacency)
-    promise = basic.stated(loss)
+    promise = stated(loss)
     if promise is not None and promise.delta <= at and float_up(promise.epsilon) <= bound.value:
         return Spend(round_up(promise.epsilon), round_up(at), bound.rule)
     return Spend(Decimal("Infinity") if math.isinf(bound.value) else round_up(bound.value), round_up(at), bound.rule)
@@ -79,7 +78,7 @@ def epsilon(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_REMO
     _refuse_misused_samples(loss)
     if _without_epsilon(loss):
         return INFINITE
-    found, promise = _epsilon(loss, at, adjacency), basic.stated(loss)
+    found, promise = _epsilon(loss, at, adjacency), stated(loss)
     if promise is not None and promise.delta <= at and float_up(promise.epsilon) <= found.value:
         return LossBound(float_up(promise.epsilon), "sums" if isinstance(loss, Sequence) else found.rule)
     return found
@@ -136,12 +135,12 @@ def least_delta(loss: Loss) -> Fraction:
 
 def _epsilon(loss: Loss, delta: Fraction, adjacency: Adjacency) -> LossBound:
     match loss:
-        case Pure(stated):
-            return LossBound(basic.epsilon_at(Approximate(stated, Fraction(0)), delta), "as stated")
+        case Pure(own):
+            return LossBound(epsilon_at(Approximate(own, Fraction(0)), delta), "as stated")
         case Approximate():
-            return LossBound(basic.epsilon_at(loss, delta), "as stated")
+            return LossBound(epsilon_at(loss, delta), "as stated")
         case Profile(points):
-            return min(LossBound(basic.epsilon_at(Approximate(*point), delta), "as stated") for point in points)
+            return min(LossBound(epsilon_at(Approximate(*point), delta), "as stated") for point in points)
         case ZeroConcentrated(rho):
             return LossBound(epsilon_of_rho(rho, delta) if delta else math.inf, "zero-concentrated")
         case Laplace():
@@ -174,12 +173,12 @@ def _epsilon(loss: Loss, delta: Fraction, adjacency: Adjacency) -> LossBound:
 
 def _delta(loss: Loss, epsilon: float, adjacency: Adjacency) -> LossBound:
     match loss:
-        case Pure(stated):
-            return LossBound(basic.delta_at(Approximate(stated, Fraction(0)), epsilon), "as stated")
+        case Pure(own):
+            return LossBound(delta_at(Approximate(own, Fraction(0)), epsilon), "as stated")
         case Approximate():
-            return LossBound(basic.delta_at(loss, epsilon), "as stated")
+            return LossBound(delta_at(loss, epsilon), "as stated")
         case Profile(points):
-            return min(LossBound(basic.delta_at(Approximate(*point), epsilon), "as stated") for point in points)
+            return min(LossBound(delta_at(Approximate(*point), epsilon), "as stated") for point in points)
         case ZeroConcentrated(rho):
             return LossBound(delta_of_rho(rho, epsilon), "zero-concentrated")
         case Laplace():
@@ -255,7 +254,7 @@ def _in_sequence(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> list[
 
 
 def _sums(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound:
-    shares = basic.shares_of(delta, tuple(least_delta(part) for part in loss.parts))
+    shares = shares_of(delta, tuple(least_delta(part) for part in loss.parts))
     if shares is None:
         return INFINITE
     alike = Counter(zip(loss.parts, shares, strict=True))

@@ -71,7 +71,7 @@ def _write(found: Profile, data: str, target: Path, nulls: tuple[str, ...]) -> N
 
 def _seen_from(folder: Path, data: str) -> str:
     """Return how a policy in that folder names the data: a path from there, or an address as it is."""
-    from incrowd.core.source import IN_ENGINE
+    from incrowd.core.table import IN_ENGINE
 
     if "://" in data or data.startswith(IN_ENGINE):
         return data

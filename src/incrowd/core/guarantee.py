@@ -7,8 +7,19 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from incrowd.core.loss import Crowd, Grouped, Loss, Parallel, RobustlySampled, Sampled, Sequence, Syntactic, walk
-from incrowd.core.loss_json import from_json, to_json
+from incrowd.core.loss import (
+    Crowd,
+    Grouped,
+    Loss,
+    Parallel,
+    RobustlySampled,
+    Sampled,
+    Sequence,
+    Syntactic,
+    from_json,
+    to_json,
+    walk,
+)
 from incrowd.core.rounding import short
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter, MixedUnits, UnsupportedVersion

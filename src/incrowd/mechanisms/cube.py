@@ -14,7 +14,7 @@ from incrowd.core.loss import Laplace, Loss, Pure
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.integers import integers, plus
 from incrowd.mechanisms.parameters import counting_number, positive
-from incrowd.noise.cube_law import CubeLaw
+from incrowd.noise.tails import CubeLaw
 
 _STEPS = 16
 _FINEST = 2**20

@@ -44,10 +44,9 @@ from incrowd.queries.steps.question import (
     Understand,
 )
 from incrowd.queries.tails import chance_of
-from incrowd.verify.findings import Look, Problem
 from incrowd.verify.slow_accountant.laws import TOLERANCE
 from incrowd.verify.slow_accountant.noise import concentrated_delta
-from incrowd.verify.statement import Statement, in_order, maybe, one, some
+from incrowd.verify.statement import Look, Problem, Statement, in_order, maybe, one, some
 
 GROUPS = (OneGroup, GroupRows, OpenGroups)
 NOISES = (CubeNoise, LaplaceNoise, GaussianNoise, SharedGaussianNoise)

@@ -10,11 +10,10 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.loss import RobustlySampled
 from incrowd.core.steps.step import Grounds
 from incrowd.core.unit import Adjacency
-from incrowd.verify.findings import Problem
 from incrowd.verify.slow_accountant import concentration, derive
-from incrowd.verify.slow_accountant.crowds import suppression_floor
+from incrowd.verify.slow_accountant.crowds import smooth_delta, suppression_floor, theorem1_delta, theorem2
 from incrowd.verify.slow_accountant.laws import TOLERANCE
-from incrowd.verify.slow_accountant.theorems import smooth_delta, theorem1_delta, theorem2
+from incrowd.verify.statement import Problem
 
 DERIVED = (privacy.Private, privacy.SampledCrowd, privacy.Surveyed, privacy.Concentrated)
 """Claims whose numbers follow from the loss of the promise; those of other claims a method's own check derives."""

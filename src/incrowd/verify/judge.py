@@ -12,8 +12,7 @@ from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.step import Grounds, claims_of, fold
 from incrowd.errors import IncrowdError
 from incrowd.verify.claims import DERIVED, check_numbers
-from incrowd.verify.findings import Look, Problem
-from incrowd.verify.statement import MethodCheck, Statement, in_order
+from incrowd.verify.statement import Look, MethodCheck, Problem, Statement, in_order
 
 _UNREADABLE = (KeyError, TypeError, ValueError, ArithmeticError, IncrowdError)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from incrowd.core.canonical import digest
 from incrowd.core.certificate import (
     Accounting,
     Certificate,
@@ -22,7 +21,7 @@ from incrowd.core.certificate import (
 )
 from incrowd.core.claims.claim import Claim, claim_of
 from incrowd.core.claims.privacy import Private
-from incrowd.core.codec import decode
+from incrowd.core.codec import decode, digest
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.steps.step import Step, step_of
 from incrowd.errors import InvalidParameter

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.accounting.blending import sampled_crowd
-from incrowd.accounting.blending.closed_forms import (
+from incrowd.accounting.blending.sampled_crowd import (
     divergence,
     theorem1_delta,
     theorem1_simple_delta,

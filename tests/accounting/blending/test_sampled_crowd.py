@@ -20,8 +20,7 @@ from incrowd.accounting.blending.sampled_crowd import (
     smallest_epsilon,
     smallest_k,
 )
-from incrowd.accounting.blending.suppressed_count import SuppressedCount
-from incrowd.accounting.blending.worst_crowd import WorstCrowd, highest
+from incrowd.accounting.blending.worst_crowd import SuppressedCount, WorstCrowd, highest
 from incrowd.accounting.suppression import tight_delta
 from incrowd.errors import Infeasible, InvalidParameter
 from tests.theorems.gehrke_2012 import chernoff_delta

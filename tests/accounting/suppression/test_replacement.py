@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.accounting.suppression.replacement import SHIFTED, TWO_STEPS
-from incrowd.accounting.suppression.tight_delta import delta, log_delta
+from incrowd.accounting.suppression.tight_delta import SHIFTED, TWO_STEPS, delta, log_delta
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter
 from tests.theorems.exact_laws import e_to_the, excess, pair, published_count

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.accounting.suppression.smooth import SmoothPromise, theorem6_delta
-from incrowd.accounting.suppression.theorem1 import theorem1_delta
+from incrowd.accounting.suppression.theorems import SmoothPromise, theorem1_delta, theorem6_delta
 from incrowd.accounting.suppression.tight_delta import delta
 from incrowd.errors import InvalidParameter
 from tests.theorems.li_2010 import divergence_delta

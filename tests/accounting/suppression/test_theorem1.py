@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from incrowd.accounting.suppression.theorem1 import log_theorem1_delta, theorem1_delta
+from incrowd.accounting.suppression.theorems import log_theorem1_delta, theorem1_delta
 from incrowd.errors import Infeasible, InvalidParameter
 from tests.theorems.exact_laws import bad_mass, binomial, e_to_the, published_count
 from tests.theorems.li_2010 import theorem1_smallest_epsilon

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from incrowd.accounting.suppression.theorem1 import theorem1_delta
+from incrowd.accounting.suppression.theorems import theorem1_delta
 from incrowd.accounting.suppression.tight_delta import delta, log_delta, worst_size_add, worst_size_remove
 from incrowd.core.rounding import Number
 from incrowd.core.unit import Adjacency

@@ -11,8 +11,7 @@ from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.samples import EveryRow
 from incrowd.verify.files import columns_of, values_of
-from incrowd.verify.findings import Look, Problem
-from incrowd.verify.statement import Statement, maybe, one
+from incrowd.verify.statement import Look, Problem, Statement, maybe, one
 from tests.contract.toy.steps import AddToTotal, Total
 
 STEPS = (KeepRows, EveryRow, AddToTotal)

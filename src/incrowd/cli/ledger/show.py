@@ -13,9 +13,7 @@ from incrowd.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from incrowd.accounting.budget import Amount
-    from incrowd.accounting.ledger.entry import Entry
-    from incrowd.accounting.ledger.overview import AnalystShare, Overview
-    from incrowd.accounting.ledger.standing import Standing
+    from incrowd.accounting.ledger.standing import AnalystShare, Entry, Overview, Standing
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from incrowd.engines.readers.question import RowSelection
 
 if TYPE_CHECKING:
-    from incrowd.core.source import SourceOptions
+    from incrowd.core.table import SourceOptions
     from incrowd.engines.readers.reader import SourceReader
 
 

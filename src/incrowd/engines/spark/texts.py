@@ -24,7 +24,7 @@ from incrowd.errors import SourceUnreadable
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from incrowd.core.source import SourceOptions
+    from incrowd.core.table import SourceOptions
 
 LARGEST_BYTES = 1 << 26
 """A larger text file is refused: one task holds it whole, and Java several copies of it, in a gigabyte by default."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from incrowd.core.canonical import digest
 from incrowd.core.certificate import Certificate
+from incrowd.core.codec import digest
 from incrowd.errors import LedgerUnavailable
 from incrowd.store.chain import Chain
 from incrowd.store.database import sibling_address

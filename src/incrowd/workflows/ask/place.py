@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from incrowd.core.source import SourceOptions
-from incrowd.core.table import Opened
+from incrowd.core.table import Opened, SourceOptions
 from incrowd.engines.choose import engine_of, settings_for
 from incrowd.engines.local.fingerprint import content_digest
 from incrowd.engines.readers.sources import open_source

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from incrowd.accounting.blending import closed_forms, robust, sampled_crowd
+from incrowd.accounting.blending import robust, sampled_crowd
 from incrowd.accounting.suppression.tight_delta import probability
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter
@@ -89,7 +89,7 @@ class Crowd:
         if self.bias is not None:
             epsilon = robust.zero_knowledge_epsilon(self.crowd_epsilon, self.bias)
             return epsilon, robust.theorem2_delta(self.k, self.bias), robust.theorem2_simple_delta(self.k, self.bias)
-        forms = closed_forms
+        forms = sampled_crowd
         epsilon = forms.zero_knowledge_epsilon(self.crowd_epsilon, self.rate)
         return epsilon, forms.theorem1_delta(self.k, self.rate), forms.theorem1_simple_delta(self.k, self.rate)
 

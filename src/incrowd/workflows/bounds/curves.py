@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from incrowd.accounting.suppression.theorem1 import log_theorem1_delta
+from incrowd.accounting.suppression.theorems import log_theorem1_delta
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.bounds.crowd import CrowdBound, CrowdQuestion, crowd_of

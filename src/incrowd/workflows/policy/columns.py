@@ -9,10 +9,9 @@ from typing import Any, TypeVar
 from incrowd.core.domain import Categories, Dates, Domain, Numbers, Provenance, Text, Type
 from incrowd.core.hierarchy import arx
 from incrowd.core.hierarchy.calendar import Calendar, Period
-from incrowd.core.hierarchy.cuts import Cuts
 from incrowd.core.hierarchy.flat import Flat, flat
 from incrowd.core.hierarchy.hierarchy import Hierarchy
-from incrowd.core.hierarchy.intervals import Intervals
+from incrowd.core.hierarchy.intervals import Cuts, Intervals
 from incrowd.core.hierarchy.prefix import Prefix, Redaction
 from incrowd.core.hierarchy.pseudonym import Pseudonyms
 from incrowd.core.hierarchy.tree import Tree, ordered, tree

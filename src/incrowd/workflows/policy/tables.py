@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from incrowd.core.schema import Column, Schema
-from incrowd.core.source import SourceOptions
+from incrowd.core.table import SourceOptions
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.sections import TableSection

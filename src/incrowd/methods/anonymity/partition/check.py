@@ -24,8 +24,7 @@ from incrowd.methods.anonymity.partition.output import Partitioned
 from incrowd.methods.anonymity.partition.steps import ArrangeBoxes, ChooseCuts
 from incrowd.methods.anonymity.safe import check as safe
 from incrowd.verify.files import columns_of
-from incrowd.verify.findings import Look, Problem
-from incrowd.verify.statement import Statement, maybe, one
+from incrowd.verify.statement import Look, Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (KeepRows, ChooseCuts, SecretSample, Recode, SuppressChosen, ArrangeBoxes)
 CLAIMS: tuple[type[Claim], ...] = (ApproximatePrivacy, Anonymity, Pseudonymity)

@@ -34,8 +34,7 @@ from incrowd.methods.anonymity.slicing.steps import (
 )
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.verify.files import columns_of
-from incrowd.verify.findings import Look, Problem
-from incrowd.verify.statement import Statement, maybe, one
+from incrowd.verify.statement import Look, Problem, Statement, maybe, one
 
 _SAMPLES, _SUPPRESSIONS = (SecretSample, FreshSamples), (SuppressJointly, SuppressEach)
 STEPS: tuple[type[Step], ...] = (

@@ -21,8 +21,7 @@ from incrowd.methods.histograms.laws import strays
 from incrowd.methods.histograms.most_common.output import RANK, Selection
 from incrowd.methods.histograms.most_common.steps import PermuteAndFlip, PublishRanking, ReadOff, Winners
 from incrowd.methods.outcomes.histogram import COUNT
-from incrowd.verify.findings import Look, Problem
-from incrowd.verify.statement import Statement, maybe, one
+from incrowd.verify.statement import Look, Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (KeepRows, EveryRow, RecodeToBins, Count, ReadOff, PermuteAndFlip, PublishRanking)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)

@@ -26,8 +26,7 @@ from incrowd.methods.synthesis.points.grid import Grid
 from incrowd.methods.synthesis.points.output import MEAN_ERROR, Points
 from incrowd.methods.synthesis.points.slowly_changing import LipschitzError
 from incrowd.methods.synthesis.points.steps import IntoCells, PlacePoints, SampleOfCells
-from incrowd.verify.findings import Look, Problem
-from incrowd.verify.statement import Statement, maybe, one
+from incrowd.verify.statement import Look, Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (
     KeepRows,
