@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from incrowd.core.codec import encode
 from incrowd.errors import InvalidParameter
 from incrowd.verify.files import file_of, tables_of
-from incrowd.verify.findings import Verdict
 from incrowd.verify.judge import statement_of
+from incrowd.verify.statement import Verdict
 from incrowd.workflows.registry import check_of
 from incrowd.workflows.release.publish import Destination, release_to
 from incrowd.workflows.verify.verify import References, Verification, read_certificate, verify

@@ -14,7 +14,7 @@ from sqlglot import exp, parse_one
 
 from incrowd.client import dbapi
 from incrowd.client.dbapi import fill_parameters, literal
-from incrowd.governance.access.roles import Role
+from incrowd.governance.access.grant import AccessRole
 from tests.web.serving import Server, listening, server
 
 SQL = "SELECT sex, COUNT(*) AS n FROM births GROUP BY sex"
@@ -28,7 +28,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Server:
 @pytest.fixture(scope="module")
 def connection(here: Server) -> Iterator[dbapi.Connection]:
     with listening(here.client.application) as address:
-        yield dbapi.connect(address, here.token(Role.ANALYST).token, epsilon="0.1")
+        yield dbapi.connect(address, here.token(AccessRole.ANALYST).token, epsilon="0.1")
 
 
 def test_pandas_reads_an_answer(connection: dbapi.Connection) -> None:

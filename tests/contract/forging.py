@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from incrowd.core.canonical import digest
 from incrowd.core.certificate import NONCE_BYTES
+from incrowd.core.codec import digest
 from incrowd.errors import IncrowdError
 from incrowd.verify.judge import judge
 from incrowd.workflows.registry import check_of

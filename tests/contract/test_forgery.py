@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from incrowd.core.canonical import digest
 from incrowd.core.certificate import VERSION
+from incrowd.core.codec import digest
 from incrowd.verify.files import CERTIFICATE, REPORT, file_of
-from incrowd.verify.findings import Verdict
+from incrowd.verify.statement import Verdict
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.release.publish import Destination, release_to

@@ -15,8 +15,8 @@ from incrowd.core.loss import Approximate, Laplace, Pure, Sampled, ZeroConcentra
 from incrowd.core.rounding import Number
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
-from incrowd.noise.cube_law import CubeLaw
 from incrowd.noise.system import SystemCoins
+from incrowd.noise.tails import CubeLaw
 from incrowd.queries.answer import Answer
 from incrowd.queries.measurement import measurement
 from incrowd.queries.question import Aggregate, AggregateKind, Key, Value

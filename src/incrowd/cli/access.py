@@ -37,12 +37,11 @@ def holder_of(name: str, role: str, datasets: list[str]) -> Holder:
     >>> holder_of("ann", "analyst", []).datasets is None
     True
     """
-    from incrowd.governance.access.grant import Holder
-    from incrowd.governance.access.roles import Role
+    from incrowd.governance.access.grant import AccessRole, Holder
 
-    if role not in list(Role):
-        raise InvalidParameter(f"a role is one of {', '.join(Role)}.")
-    return Holder(name, Role(role), tuple(datasets) or None)
+    if role not in list(AccessRole):
+        raise InvalidParameter(f"a role is one of {', '.join(AccessRole)}.")
+    return Holder(name, AccessRole(role), tuple(datasets) or None)
 
 
 def end_of(days: str, access: Access) -> datetime:
@@ -93,10 +92,10 @@ def grant(options: AccessGrantOptions) -> None:
     The book of access is made beside the ledger if it is not there.
     """
     from incrowd.governance.access.book import Access
-    from incrowd.governance.access.grant import Signature
+    from incrowd.governance.access.grant import Decision
 
     holder = holder_of(options.name, options.role, options.dataset)
-    by = Signature(person(options.who), options.why)
+    by = Decision(person(options.who), options.why)
     access = Access.create(options.ledger)
     print_issued(access.grant(holder, end_of(options.days, access), by), options.as_json)
 
@@ -121,10 +120,10 @@ def password(options: PasswordOptions) -> None:
     It replaces an earlier password, role and datasets of the same name, and ends the sessions of that one.
     """
     from incrowd.governance.access.book import Access
-    from incrowd.governance.access.grant import Signature
+    from incrowd.governance.access.grant import Decision
 
     holder = holder_of(options.name, options.role, options.dataset)
-    by = Signature(person(options.who), options.why)
+    by = Decision(person(options.who), options.why)
     Access.create(options.ledger).set_password(holder, _read(), by)
     if options.as_json:
         print_json(holder.to_json())
@@ -159,10 +158,10 @@ class RotateOptions:
 def rotate(options: RotateOptions) -> None:
     """Replace a token by a new one with the same id; the old one stops working at once."""
     from incrowd.governance.access.book import Access
-    from incrowd.governance.access.grant import Signature
+    from incrowd.governance.access.grant import Decision
 
     access = Access.open(options.ledger)
-    by = Signature(person(options.who), options.why)
+    by = Decision(person(options.who), options.why)
     print_issued(access.rotate(options.id, end_of(options.days, access), by), options.as_json)
 
 
@@ -185,11 +184,11 @@ class RevokeOptions:
 def revoke(options: RevokeOptions) -> None:
     """End a token for good, or with --name everything that somebody has; it stops working at once."""
     from incrowd.governance.access.book import Access
-    from incrowd.governance.access.grant import Signature
+    from incrowd.governance.access.grant import Decision
 
     if (options.id is None) == (options.name is None):
         raise InvalidParameter("give the id of one token, or --name for everything of somebody.")
-    by = Signature(person(options.who), options.why)
+    by = Decision(person(options.who), options.why)
     access = Access.open(options.ledger)
     ended = (access.revoke(options.id, by),) if options.id is not None else access.dismiss(str(options.name), by)
     if options.as_json:

@@ -14,8 +14,7 @@ from incrowd.cli.output import print_json, print_table
 from incrowd.errors import InvalidParameter, OutputUnavailable
 
 if TYPE_CHECKING:
-    from incrowd.measures.attackers import Risk
-    from incrowd.measures.sizes import Sizes
+    from incrowd.measures.sizes import Risk, Sizes
     from incrowd.workflows.assess.assess import Assessment
 
 
@@ -118,7 +117,7 @@ def _class_lines(before: Sizes, after: Sizes, suppressed: int) -> list[tuple[str
 
 
 def _show_risks(found: Assessment) -> None:
-    from incrowd.measures.attackers import DEFINITIONS
+    from incrowd.measures.sizes import DEFINITIONS
     from incrowd.workflows.assess.assess import THRESHOLD
 
     rows = []

@@ -17,10 +17,8 @@ from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from incrowd.accounting.budget import Amount
-    from incrowd.accounting.ledger.entry import Entry
     from incrowd.accounting.ledger.ledger import Ledger
-    from incrowd.accounting.ledger.overview import AnalystShare, Overview
-    from incrowd.accounting.ledger.standing import Standing
+    from incrowd.accounting.ledger.standing import AnalystShare, Entry, Overview, Standing
     from incrowd.core.unit import Unit
     from incrowd.store.link import Anchor
 

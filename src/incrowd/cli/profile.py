@@ -13,7 +13,7 @@ from incrowd.cli.options import EngineName, Json, Master, Remote, takes
 from incrowd.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from incrowd.measures.sketch import Spread
+    from incrowd.measures.sketch import TupleSpread
     from incrowd.workflows.profile.profile import TableProfile
 
 _SHOWN = 5
@@ -71,7 +71,7 @@ def _write(found: TableProfile, data: str, target: Path, nulls: tuple[str, ...])
 
 def _seen_from(folder: Path, data: str) -> str:
     """Return how a policy in that folder names the data: a path from there, or an address as it is."""
-    from incrowd.core.source import IN_ENGINE
+    from incrowd.core.table import IN_ENGINE
 
     if "://" in data or data.startswith(IN_ENGINE):
         return data
@@ -110,5 +110,5 @@ def _show(found: TableProfile, notes: tuple[str, ...], written: Path | None) -> 
         print(f"A policy was drafted into {written}: read its comments, they say what is yours to decide.")
 
 
-def _number(number: int, spread: Spread) -> str:
+def _number(number: int, spread: TupleSpread) -> str:
     return f"{number:,}" if spread.exact else f"about {float(f'{number:.3g}'):,.0f}"

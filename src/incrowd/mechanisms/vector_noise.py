@@ -16,8 +16,7 @@ from incrowd.core.loss import Laplace, Loss, Pure, ZeroConcentrated
 from incrowd.core.rounding import Number, float_up
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.numbers import counting_number, integers, plus, positive
-from incrowd.noise.cube_law import CubeLaw
-from incrowd.noise.tails import gaussian_reach
+from incrowd.noise.tails import CubeLaw, gaussian_reach
 
 _DIGITS = 10**9
 

@@ -10,10 +10,9 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from incrowd.errors import AccessDenied
-from incrowd.governance.access.grant import Grant, Holder
-from incrowd.governance.access.roles import Right
-from incrowd.governance.access.token import is_mark
-from incrowd.governance.audit.log import Event
+from incrowd.governance.access.credentials import is_mark
+from incrowd.governance.access.grant import Grant, Holder, Right
+from incrowd.governance.audit import Event
 from incrowd.web.replies import TooOften
 from incrowd.web.services import Here, QuestionDesk, Services
 

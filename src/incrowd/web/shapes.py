@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from incrowd.core.rounding import exact
 from incrowd.errors import InvalidParameter
-from incrowd.governance.access.roles import Role
+from incrowd.governance.access.grant import AccessRole
 
 _DECIMAL = r"^([0-9]{1,20}(\.[0-9]{1,40})?([eE]-?[0-9]{1,3})?|[0-9]{1,20}/[1-9][0-9]{0,19})$"
 
@@ -80,7 +80,7 @@ class AdmittedShape(Shape):
     holder: Text = Field(
         min_length=1, max_length=64, description="Whose token; the ledger knows analysts by this name."
     )
-    role: Role
+    role: AccessRole
     datasets: list[Text] | None = Field(None, max_length=100, description="The datasets it is for; all if left out.")
     days: int = Field(90, ge=1, le=366, description="For how many days it works.")
     why: Text = Field(min_length=1, max_length=500, description="The reason, kept in the book of access.")
@@ -112,7 +112,7 @@ class TokenShape(BaseModel):
 
     id: str
     holder: str
-    role: Role
+    role: AccessRole
     datasets: list[str] | None
     until: str
     session: bool
@@ -130,7 +130,7 @@ class SessionShape(BaseModel):
     """Who is logged in, and the mark that pages send with every change."""
 
     holder: str
-    role: Role
+    role: AccessRole
     datasets: list[str] | None
     mark: str | None
 

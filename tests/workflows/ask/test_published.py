@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from incrowd.core.loss import Pure
-from incrowd.core.loss_json import to_json
+from incrowd.core.loss import Pure, to_json
 from incrowd.errors import IncrowdError
 from incrowd.queries import check
 from incrowd.queries.answer import AnswerTables

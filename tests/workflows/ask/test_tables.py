@@ -97,7 +97,7 @@ def test_a_database_is_stopped_when_a_question_takes_too_long(postgres: str) -> 
     from sqlglot import parse_one
 
     from incrowd.core.schema import Column, Schema
-    from incrowd.core.source import DEFAULTS
+    from incrowd.core.table import DEFAULTS
     from incrowd.engines.sql.engine import Limits, StoredTable
     from incrowd.engines.sql.postgres import open_server_rows, postgres_warehouse
 

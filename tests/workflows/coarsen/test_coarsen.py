@@ -15,8 +15,7 @@ from pyarrow import csv, parquet
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.steps.step import fold
 from incrowd.errors import InvalidParameter, Refused
-from incrowd.verify.findings import Verdict
-from incrowd.verify.statement import in_order
+from incrowd.verify.statement import Verdict, in_order
 from incrowd.workflows.coarsen.method import NAME, Coarser, coarsen
 from incrowd.workflows.coarsen.steps import Parent
 from incrowd.workflows.policy.policy import load_policy

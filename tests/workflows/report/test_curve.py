@@ -12,7 +12,7 @@ from incrowd.accounting.suppression import tight_delta
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Crowd, Pure, Sampled
 from incrowd.core.unit import Unit
-from incrowd.drawing.axes import LEFT, TALL, TOP, WIDE
+from incrowd.drawing.charts import LEFT, TALL, TOP, WIDE
 from incrowd.workflows.bounds.odds import Odds
 from incrowd.workflows.report.curve import curve, loss_curve
 

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Request, Response
 
 from incrowd.errors import AccessDenied, InvalidParameter
 from incrowd.governance.access.book import Issued
-from incrowd.governance.access.grant import Grant, Holder, Signature
-from incrowd.governance.access.token import forgery_mark
-from incrowd.governance.audit.log import Event
+from incrowd.governance.access.credentials import forgery_mark
+from incrowd.governance.access.grant import Decision, Grant, Holder
+from incrowd.governance.audit import Event
 from incrowd.web.caller import Admitter, Anybody, Caller, NobodyKnown, check_page, origin
 from incrowd.web.replies import TooOften
 from incrowd.web.services import Here, Services
@@ -71,8 +71,8 @@ def _issued(issued: Issued, action: str, caller: Caller, services: Services) -> 
     return IssuedShape(token=issued.token, grant=_token_shape(issued.grant))
 
 
-def _signed(caller: Caller, why: str) -> Signature:
-    return Signature(caller.holder.name, why)
+def _signed(caller: Caller, why: str) -> Decision:
+    return Decision(caller.holder.name, why)
 
 
 def _token_shape(grant: Grant) -> TokenShape:
@@ -116,7 +116,7 @@ def who(caller: Anybody) -> SessionShape:
 def logout(caller: Anybody, services: Here) -> Response:
     """End the session everywhere, not in this browser alone."""
     if caller.grant.session:
-        services.books.access.revoke(caller.grant.id, Signature(caller.holder.name, "logged out"))
+        services.books.access.revoke(caller.grant.id, Decision(caller.holder.name, "logged out"))
         services.books.audit.write(caller.event("logout", "done"))
     ended = Response(status_code=204)
     ended.delete_cookie(services.settings.cookie, path="/", secure=services.settings.https, httponly=True)

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from incrowd.core.canonical import digest
 from incrowd.core.certificate import Certificate
+from incrowd.core.codec import digest
 from incrowd.errors import LedgerUnavailable
-from incrowd.governance.addresses import beside
 from incrowd.store.chain import Chain
+from incrowd.store.database import sibling_address
 from incrowd.store.link import Key, Link
 from incrowd.store.transaction import Writer
 from incrowd.workflows.verify.verify import certificate_of
@@ -43,7 +43,7 @@ class Answers:
     @classmethod
     def beside(cls, ledger: str) -> Answers:
         """Open the store that belongs to the ledger at an address, or make it."""
-        return cls(Chain.create(beside(ledger, _NAME), _NAME))
+        return cls(Chain.create(sibling_address(ledger, _NAME), _NAME))
 
     def find(self, question: str) -> StoredAnswer | None:
         """Return the answer to a question, by its mark, if it was given before."""

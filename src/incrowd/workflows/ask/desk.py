@@ -11,9 +11,9 @@ from functools import reduce
 from typing import Any
 
 from incrowd.accounting.budget import Amount
-from incrowd.accounting.ledger.entry import Entry
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.accounting.ledger.price import Accountant
+from incrowd.accounting.ledger.request import Accountant
+from incrowd.accounting.ledger.standing import Entry
 from incrowd.core.certificate import Certificate, Columns
 from incrowd.core.domain import Categories, Dates, Domain, Numbers
 from incrowd.core.guarantee import Guarantee

@@ -15,8 +15,7 @@ from sqlglot import exp
 
 from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.core.source import SourceOptions
-from incrowd.core.table import Opened
+from incrowd.core.table import Opened, SourceOptions
 from incrowd.engines.choose import engine_of, settings_for
 from incrowd.engines.columns import require
 from incrowd.engines.local.fingerprint import content_digest, keyed_digest

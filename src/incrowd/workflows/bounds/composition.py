@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from incrowd.accounting import accountant
-from incrowd.accounting.bound import Bound
+from incrowd.accounting.bound import LossBound
 from incrowd.core.guarantee import Guarantee, in_sequence
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import Infeasible, InvalidParameter
@@ -25,7 +25,7 @@ class Composition:
     delta: float
     solved: str
     rule: str
-    rules: tuple[Bound, ...]
+    rules: tuple[LossBound, ...]
     releases: int
     unit: str
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
-from incrowd.accounting.suppression.theorem1 import log_theorem1_delta
+from incrowd.accounting.suppression.theorems import log_theorem1_delta
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter, OutputUnavailable
 from incrowd.workflows.bounds.crowd import CrowdBound, CrowdQuestion, crowd_of

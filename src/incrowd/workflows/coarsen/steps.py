@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from incrowd.core.claims.crowds import Anonymity, Blending, Pseudonymity
-from incrowd.core.claims.privacy import Concentrated, Private, Sampled, Surveyed
+from incrowd.core.claims.privacy import Concentrated, Private, SampledCrowd, Surveyed
 from incrowd.core.steps.step import Grounds, Promise, Step, claims_of, inside, steps_of
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.registry import check_of
@@ -129,6 +129,6 @@ def inherited_claims(claims: Iterable[Claim], columns: tuple[str, ...]) -> tuple
         if isinstance(claim, Anonymity | Pseudonymity):
             left = tuple(name for name in claim.columns if name in columns)
             found += [replace(claim, columns=left)] if left else []
-        elif isinstance(claim, Private | Sampled | Surveyed | Concentrated | Blending):
+        elif isinstance(claim, Private | SampledCrowd | Surveyed | Concentrated | Blending):
             found.append(claim)
     return tuple(found)

@@ -10,15 +10,14 @@ from typing import Any, TypeVar
 from incrowd.core.domain import Categories, Dates, Domain, Numbers, Provenance, Text, Type
 from incrowd.core.hierarchy import arx
 from incrowd.core.hierarchy.calendar import Calendar, Period
-from incrowd.core.hierarchy.cuts import Cuts
 from incrowd.core.hierarchy.flat import Flat, flat
 from incrowd.core.hierarchy.hierarchy import Hierarchy
-from incrowd.core.hierarchy.intervals import Intervals
+from incrowd.core.hierarchy.intervals import Cuts, Intervals
 from incrowd.core.hierarchy.prefix import Prefix, Redaction
 from incrowd.core.hierarchy.pseudonym import Pseudonyms
 from incrowd.core.hierarchy.tree import Tree, ordered, tree
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
-from incrowd.core.source import SourceOptions
+from incrowd.core.table import SourceOptions
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.sections import ColumnSection, HierarchySection, TableSection

@@ -13,10 +13,10 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from pydantic import BaseModel, Field, ValidationError, create_model
 
 from incrowd.accounting.budget import Budget
-from incrowd.core.canonical import digest
+from incrowd.core.codec import digest
 from incrowd.core.plan import Method, Plan
 from incrowd.core.schema import Column, Schema
-from incrowd.core.source import IN_ENGINE, SourceOptions
+from incrowd.core.table import IN_ENGINE, SourceOptions
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.engines.settings import Local, Settings, Spark
 from incrowd.errors import IncrowdError, InvalidParameter, Refused, UnsupportedVersion

@@ -6,8 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from incrowd.core.source import DEFAULTS, SourceOptions
-from incrowd.core.table import Engine, Opened
+from incrowd.core.table import DEFAULTS, Engine, Opened, SourceOptions
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.sources import Source, open_source
 from incrowd.engines.settings import Local, Settings, override

@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 
 from incrowd.core.domain import Type
 from incrowd.core.reading import as_dictionary, canonical, read
-from incrowd.measures.hashing import coded_bits
-from incrowd.measures.sketch import Sketch, Spread
+from incrowd.measures.sketch import Sketch, TupleSpread, coded_bits
 
 LISTED = 1000
 """A column with more different values than this is not listed."""
@@ -38,7 +37,7 @@ class Facts:
 
     name: str
     missing: int
-    spread: Spread
+    spread: TupleSpread
     kinds: tuple[Type, ...]
     low: End
     high: End

@@ -16,8 +16,7 @@ from incrowd.core.schema import Role
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import SourceInvalid
-from incrowd.measures.hashing import Bits, row_bits
-from incrowd.measures.sketch import Sketch, Spread
+from incrowd.measures.sketch import Bits, Sketch, TupleSpread, row_bits
 from incrowd.workflows.profile.facts import ColumnLearners, Facts
 from incrowd.workflows.profile.guesses import guessed_role, guessed_type
 
@@ -131,7 +130,7 @@ def _subset_columns(columns: Sequence[ColumnProfile]) -> tuple[list[str], tuple[
     return [name for name in names if name in kept], (note,)
 
 
-def _spread_json(spread: Spread) -> dict[str, Any]:
+def _spread_json(spread: TupleSpread) -> dict[str, Any]:
     found = {name: value for name, value in asdict(spread).items() if name != "rows"}
     return found | {"unique_share": spread.unique_share}
 
@@ -141,7 +140,7 @@ class Subset:
     """Some columns, and how the rows fall apart when they are known."""
 
     columns: tuple[str, ...]
-    spread: Spread
+    spread: TupleSpread
 
 
 class Subsets:

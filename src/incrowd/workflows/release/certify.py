@@ -10,8 +10,7 @@ from typing import Any
 
 from incrowd import __version__
 from incrowd.accounting.budget import Amount, plain
-from incrowd.accounting.ledger.entry import Charged
-from incrowd.accounting.ledger.standing import Standing
+from incrowd.accounting.ledger.standing import Charged, Standing
 from incrowd.core.certificate import (
     NONCE_BYTES,
     Accounting,

@@ -12,7 +12,7 @@ from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Crowd, Grouped, Sequence, walk
 from incrowd.core.unit import Adjacency
 from incrowd.core.words import short_up, times_up
-from incrowd.drawing.axes import LEFT, TALL, TOP, WIDE, Area, picture, rounded_up, ticks, titles
+from incrowd.drawing.charts import LEFT, TALL, TOP, WIDE, Area, picture, rounded_up, ticks, titles
 from incrowd.drawing.markup import figure, table, tag
 from incrowd.errors import IncrowdError
 from incrowd.workflows.bounds.odds import Odds

@@ -10,7 +10,7 @@ from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.step import walk
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.core.words import chance, counted, listed, short_down
-from incrowd.drawing.description import Description
+from incrowd.drawing.markup import Description
 from incrowd.workflows.bounds.odds import Odds
 
 _MANY = 10**6

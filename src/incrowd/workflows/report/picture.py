@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from incrowd.drawing.description import Description
+from incrowd.drawing.markup import Description
 from incrowd.verify.judge import statement_of
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.store.link import Anchor
 from incrowd.verify import version_1
 from incrowd.verify.files import CERTIFICATE, REPORT, check_files, check_folder, placed, tables_of
-from incrowd.verify.findings import Finding, Look, Problem, Verdict, finding
 from incrowd.verify.judge import judge, statement_of
+from incrowd.verify.statement import Finding, Look, Problem, Verdict, finding
 from incrowd.workflows.coarsen.steps import Parent
 from incrowd.workflows.registry import check_of, names, vocabulary
 from incrowd.workflows.verify.signing import check_signature

@@ -8,8 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from incrowd.accounting.suppression.smooth import theorem6_delta
-from incrowd.accounting.suppression.theorem1 import theorem1_delta
+from incrowd.accounting.suppression.theorems import theorem1_delta, theorem6_delta
 from incrowd.core.cells import Cells
 from incrowd.core.plan import Plan
 from incrowd.core.schema import Schema

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.claim import GROUPS, Claim, assumed, checked, proved
 from incrowd.core.claims.crowds import Anonymity
-from incrowd.core.claims.privacy import Approximate
+from incrowd.core.claims.privacy import ApproximatePrivacy
 from incrowd.core.loss import Grouped, Loss, Sampled, Sequence
 from incrowd.core.steps.choices import PrivateChoice
 from incrowd.core.steps.rows import KeepRows
@@ -217,7 +217,7 @@ def together(suppress: SuppressJointly, grounds: Grounds) -> tuple[Claim, ...]:
     if grounds.promise.syntactic:
         return (same,)
     unit, choice, samples = grounds.unit, grounds.find(ChooseGroups), grounds.need(PublishTables).samples
-    private = Approximate(
+    private = ApproximatePrivacy(
         k=suppress.k,
         rate=grounds.need(SecretSample).rate,
         samples=samples,

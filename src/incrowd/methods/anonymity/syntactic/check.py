@@ -23,8 +23,7 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.methods.anonymity.syntactic.steps import Cut
 from incrowd.methods.outcomes.anonymized import Anonymized
 from incrowd.verify.files import columns_of
-from incrowd.verify.findings import Look, Problem
-from incrowd.verify.statement import Statement
+from incrowd.verify.statement import Look, Problem, Statement
 
 _HIDDEN = (
     (PEOPLE, "the population is not here to count it again"),

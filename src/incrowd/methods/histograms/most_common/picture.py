@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from incrowd.core.words import counted
-from incrowd.drawing.description import Description
-from incrowd.drawing.markup import table
+from incrowd.drawing.markup import Description, table
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Blending
-from incrowd.core.claims.privacy import Approximate, ZeroKnowledge
+from incrowd.core.claims.privacy import ApproximatePrivacy, ZeroKnowledge
 from incrowd.core.keys import grouped
 from incrowd.core.plan import Output
 from incrowd.core.steps.counts import NoiseWhenSmall, SuppressCounts
@@ -24,8 +24,7 @@ from incrowd.methods.synthesis.points.contents import Contents, changed, content
 from incrowd.methods.synthesis.points.grid import PointGrid
 from incrowd.methods.synthesis.points.output import MEAN_ERROR, Points
 from incrowd.methods.synthesis.points.steps import IntoCells, LipschitzError, PlacePoints, SampleOfCells
-from incrowd.verify.findings import Look, Problem
-from incrowd.verify.statement import Statement, maybe, one
+from incrowd.verify.statement import Look, Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (
     KeepRows,
@@ -36,7 +35,7 @@ STEPS: tuple[type[Step], ...] = (
     NoiseWhenSmall,
     PlacePoints,
 )
-CLAIMS: tuple[type[Claim], ...] = (Approximate, ZeroKnowledge, Blending, LipschitzError)
+CLAIMS: tuple[type[Claim], ...] = (ApproximatePrivacy, ZeroKnowledge, Blending, LipschitzError)
 ORDER = (
     maybe(KeepRows),
     one(EveryRow, SampleOfCells),

@@ -15,8 +15,7 @@ from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.keys import Codes, Keys
 from incrowd.core.words import counted
-from incrowd.drawing.description import EMPTY, Description
-from incrowd.drawing.markup import figure, joined, table, tag
+from incrowd.drawing.markup import EMPTY, Description, figure, joined, table, tag
 from incrowd.methods.synthesis.points.grid import GridAxis
 from incrowd.methods.synthesis.points.output import Points
 

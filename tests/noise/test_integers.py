@@ -9,15 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from incrowd.noise import gaussian as gaussian_module
-from incrowd.noise import laplace as laplace_module
-from incrowd.noise import sparse as sparse_module
+from incrowd.noise import integers as integers_module
 from incrowd.noise import toss as toss_module
 from incrowd.noise.chance import Chance
-from incrowd.noise.gaussian import gaussian
-from incrowd.noise.laplace import LARGEST, geometric, laplace
-from incrowd.noise.sparse import outliers
-from incrowd.noise.words import Words
+from incrowd.noise.integers import LARGEST, gaussian, geometric, laplace, outliers
+from incrowd.noise.toss import Words
 from tests.coins import Abandoned, Branching, law, seeded_words
 
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(5, 2), Fraction(4), Fraction(11)]
@@ -42,9 +38,9 @@ def every_way(patch: pytest.MonkeyPatch, branching: Branching, most: int = 40) -
     def below(words: Words, bound: int, size: int) -> NDArray[np.int64]:
         return np.array([branching.choose([1 / bound] * bound) for _ in range(size)], dtype=np.int64)
 
-    for module in (toss_module, laplace_module, gaussian_module):
+    for module in (toss_module, integers_module):
         patch.setattr(module, "toss", toss)
-    patch.setattr(gaussian_module, "below", below)
+    patch.setattr(integers_module, "below", below)
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -83,7 +79,7 @@ def test_integer_gaussian_noise_has_exactly_its_law(scale: Fraction) -> None:
     def run(branching: Branching) -> tuple[int, ...]:
         with pytest.MonkeyPatch.context() as patch:
             every_way(patch, branching, most=12)
-            return tuple(gaussian_module._accepted(no_words, scale, 1).tolist())
+            return tuple(integers_module._accepted(no_words, scale, 1).tolist())
 
     chances = law(run)
     assert len(chances) > 4
@@ -99,9 +95,9 @@ def test_gaps_between_outliers_have_exactly_their_law(scale: Fraction, least: in
     stays = 1 - a**least / (1 + a)
     for j in range(12):
         power = stays ** (2**j)
-        assert math.isclose(sparse_module._gap_power(scale, least, j)(1000) / 2**1000, power, rel_tol=1e-11)
+        assert math.isclose(integers_module._gap_power(scale, least, j)(1000) / 2**1000, power, rel_tol=1e-11)
         assert math.isclose(
-            sparse_module._gap_digit(scale, least, j)(1000) / 2**1000, power / (1 + power), rel_tol=1e-11
+            integers_module._gap_digit(scale, least, j)(1000) / 2**1000, power / (1 + power), rel_tol=1e-11
         )
 
 
@@ -135,7 +131,7 @@ def test_noise_ends_where_it_is_said_to_end(monkeypatch: pytest.MonkeyPatch) -> 
         heads += size
         return np.ones(size, dtype=np.bool_)
 
-    monkeypatch.setattr(laplace_module, "toss", always)
+    monkeypatch.setattr(integers_module, "toss", always)
     assert laplace(no_words, Fraction(2**48), 1).tolist() == [LARGEST]
     assert heads < 20_000
 

@@ -14,7 +14,7 @@ from incrowd.core.hierarchy.tree import tree
 from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.schema import Column
 from incrowd.errors import InvalidParameter
-from incrowd.measures.loss import class_losses, mean_loss
+from incrowd.quality.ladder import class_losses, mean_loss
 from tests.core.hierarchy.examples import CASES
 
 LISTED = [

@@ -6,7 +6,7 @@ import mpmath
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.accounting.basic import delta_at, epsilon_at, shares_of
+from incrowd.accounting.bound import delta_at, epsilon_at, shares_of
 from incrowd.core.loss import Approximate
 
 epsilons = st.fractions(min_value=0, max_value=10, max_denominator=1000)

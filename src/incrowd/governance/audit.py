@@ -10,8 +10,8 @@ from hashlib import sha256
 from typing import Any
 
 from incrowd.errors import LedgerCorrupted
-from incrowd.governance.addresses import beside
 from incrowd.store.chain import Chain
+from incrowd.store.database import sibling_address
 from incrowd.store.link import Key, Link
 from incrowd.store.transaction import Reader, Writer
 from incrowd.store.verify import ChainReport, Values, verify
@@ -54,12 +54,12 @@ class Audit:
     @classmethod
     def create(cls, ledger: str) -> Audit:
         """Make the log beside the ledger at an address unless it is there already, and open it."""
-        return cls(Chain.create(beside(ledger, _NAME), _NAME))
+        return cls(Chain.create(sibling_address(ledger, _NAME), _NAME))
 
     @classmethod
     def open(cls, ledger: str) -> Audit:
         """Open the log beside the ledger at an address."""
-        return cls(Chain.open(beside(ledger, _NAME), _NAME))
+        return cls(Chain.open(sibling_address(ledger, _NAME), _NAME))
 
     @property
     def id(self) -> str:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from incrowd.accounting.blending.suppressed_count import SuppressedCount
+from incrowd.accounting.blending.worst_crowd import SuppressedCount
 from tests.theorems.exact_laws import Law, binomial, excess
 
 ratios = st.fractions(Fraction(1, 20), 20, max_denominator=60)
