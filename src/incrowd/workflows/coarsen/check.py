@@ -195,7 +195,10 @@ def read(file: Path) -> pa.Table:
     known = {COUNT: pa.int64(), EXACT: pa.bool_()}
     types = {name: known.get(name, pa.dictionary(pa.int32(), pa.string())) for name in names}
     told = csv.ConvertOptions(
-        column_types=types, strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=False
+        column_types=types,
+        strings_can_be_null=True,
+        null_values=[""],
+        quoted_strings_can_be_null=len(names) == 1,  # a line without a single character would be no row
     )
     return csv.read_csv(file, parse_options=parse, convert_options=told)
 
