@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 NAME = "coarser table"
 _FAULT = (
-    "the coarser table was not made: {}. Nothing was published and nothing was charged. The release itself verifies, so "
-    "this is a fault in the software: please report it."
+    "the coarser table was not made: {}. Nothing was published and nothing was charged. The release itself verifies, "
+    "so this is a fault in the software: please report it."
 )
 Risen = dict[str | None, str | None]
 """For each released label (None: missing) the coarser one."""
