@@ -27,6 +27,7 @@ from incrowd.core.claims.privacy import (
 from incrowd.core.loss import Loss
 from incrowd.core.plan import Output
 from incrowd.core.schema import Column, Schema
+from incrowd.core.spreadsheet import unguarded
 from incrowd.core.steps.bins import PublishCounts
 from incrowd.core.steps.rows import Order, Recode
 from incrowd.core.steps.step import Step, step_of
@@ -200,7 +201,7 @@ def read(file: Path) -> pa.Table:
         null_values=[""],
         quoted_strings_can_be_null=len(names) == 1,  # a line without a single character would be no row
     )
-    return csv.read_csv(file, parse_options=parse, convert_options=told)
+    return unguarded(csv.read_csv(file, parse_options=parse, convert_options=told), file)
 
 
 def text_of(column: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -17,6 +17,7 @@ from incrowd.core.domain import Type
 from incrowd.core.plan import Plan
 from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.schema import Column, Schema
+from incrowd.core.spreadsheet import MARK, is_guarded
 from incrowd.core.steps.rows import Order, Recode
 from incrowd.core.steps.samples import SecretSample
 from incrowd.core.steps.step import Step, fold
@@ -208,7 +209,8 @@ def _published(source: SourceRelease, plan: Plan, policy: Policy, table: pa.Tabl
     )
     certificate = derive_certificate(parent, Stated.of(plan, policy), output, columns)
     with staged(Folders(out)) as stage:
-        destination = Destination(out, source.file.suffix.removeprefix("."))
+        ending = source.file.suffix.removeprefix(".")
+        destination = Destination(out, f"{MARK}.{ending}" if is_guarded(source.file) else ending)
         try:
             certificate = write_files(certificate, output, stage.public, destination)
         except PromiseBroken:
