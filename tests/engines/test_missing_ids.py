@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 import pytest
 
@@ -12,14 +14,14 @@ from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.missing_ids import MissingIds, missing_ids
 
 
-def of(ids: list[str | None] | list[float | None], type_: Type = Type.TEXT) -> tuple[str, ...]:
+def of(ids: Sequence[str | float | None], type_: Type = Type.TEXT) -> tuple[str, ...]:
     column = Column("id", Role.IDENTIFIER, type_)
     schema = Schema((column, Column("sex")), unit=Unit(Kind.PERSON, column="id"))
     return missing_ids(LOCAL, LOCAL.open(pa.table({"id": ids, "sex": ["F"] * len(ids)})), schema)
 
 
 @pytest.mark.parametrize("ids", [["a", None, "b", None, "a"], [1.0, None, 2.5, None, 1.0]])
-def test_rows_without_an_id_are_counted(ids: list[str | None]) -> None:
+def test_rows_without_an_id_are_counted(ids: Sequence[str | float | None]) -> None:
     assert of(ids) == ("left out: 2 rows without a value in 'id', which tells people apart",)
 
 

@@ -122,7 +122,8 @@ def test_formulas_without_a_result_and_merged_cells_are_told_with_their_places(t
 
 
 def test_many_places_are_counted_and_a_plain_sheet_gets_no_note(tmp_path: Path) -> None:
-    many: Cells = [["age"], *([f"={number}"] for number in range(25))]
+    many: Cells = [["age"]]
+    many += [[f"={number}"] for number in range(25)]
     assert (
         "A2, A3, A4, A5, A6, A7, A8, A9, A10, A11 and 15 more"
         in open_source(book(tmp_path / "m.xlsx", s=many)).notes[0]

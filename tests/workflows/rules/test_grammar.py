@@ -112,6 +112,8 @@ def test_whether_empty_cells_show_is_read_too(sentence: str, zeros: Zeros) -> No
         ("no, counts below 5 are published", "stands alone"),
         ("suppress", "no minimum and no rounding"),
         ("k = 5 and k = 6", "one minimum"),
+        ("suppress counts below 5, not excluding zeros", "stands alone"),
+        ("n-size 10", "which side of it is meant"),
         ("p% rule", "magnitudes"),
         ("(n,k) dominance rule with n = 2", "magnitudes"),
         ("minimum cell size 10, then a 10% sample", "in front of the counting"),

@@ -208,13 +208,21 @@ def _zeros(found: tuple[Token, ...], stated: list[Zeros]) -> Zeros:
     """Return how empty cells look: as small counts that become 0, else as it is said; refuse to hear both."""
     if any(token.kind is Kind.ZERO for token in found):
         return Zeros.HIDDEN
-    said = {*stated, *(Zeros(token.sense) for token in found if token.kind is Kind.ZEROS)}
+    said = {*stated, *(_look(found, place) for place, token in enumerate(found) if token.kind is Kind.ZEROS)}
     if len(said) > 1:
         raise InvalidParameter(
             "this sentence says both that empty cells are told apart from small counts and that they look alike. Say "
             "one: 'zeros are shown' or 'empty cells are hidden'."
         )
     return said.pop() if said else Zeros.UNSAID
+
+
+def _look(found: tuple[Token, ...], place: int) -> Zeros:
+    """Return how empty cells look by some words about them; `zeros and` says that they share what follows."""
+    if found[place].sense != "same":
+        return Zeros(found[place].sense)
+    counts = next((token.kind for token in found[place:] if token.kind in (Kind.UPPER, Kind.LOWER)), None)
+    return Zeros.HIDDEN if counts is Kind.UPPER else Zeros.SHOWN
 
 
 def _rounded_alone(rule: Rule) -> RuleReading:

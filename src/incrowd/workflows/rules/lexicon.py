@@ -111,15 +111,16 @@ _AS = (
     r"(?:replace(?:d|s)?\s+(?:by|with)|becom(?:e|es|ing)|turned\s+into|set\s+to"
     r"|(?:re)?coded?\s+(?:to|as)|changed\s+to|converted\s+to|treated\s+as"
     r"|(?:denoted|marked|represented|indicated|flagged|shown)\s+(?:by|with)"
-    r"|(?:shown?|displayed|reported|published|presented|released|given|listed|recorded|appears?|denoted|marked"
-    r"|represented|indicated|flagged|printed|masked|suppressed)\s+as)"
+    r"|(?:shown?|display(?:ed)?|report(?:ed)?|publish(?:ed)?|present(?:ed)?|released|given?|list(?:ed)?|record(?:ed)?"
+    r"|appears?|denoted?|mark(?:ed)?|represent(?:ed)?|indicated?|flag(?:ged)?|print(?:ed)?|mask(?:ed)?|suppress(?:ed)?"
+    r"|group(?:ed)?)\s+as)"
 )
 _RANGE = rf"{LOW}\s*(?:to|-|through|thru|up\s+to)\s*{HIGH}"
 _MARK = (
     r"(?:an?\s+|the\s+)?(?:(?:symbol|letter|word|sign|string|text|range)\s+)?"
-    rf"{_QUOTE}(?:\*+|asterisks?|stars?|dash(?:es)?|hyphens?|blanks?|missing|null|n/?a|symbols?|suppressed|redacted"
+    rf"{_QUOTE}\s*(?:\*+|asterisks?|stars?|dash(?:es)?|hyphens?|blanks?|missing|null|n/?a|symbols?|suppressed|redacted"
     rf"|confidential|not\s+available|<\s*{N}|<=\s*{_number('m')}|{_RANGE}|[b-hj-z](?=[\s\"'`.,;]|$)|\.{{1,3}}|:|~|-+)"
-    rf"{_QUOTE}"
+    rf"\s*{_QUOTE}"
 )
 _EMPTY = (
     r"(?:(?:true|real|actual|structural)\s+)?(?:zero(?:e?s)?|0s?|nil|empty\s+cells?)"
@@ -132,17 +133,38 @@ _NO_MORE = r"(?!\s*(?:to|-|<|\d|\.\d|counts?|cells?|values?))"
 _EMPTY_COUNT = rf"(?:{_THING}\s+of\s+(?:0|zero)|{_EMPTY})"
 _WHAT = rf"(?:(?:the|all|any|small|each|every|published|remaining|other|others|rest|of|{_THING}|{_WHO})\s+)*"
 _TO = (
-    r"(?:(?P<way>up|down)\s+)?(?:(?:to|using|with|in|by|at)\s+)?(?:(?:the|an?|its|their)\s+)?"
+    r"(?:up\s+or\s+down\s+|(?P<way>up|down)\s+)?(?:(?:to|using|with|in|by|at)\s+)?(?:(?:the|an?|its|their)\s+)?"
     r"(?:(?:nearest|next|closest)\s+)?(?:(?P<toward>higher|lower)\s+)?(?:whole\s+)?"
     r"(?:(?:multiples?|units?)\s+of\s+|base\s+(?:of\s+)?)?"
 )
 _RANDOM = r"(?:(?P<random>random(?:ly)?|stochastic(?:ally)?|probabilistic(?:ally)?)\s+)"
 _MINIMUM = (
     r"(?:minimum|minimal|min|smallest|lowest)\b\.?(?:\s+(?:published|publishable|permitted|permissible|allowed|required"
-    rf"|reportable|unweighted|acceptable|cell|sample|rule|of|for|threshold|base|{_THING}|{_WHO}))*"
+    rf"|reportable|unweighted|acceptable|n|cell|sample|rule|of|for|threshold|base|{_THING}|{_WHO}))*"
 )
 
+_PURPOSE = (
+    r"(?:confidentiality|privacy|anonymity|data\s+protection|(?:statistical\s+)?disclosure(?:\s+(?:control|avoidance))?"
+    r"|legal|identification)"
+)
 _PATTERNS: tuple[tuple[Kind, str, str], ...] = (
+    (
+        Kind.FILLER,
+        "",
+        (
+            r"(?:in\s+order\s+)?to\s+(?:protect|prevent|avoid|ensure|preserve|maintain|limit)\b"
+            r"(?:(?!\b(?:and|then|but|or|with|while|after|before)\b)[^.;,()\d])*"
+        ),
+    ),
+    (Kind.FILLER, "", rf"(?:for|due\s+to|because\s+of)\s+(?:reasons\s+of\s+)?{_PURPOSE}(?:\s+(?:reasons|purposes))?"),
+    (
+        Kind.FILLER,
+        "",
+        (
+            r"(?:no|not|without)\s+(?:any\s+)?(?:secondary|complementary|consequential)\s+(?:cell\s+)?suppression"
+            r"(?:\s+(?:is|are|applied|used|performed|done))*"
+        ),
+    ),
     (Kind.SECONDARY, "", r"primary\s+and\s+(?:secondary|complementary)(?=\s+suppress)"),
     (
         Kind.SECONDARY,
@@ -159,6 +181,12 @@ _PATTERNS: tuple[tuple[Kind, str, str], ...] = (
     (Kind.ZEROS, "shown", rf"(?:but\s+)?not\s+(?:(?:including|counting)\s+)?{_EMPTY_COUNT}(?!\s*(?:to|-|<))"),
     (Kind.ZEROS, "shown", r"non\s?-?\s?zero|positive"),
     (Kind.ZEROS, "hidden", rf"(?:including|even|also|as\s+well\s+as|counting)\s+{_EMPTY_COUNT}"),
+    (Kind.ZEROS, "same", rf"{_EMPTIES}\s+(?:and|or)\s+(?={_THING}\b)"),
+    (
+        Kind.ZEROS,
+        "shown",
+        rf"{_EMPTY_COUNT}\s+{_BE}(?:left(?!\s+(?:out|blank|empty))|remain|stay)(?:\s+(?:as\s+(?:they\s+are|is|0)|unchanged))?",
+    ),
     (Kind.ZEROS, "shown", rf"{_EMPTY_COUNT}\s+{_BE}(?:not|never)\s+{_BE}{_SUPPRESS}"),
     (Kind.ZEROS, "hidden", rf"{_EMPTY_COUNT}\s+{_BE}(?:not|never)\s+{_BE}{_PUBLISH}"),
     (Kind.ZEROS, "shown", rf"{_EMPTY_COUNT}\s+{_BE}(?:excepted|exempt(?:ed)?|excluded)"),
@@ -166,7 +194,7 @@ _PATTERNS: tuple[tuple[Kind, str, str], ...] = (
     (Kind.ZEROS, "hidden", rf"{_EMPTY_COUNT}\s+{_BE}(?:also\s+)?{_SUPPRESS}(?:\s+too|\s+as\s+well)?"),
     (Kind.ZEROS, "shown", rf"{_EMPTY_COUNT}\s+{_BE}(?:also\s+|still\s+)?{_PUBLISH}"),
     (Kind.ZEROS, "hidden", rf"(?:not|never)\s+{_PUBLISH}\s+{_EMPTIES}"),
-    (Kind.ZEROS, "shown", rf"(?:not|never)\s+{_SUPPRESS}\s+{_EMPTIES}"),
+    (Kind.ZEROS, "shown", rf"(?:not|never)\s+(?!exclud){_SUPPRESS}\s+{_EMPTIES}"),
     (Kind.ZEROS, "shown", rf"{_PUBLISH}\s+{_EMPTIES}"),
     (Kind.ZEROS, "hidden", rf"{_SUPPRESS}\s+(?:also\s+)?{_EMPTIES}"),
     (Kind.ZERO, "", rf"(?:{_AS}|rounded(?:\s+down)?\s+to)\s+(?:an?\s+)?{_QUOTE}(?:0|zero|nil){_QUOTE}{_NO_MORE}"),
@@ -248,8 +276,8 @@ _FILLER_LINES = (
     "would might of in on with within for from by to per at as into about based using under if when where",
     "whenever wherever only small unweighted raw published unrounded exact own single given least needed required",
     "necessary applied apply applies used rule rules policy standard primary cell's n x k anonymity anonymous",
-    "contain contains containing contained comprise comprises include includes minimum minimal min maximum out so",
-    "here please strictly always get gets",
+    "contribute contributes base bases threshold thresholds contain contains containing contained comprise",
+    "comprises include includes minimum minimal min maximum out so here please strictly always get gets",
 )
 _FILLERS = frozenset(word for line in _FILLER_LINES for word in line.split())
 _SPACE, _ANY = re.compile(r"\s+"), re.compile(r"[a-z']+|[\d.,%/]+|\S")

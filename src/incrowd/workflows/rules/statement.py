@@ -212,8 +212,7 @@ def gather(segments: Iterable[Segment]) -> list[Statement]:
 def _belongs(segment: Segment, last: Statement) -> bool:
     if not segment.conditions:
         return True
-    if segment.published:
-        return not last.conditions
-    if not last.published or not last.conditions:
-        return True
-    return any(not each.upper and (each.low or 0) <= 1 for each in (*segment.conditions, *last.conditions))
+    excluding = any(not each.upper and (each.low or 0) <= 1 for each in (*segment.conditions, *last.conditions))
+    if segment.published:  # above 0, and below 5 are suppressed
+        return not last.conditions or (excluding and not last.published)
+    return excluding or not last.published or not last.conditions
