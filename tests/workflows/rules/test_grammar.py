@@ -129,6 +129,14 @@ def test_what_is_not_understood_is_refused_with_the_way_out(sentence: str, said:
     assert said in str(refused.value)
 
 
+@pytest.mark.parametrize("opening", ["", "minimum ", "rounded ", "threshold "])
+@pytest.mark.parametrize("word", ["frequency", "cell", "size", "of", "is", "people", "zero", "suppression", "1,"])
+def test_a_sentence_of_one_word_over_and_over_is_refused_at_once(opening: str, word: str) -> None:
+    """A pattern with two ways to read a word would try all of them: 2 to the 49 here, and never end."""
+    with pytest.raises(InvalidParameter):
+        read_rule((opening + f"{word} " * 250)[:490])
+
+
 @settings(deadline=None)
 @given(st.text(max_size=60))
 def test_no_sentence_is_guessed_at_or_breaks_the_reader(sentence: str) -> None:

@@ -140,7 +140,7 @@ _TO = (
 _RANDOM = r"(?:(?P<random>random(?:ly)?|stochastic(?:ally)?|probabilistic(?:ally)?)\s+)"
 _MINIMUM = (
     r"(?:minimum|minimal|min|smallest|lowest)\b\.?(?:\s+(?:published|publishable|permitted|permissible|allowed|required"
-    rf"|reportable|unweighted|acceptable|n|cell|sample|rule|of|for|threshold|base|{_THING}|{_WHO}))*"
+    rf"|reportable|unweighted|acceptable|n|sample|rule|of|for|threshold|base|{_THING}|{_WHO}))*"
 )
 
 _PURPOSE = (
@@ -245,7 +245,7 @@ _PATTERNS: tuple[tuple[Kind, str, str], ...] = (
         Kind.LOWER,
         "threshold",
         (
-            rf"(?:(?:frequency|suppression|publication|reporting|disclosure|confidentiality|size|{_THING})\s+)*"
+            rf"(?:(?:suppression|publication|reporting|disclosure|confidentiality|{_THING})\s+)*"
             rf"thresholds?(?:\s+(?:rule|value|level|size))*{_IS}{N}"
         ),
     ),
