@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
@@ -212,6 +213,16 @@ class GroupThreshold(Step):
         return replace(parts_of(inner), threshold=self)
 
 
+class PickScore(StrEnum):
+    """By what candidates for a quantile are chosen; certificates of version 1 do not say it and mean another one.
+
+    EXCESS is how far n · a / b lies outside [#{x < v}, #{x ≤ v}] for the quantile a / b and n rows, in rows, times b.
+    Version 1 took |(b − a) · #{x < v} − a · #{x > v}|, which a row moves as far.
+    """
+
+    EXCESS = "rows too many below or above"
+
+
 @dataclass(frozen=True)
 class PrivatePick(Step):
     """A private selection picks a candidate in each group: a quantile, or the most common value."""
@@ -226,11 +237,13 @@ class PrivatePick(Step):
     sensitivity: int
     scale: Fraction
     at: Fraction | None = None
+    score: PickScore | None = None
 
     @property
     def sentence(self) -> str:
         """What happens, for people."""
-        return f"A private selection chooses the {self.of} among {self.candidates:,} declared values."
+        by = "" if self.score is None else f", by how many {self.score} it has"
+        return f"A private selection chooses the {self.of} among {self.candidates:,} declared values{by}."
 
     def because(self, unit: Unit) -> str:
         """Return whose theorem it rests on."""
@@ -251,6 +264,7 @@ class PrivatePick(Step):
         odds = max(at.denominator - at.numerator, at.numerator) if self.of is AggregateKind.QUANTILE else 1
         if (
             self.of not in (AggregateKind.QUANTILE, AggregateKind.MODE)
+            or (self.of is AggregateKind.MODE and self.score is not None)
             or not 0 < odds * rows == self.sensitivity
             or self.scale <= 0
         ):
