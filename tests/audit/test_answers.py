@@ -13,7 +13,7 @@ from scipy.stats import binom
 from incrowd.mechanisms.cube import AddCube
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.measuring.groups import gathered
+from incrowd.queries.measuring.groups import collect_groups
 from incrowd.queries.question import Aggregate, AggregateKind
 from tests.audit.auditing import Trials, proved_epsilon, reaching, reaching_in_cube, sure_epsilon
 from tests.queries.asked import AGE, PERSON, ROW, WARD, Visit, asked, collected, terms
@@ -33,7 +33,7 @@ def noisy(measured: Measurement, visits: list[Visit], noise: AddCube) -> NDArray
 
 def exact(measured: Measurement, visits: list[Visit]) -> NDArray[np.int64]:
     names = tuple(f"_s{i}" for i in range(len(measured.sums.all)))
-    return gathered(measured.question, collected(measured, visits)[0], names).vectors[:1]
+    return collect_groups(measured.question, collected(measured, visits)[0], names).vectors[:1]
 
 
 def proved(measured: Measurement, you: list[Visit], noise: AddCube) -> float:
@@ -73,14 +73,14 @@ def sure(measured: Measurement, you: list[Visit], noise: AddCube) -> float:
 def test_answers_prove_much_of_their_epsilon_and_no_more(unit: object, you: list[Visit]) -> None:
     which = PERSON if unit is PERSON else ROW
     measured = measurement(asked(AGGREGATES, (), which), which, terms(epsilon=1))
-    noise = measured.settled.noise
+    noise = measured.noise_choice.noise
     assert isinstance(noise, AddCube)
     assert 0.4 < sure(measured, you, noise) <= proved(measured, you, noise) <= 1
 
 
 def test_a_copy_that_forgets_how_many_rows_a_person_has_is_caught() -> None:
     measured = measurement(asked(AGGREGATES, (), PERSON), PERSON, terms(epsilon=1))
-    noise = measured.settled.noise
+    noise = measured.noise_choice.noise
     assert isinstance(noise, AddCube)
     forgetful = replace(noise, rows=1)
     assert proved(measured, YOU, forgetful) >= sure(measured, YOU, forgetful) > 1
@@ -88,7 +88,7 @@ def test_a_copy_that_forgets_how_many_rows_a_person_has_is_caught() -> None:
 
 def test_a_copy_that_takes_the_sum_for_narrower_than_it_is_is_caught() -> None:
     measured = measurement(asked(AGGREGATES, ()), ROW, terms(epsilon=1))
-    noise = measured.settled.noise
+    noise = measured.noise_choice.noise
     assert isinstance(noise, AddCube)
     narrow = replace(noise, widths=tuple(max(1, width // 2) for width in noise.widths))
     assert proved(measured, YOU[:1], narrow) >= sure(measured, YOU[:1], narrow) > 1
@@ -98,7 +98,7 @@ def test_a_ward_that_only_you_visited_is_shown_no_more_often_than_delta() -> Non
     measured = measurement(
         asked((Aggregate("n", AggregateKind.ROWS),), (WARD,)), ROW, terms(epsilon=1, delta=Fraction(1, 100))
     )
-    noise, threshold = measured.settled.noise, measured.settled.threshold
+    noise, threshold = measured.noise_choice.noise, measured.noise_choice.threshold
     assert isinstance(noise, AddCube)
     assert threshold is not None
     alone = noise.release(np.ones((TRIALS, 1), dtype=np.int64), SystemCoins())

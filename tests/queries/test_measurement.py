@@ -55,9 +55,9 @@ def test_a_sum_alone_is_one_statistic_around_zero() -> None:
 
 def test_statistics_and_picks_share_epsilon_by_their_number() -> None:
     measured = measurement(asked((N, TOTAL, MEDIAN, MODE)), ROW, ONE)
-    noise = measured.settled.noise
+    noise = measured.noise_choice.noise
     assert isinstance(noise, AddCube)
-    assert (noise.epsilon, measured.settled.pick) == (Fraction(1, 2), Fraction(1, 4))
+    assert (noise.epsilon, measured.noise_choice.pick) == (Fraction(1, 2), Fraction(1, 4))
     assert accountant.charge_of(measured.loss, 0).epsilon == 1
     assert len(measured.statistics) == 3
 
@@ -65,20 +65,20 @@ def test_statistics_and_picks_share_epsilon_by_their_number() -> None:
 def test_picks_alone_need_no_sums() -> None:
     measured = measurement(asked((MEDIAN,)), ROW, ONE)
     assert measured.loss == Pure(Fraction(1))
-    assert measured.settled.noise is None
+    assert measured.noise_choice.noise is None
     answer = answered(asked((MEDIAN,)), terms(epsilon=50), VISITS, SystemCoins())
     assert answer.table.to_pylist()[:2] == [{"sex": "F", "median": 2}, {"sex": "M", "median": 2}]
 
 
 def test_with_a_delta_the_narrower_noise_is_taken() -> None:
     few = measurement(asked((N,)), ROW, terms(epsilon=1, delta="1e-6"))
-    assert isinstance(few.settled.noise, AddCube)
-    assert few.settled.delta == 0
+    assert isinstance(few.noise_choice.noise, AddCube)
+    assert few.noise_choice.delta == 0
     many = tuple(
         Aggregate(f"a{i}", AggregateKind.SUM, Value(f"v{i}", Type.INTEGER, Fraction(0), Fraction(9))) for i in range(30)
     )
     measured = measurement(asked(many), ROW, terms(epsilon=1, delta="1e-2"))
-    assert isinstance(measured.settled.noise, AddGaussianVector)
+    assert isinstance(measured.noise_choice.noise, AddGaussianVector)
     assert isinstance(measured.loss, ZeroConcentrated)
     assert accountant.charge_of(measured.loss, measured.plan.promise.delta).epsilon <= 1
 
@@ -124,7 +124,7 @@ def test_unknown_groups_need_a_delta_and_pay_it_once() -> None:
 def test_a_group_that_only_one_unit_has_is_shown_with_chance_delta_at_most(unit: object) -> None:
     which = PERSON if unit is PERSON else ROW
     measured = measurement(asked((N, TOTAL), (WARD,), which), which, terms(epsilon=1, delta="1e-3"))
-    noise, threshold, place = measured.settled.noise, measured.settled.threshold, measured.sums.counting
+    noise, threshold, place = measured.noise_choice.noise, measured.noise_choice.threshold, measured.sums.counting
     assert isinstance(noise, AddCube)
     assert threshold is not None
     assert place is not None
@@ -141,8 +141,8 @@ def test_a_group_that_only_one_unit_has_is_shown_with_chance_delta_at_most(unit:
 
 def test_groups_below_the_threshold_are_not_shown_and_the_others_are_sorted() -> None:
     measured = measurement(asked((N,), (WARD,)), ROW, terms(epsilon=1, delta="1e-6"))
-    assert measured.settled.threshold is not None
-    assert measured.settled.threshold.least == 15
+    assert measured.noise_choice.threshold is not None
+    assert measured.noise_choice.threshold.least == 15
     wards: list[str | None] = ["b"] * 20 + ["rare"] + ["a"] * 30 + [None] * 15
     visits: list[Visit] = [(i, None, ward, None) for i, ward in enumerate(wards)]
     answer = answered(
@@ -279,17 +279,19 @@ def test_noise_that_could_not_be_drawn_is_refused_before_a_row_is_read() -> None
     )
     with pytest.raises(InvalidParameter, match="64"):
         measurement(asked(many), ROW, ONE)
-    assert isinstance(measurement(asked(many), ROW, terms(rho=1)).settled.noise, AddGaussianVector)
-    assert isinstance(measurement(asked(many), ROW, terms(epsilon=1, delta="1e-6")).settled.noise, AddGaussianVector)
+    assert isinstance(measurement(asked(many), ROW, terms(rho=1)).noise_choice.noise, AddGaussianVector)
+    assert isinstance(
+        measurement(asked(many), ROW, terms(epsilon=1, delta="1e-6")).noise_choice.noise, AddGaussianVector
+    )
 
 
 def test_a_secret_sample_pays_for_less_noise() -> None:
     plain, sampled = (measurement(asked((N, TOTAL)), ROW, terms(epsilon=1, **rate)) for rate in ({}, {"rate": "0.1"}))
     assert isinstance(sampled.loss, Sampled)
     assert Fraction(99, 100) < Fraction(accountant.charge_of(sampled.loss, 0).epsilon) <= 1
-    assert isinstance(plain.settled.noise, AddCube)
-    assert isinstance(sampled.settled.noise, AddCube)
-    assert sampled.settled.noise.epsilon > 2 * plain.settled.noise.epsilon
+    assert isinstance(plain.noise_choice.noise, AddCube)
+    assert isinstance(sampled.noise_choice.noise, AddCube)
+    assert sampled.noise_choice.noise.epsilon > 2 * plain.noise_choice.noise.epsilon
     assert "sample" in [step.kind for step in sampled.steps]
     assert sampled.expected[0].by_size
 

@@ -49,8 +49,8 @@ def missed(measured: Measurement, visits: list[Visit]) -> dict[str, float]:
     for _ in range(TRIALS // 200):
         many = tables[0].take([0] * 200)  # noise is drawn for each row: as many independent answers
         vectors = np.stack([many.column(f"_s{i}").to_numpy() for i in range(len(measured.sums.all))], axis=1)
-        assert measured.settled.noise is not None
-        noisy = measured.settled.noise.release(vectors, COINS)
+        assert measured.noise_choice.noise is not None
+        noisy = measured.noise_choice.noise.release(vectors, COINS)
         for name, column in measured._read(noisy).items():
             assert column.low is not None
             assert column.high is not None
@@ -69,7 +69,7 @@ def most(intervals: int, trials: int) -> float:
 def test_intervals_hold_the_truth_in_95_of_100_answers(rows: int, paid: dict[str, Fraction]) -> None:
     visits: list[Visit] = [(i, "F", "a", float((17 * i) % 101) if i % 4 else None) for i in range(rows)]
     measured = measurement(asked(AGGREGATES, keys=()), ROW, terms(**paid))
-    assert isinstance(measured.settled.noise, AddGaussianVector if "rho" in paid else AddCube)
+    assert isinstance(measured.noise_choice.noise, AddGaussianVector if "rho" in paid else AddCube)
     found = missed(measured, visits)
     assert max(found.values()) <= most(len(AGGREGATES), TRIALS), found
     assert found["total"] > MISS / 2, found
@@ -106,7 +106,7 @@ def test_answers_from_a_secret_sample_are_for_all_rows_and_their_intervals_hold_
     ages, misses = np.arange(20_000) % 101, dict.fromkeys(true, 0)
     samples = [ages[rng.random(20_000) < float(rate)] for _ in range(500)]
     sums = np.array([[len(taken), int((taken - 50).sum())] for taken in samples])
-    noise = measured.settled.noise
+    noise = measured.noise_choice.noise
     assert noise is not None
     for name, column in measured._read(noise.release(sums, COINS)).items():
         assert column.low is not None

@@ -50,14 +50,14 @@ def plan(options: PlanOptions) -> None:
     if the ledger would refuse the release.
     """
     from incrowd.engines.choose import engine_of
-    from incrowd.engines.settings import overridden
+    from incrowd.engines.settings import override
     from incrowd.workflows.plan.forecast import plan as planned
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.release.prepare import open_data
 
     policy, explored = load_policy(options.policy), None
     if options.data is not None or policy.source is not None:
-        with engine_of(overridden(policy.engine, options.engine, options.master, options.remote)) as engine:
+        with engine_of(override(policy.engine, options.engine, options.master, options.remote)) as engine:
             rows = open_data(options.data, policy, engine)
             if options.minimal or options.frontier:
                 explored = explored_levels(policy, rows, engine, minimal=options.minimal, frontier=options.frontier)

@@ -107,7 +107,7 @@ def query(options: QueryOptions) -> None:
 
 def _answer_batch(options: QueryOptions, file: Path) -> None:
     """Answer the questions of a file, which are separated by semicolons, for one charge."""
-    from incrowd.queries.language.reading import several
+    from incrowd.queries.language.reading import split_questions
     from incrowd.workflows.ask.desk import AskingTogether
 
     if options.out is not None or options.account is not None:
@@ -117,7 +117,7 @@ def _answer_batch(options: QueryOptions, file: Path) -> None:
     except (OSError, UnicodeDecodeError):
         raise InvalidParameter(f"{file} cannot be read as UTF-8 text: name a file of questions.") from None
     with _desk(options) as desk:
-        asking = AskingTogether(several(text), terms_of(options), options.analyst)
+        asking = AskingTogether(split_questions(text), terms_of(options), options.analyst)
         if options.price:
             priced = desk.price_batch(asking)
             return print_json(priced.to_json()) if options.json else show_price(priced)
@@ -151,12 +151,12 @@ def _answer_classically(options: QueryOptions, how: str) -> None:
 
 
 def _desk(options: QueryOptions) -> AbstractContextManager[Desk]:
-    from incrowd.engines.settings import overridden
+    from incrowd.engines.settings import override
     from incrowd.workflows.ask.desk import open_desk
     from incrowd.workflows.policy.policy import load_policy
 
     policy = load_policy(options.policy)
-    settings = overridden(policy.engine, options.engine, options.master, options.remote)
+    settings = override(policy.engine, options.engine, options.master, options.remote)
     return open_desk([policy], options.data, settings=settings)
 
 

@@ -47,7 +47,7 @@ class Batch:
     @property
     def width(self) -> float:
         """How wide the noise is, as the mean logarithm over all questions; smaller is better."""
-        found = [each.settled.noise for each in self.measurements]
+        found = [each.noise_choice.noise for each in self.measurements]
         widths = [math.log(noise.law.combined((0, 0), (1.0, 0.0), _MISS)) for noise in found if noise is not None]
         return sum(widths) / max(1, len(widths))
 
@@ -103,7 +103,7 @@ def _pure(questions: Sequence[Question], unit: Unit, terms: Terms, shares: Seque
         )
         for question, share in zip(questions, shares, strict=True)
     ]
-    return Batch(tuple(made), unit, sum((each.settled.delta for each in made), Fraction(0)))
+    return Batch(tuple(made), unit, sum((each.noise_choice.delta for each in made), Fraction(0)))
 
 
 def _concentrated(questions: Sequence[Question], unit: Unit, terms: Terms, shares: Sequence[Fraction]) -> Batch:

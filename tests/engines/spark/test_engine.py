@@ -26,14 +26,7 @@ from incrowd.core.source import SourceOptions
 from incrowd.core.table import Engine
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.spark.engine import SparkEngine
-from incrowd.errors import (
-    IncrowdError,
-    InvalidParameter,
-    SourceChanged,
-    SourceInvalid,
-    SourceUnreadable,
-    UnknownColumn,
-)
+from incrowd.errors import IncrowdError, InvalidParameter, SourceChanged, SourceInvalid, SourceUnreadable, UnknownColumn
 from incrowd.noise.positioned import PositionedSample
 from incrowd.noise.system import SystemCoins
 from tests.engines.spark.test_tasks import same

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter
-from incrowd.queries.measuring.grid import DECIMALS, IntegerGrid, grid_of, held, placed, real
+from incrowd.queries.measuring.grid import DECIMALS, IntegerGrid, clamp_number, double, grid_number, grid_of
 from incrowd.queries.question import Value
 
 NUMBERS = st.fractions(-(10**6), 10**6, max_denominator=100)
@@ -52,7 +52,7 @@ def test_values_without_bounds_have_no_grid() -> None:
 def test_the_database_holds_every_double_within_the_width() -> None:
     value = Value("x", Type.DECIMAL, Fraction(-1), Fraction(3))
     grid = grid_of(value, centered=True)
-    text = held(placed(value, grid), real(Fraction(grid.width))).sql("duckdb")
+    text = clamp_number(grid_number(value, grid), double(Fraction(grid.width))).sql("duckdb")
     numbers = [math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, -0.0, -1.0, 3.0, 3.0000001, 1.0, -1e-9]
     with duckdb.connect() as database:
         database.execute("CREATE TABLE rows (x DOUBLE)")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from incrowd.core.domain import Type
 from incrowd.core.unit import Kind, Unit
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.measuring.groups import gathered
+from incrowd.queries.measuring.groups import collect_groups
 from incrowd.queries.measuring.picks import PLACE
 from incrowd.queries.question import Aggregate, AggregateKind, Value
 from tests.queries.asked import AGE, EVERY, PERSON, ROW, SEX, Visit, asked, terms
@@ -46,7 +46,7 @@ def vectors(measured: Measurement) -> dict[frozenset[int], NDArray[np.int64]]:
             chosen = f"SELECT person, sex, ward, age FROM stored WHERE place & {mask} > 0"
             table = database.sql(f"WITH visits AS ({chosen}) {query}").to_arrow_table()
             rows = frozenset(i for i in range(len(ROWS)) if mask >> i & 1)
-            found[rows] = gathered(measured.question, table, names).vectors
+            found[rows] = collect_groups(measured.question, table, names).vectors
     return found
 
 

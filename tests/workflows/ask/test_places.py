@@ -98,12 +98,12 @@ def test_a_database_is_stopped_when_a_question_takes_too_long(postgres: str) -> 
 
     from incrowd.core.schema import Column, Schema
     from incrowd.core.source import DEFAULTS
-    from incrowd.engines.sql.engine import Limits, Stored
+    from incrowd.engines.sql.engine import Limits, StoredTable
     from incrowd.engines.sql.postgres import open_server_rows, postgres_warehouse
 
     rows = open_server_rows(load(postgres, "people", ROWS), DEFAULTS)
     many: Any = parse_one("SELECT COUNT(*) FROM people a, people b, people c, people d", dialect="duckdb")
-    known = {"people": Stored(rows, Schema((Column("sex"),)))}
+    known = {"people": StoredTable(rows, Schema((Column("sex"),)))}
     with postgres_warehouse(known, Limits(seconds=0.3)) as stored, pytest.raises(QuestionFailed, match="longer than"):
         stored.collect(many)
 

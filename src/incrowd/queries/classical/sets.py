@@ -69,9 +69,9 @@ class PlainQuestion:
     column: str | None
     conditions: frozenset[str]
 
-    def bound(self, catalog: Catalog, size: int) -> Question:
+    def bind(self, catalog: Catalog, size: int) -> Question:
         """Return the question row by row, over the same tables whose rows are numbered by `PLACE`."""
-        return understand(self.grouped, Catalog((numbered(catalog[self.table], size),)))
+        return understand(self.grouped, Catalog((number_rows(catalog[self.table], size),)))
 
     def over(self, question: Question, rows: pa.Table, size: int) -> QuerySet:
         """Return the query set, from what an engine returned for the rows of the bound question."""
@@ -119,7 +119,7 @@ def plain_question(sql: str, catalog: Catalog) -> PlainQuestion:
     return PlainQuestion(text, kind, question.tables[0], written, _column(tree), named)
 
 
-def numbered(relation: Relation, size: int) -> Relation:
+def number_rows(relation: Relation, size: int) -> Relation:
     """Return a table with one column more, which numbers its rows from 0."""
     if any(column.name.casefold() == PLACE for column in relation.schema.columns):
         raise InvalidParameter(f"a column is called {PLACE}, which classical answers need for themselves: rename it.")

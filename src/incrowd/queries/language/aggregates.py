@@ -10,10 +10,10 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.language.expressions import NAMED, binder, refusal, title
+from incrowd.queries.language.expressions.binder import NAMED, binder, refusal, title
+from incrowd.queries.language.expressions.rules import LARGEST, condition, sole
 from incrowd.queries.language.extent import BoundTree, Extent, whole
 from incrowd.queries.language.row_query import Scope
-from incrowd.queries.language.rules import LARGEST, condition, sole
 from incrowd.queries.language.trees import case, cast, column, constant, only_type, operand, present
 from incrowd.queries.question import AggregateKind
 
@@ -42,7 +42,7 @@ def has_aggregate(node: exp.Expr) -> bool:
     return any(is_aggregate(part) for part in node.walk())
 
 
-def qualified(node: exp.Expr, scope: Scope) -> exp.Expr:
+def qualify(node: exp.Expr, scope: Scope) -> exp.Expr:
     """Return an expression in which every column says the source it is from, by the name declared for it."""
 
     def change(part: exp.Expr) -> exp.Expr:
@@ -123,7 +123,7 @@ class AggregateCall:
     at: Fraction | None = None
 
 
-def asked(node: exp.Expr, scope: Scope) -> AggregateCall:
+def aggregate_call(node: exp.Expr, scope: Scope) -> AggregateCall:
     """Return what an aggregate asks.
 
     Preconditions: `node` is an aggregate as `splitting.is_aggregate` knows it, over the columns of the scope.  A sum

@@ -133,10 +133,10 @@ def _place(error: Exception) -> str:
 _MOST = 1000
 
 
-def several(text: str) -> tuple[str, ...]:
+def split_questions(text: str) -> tuple[str, ...]:
     r"""Return the questions of a text, which are separated by semicolons; those inside quotes and comments are none.
 
-    >>> several("SELECT ';' FROM t; -- and; then\nSELECT COUNT(*) FROM t;")
+    >>> split_questions("SELECT ';' FROM t; -- and; then\nSELECT COUNT(*) FROM t;")
     ("SELECT ';' FROM t", 'SELECT COUNT(*) FROM t')
     """
     import sqlglot

@@ -9,8 +9,8 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.language.aggregates import asked, is_aggregate, qualified, split
-from incrowd.queries.language.expressions import title
+from incrowd.queries.language.aggregates import aggregate_call, is_aggregate, qualify, split
+from incrowd.queries.language.expressions.binder import title
 from incrowd.queries.language.extent import BoundTree, Extent
 from incrowd.queries.language.row_query import Scope
 from incrowd.queries.question import Aggregate, AggregateKind, Key, OutputColumn, Value
@@ -119,7 +119,7 @@ def _plain(node: exp.Expr) -> exp.Expr:
 
 
 @dataclass
-class Drawer:
+class AggregateRegister:
     """The aggregates met so far while a question is read; equal ones are one, and so are equal columns."""
 
     scope: Scope
@@ -129,7 +129,7 @@ class Drawer:
 
     def name(self, node: exp.Expr) -> str:
         """Return the name of an aggregate, a new one if it was not met before."""
-        wish = asked(node, self.scope)
+        wish = aggregate_call(node, self.scope)
         value = None if wish.value is None else self._value(wish.value)
         key = (wish.kind, value, wish.at)
         if key not in self.aggregates:
@@ -171,7 +171,7 @@ class Result:
     scope: Scope
     nodes: list[exp.Expr]
     keys: tuple[Key, ...]
-    drawer: Drawer
+    register: AggregateRegister
 
     def outputs(self) -> tuple[OutputColumn, ...]:
         """Return the columns of the answer."""
@@ -208,12 +208,12 @@ class Result:
         return exp.Ordered(this=tree, **flags)
 
     def _over(self, node: exp.Expr) -> exp.Expression:
-        tree = split(qualified(node, self.scope), self.nodes, self.drawer.name)
+        tree = split(qualify(node, self.scope), self.nodes, self.register.name)
         return output(tree, self._types)
 
     @property
     def _types(self) -> dict[str, Type]:
-        return {key.name: key.type for key in self.keys} | self.drawer.types
+        return {key.name: key.type for key in self.keys} | self.register.types
 
     @property
     def _named(self) -> dict[str, exp.Expr]:

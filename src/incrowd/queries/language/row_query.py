@@ -131,15 +131,15 @@ def first_groups(
     >>> first_groups(query, ["k1"], 1).named_selects
     ['k1', '_person']
     """
-    return _numbered(query, exp.DenseRank(), [PERSON], scrambled(keys, decimals), most)
+    return _numbered(query, exp.DenseRank(), [PERSON], hash_order(keys, decimals), most)
 
 
-def scrambled(names: Sequence[str], decimals: Collection[str] = frozenset()) -> list[exp.Expr]:
+def hash_order(names: Sequence[str], decimals: Collection[str] = frozenset()) -> list[exp.Expr]:
     """Return an order by a hash of columns, then by the columns themselves, so that no value is preferred.
 
     It is the same on every engine: of decimals, which engines spell differently, the hash takes whole steps.
 
-    >>> [type(tree).__name__ for tree in scrambled(["x", "y"], decimals={"y"})]
+    >>> [type(tree).__name__ for tree in hash_order(["x", "y"], decimals={"y"})]
     ['MD5', 'Column', 'Column']
     """
     if not names:

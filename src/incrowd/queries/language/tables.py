@@ -16,9 +16,9 @@ from incrowd.core.schema import OTHER, Column, Missing, Outside, Role
 from incrowd.core.unit import Kind
 from incrowd.errors import QuestionRefused
 from incrowd.queries.catalog import Relation
-from incrowd.queries.language.casts import GREATEST_DOUBLE
+from incrowd.queries.language.expressions.casts import GREATEST_DOUBLE
 from incrowd.queries.language.extent import FIRST, LAST, BoundTree, Constant, Extent, among, days, texts, truth
-from incrowd.queries.language.row_query import PLACE, Context, Field, RowQuery, first_rows, scrambled
+from incrowd.queries.language.row_query import PLACE, Context, Field, RowQuery, first_rows, hash_order
 from incrowd.queries.language.trees import (
     alias,
     between,
@@ -41,14 +41,14 @@ BASE = "t0"
 
 
 @dataclass(frozen=True)
-class Cleaned:
+class CleanColumn:
     """What a column means, and the conditions on which its row takes part at all."""
 
     meaning: BoundTree
     keeps: tuple[exp.Expr, ...] = ()
 
 
-def cleaned(declared: Column) -> Cleaned:
+def clean_column(declared: Column) -> CleanColumn:
     """Return a column after its own rules for missing values and for values outside its domain.
 
     The engine delivers whole numbers as BIGINT, decimals as DOUBLE, dates as DATE, truth values as BOOLEAN and texts
@@ -57,7 +57,7 @@ def cleaned(declared: Column) -> Cleaned:
     the type has no such value, it is missing.
 
     >>> from incrowd.core.hierarchy.flat import Flat
-    >>> cleaned(Column("age", type=Type.INTEGER, hierarchy=Flat(Numbers(0, 99)))).meaning.extent.ends
+    >>> clean_column(Column("age", type=Type.INTEGER, hierarchy=Flat(Numbers(0, 99)))).meaning.extent.ends
     (Fraction(0, 1), Fraction(99, 1))
     """
     raw = column(declared.name, BASE)
@@ -68,7 +68,7 @@ def cleaned(declared: Column) -> Cleaned:
         keeps.append(exp.Or(this=operand(absent), expression=exp.Not(this=operand(outside))))
     branches = [*_filled(absent, declared), *_moved(outside, declared)]
     tree = case(*branches, default=raw) if branches else raw
-    return Cleaned(BoundTree(tree, _extent(declared, open_ended=outside is not None)), tuple(keeps))
+    return CleanColumn(BoundTree(tree, _extent(declared, open_ended=outside is not None)), tuple(keeps))
 
 
 def value_of(written: str, kind: Type) -> Constant:
@@ -196,7 +196,7 @@ def table_rows(relation: Relation, context: Context) -> RowQuery:
     query: exp.Query = select(trees, _table(relation), every(keeps))
     if person is not None:
         decimals = {item for item, found in asked.items() if found.meaning.extent.type is Type.DECIMAL}
-        query = first_rows(query, [PERSON], scrambled(list(asked), decimals), relation.unit.max_rows)
+        query = first_rows(query, [PERSON], hash_order(list(asked), decimals), relation.unit.max_rows)
     return RowQuery(
         query=query,
         fields=tuple(fields),
@@ -210,7 +210,7 @@ def table_rows(relation: Relation, context: Context) -> RowQuery:
     )
 
 
-def _used(relation: Relation, context: Context) -> dict[str, Cleaned]:
+def _used(relation: Relation, context: Context) -> dict[str, CleanColumn]:
     """Return the columns that the question names, and those that decide whether a row takes part."""
     withheld = _withheld(relation)
     found = {}
@@ -218,7 +218,7 @@ def _used(relation: Relation, context: Context) -> dict[str, Cleaned]:
         if declared.name.casefold() in withheld or declared.name == relation.unit.column:
             continue
         if context.wanted is None or declared.name.casefold() in context.wanted or declared.may_drop:
-            found[declared.name] = cleaned(declared)
+            found[declared.name] = clean_column(declared)
     return found
 
 

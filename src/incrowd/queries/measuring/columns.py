@@ -46,7 +46,7 @@ class Noisy:
         return [dict(zip(self.columns, row, strict=True)) for row in zip(*values, strict=True)]
 
 
-def presented(question: Question, noisy: Noisy) -> Answer:
+def present_answer(question: Question, noisy: Noisy) -> Answer:
     """Return the answer: rows that HAVING keeps, in the order asked for, cut by LIMIT; all of it costs nothing."""
     rows = None
     places = list(range(noisy.length))

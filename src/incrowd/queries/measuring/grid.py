@@ -63,7 +63,7 @@ def grid_of(value: Value, *, centered: bool) -> IntegerGrid:
     return IntegerGrid.of(value.low, value.high, whole=value.type is not Type.DECIMAL, centered=centered)
 
 
-def placed(value: Value, grid: IntegerGrid) -> exp.Expression:
+def grid_number(value: Value, grid: IntegerGrid) -> exp.Expression:
     """Return the SQL of (x − center) / step, rounded to a whole double; NULL where the value is missing.
 
     Dates count days since 1970-01-01, truth values are 0 and 1.
@@ -72,16 +72,16 @@ def placed(value: Value, grid: IntegerGrid) -> exp.Expression:
     if value.type is Type.DATE:
         start = exp.cast(exp.Literal.string("1970-01-01"), "DATE")
         number = exp.DateDiff(this=number, expression=start, unit=exp.var("DAY"))
-    return rounded(exp.Sub(this=exp.cast(number, "DOUBLE"), expression=real(grid.center)), grid.step)
+    return round_number(exp.Sub(this=exp.cast(number, "DOUBLE"), expression=double(grid.center)), grid.step)
 
 
-def rounded(number: exp.Expression, step: Fraction) -> exp.Expression:
+def round_number(number: exp.Expression, step: Fraction) -> exp.Expression:
     """Return the SQL of a double divided by a step and rounded, halves up: engines differ on them in ROUND."""
-    divided = exp.Div(this=exp.paren(number), expression=real(step), typed=False, safe=False)
-    return exp.Floor(this=exp.Add(this=divided, expression=real(Fraction(1, 2))))
+    divided = exp.Div(this=exp.paren(number), expression=double(step), typed=False, safe=False)
+    return exp.Floor(this=exp.Add(this=divided, expression=double(Fraction(1, 2))))
 
 
-def held(number: exp.Expression, width: exp.Expression) -> exp.Expression:
+def clamp_number(number: exp.Expression, width: exp.Expression) -> exp.Expression:
     """Return the SQL of a number held between −width and width; NULL where it is missing.
 
     What is no number at all compares as the greatest, and is held at the width.
@@ -95,7 +95,7 @@ def held(number: exp.Expression, width: exp.Expression) -> exp.Expression:
     )
 
 
-def real(number: Fraction) -> exp.Expression:
+def double(number: Fraction) -> exp.Expression:
     """Return the SQL of a number as a double."""
     literal = exp.cast(exp.Literal.number(repr(float(abs(number)))), "DOUBLE")
     return literal if number >= 0 else exp.Neg(this=literal)

@@ -35,24 +35,24 @@ class AnswerGroups:
     names: tuple[Names, ...]
     vectors: NDArray[np.int64]
 
-    def kept(self, places: Iterable[int]) -> tuple[Names, ...]:
+    def names_at(self, places: Iterable[int]) -> tuple[Names, ...]:
         """Return the names of some groups."""
         return tuple(self.names[place] for place in places)
 
 
-def listed(question: Question) -> tuple[Names, ...]:
+def public_groups(question: Question) -> tuple[Names, ...]:
     """Return all groups of public keys, in the order of the declaration; without keys there is one group.
 
     >>> from sqlglot import parse_one
     >>> from incrowd.queries.question import Contribution
     >>> key = Key("sex", Type.TEXT, ("F", "M"))
-    >>> listed(Question("", parse_one("SELECT 1"), (key,), (), (), Contribution(1, 1), (), ()))
+    >>> public_groups(Question("", parse_one("SELECT 1"), (key,), (), (), Contribution(1, 1), (), ()))
     (('F',), ('M',))
     """
     return tuple(itertools.product(*(key.values or () for key in question.keys)))
 
 
-def gathered(question: Question, collected: pa.Table, columns: tuple[str, ...]) -> AnswerGroups:
+def collect_groups(question: Question, collected: pa.Table, columns: tuple[str, ...]) -> AnswerGroups:
     """Return the groups with their statistics: all public ones, or those that occur, sorted by their values.
 
     What the engine returned for a group that is not among the public ones is left out.
@@ -62,7 +62,7 @@ def gathered(question: Question, collected: pa.Table, columns: tuple[str, ...]) 
     if not question.public_keys:
         order = sorted(range(len(found)), key=lambda row: _sortable(found[row]))
         return AnswerGroups(tuple(found[row] for row in order), vectors[order])
-    names = listed(question)
+    names = public_groups(question)
     result = np.zeros((len(names), len(columns)), dtype=np.int64)
     places = {name: place for place, name in enumerate(names)}
     known = [(places[name], row) for row, name in enumerate(found) if name in places]
@@ -78,7 +78,7 @@ def names_in(question: Question, collected: pa.Table) -> list[Names]:
     return list(zip(*columns, strict=True)) if columns else [()] * collected.num_rows
 
 
-def numbered(question: Question, collected: pa.Table, names: tuple[Names, ...]) -> NDArray[np.int64]:
+def group_places(question: Question, collected: pa.Table, names: tuple[Names, ...]) -> NDArray[np.int64]:
     """Return for every row the engine returned the position of its group among `names`, or −1.
 
     Values are looked up once for each group, not for each row.

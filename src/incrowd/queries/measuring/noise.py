@@ -48,7 +48,7 @@ class CountThreshold:
 
 
 @dataclass(frozen=True)
-class Settled:
+class NoiseChoice:
     """Noise on the vectors of statistics, ε of each pick, the threshold of unknown groups, and δ of all.
 
     `share` is what Gaussian noise has of ε and δ where picks or a threshold have the rest.
@@ -61,7 +61,7 @@ class Settled:
     share: Approximate | None = None
 
 
-def settled(asked: Workload, terms: Terms, meets: Callable[[NoiseLaw, Fraction], bool]) -> Settled:
+def choose_noise(asked: Workload, terms: Terms, meets: Callable[[NoiseLaw, Fraction], bool]) -> NoiseChoice:
     """Return the noise that the terms pay for.
 
     Statistics and picks share ε (or ρ) in proportion to their number.  Statistics get cube noise; with a δ they get
@@ -85,7 +85,7 @@ def settled(asked: Workload, terms: Terms, meets: Callable[[NoiseLaw, Fraction],
     return _drawable(_private(asked, _least(enough), terms.delta))
 
 
-def _private(asked: Workload, epsilon: Fraction, delta: Fraction) -> Settled:
+def _private(asked: Workload, epsilon: Fraction, delta: Fraction) -> NoiseChoice:
     """Settle pure or approximate privacy: cube noise, or Gaussian noise if it is narrower."""
     if len(asked.statistics.all) > MOST_COORDINATES and not delta:
         raise InvalidParameter(
@@ -98,17 +98,17 @@ def _private(asked: Workload, epsilon: Fraction, delta: Fraction) -> Settled:
     return gaussian if len(asked.statistics.all) > MOST_COORDINATES else min(pure, gaussian, key=_width)
 
 
-def _cube(asked: Workload, epsilon: Fraction, delta: Fraction) -> Settled:
+def _cube(asked: Workload, epsilon: Fraction, delta: Fraction) -> NoiseChoice:
     statistics, each = asked.statistics, epsilon / asked.parts
     pick = each if asked.picks else None
     if not statistics.all:
-        return Settled(None, pick, None, Fraction(0))
+        return NoiseChoice(None, pick, None, Fraction(0))
     noise = AddCube(each * len(statistics.all), statistics.widths, statistics.rows)
     threshold = _threshold(asked, noise.law, delta)
-    return Settled(noise, pick, threshold, Fraction(0) if threshold is None else delta)
+    return NoiseChoice(noise, pick, threshold, Fraction(0) if threshold is None else delta)
 
 
-def _gaussian(asked: Workload, epsilon: Fraction, delta: Fraction) -> Settled:
+def _gaussian(asked: Workload, epsilon: Fraction, delta: Fraction) -> NoiseChoice:
     """Settle Gaussian noise: its ε and δ, ε of the picks and δ of the threshold add up to the promised (ε, δ)."""
     statistics, each = asked.statistics, epsilon / asked.parts
     hidden = Fraction(0) if statistics.counting is None else delta / 2
@@ -117,10 +117,10 @@ def _gaussian(asked: Workload, epsilon: Fraction, delta: Fraction) -> Settled:
     threshold = _threshold(asked, noise.law, hidden)
     alone = threshold is None and not asked.picks
     share = None if alone else Approximate(each * len(statistics.all), delta - hidden)
-    return Settled(noise, each if asked.picks else None, threshold, delta, share)
+    return NoiseChoice(noise, each if asked.picks else None, threshold, delta, share)
 
 
-def _concentrated(asked: Workload, rho: Fraction, delta: Fraction) -> Settled:
+def _concentrated(asked: Workload, rho: Fraction, delta: Fraction) -> NoiseChoice:
     """Settle by ρ: a pick of ε is ε²/2-zero-concentrated (Bun & Steinke 2016, Proposition 1.4)."""
     statistics, each = asked.statistics, rho / asked.parts
     pick = Fraction(math.isqrt(math.floor(2 * each * _DIGITS**2)), _DIGITS) if asked.picks else None
@@ -128,7 +128,7 @@ def _concentrated(asked: Workload, rho: Fraction, delta: Fraction) -> Settled:
     if statistics.all:
         noise = AddGaussianVector.costing(each * len(statistics.all), statistics.widths, statistics.rows)
         threshold = _threshold(asked, noise.law, delta / 2)
-    return Settled(noise, pick, threshold, delta)
+    return NoiseChoice(noise, pick, threshold, delta)
 
 
 def _threshold(asked: Workload, law: NoiseLaw, delta: Fraction) -> CountThreshold | None:
@@ -165,7 +165,7 @@ def _check(asked: Workload, terms: Terms) -> None:
         )
 
 
-def _drawable(found: Settled) -> Settled:
+def _drawable(found: NoiseChoice) -> NoiseChoice:
     """Refuse noise that is too wide to be drawn, before anything is charged."""
     match found.noise:
         case AddCube(law=law):
@@ -180,7 +180,7 @@ def _drawable(found: Settled) -> Settled:
     return found
 
 
-def _width(found: Settled) -> float:
+def _width(found: NoiseChoice) -> float:
     """Return how wide the noise of the first statistic is."""
     return math.inf if found.noise is None else found.noise.law.combined((0, 0), (1.0, 0.0), MISS)
 

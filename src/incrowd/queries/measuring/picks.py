@@ -20,8 +20,8 @@ from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
 from incrowd.mechanisms.select import Exponential
 from incrowd.mechanisms.select_each import select_each
-from incrowd.queries.measuring.grid import IntegerGrid, placed
-from incrowd.queries.measuring.groups import ARROW, Names, numbered
+from incrowd.queries.measuring.grid import IntegerGrid, grid_number
+from incrowd.queries.measuring.groups import ARROW, Names, group_places
 from incrowd.queries.measuring.statistics import named
 from incrowd.queries.question import Aggregate, AggregateKind, Question, Value
 
@@ -141,7 +141,7 @@ class Pick:
         """Return the query that counts, group by group, the rows at each candidate."""
         value, grid = self.candidates.value, self.candidates.grid
         column = exp.column(value.name, quoted=True)
-        place = column.copy() if grid is None else placed(value, grid)
+        place = column.copy() if grid is None else grid_number(value, grid)
         present = exp.select(exp.Star(), exp.alias_(place, PLACE, quoted=True)).from_(named(question.rows))
         keys = [exp.column(key.name, quoted=True) for key in question.keys]
         keys.append(exp.column(PLACE, quoted=True))
@@ -151,7 +151,7 @@ class Pick:
 
     def picked(self, question: Question, collected: pa.Table, names: tuple[Names, ...], coins: Coins) -> pa.Array:
         """Return the pick of each group; of empty groups, too."""
-        group = numbered(question, collected, names)
+        group = group_places(question, collected, names)
         place = self.candidates.places(collected.column(PLACE))
         number = np.asarray(collected.column(NUMBER).to_numpy(), dtype=np.int64)
         kept = (group >= 0) & (place >= 0)

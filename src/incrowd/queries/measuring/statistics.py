@@ -12,7 +12,7 @@ from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.integers import WIDEST
 from incrowd.queries.measuring.grid import WIDEST as WIDEST_STEP
-from incrowd.queries.measuring.grid import IntegerGrid, grid_of, held, placed, real, rounded
+from incrowd.queries.measuring.grid import IntegerGrid, clamp_number, double, grid_number, grid_of, round_number
 from incrowd.queries.question import PERSON, Aggregate, AggregateKind, Question, Value
 
 ROWS = "_rows"
@@ -68,9 +68,9 @@ class Statistic:
                 return exp.Count(this=exp.column("" if self.value is None else self.value.name, quoted=True))
         z: exp.Expression = exp.column(number, quoted=True)
         if self.of is Of.SQUARES:
-            twice = exp.Mul(this=exp.Mul(this=real(Fraction(2)), expression=z), expression=z.copy())
-            z = rounded(
-                exp.Sub(this=twice, expression=real(Fraction((1 if self.grid is None else self.grid.width) ** 2))),
+            twice = exp.Mul(this=exp.Mul(this=double(Fraction(2)), expression=z), expression=z.copy())
+            z = round_number(
+                exp.Sub(this=twice, expression=double(Fraction((1 if self.grid is None else self.grid.width) ** 2))),
                 self.coarse,
             )
         return exp.Sum(this=exp.cast(z, "BIGINT"))
@@ -138,16 +138,16 @@ def count_of(value: Value) -> Statistic:
     return Statistic(Of.PRESENT, value) if value.optional else Statistic(Of.ROWS)
 
 
-def collected(question: Question, statistics: Statistics) -> exp.Query:
+def statistics_query(question: Question, statistics: Statistics) -> exp.Query:
     """Return the one query that adds up all statistics, group by group.
 
     From inside out: the rows; their numbers on the grid; these held within their widths; sums; sums held within 2^61.
     """
     numbers = {pair: f"_z{i}" for i, pair in enumerate(dict.fromkeys(each.number for each in statistics.all)) if pair}
-    raw = [exp.alias_(placed(*pair), name, quoted=True) for pair, name in numbers.items()]
+    raw = [exp.alias_(grid_number(*pair), name, quoted=True) for pair, name in numbers.items()]
     columns = {pair: exp.column(name, quoted=True) for pair, name in numbers.items()}
     safe = [
-        exp.alias_(held(columns[pair], real(Fraction(pair[1].width))), name.replace("z", "c"), quoted=True)
+        exp.alias_(clamp_number(columns[pair], double(Fraction(pair[1].width))), name.replace("z", "c"), quoted=True)
         for pair, name in numbers.items()
     ]
     inner = question.rows
@@ -171,7 +171,7 @@ def named(query: exp.Query) -> exp.Subquery:
 
 def _within_64_bits(name: str) -> exp.Alias:
     total = exp.column(name, quoted=True)
-    safe = held(exp.Coalesce(this=total, expressions=[exp.Literal.number(0)]), exp.Literal.number(WIDEST))
+    safe = clamp_number(exp.Coalesce(this=total, expressions=[exp.Literal.number(0)]), exp.Literal.number(WIDEST))
     return exp.Alias(this=exp.cast(safe, "BIGINT"), alias=exp.to_identifier(name, quoted=True))
 
 

@@ -15,9 +15,9 @@ from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.table import Opened
 from incrowd.engines.columns import require
-from incrowd.engines.local.fingerprint import keyed
+from incrowd.engines.local.fingerprint import keyed_digest
 from incrowd.engines.settings import Settings
-from incrowd.engines.sql.engine import Asked, Limits, Stored
+from incrowd.engines.sql.engine import Asked, Limits, StoredTable
 from incrowd.errors import InvalidParameter
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.row_query import Context
@@ -51,7 +51,7 @@ def opened(
     """
     _one_ledger(policies)
     with place_of(policies, data, settings) as place:
-        stored, relations = dict[str, Stored](), list[Relation]()
+        stored, relations = dict[str, StoredTable](), list[Relation]()
         for number, policy in enumerate(policies):
             for relation, each in _tables(policy, data if number == 0 else None, place):
                 relations.append(relation)
@@ -110,23 +110,23 @@ def _one_ledger(policies: Sequence[Policy]) -> None:
             )
 
 
-def _tables(policy: Policy, data: object, place: Place) -> Iterator[tuple[Relation, Stored]]:
+def _tables(policy: Policy, data: object, place: Place) -> Iterator[tuple[Relation, StoredTable]]:
     source = data if data is not None else policy.source
     if source is None:
         raise InvalidParameter("no data: name a file, or write source: in the policy.")
     main = place.open(source, policy.options)
     require(main.names, policy.schema.names)
     relations = relations_of(policy)
-    yield next(relations), Stored(main, policy.schema)
+    yield next(relations), StoredTable(main, policy.schema)
     for relation, other in zip(relations, policy.tables, strict=True):
         rows = place.open(other.source, other.options)
         require(rows.names, other.schema.names)
-        yield relation, Stored(rows, other.schema)
+        yield relation, StoredTable(rows, other.schema)
 
 
 def _register(ledger: Ledger, policy: Policy, sources: Sequence[Opened], place: Place) -> None:
     key = hashlib.sha256(b"source " + ledger.secret).digest()
-    marks = [keyed(place.digest(source), key) for source in sources]
+    marks = [keyed_digest(place.digest(source), key) for source in sources]
     marks += [source.address for source in sources if source.address is not None]
     section = policy.section.dataset
     ledger.register(

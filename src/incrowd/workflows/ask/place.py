@@ -15,7 +15,7 @@ from incrowd.engines.local.fingerprint import content_digest
 from incrowd.engines.readers.sources import open_source
 from incrowd.engines.settings import Settings, Spark
 from incrowd.engines.sql.duckdb import warehouse
-from incrowd.engines.sql.engine import Asked, Limits, Stored
+from incrowd.engines.sql.engine import Asked, Limits, StoredTable
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.policy import Policy
 
@@ -26,7 +26,7 @@ class Place:
 
     open: Callable[[Any, SourceOptions], Opened]
     digest: Callable[[Any], bytes]
-    asked: Callable[[Mapping[str, Stored], Limits | None], AbstractContextManager[Asked]]
+    asked: Callable[[Mapping[str, StoredTable], Limits | None], AbstractContextManager[Asked]]
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from incrowd.core.source import DEFAULTS, SourceOptions
 from incrowd.core.table import Engine, Opened
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.sources import Source, open_source
-from incrowd.engines.settings import Local, Settings, overridden
+from incrowd.engines.settings import Local, Settings, override
 from incrowd.errors import InvalidParameter, SourceUnreadable
 from incrowd.workflows.policy.policy import Policy
 
@@ -46,7 +46,7 @@ def settings_of(
     'spark://driver:7077'
     """
     released = data is not None and is_release(data)
-    return overridden(Local() if policy is None or released else policy.engine, engine, master, remote)
+    return override(Local() if policy is None or released else policy.engine, engine, master, remote)
 
 
 def open_release(release: Path) -> Source:

@@ -14,7 +14,7 @@ from incrowd.core.domain import Categories
 from incrowd.core.schema import Schema
 from incrowd.core.table import Progress
 from incrowd.engines.choose import engine_of
-from incrowd.engines.settings import described
+from incrowd.engines.settings import describe
 from incrowd.engines.writers.postgres import check_table, load_table
 from incrowd.engines.writers.sinks import Folders, check_free, staged, write_table
 from incrowd.errors import InvalidParameter, OutputUnavailable, PromiseBroken
@@ -188,7 +188,7 @@ def _write_internal(stage: Folders, found: tuple[Policy, Prepared], certificate:
         "certificate": certificate.id,
         "source": ready.source.address,
         "read as": dict(ready.source.settings),
-        "worked on": described(policy.engine),
+        "worked on": describe(policy.engine),
         "commitment key": ready.key.hex(),
         "policy": policy.section.model_dump(mode="json", exclude_none=True),
     }

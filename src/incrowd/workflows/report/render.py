@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from incrowd.core.certificate import Certificate
 from incrowd.engines.choose import engine_of
 from incrowd.engines.columns import require
-from incrowd.engines.writers.staging import beside
+from incrowd.engines.writers.sinks import staging_folder
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
 from incrowd.verify.files import REPORT, tables_of
 from incrowd.verify.judge import statement_of
@@ -96,7 +96,7 @@ def _output(certificate: Certificate, folder: Path) -> Any:
 def _write(page: str, target: Path, mode: int = _READABLE) -> None:
     """Write beside, then rename: a reader never sees half a report."""
     try:
-        with beside(target) as folder:
+        with staging_folder(target) as folder:
             written = folder / target.name
             written.write_text(page, encoding="utf-8")
             written.chmod(mode)

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from sqlglot import exp
 
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.language import arithmetic, casts, dates, logic, texts
+from incrowd.queries.language.expressions import arithmetic, casts, dates, logic, texts
+from incrowd.queries.language.expressions.rules import Mean, NodeRule
 from incrowd.queries.language.extent import BoundTree
-from incrowd.queries.language.rules import Mean, NodeRule
 
 RULES: Mapping[type[exp.Expr], NodeRule] = {
     **arithmetic.RULES,

@@ -7,8 +7,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.language.expressions.rules import Mean, NodeRule, sole, text, whole_number
 from incrowd.queries.language.extent import BoundTree, Constant, Extent, listed, texts, truth, whole
-from incrowd.queries.language.rules import Mean, NodeRule, sole, text, whole_number
 from incrowd.queries.language.trees import function, operand
 
 _CUT = 1000

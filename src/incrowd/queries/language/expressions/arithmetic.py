@@ -12,9 +12,9 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.core.rounding import exact
 from incrowd.errors import InvalidParameter
-from incrowd.queries.language.dates import days_between, shifted, span
+from incrowd.queries.language.expressions.dates import days_between, shifted, span
+from incrowd.queries.language.expressions.rules import LARGEST, Mean, NodeRule, number, whole_number, within
 from incrowd.queries.language.extent import LISTED, BoundTree, Constant, Extent, among, decimals, listed
-from incrowd.queries.language.rules import LARGEST, Mean, NodeRule, number, whole_number, within
 from incrowd.queries.language.trees import as_decimal, case, cast, constant, function, operand, operation
 
 _LEAST_DIVISOR = Fraction(1, 10**6)

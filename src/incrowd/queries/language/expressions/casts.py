@@ -8,10 +8,10 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import QuestionRefused
-from incrowd.queries.language.arithmetic import rounded
-from incrowd.queries.language.dates import written
+from incrowd.queries.language.expressions.arithmetic import rounded
+from incrowd.queries.language.expressions.dates import written
+from incrowd.queries.language.expressions.rules import Mean, NodeRule
 from incrowd.queries.language.extent import FIRST, LAST, BoundTree, Extent, calendar, listed, texts, whole
-from incrowd.queries.language.rules import Mean, NodeRule
 from incrowd.queries.language.trees import (
     as_decimal,
     between,

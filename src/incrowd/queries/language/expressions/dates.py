@@ -11,8 +11,8 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.language.expressions.rules import Mean, NodeRule, moment, number, whole_number
 from incrowd.queries.language.extent import FIRST, LAST, BoundTree, Extent, among, day, days, listed, whole
-from incrowd.queries.language.rules import Mean, NodeRule, moment, number, whole_number
 from incrowd.queries.language.trees import between, case, cast, constant, function, operand
 
 _MOST_DAYS = 4_000_000

@@ -10,9 +10,9 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.language.dates import written
+from incrowd.queries.language.expressions.dates import written
+from incrowd.queries.language.expressions.rules import Mean, NodeRule, condition, sole, text
 from incrowd.queries.language.extent import BoundTree, Constant, Extent, decimals, hull, listed, truth
-from incrowd.queries.language.rules import Mean, NodeRule, condition, sole, text
 from incrowd.queries.language.trees import (
     as_decimal,
     between,
