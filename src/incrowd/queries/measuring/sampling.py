@@ -189,7 +189,7 @@ def _fewest(sampled: _SampledRows, chance: float) -> Floats:
     outer = np.maximum(inner - wide, -1.0)
     while np.any(inner - outer > np.maximum(1.0, np.floor(_PRECISE * wide))):
         middle = np.floor((inner + outer) / 2.0)
-        likely = sampled.chance(np.maximum(middle, 0.0), below=False) > chance
+        likely = (middle >= 0.0) & (sampled.chance(np.maximum(middle, 0.0), below=False) > chance)
         inner, outer = np.where(likely, middle, inner), np.where(likely, outer, middle)
     return np.minimum(outer + 1.0, inner)
 
@@ -197,6 +197,7 @@ def _fewest(sampled: _SampledRows, chance: float) -> Floats:
 def _furthest(passes: Callable[[Floats], NDArray[np.bool_]], start: Floats, end: float) -> Floats:
     """Return the point nearest to `end` that passes, on the way from `start`, which is taken to pass itself."""
     points = start[:, None] + _NODES[None, :] * (end - start)[:, None]
+    points[:, -1] = end
     passed = passes(points)
     passed[:, 0] = True
     last = passed.shape[1] - 1 - passed[:, ::-1].argmax(axis=1)
