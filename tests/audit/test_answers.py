@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from incrowd.mechanisms.cube import AddCube
+from incrowd.mechanisms.vector_noise import AddCube
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.measuring.groups import collect_groups

@@ -13,9 +13,9 @@ import pytest
 from fastapi import FastAPI
 from numpy.typing import NDArray
 
-from incrowd.client.transport import Transport
+from incrowd.client.client import Transport
 from incrowd.core.coins import Coins
-from incrowd.mechanisms.cube import AddCube
+from incrowd.mechanisms.vector_noise import AddCube
 from incrowd.queries.language import tables
 from incrowd.queries.measuring import noise as question_noise
 from incrowd.queries.measuring import picks, statistics

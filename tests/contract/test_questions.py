@@ -15,8 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from sqlglot import exp
 
-from incrowd.core.source import DEFAULTS
-from incrowd.core.table import Engine
+from incrowd.core.table import DEFAULTS, Engine
 from incrowd.engines.readers.sources import open_source
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import Asked, StoredTable

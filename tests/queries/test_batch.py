@@ -11,8 +11,7 @@ from incrowd.core.domain import Categories, Numbers, Type
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Schema
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.cube import AddCube
-from incrowd.mechanisms.gaussian_vector import AddGaussianVector
+from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.queries.batch import Batch, batch
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.reading import split_questions

@@ -124,7 +124,7 @@ def _planted(monkeypatch: pytest.MonkeyPatch, change: Callable[[Question], Quest
 
 def _unbounded(question: Question) -> Question:
     """Let a person take part with all rows."""
-    return replace(question, rows=cast(exp.Query, question.rows.transform(_without_limit)))
+    return replace(question, rows=cast("exp.Query", question.rows.transform(_without_limit)))
 
 
 def _without_limit(node: exp.Expression) -> exp.Expression:
@@ -133,7 +133,7 @@ def _without_limit(node: exp.Expression) -> exp.Expression:
 
 def _failing(question: Question) -> Question:
     """Let a cast of private text fail in the engine."""
-    return replace(question, rows=cast(exp.Query, question.rows.transform(_strict)))
+    return replace(question, rows=cast("exp.Query", question.rows.transform(_strict)))
 
 
 def _strict(node: exp.Expression) -> exp.Expression:

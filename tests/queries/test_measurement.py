@@ -14,10 +14,9 @@ from incrowd.core.domain import Type
 from incrowd.core.loss import Approximate, Laplace, Pure, Sampled, ZeroConcentrated
 from incrowd.core.rounding import Number
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.cube import AddCube
-from incrowd.mechanisms.gaussian_vector import AddGaussianVector
-from incrowd.noise.cube_law import CubeLaw
+from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.noise.system import SystemCoins
+from incrowd.noise.tails import CubeLaw
 from incrowd.queries.answer import Answer
 from incrowd.queries.measurement import measurement
 from incrowd.queries.measuring.columns import NO_RANGE

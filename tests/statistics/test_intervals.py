@@ -13,12 +13,11 @@ from scipy.stats import binom
 
 from incrowd.core.coins import Coins
 from incrowd.core.domain import Type
-from incrowd.mechanisms.cube import AddCube
-from incrowd.mechanisms.gaussian_vector import AddGaussianVector
+from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.measuring.intervals import MISS
 from incrowd.queries.measuring.evaluation import evaluate
+from incrowd.queries.measuring.intervals import MISS
 from incrowd.queries.measuring.statistics import Of
 from incrowd.queries.question import Aggregate, AggregateKind, Value
 from tests.queries.asked import ROW, WARD, Visit, asked, collected, terms, tree
@@ -172,7 +171,11 @@ def misses_of(measured: Measurement, noisy: NDArray[np.int64], true: dict[str, f
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_intervals_of_groups_that_passed_a_threshold_hold_for_those_that_were_shown(epsilon: str, table: str) -> None:
     """Small groups are shown by luck; the larger a group, the less the selection says."""
-    for kinds, paid in ((MOMENTS, {"epsilon": epsilon}), (MOMENTS[:1], {"epsilon": epsilon}), (MOMENTS, {"rho": epsilon})):
+    for kinds, paid in (
+        (MOMENTS, {"epsilon": epsilon}),
+        (MOMENTS[:1], {"epsilon": epsilon}),
+        (MOMENTS, {"rho": epsilon}),
+    ):
         measured = measurement(asked(kinds, (WARD,)), ROW, terms(**paid, delta="1e-2"))
         choice, counting = measured.noise_choice, measured.sums.counting
         assert choice.noise is not None
@@ -260,7 +263,11 @@ def test_what_is_expected_at_worst_holds_for_all_values_within_the_bounds(epsilo
     assert all(worst >= typical for (_, worst), (_, typical) in zip(told.by_size, told.typical, strict=True))
     beyond = []
     for (rows, worst), (_, typical) in zip(told.by_size[1:3], told.typical[1:3], strict=True):
-        for made in (*TABLES.values(), lambda number: np.full(number, 100.0), lambda number: np.arange(number) % 2 * 100.0):
+        for made in (
+            *TABLES.values(),
+            lambda number: np.full(number, 100.0),
+            lambda number: np.arange(number) % 2 * 100.0,
+        ):
             ages = made(rows)
             true = true_of(ages)[str(kind)]
             exact = np.rint(statistics_of_rows(measured, ages).sum(axis=0)).astype(np.int64)

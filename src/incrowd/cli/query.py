@@ -39,7 +39,9 @@ class QueryOptions:
     delta: Annotated[str, typer.Option("--delta", metavar="NUMBER", help="Needed where groups are not declared.")] = "0"
     error: Annotated[
         str | None,
-        typer.Option("--error", metavar="NUMBER", help="Instead of epsilon: how far off 95 % of counts and sums may be."),
+        typer.Option(
+            "--error", metavar="NUMBER", help="Instead of epsilon: how far off 95 % of counts and sums may be."
+        ),
     ] = None
     rate: Annotated[str | None, typer.Option("--rate", metavar="SHARE", help="Ask a fresh secret sample.")] = None
     analyst: Annotated[str | None, typer.Option("--analyst", help="Who asks; by default the answer is for all.")] = None
@@ -98,7 +100,7 @@ def query(options: QueryOptions) -> None:
         _check_folder(options)
         answered = desk.ask(asking)
     if options.out is not None:
-        from incrowd.workflows.ask.publish import publish_answer
+        from incrowd.workflows.ask.desk import publish_answer
         from incrowd.workflows.release.publish import Destination
 
         publish_answer(answered, desk.ledger, Destination(options.out, options.form))
@@ -185,7 +187,7 @@ def show_price(priced: Priced) -> None:
     print_table("price", lines)
     print_table(
         "expected, for 95 % of the answers",
-        [(each.output, _told(each)) for each in priced.expected] or [("nothing", "")],
+        [(each.output, _accuracy(each)) for each in priced.expected] or [("nothing", "")],
         _EXPLAIN,
     )
 
@@ -235,7 +237,7 @@ def _number(value: object) -> str:
     return f"{value:,.6g}" if isinstance(value, float) else f"{value:,}"
 
 
-def _told(expected: Expected) -> str:
+def _accuracy(expected: Expected) -> str:
     from incrowd.queries.measuring.columns import TYPICAL
 
     if expected.half_width is not None:

@@ -15,9 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.claims.claim import Claim
-from incrowd.core.claims.privacy import Approximate, Concentrated, Pure
-from incrowd.core.loss import Approximate as ApproximateLoss
-from incrowd.core.loss import Loss, ZeroConcentrated
+from incrowd.core.claims.privacy import ApproximatePrivacy, Concentrated, PurePrivacy
+from incrowd.core.loss import Approximate, Loss, ZeroConcentrated
 from incrowd.core.loss import Sequence as Sequential
 from incrowd.core.plan import Output
 from incrowd.core.steps.step import Step
@@ -47,11 +46,10 @@ from incrowd.queries.steps.question import (
     RowSample,
     Understand,
 )
-from incrowd.verify.findings import Look, Problem
 from incrowd.verify.slow_accountant.laws import TOLERANCE
 from incrowd.verify.slow_accountant.noise import concentrated_delta
 from incrowd.verify.slow_accountant.tails import cube_tail, gaussian_tail, laplace_tail
-from incrowd.verify.statement import Statement, in_order, maybe, one, some
+from incrowd.verify.statement import Look, Problem, Statement, in_order, maybe, one, some
 
 GROUPS = (OneGroup, GroupRows, OpenGroups)
 NOISES = (CubeNoise, LaplaceNoise, GaussianNoise, SharedGaussianNoise)
@@ -70,7 +68,7 @@ QUESTION = (
 """The order of the steps of one question."""
 _STEPS = (Understand, RowSample, BoundContribution, *GROUPS, AddUp, *NOISES, GroupThreshold, *PICKS, GiveAnswer)
 STEPS: tuple[type[Step], ...] = (*_STEPS, Questions)
-CLAIMS: tuple[type[Claim], ...] = (Pure, Approximate, Concentrated, PureTogether, ApproximateTogether)
+CLAIMS: tuple[type[Claim], ...] = (PurePrivacy, ApproximatePrivacy, Concentrated, PureTogether, ApproximateTogether)
 ORDER = (one(Questions, Understand), some(*_STEPS[1:]))
 _FEW = 4
 
@@ -137,7 +135,7 @@ def _completed(steps: Sequence[Mapping[str, Any]], loss: Loss) -> list[Mapping[s
     first = loss.parts[0] if isinstance(loss, Sequential) and loss.parts else loss
     picks = sum((Fraction(step["epsilon"]) for step in steps if step["step"] == PrivatePick.kind), Fraction(0))
     hidden = sum((Fraction(step["delta"]) for step in steps if step["step"] == GroupThreshold.kind), Fraction(0))
-    shared = isinstance(first, ApproximateLoss) and {"epsilon": first.epsilon - picks, "delta": first.delta - hidden}
+    shared = isinstance(first, Approximate) and {"epsilon": first.epsilon - picks, "delta": first.delta - hidden}
     told: list[Mapping[str, Any]] = []
     for step in steps:
         if step["step"] == NoiseOnSums.kind and "scales" in step and shared:
@@ -205,7 +203,11 @@ def _score(pick: PrivatePick, table: tuple[int, ...]) -> Fraction:
         return -abs(below * (part.denominator - part.numerator) - above * Fraction(part.numerator))
     fewest, most, wanted = below, below + at, part * sum(table)
     if part in (0, 1):
-        fewest, most, wanted = (below + 1 if part == 0 else above + 1), (below if part == 0 else above) + at, Fraction(2)
+        fewest, most, wanted = (
+            (below + 1 if part == 0 else above + 1),
+            (below if part == 0 else above) + at,
+            Fraction(2),
+        )
     return -part.denominator * max(Fraction(0), fewest - wanted, wanted - most)
 
 

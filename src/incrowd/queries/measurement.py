@@ -22,7 +22,7 @@ from incrowd.core.steps.step import Step, fold
 from incrowd.core.unit import Unit
 from incrowd.engines.sql.engine import SampledTable
 from incrowd.errors import IncrowdError, InvalidParameter, MixedUnits, QuestionFailed, Refused, UnknownColumn
-from incrowd.mechanisms.cube import AddCube
+from incrowd.mechanisms.vector_noise import AddCube
 from incrowd.queries.answer import Answer, AnswerColumn, AnswerTables
 from incrowd.queries.measuring.columns import Expected, Noisy, check_outputs, expected_of, present_answer
 from incrowd.queries.measuring.estimates import NO_INTERVAL, Reading
@@ -162,7 +162,9 @@ class Measurement:
     @cached_property
     def expected(self) -> tuple[Expected, ...]:
         """How exact each column of the answer will be."""
-        return expected_of(self.question, self._reading(1), {each.aggregate.name: self._note(each) for each in self.picks})
+        return expected_of(
+            self.question, self._reading(1), {each.aggregate.name: self._note(each) for each in self.picks}
+        )
 
     def _note(self, pick: Pick) -> str:
         """Return what is known of a pick."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from incrowd.core.source import SourceOptions
+from incrowd.core.table import SourceOptions
 from incrowd.engines.readers import databases
 from incrowd.engines.readers.selection import SpooledRows
 from incrowd.engines.readers.sources import Source, open_source

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from openpyxl import Workbook
 
-from incrowd.core.source import SourceOptions
+from incrowd.core.table import SourceOptions
 from incrowd.engines.readers.reader import LinedReader
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import SourceUnreadable

@@ -82,7 +82,7 @@ def look(desk: Desk, sql: str, terms: Terms) -> Seen:
     watched, before = Watched(desk), entries(desk)
     answered, error = None, None
     try:
-        answered = replace(desk, warehouse=cast(Warehouse, watched)).ask(Asking(sql, terms))
+        answered = replace(desk, warehouse=cast("Warehouse", watched)).ask(Asking(sql, terms))
     except Exception as found:  # noqa: BLE001 - an error of any other kind is what is looked for
         error = found
     now = entries(desk)

@@ -34,7 +34,9 @@ Counts = NDArray[np.int64]
 
 def pick_of(at: Fraction, highest: int, epsilon: object) -> tuple[Measurement, Pick]:
     value = Value("age", Type.INTEGER, Fraction(0), Fraction(highest), optional=True)
-    measured = measurement(asked((Aggregate("q", AggregateKind.QUANTILE, value, at),), keys=()), ROW, terms(epsilon=epsilon))  # type: ignore[arg-type]
+    measured = measurement(
+        asked((Aggregate("q", AggregateKind.QUANTILE, value, at),), keys=()), ROW, terms(epsilon=epsilon)
+    )  # type: ignore[arg-type]
     return measured, measured.picks[0]
 
 
@@ -46,7 +48,7 @@ def picked(measured: Measurement, counts: Counts) -> int:
 
 
 def exact(counts: Counts, at: Fraction) -> set[int]:
-    """Return all quantiles by their definition: #{x < v} ≤ n · at ≤ #{x ≤ v}; of 0 and 1 the least and greatest value."""
+    """Return all quantiles: #{x < v} ≤ n · at ≤ #{x ≤ v}; of 0 and 1 the least and the greatest value."""
     present = np.flatnonzero(counts)
     if at in (0, 1):
         return {int(present[0] if at == 0 else present[-1])}
@@ -103,7 +105,7 @@ def test_a_score_is_zero_exactly_where_a_candidate_is_the_quantile(at: Fraction)
 @pytest.mark.parametrize("epsilon", ["0.05", "0.5", "5"])
 @pytest.mark.parametrize("at", PLACES, ids=str)
 def test_the_note_counts_rows_truly(at: Fraction, epsilon: str) -> None:
-    """The chance of each candidate is computed, and what the note excludes has 5 % at most, on tied and skewed tables."""
+    """The chance of each candidate is computed; what the note excludes has 5 % at most, on tied and skewed tables."""
     pick = pick_of(at, 20, epsilon)[1]
     worst = 0.0
     for counts in tables_of(21, pick.off):
@@ -159,7 +161,9 @@ def test_no_unit_moves_scores_or_chances_further_than_promised(name: str, monkey
     question = understand(f"SELECT ward, {wanted}, MODE(score) FROM t GROUP BY ward", catalog)
     measured = measurement(question, unit, terms(epsilon=7))
     seen: list[Any] = []
-    monkeypatch.setattr(picks, "select_each", lambda mechanism, scores, coins: (seen.append(scores), scores[:, 0] * 0)[1])
+    monkeypatch.setattr(
+        picks, "select_each", lambda mechanism, scores, coins: (seen.append(scores), scores[:, 0] * 0)[1]
+    )
     scores = {}
     with duckdb.connect() as database:
         database.execute("CREATE TABLE t (person BIGINT, ward VARCHAR, score BIGINT)")

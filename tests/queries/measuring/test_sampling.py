@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from incrowd.core.domain import Type
-from incrowd.noise.cube_law import CubeLaw
+from incrowd.noise.tails import CubeLaw
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.measuring.sampling import Sample
 from incrowd.queries.question import Aggregate, AggregateKind, Value

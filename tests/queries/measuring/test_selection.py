@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from incrowd.mechanisms.gaussian_vector import GaussianLaw
-from incrowd.noise.cube_law import CubeLaw
+from incrowd.mechanisms.vector_noise import GaussianLaw
+from incrowd.noise.tails import CubeLaw
 from incrowd.queries.measuring.intervals import NoiseLaw
 from incrowd.queries.measuring.selection import Selection
 

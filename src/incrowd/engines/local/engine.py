@@ -15,8 +15,7 @@ from incrowd.core.coins import Coins
 from incrowd.core.counts import Counts
 from incrowd.core.keys import Layout, grouped, translated
 from incrowd.core.schema import Column, Schema
-from incrowd.core.source import DEFAULTS, IN_ENGINE, SourceOptions
-from incrowd.core.table import Kept, Learned, Progress, Rows
+from incrowd.core.table import DEFAULTS, IN_ENGINE, Kept, Learned, Progress, Rows, SourceOptions
 from incrowd.engines.local.contributions import RowLimit, limit
 from incrowd.engines.local.counting import CountingLimits, Disk, Tally
 from incrowd.engines.local.encoding import Encoder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from pathlib import Path
 
-from incrowd.core.source import SourceOptions
+from incrowd.core.table import SourceOptions
 from incrowd.engines.readers.statistics import READERS
 from incrowd.errors import InvalidParameter, SourceUnreadable
 

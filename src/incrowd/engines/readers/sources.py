@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incrowd.core.source import DEFAULTS, SourceOptions
+from incrowd.core.table import DEFAULTS, SourceOptions
 from incrowd.engines.columns import require
 from incrowd.engines.postgres import address_of, is_postgres
 from incrowd.engines.readers.formats import check_applies, find_format, parquet_files, with_part

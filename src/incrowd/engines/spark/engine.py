@@ -12,8 +12,7 @@ import pyarrow as pa
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.schema import Column, Schema
-from incrowd.core.source import DEFAULTS, SourceOptions
-from incrowd.core.table import Kept, Learned, Progress, Rows
+from incrowd.core.table import DEFAULTS, Kept, Learned, Progress, Rows, SourceOptions
 from incrowd.engines.columns import require
 from incrowd.engines.spark.count import count
 from incrowd.engines.spark.failures import explained

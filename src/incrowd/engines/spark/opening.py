@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from incrowd.core.source import IN_ENGINE
+from incrowd.core.table import IN_ENGINE
 from incrowd.engines.postgres import is_postgres
 from incrowd.engines.readers.formats import check_applies
 from incrowd.engines.spark.failures import explained
@@ -20,7 +20,7 @@ from incrowd.errors import InvalidParameter, SourceUnreadable
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
-    from incrowd.core.source import SourceOptions
+    from incrowd.core.table import SourceOptions
 
 _ENDINGS = {
     **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), "csv"),

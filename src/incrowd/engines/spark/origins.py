@@ -25,7 +25,7 @@ from incrowd.errors import InvalidParameter, SourceInvalid, SourceUnreadable
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from incrowd.core.source import SourceOptions
+    from incrowd.core.table import SourceOptions
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from incrowd.errors import IncrowdError, InvalidParameter, QuestionFailed, Quest
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from incrowd.core.source import SourceOptions
+    from incrowd.core.table import SourceOptions
 
 _SESSION = (
     "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",

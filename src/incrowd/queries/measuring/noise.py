@@ -12,8 +12,7 @@ from incrowd.accounting.noise.concentrated import largest_rho
 from incrowd.core.loss import Approximate, Pure, Sampled
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.mechanisms.cube import AddCube
-from incrowd.mechanisms.gaussian_vector import AddGaussianVector
+from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.noise.system import LARGEST_CUBE, LARGEST_SCALE, MOST_COORDINATES
 from incrowd.queries.measuring.intervals import MISS, NoiseLaw
 from incrowd.queries.measuring.statistics import Of, Statistics

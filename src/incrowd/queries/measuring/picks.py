@@ -17,9 +17,7 @@ from incrowd.core.coins import Coins
 from incrowd.core.domain import Type
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
-from incrowd.mechanisms.select import Exponential
-from incrowd.mechanisms.select_each import select_each
+from incrowd.mechanisms.selection import Exponential, MonotoneNoisyMax, NoisyMax, select_each
 from incrowd.queries.measuring.grid import IntegerGrid, grid_number
 from incrowd.queries.measuring.groups import ARROW, Names, group_places
 from incrowd.queries.measuring.statistics import named
@@ -134,7 +132,9 @@ class Pick:
             rows = f"in 95 % of groups at most {self.off:,} rows too many lie strictly below it, or strictly above it"
             return f"no interval of values: {rows}{steps}"
         side, beyond = ("below", "smallest") if above else ("above", "largest")
-        rows = f"at most {2 * self.off - 2:,} rows lie strictly {side} it, and the {beyond} value does not lie beyond it"
+        rows = (
+            f"at most {2 * self.off - 2:,} rows lie strictly {side} it, and the {beyond} value does not lie beyond it"
+        )
         return f"no interval of values: in 95 % of groups of {self.off:,} rows or more {rows}{steps}"
 
     def query(self, question: Question) -> exp.Query:

@@ -1,4 +1,4 @@
-"""Sampling: intervals for all rows from the noisy statistics of a secret sample of them, also where it holds few rows."""
+"""Sampling: intervals for all rows from noisy statistics of a secret sample of them, also where it holds few."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Sample:
         return Interval(low, np.maximum(high, low))
 
     def signed_totals(self, noisy: Floats, most: float, rows: Floats, reach: Reach) -> Interval:
-        """Return intervals of totals of numbers within ±most, of which there are so many at most: Σ x² ≤ rows · most²."""
+        """Return intervals of totals of numbers within ±most, at most so many of them: Σ x² ≤ rows · most²."""
         halves = []
         for share in _SHARES:
             left = (1.0 - _SIZE_SHARE) * self.miss
@@ -89,8 +89,8 @@ class Sample:
         """Return intervals of means, as distances from the center of their range.
 
         If a is the true one, step · total − a · count holds Σ (x − a) over the sample, and noise.  The mean of that sum
-        is 0, its variance rate · (1 − rate) · Σ (x − a)², at most rate · (1 − rate) · rows · (half² − a²) since the x lie
-        within ±half, and Bernstein's inequality bounds it.  The interval is the hull of all a that pass.
+        is 0 and its variance rate · (1 − rate) · Σ (x − a)², at most rate · (1 − rate) · rows · (half² − a²) since the x
+        lie within ±half; Bernstein's inequality bounds it.  The interval is the hull of all a that pass.
         """
         total, count = ratio.step * noisy[0], noisy[1]
         left = (1.0 - _SIZE_SHARE) * self.miss

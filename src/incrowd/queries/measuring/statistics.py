@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.integers import WIDEST
+from incrowd.mechanisms.numbers import WIDEST
 from incrowd.queries.measuring.grid import WIDEST as WIDEST_STEP
 from incrowd.queries.measuring.grid import IntegerGrid, clamp_number, double, grid_number, grid_of, round_number
 from incrowd.queries.question import PERSON, Aggregate, AggregateKind, Question, Value

@@ -12,10 +12,8 @@ from incrowd.core.steps.step import Promise, Step
 from incrowd.core.unit import Adjacency
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.cube import AddCube
-from incrowd.mechanisms.gaussian_vector import AddGaussianVector
-from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
-from incrowd.mechanisms.select import Exponential
+from incrowd.mechanisms.selection import Exponential, MonotoneNoisyMax, NoisyMax
+from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.queries.measuring.statistics import Of
 from incrowd.queries.question import AggregateKind
 

@@ -8,10 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from incrowd.core.claims.claim import GROUPS, assumed, proved
-from incrowd.core.claims.privacy import Approximate, Concentrated, Pure
-from incrowd.core.loss import Approximate as ApproximateLoss
-from incrowd.core.loss import Laplace, Loss, Sampled, Sequence, ZeroConcentrated
-from incrowd.core.loss import Pure as PureLoss
+from incrowd.core.claims.privacy import ApproximatePrivacy, Concentrated, PurePrivacy
+from incrowd.core.loss import Approximate, Laplace, Loss, Pure, Sampled, Sequence, ZeroConcentrated
 from incrowd.core.steps.samples import AMPLIFIED, SecretSample
 from incrowd.core.steps.step import Grounds, Promise, Step, inside, steps_of
 from incrowd.core.unit import Kind, Unit
@@ -24,14 +22,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PureTogether(Pure):
+class PureTogether(PurePrivacy):
     """ε-differential privacy of all answers together."""
 
     questions: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApproximateTogether(Approximate):
+class ApproximateTogether(ApproximatePrivacy):
     """(ε, δ)-differential privacy of all answers together."""
 
     questions: int
@@ -40,9 +38,9 @@ class ApproximateTogether(Approximate):
 def together(losses: tuple[Loss, ...]) -> Loss:
     """Return the loss of all: ρ adds up, and so do ε and δ of the rest; one alone stays as it is.
 
-    >>> together((Laplace(Fraction(1)), PureLoss(Fraction(1, 2))))
+    >>> together((Laplace(Fraction(1)), Pure(Fraction(1, 2))))
     Pure(epsilon=Fraction(3, 2))
-    >>> together((ZeroConcentrated(Fraction(1)), ApproximateLoss(Fraction(0), Fraction(1, 9)))).parts[0]
+    >>> together((ZeroConcentrated(Fraction(1)), Approximate(Fraction(0), Fraction(1, 9)))).parts[0]
     ZeroConcentrated(rho=Fraction(1, 1))
     """
     if len(losses) == 1:
@@ -50,7 +48,7 @@ def together(losses: tuple[Loss, ...]) -> Loss:
     concentrated = [loss.rho for loss in losses if isinstance(loss, ZeroConcentrated)]
     stated = [_stated(loss) for loss in losses if not isinstance(loss, ZeroConcentrated)]
     epsilon, delta = sum((each for each, _ in stated), Fraction(0)), sum((each for _, each in stated), Fraction(0))
-    plain: Loss = ApproximateLoss(epsilon, delta) if delta else PureLoss(epsilon)
+    plain: Loss = Approximate(epsilon, delta) if delta else Pure(epsilon)
     if not concentrated:
         return plain
     spent = ZeroConcentrated(sum(concentrated, Fraction(0)))
@@ -59,11 +57,11 @@ def together(losses: tuple[Loss, ...]) -> Loss:
 
 def _stated(loss: Loss) -> tuple[Fraction, Fraction]:
     match loss:
-        case PureLoss(epsilon):
+        case Pure(epsilon):
             return epsilon, Fraction(0)
         case Laplace(scale, sensitivity):
             return sensitivity / scale, Fraction(0)
-        case ApproximateLoss(epsilon, delta):
+        case Approximate(epsilon, delta):
             return epsilon, delta
     raise InvalidParameter("only losses with an exact epsilon and delta add up to one.")
 
@@ -111,7 +109,7 @@ class RowSample(SecretSample):
 
     def around(self, inner: Promise, unit: Unit) -> Promise:
         """Put the sample around noise that is pure, where each row is a unit of its own."""
-        if unit != Unit() or not isinstance(inner.loss, PureLoss | Laplace):
+        if unit != Unit() or not isinstance(inner.loss, Pure | Laplace):
             raise InvalidParameter("a sample goes with pure noise, and with rows that are units of their own.")
         return replace(inner, loss=Sampled(self.rate, inner.loss), because=(*inner.because, AMPLIFIED))
 
@@ -246,8 +244,8 @@ class GiveAnswer(Step):
         if rho is not None and not delta:
             return (Concentrated(rho=rho, **shared),)
         if delta:
-            return (Approximate(epsilon=grounds.epsilon, delta=delta, rho=rho, **shared),)
-        return (Pure(epsilon=grounds.epsilon, **shared),)
+            return (ApproximatePrivacy(epsilon=grounds.epsilon, delta=delta, rho=rho, **shared),)
+        return (PurePrivacy(epsilon=grounds.epsilon, **shared),)
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,13 @@ from incrowd.engines.readers.sources import Source, open_source
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import Asked, StoredTable
 from incrowd.errors import IncrowdError, QuestionRefused, Refused
-from incrowd.governance.addresses import beside
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.classical.audit import MOST_AUDITED, Auditor
 from incrowd.queries.classical.protections import AnswerClassically, Audited, Protection
 from incrowd.queries.classical.sets import MOST_ROWS, PLACE, PlainQuestion, QuerySet, number_rows, plain_question
 from incrowd.queries.question import AggregateKind
 from incrowd.store.chain import Chain
+from incrowd.store.database import sibling_address
 from incrowd.store.transaction import Writer
 from incrowd.workflows.ask.desk import Desk
 from incrowd.workflows.release.perform import Payer, perform
@@ -163,7 +163,7 @@ def _query_set(plain: PlainQuestion, relation: Relation, rows: Source) -> QueryS
 
 def _audit(book: str, dataset: str, asked: QuerySet, mark: str) -> None:
     """Refuse a sum by which some row's value would be determined, or write its set down, in one transaction."""
-    chain = Chain.create(beside(book, _NAME), _NAME)
+    chain = Chain.create(sibling_address(book, _NAME), _NAME)
     key = ("sums", dataset, str(asked.column))
     new = f"{sum(1 << place for place in asked.values):x}"
 

@@ -31,7 +31,7 @@ class Prepared:
     commitment: str
 
 
-def loaded(policy: str | Path | Mapping[str, Any] | Policy, data: object) -> Policy:
+def load_for(policy: str | Path | Mapping[str, Any] | Policy, data: object) -> Policy:
     """Return a policy that was read, with the engine that the data asks for."""
     read = policy if isinstance(policy, Policy) else load_policy(policy)
     return replace(read, engine=settings_for(data, read.engine))

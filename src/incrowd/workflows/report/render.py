@@ -13,9 +13,9 @@ from incrowd.engines.writers.sinks import staging_folder
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
 from incrowd.verify.files import REPORT, tables_of
 from incrowd.verify.judge import statement_of
-from incrowd.workflows.assess.opening import open_rows, settings_of
-from incrowd.workflows.assess.record_look import record_look
+from incrowd.workflows.policy.ledger import record_look
 from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.policy.rows import open_rows, settings_of
 from incrowd.workflows.registry import check_of, picture_of
 from incrowd.workflows.report.page import internal_report, public_report
 from incrowd.workflows.verify.verify import read_certificate
