@@ -129,7 +129,7 @@ MOMENTS = (
     Aggregate("deviation", AggregateKind.DEVIATION, CERTAIN),
 )
 TABLES: dict[str, Callable[[int], Floats]] = {
-    "even": lambda rows: (17.0 * np.arange(rows)) % 101,
+    "even": lambda rows: np.asarray((17.0 * np.arange(rows)) % 101, dtype=np.float64),
     "zeros": np.zeros,
     "skewed": lambda rows: np.where(np.arange(rows) % max(2, rows // 3) == 0, 100.0, 0.0),
     "outlier": lambda rows: np.where(np.arange(rows) == 0, 100.0, 1.0),
@@ -263,12 +263,8 @@ def test_what_is_expected_at_worst_holds_for_all_values_within_the_bounds(epsilo
     assert all(worst >= typical for (_, worst), (_, typical) in zip(told.by_size, told.typical, strict=True))
     beyond = []
     for (rows, worst), (_, typical) in zip(told.by_size[1:3], told.typical[1:3], strict=True):
-        for made in (
-            *TABLES.values(),
-            lambda number: np.full(number, 100.0),
-            lambda number: np.arange(number) % 2 * 100.0,
-        ):
-            ages = made(rows)
+        ends = np.full(rows, 100.0), np.arange(rows) % 2 * 100.0
+        for ages in (*(made(rows) for made in TABLES.values()), *ends):
             true = true_of(ages)[str(kind)]
             exact = np.rint(statistics_of_rows(measured, ages).sum(axis=0)).astype(np.int64)
             found = measured._read(noise.release(np.repeat(exact[None], 2000, axis=0), COINS))["x"].values.to_numpy()

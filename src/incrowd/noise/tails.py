@@ -184,8 +184,8 @@ class CubeLaw:
     def given(self, place: int, reach: int, miss: float) -> tuple[int, ...]:
         """Return half-widths of a box that all other coordinates leave with chance at most `miss`, given one of them.
 
-        Given |x_place| = reach, J has the weight |B(J)| q^J / (2 h_place + 1) where the box B(J) reaches so far, and the
-        others are uniform in B(J) as before: the further the one, the wider the others.
+        Given |x_place| = reach, J has the weight |B(J)| q^J / (2 h_place + 1) where the box B(J) reaches so far, and
+        the others are uniform in B(J) as before: the further the one, the wider the others.
 
         >>> [CubeLaw((1, 10), 16, Fraction(16)).given(0, reach, 0.05)[1] for reach in (0, 5, 20)]
         [30, 62, 199]

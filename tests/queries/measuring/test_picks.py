@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.domain import Categories, Numbers, Type
 from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.rounding import Number
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.noise.system import SystemCoins
@@ -32,11 +33,10 @@ COINS = SystemCoins()
 Counts = NDArray[np.int64]
 
 
-def pick_of(at: Fraction, highest: int, epsilon: object) -> tuple[Measurement, Pick]:
+def pick_of(at: Fraction, highest: int, epsilon: Number) -> tuple[Measurement, Pick]:
     value = Value("age", Type.INTEGER, Fraction(0), Fraction(highest), optional=True)
-    measured = measurement(
-        asked((Aggregate("q", AggregateKind.QUANTILE, value, at),), keys=()), ROW, terms(epsilon=epsilon)
-    )  # type: ignore[arg-type]
+    question = asked((Aggregate("q", AggregateKind.QUANTILE, value, at),), keys=())
+    measured = measurement(question, ROW, terms(epsilon=epsilon))
     return measured, measured.picks[0]
 
 
@@ -161,9 +161,12 @@ def test_no_unit_moves_scores_or_chances_further_than_promised(name: str, monkey
     question = understand(f"SELECT ward, {wanted}, MODE(score) FROM t GROUP BY ward", catalog)
     measured = measurement(question, unit, terms(epsilon=7))
     seen: list[Any] = []
-    monkeypatch.setattr(
-        picks, "select_each", lambda mechanism, scores, coins: (seen.append(scores), scores[:, 0] * 0)[1]
-    )
+
+    def first(mechanism: object, found: Counts, coins: object) -> Counts:
+        seen.append(found)
+        return np.zeros(len(found), dtype=np.int64)
+
+    monkeypatch.setattr(picks, "select_each", first)
     scores = {}
     with duckdb.connect() as database:
         database.execute("CREATE TABLE t (person BIGINT, ward VARCHAR, score BIGINT)")

@@ -159,7 +159,7 @@ class Reading:
         return sample.signed_totals(total, max(-least, most), rows, reach)
 
     def _within(self, aggregate: Aggregate, low: Floats, high: Floats) -> Interval:
-        """Return all that an aggregate can be while the true statistics lie between two ends, one row for each group."""
+        """Return all that an aggregate can be while the true statistics lie between two ends, one row a group."""
         if aggregate.kind in COUNTS:
             place = self._counted(aggregate)
             return Interval(low[:, place], high[:, place])
@@ -176,8 +176,8 @@ class Reading:
         sizes = [np.maximum(end[:, self.statistics.present(_value(aggregate))], 1.0) for end in (low, high)]
         ratios = np.stack([step * end[:, place] / size for end in (low, high) for size in sizes])
         half = float(grid.step * grid.width)
-        ends = (np.clip(end, -half, half) for end in (ratios.min(axis=0), ratios.max(axis=0)))
-        return Interval(*(center + end for end in ends))
+        least, most = (np.clip(end, -half, half) for end in (ratios.min(axis=0), ratios.max(axis=0)))
+        return Interval(center + least, center + most)
 
     def _spreads(self, aggregate: Aggregate, low: Floats, high: Floats) -> Interval:
         squares, (present, total, square), unit = self._moments(aggregate)
@@ -273,7 +273,7 @@ def _possible(aggregate: Aggregate) -> tuple[float, float]:
 def _held(values: Numbers, low: Floats, high: Floats) -> Numbers:
     """Return values within their intervals; whole numbers stay whole."""
     if values.dtype.kind != "i":
-        return np.clip(values, low, high)
+        return np.asarray(np.clip(values, low, high), dtype=np.float64)
     whole = np.clip(values.astype(np.float64), np.ceil(low), np.maximum(np.floor(high), np.ceil(low)))
     inside = (values >= low) & (values <= high)
     return np.where(inside, values, whole.astype(np.int64))

@@ -89,8 +89,8 @@ class Sample:
         """Return intervals of means, as distances from the center of their range.
 
         If a is the true one, step · total − a · count holds Σ (x − a) over the sample, and noise.  The mean of that sum
-        is 0 and its variance rate · (1 − rate) · Σ (x − a)², at most rate · (1 − rate) · rows · (half² − a²) since the x
-        lie within ±half; Bernstein's inequality bounds it.  The interval is the hull of all a that pass.
+        is 0 and its variance rate · (1 − rate) · Σ (x − a)², at most rate · (1 − rate) · rows · (half² − a²) since the
+        x lie within ±half; Bernstein's inequality bounds it.  The interval is the hull of all a that pass.
         """
         total, count = ratio.step * noisy[0], noisy[1]
         left = (1.0 - _SIZE_SHARE) * self.miss
@@ -207,4 +207,4 @@ def _furthest(passes: Callable[[Floats], NDArray[np.bool_]], start: Floats, end:
         middle = (inner + outer) / 2.0
         good = passes(middle[:, None])[:, 0]
         inner, outer = np.where(good, middle, inner), np.where(good, outer, middle)
-    return outer
+    return np.asarray(outer)

@@ -69,8 +69,8 @@ class Selection:
     def box(self, noisy: NDArray[np.int64], miss: float) -> Box:
         """Return what the statistics of a group with fewer than `sure` can be, needed where it may have fewer.
 
-        For a true number n its noise is known, c − n, and given that noise the others do not depend on the selection any
-        more: half of the miss is for n, half for the others given n.
+        For a true number n its noise is known, c − n, and given that noise the others do not depend on the selection
+        any more: half of the miss is for n, half for the others given n.
         """
         counts = noisy[:, self.place].astype(np.float64)
         low, high = self.counts(counts, miss / 2.0)
