@@ -241,7 +241,8 @@ class PrivatePick(Step):
     def sentence(self) -> str:
         """What happens, for people."""
         by = "" if self.score is None else f", by how many {self.score} it has"
-        return f"A private selection chooses the {self.of} among {self.candidates:,} declared values{by}."
+        chosen = f"A private selection chooses the {self.of} among {self.candidates:,} declared values{by}"
+        return f"{chosen}; there is no interval of it."
 
     def because(self, unit: Unit) -> str:
         """Return whose theorem it rests on."""
