@@ -218,7 +218,9 @@ def _lines(answer: Answer) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     for column in answer.columns:
         ends = (column.low, column.high)
         lows, highs = ([None] * len(column.values) if end is None else end.to_pylist() for end in ends)
-        columns.append(list(map(_cell, column.values.to_pylist(), lows, highs)))
+        cells = list(map(_cell, column.values.to_pylist(), lows, highs))
+        open_ = [column.low is not None and low is None and cell != "–" for cell, low in zip(cells, lows, strict=True)]
+        columns.append([f"{cell} (no interval)" if each else cell for cell, each in zip(cells, open_, strict=True)])
     return header, list(zip(*columns, strict=True))
 
 

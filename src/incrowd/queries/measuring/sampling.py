@@ -41,8 +41,8 @@ class Sample:
     def counts(self, noisy: NDArray[np.int64], marginal: Marginal) -> Interval:
         """Return all numbers N of rows for which neither tail of Bin(N, rate) + noise at the noisy number is too rare.
 
-        Tails are those of the binomial law, beyond ten thousand rows those of its normal neighbor; the law of the noise
-        is added up in cells.  Both tails are monotone in N.
+        Tails are those of the binomial law, where its variance is beyond ten thousand those of its normal neighbor; the
+        law of the noise is added up in cells.  Both tails are monotone in N.
         """
         unique, which = np.unique(noisy, return_inverse=True)
         noise = _Cells.of(marginal, self.miss)

@@ -197,7 +197,8 @@ class GroupThreshold(Step):
     @property
     def sentence(self) -> str:
         """What happens, for people."""
-        return f"Bins whose noisy count is below {self.least} are not listed; the threshold is public."
+        listed = "the threshold is public, and intervals hold given that a group is listed"
+        return f"Groups whose noisy count is below {self.least} are not listed; {listed}."
 
     def loss(self, sums: AddUp | None) -> Loss:
         """Return δ; or refuse a threshold on something that does not count people or rows."""
