@@ -97,3 +97,11 @@ def test_marginals_are_those_of_the_law(name: str) -> None:
     marginal = law.marginal(0)
     for k in (-30, -3, -1, 0, 1, 2, 5, 17):
         assert math.isclose(float(marginal.above(k)), float(chances[noise >= k].sum()), rel_tol=1e-6, abs_tol=1e-12)
+
+
+def test_a_threshold_that_everything_passes_says_nothing() -> None:
+    law = CubeLaw((1,), 1, Fraction(2))
+    low, high = Selection(0, -1000, law).counts(np.array([-5.0, 3.0, 50.0]), 0.05)
+    half = law.within(0, 0.05)
+    assert high.tolist() == [half - 5, 3 + half, 50 + half]
+    assert low.tolist() == [1 + (noisy > half + 1) * (noisy - half - 1) for noisy in (-5, 3, 50)]

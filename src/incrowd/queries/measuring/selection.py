@@ -104,7 +104,7 @@ class _Table:
 @lru_cache(maxsize=64)
 def _table(selection: Selection, miss: float) -> _Table:
     marginal = selection.law.marginal(selection.place)
-    end = selection.least + float(marginal.least(np.log(_SURE)))
+    end = max(1.0, selection.least + float(marginal.least(np.log(_SURE))))
     numbers = np.unique(np.floor(np.linspace(1.0, end, int(min(end, _NODES)))))
     radius = marginal.radius(selection.least - numbers, miss)
     fewest = np.minimum.accumulate(np.maximum(selection.least, numbers - radius)[::-1])[::-1]
