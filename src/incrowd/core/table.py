@@ -116,6 +116,9 @@ class Engine(Protocol):
     def limit(self, rows: Rows, column: Column, at_most: int, coins: Coins) -> Kept:
         """Keep at most that many rows of each person, a random choice among the person's own."""
 
+    def exclude(self, rows: Rows, column: Column, beyond: int, coins: Coins) -> Kept:
+        """Keep all rows of people who have at most `beyond` of them, and none of anybody else's."""
+
     def learn(self, rows: Rows, columns: Sequence[str], empty: Callable[[], Learned]) -> Learned:
         """Read these columns once and return what a summary, started by `empty` wherever rows are, learned of them.
 
@@ -133,3 +136,11 @@ class Table:
     schema: Schema
     rows: Rows
     engine: Engine
+
+    def kept(self, coins: Coins) -> list[Kept]:
+        """Return which rows of each person take part, as the unit says; nothing where each row is a unit of its own."""
+        unit = self.schema.unit
+        if unit.column is None:
+            return []
+        choice = self.engine.limit if unit.more is None else self.engine.exclude
+        return [choice(self.rows, self.schema[unit.column], unit.max_rows, coins)]

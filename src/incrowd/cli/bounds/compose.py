@@ -13,6 +13,7 @@ from incrowd.cli.output import print_json, print_table, shown
 
 if TYPE_CHECKING:
     from incrowd.core.guarantee import Guarantee
+    from incrowd.core.unit import Unit
     from incrowd.workflows.bounds.composed import Composition
 
 
@@ -65,11 +66,12 @@ def compose(options: ComposeOptions) -> None:
     """
     from incrowd.workflows.bounds.composed import composed
 
-    found = composed(_promises(options), options.epsilon, options.delta)
+    promises = _promises(options)
+    found = composed(promises, options.epsilon, options.delta)
     if options.as_json:
         print_json(found.to_json())
     else:
-        _print(found)
+        _print(found, promises[0].unit)
 
 
 def _promises(options: ComposeOptions) -> tuple[Guarantee, ...]:
@@ -81,7 +83,7 @@ def _promises(options: ComposeOptions) -> tuple[Guarantee, ...]:
     return (*stated, *map(promise_in, options.promise))
 
 
-def _print(found: Composition) -> None:
+def _print(found: Composition, unit: Unit) -> None:
     from incrowd.workflows.bounds.odds import in_words
 
     rows = [
@@ -95,4 +97,4 @@ def _print(found: Composition) -> None:
         ),
     ]
     marked = [(name, value, "← solved" if name == found.solved else note) for name, value, note in rows]
-    print_table("Composition", marked, in_words(found.epsilon, found.delta))
+    print_table("Composition", marked, in_words(found.epsilon, found.delta, unit.adjacency))

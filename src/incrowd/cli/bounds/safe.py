@@ -77,4 +77,4 @@ def _print(found: SafeBound) -> None:
     if found.delta_tight < found.delta:
         rows.insert(4, ("delta reached", shown(found.delta_tight), "the least one at these parameters"))
     marked = [(name, value, "← solved" if name == found.solved else note) for name, value, note in rows]
-    print_table("Sampled suppression", marked, in_words(found.epsilon, found.delta))
+    print_table("Sampled suppression", marked, in_words(found.epsilon, found.delta, found.adjacency))

@@ -19,7 +19,7 @@ from incrowd.engines.spark.count import count
 from incrowd.engines.spark.digest import content_digest
 from incrowd.engines.spark.failures import explained
 from incrowd.engines.spark.learn import learn
-from incrowd.engines.spark.limit import Chosen, limit
+from incrowd.engines.spark.limit import Chosen, exclude, limit
 from incrowd.engines.spark.opening import open_rows
 from incrowd.engines.spark.rows import SparkRows, on_cluster
 from incrowd.engines.spark.session import session_of
@@ -84,6 +84,11 @@ class SparkEngine:
         """Keep at most that many rows of each person, a random choice among the person's own."""
         require(on_cluster(rows).names, [column.name])
         return limit(column, at_most, coins)
+
+    def exclude(self, rows: Rows, column: Column, beyond: int, coins: Coins) -> Chosen:
+        """Keep all rows of people who have at most `beyond` of them, and none of anybody else's."""
+        require(on_cluster(rows).names, [column.name])
+        return exclude(column, beyond, coins)
 
     def learn(self, rows: Rows, columns: Sequence[str], empty: Callable[[], Learned]) -> Learned:
         """Read these columns once and return what a summary, started by `empty` in every task, learned of them."""

@@ -8,6 +8,7 @@ the count: both happen in one job.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from incrowd.engines.spark import tuples
 from incrowd.engines.spark.coins import fresh_key, people, ranks
 from incrowd.engines.spark.functions import functions_of, window_of
 from incrowd.engines.spark.reading import PartitionReading, Slice
+from incrowd.engines.spark.task import collected, mapped
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
     from incrowd.core.coins import Coins
     from incrowd.core.table import Kept
+    from incrowd.engines.spark.rows import SparkRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +60,18 @@ class Chosen:
         return numbered.where(functions.col("person").isNull() | stays)
 
 
+@dataclass(frozen=True, eq=False)
+class Uncrowded(Chosen):
+    """Which people stay: those with few enough rows, with all of them."""
+
+    def applied(self, coded: DataFrame) -> DataFrame:
+        """Return the rows of people who have few enough, if they have a key; and what has no person at all."""
+        functions = functions_of(coded)
+        owned = functions.count(functions.lit(1)).over(window_of(coded).partitionBy("person"))
+        stays = (functions.col("owned") <= self.at_most) & functions.col("key").isNotNull()
+        return coded.withColumn("owned", owned).where(functions.col("person").isNull() | stays)
+
+
 def limit(column: Column, at_most: int, coins: Coins) -> Chosen:
     """Draw the keys by which rows of a person are put in order.
 
@@ -67,6 +82,43 @@ def limit(column: Column, at_most: int, coins: Coins) -> Chosen:
     if at_most < 1:
         raise InvalidParameter("a person keeps at least one row: at_most must be 1 or more.")
     return Chosen(column, at_most, fresh_key(coins), fresh_key(coins))
+
+
+def exclude(column: Column, beyond: int, coins: Coins) -> Uncrowded:
+    """Draw the keys under which people travel.
+
+    >>> from incrowd.noise.system import SystemCoins
+    >>> exclude(Column("patient"), 1, SystemCoins()).at_most
+    1
+    """
+    if beyond < 1:
+        raise InvalidParameter("a person has at least one row: beyond must be 1 or more.")
+    return Uncrowded(column, beyond, fresh_key(coins), fresh_key(coins))
+
+
+@dataclass(frozen=True, eq=False)
+class Naming:
+    """Sends for every row that has a person who it is, under a key."""
+
+    reading: PartitionReading
+    column: Column
+    key: bytes = field(repr=False)
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return the people of a partition, row by row."""
+        for rows in self.reading.slices(batches):
+            persons = people(self.key, rows.batch.column(self.column.name), self.column)
+            yield pa.RecordBatch.from_arrays([persons.drop_null()], names=["person"])
+
+
+def crowded(rows: SparkRows, column: Column, beyond: int) -> int:
+    """Return how many people have more than `beyond` rows."""
+    frame, reading = rows.selected((column.name,))
+    named = mapped(frame, Naming(reading, column, secrets.token_bytes(32)), "person binary")
+    owned = named.groupBy("person").count()
+    functions = functions_of(named)
+    some = owned.where(functions.col("count") > beyond).agg(functions.count(functions.lit(1)).alias("people"))
+    return int(collected(some).column("people")[0].as_py())
 
 
 @dataclass(frozen=True, eq=False)

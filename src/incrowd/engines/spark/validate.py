@@ -10,9 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.engines.local.validate import Check, Findings, unsure
+from incrowd.core.unit import More
+from incrowd.engines.local.validate import Check, Findings, refuse_crowded, unsure
 from incrowd.engines.readers.delimited import Delimited
 from incrowd.engines.readers.reader import SourceProblem
+from incrowd.engines.spark.limit import crowded
 from incrowd.engines.spark.pieces import name_of, unchanged
 from incrowd.engines.spark.places import Positions
 from incrowd.engines.spark.reading import PartitionReading, Texts
@@ -45,6 +47,8 @@ def check(rows: SparkRows, schema: Schema) -> None:
     checks = unsure(schema, rows.origin.types)
     if checks:
         _findings(rows, checks).raise_if_any()
+    if schema.unit.more is More.REFUSE and schema.unit.column is not None:
+        refuse_crowded(schema.unit, crowded(rows, schema[schema.unit.column], schema.unit.max_rows))
     unchanged(rows.origin.pieces, before)  # the files are listed for good: whatever reads them later holds to this
 
 

@@ -114,9 +114,7 @@ class Partition:
 
     def count(self, table: Table, coins: Coins, rate: Fraction | None, at_least: int = 1) -> Counts:
         """Count the rows of each bin in one pass: of each person as many as the unit allows, of these a sample."""
-        unit, kept = table.schema.unit, []
-        if unit.column is not None:
-            kept.append(table.engine.limit(table.rows, table.schema[unit.column], unit.max_rows, coins))
+        kept = table.kept(coins)
         if rate is not None:
             kept.append(coins.sample(rate))
         return table.engine.count(table.rows, self.cells, *kept, at_least=at_least).at_least(at_least)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from incrowd.core.schema import Column, Schema
 from incrowd.core.source import SourceOptions
-from incrowd.core.unit import Kind, Unit
+from incrowd.core.unit import Kind, More, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.sections import TableSection
 
@@ -39,5 +39,6 @@ def other_table(
             f"the rows of {name!r} are somebody's, but the dataset protects single rows: declare dataset.unit.column, "
             "the column that tells people apart."
         )
-    own = Unit(Kind.PERSON, unit.adjacency, section.unit, section.max_rows)
+    more = None if section.more is None else More(section.more)
+    own = Unit(Kind.PERSON, unit.adjacency, section.unit, section.max_rows, more)
     return OtherTable(name, Schema(columns, own), *source, public=False)

@@ -172,10 +172,8 @@ class FullDomain:
 
     def release(self, table: Table, coins: Coins) -> Generalized:
         """Count the rows of each tuple in one pass, search the levels on the counts, and leave small classes out."""
-        schema, limits = table.schema, []
-        if schema.unit.column is not None:
-            limits.append(table.engine.limit(table.rows, schema[schema.unit.column], schema.unit.max_rows, coins))
-        counts = table.engine.count(table.rows, self.cells(schema), *limits)
+        schema = table.schema
+        counts = table.engine.count(table.rows, self.cells(schema), *table.kept(coins))
         return self.generalized(counts, schema, self.people(table.engine, schema))
 
     def search(self, counts: Counts, schema: Schema, people: Counts | None = None) -> Found:

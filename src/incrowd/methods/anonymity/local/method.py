@@ -105,10 +105,8 @@ class LocalRecoding:
 
     def release(self, table: Table, coins: Coins) -> LocallyGeneralized:
         """Count the rows of each tuple in one pass, and search the levels of each round on the counts."""
-        schema, limits = table.schema, []
-        if schema.unit.column is not None:
-            limits.append(table.engine.limit(table.rows, schema[schema.unit.column], schema.unit.max_rows, coins))
-        return self.recoded(table.engine.count(table.rows, self.cells(schema), *limits), schema)
+        schema = table.schema
+        return self.recoded(table.engine.count(table.rows, self.cells(schema), *table.kept(coins)), schema)
 
     def recoded(self, counts: Counts, schema: Schema) -> LocallyGeneralized:
         """Return the table at the levels of its rounds; without rows if no combination of levels meets the demands."""

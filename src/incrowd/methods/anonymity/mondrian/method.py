@@ -94,10 +94,8 @@ class Mondrian:
 
     def release(self, table: Table, coins: Coins) -> Anonymized:
         """Count the rows of each tuple in one pass, cut the counts, and label the classes."""
-        schema, limits = table.schema, []
-        if schema.unit.column is not None:
-            limits.append(table.engine.limit(table.rows, schema[schema.unit.column], schema.unit.max_rows, coins))
-        return self.cut(table.engine.count(table.rows, self.cells(schema), *limits), schema)
+        schema = table.schema
+        return self.cut(table.engine.count(table.rows, self.cells(schema), *table.kept(coins)), schema)
 
     def cut(self, counts: Counts, schema: Schema) -> Anonymized:
         """Return the anonymized table of counts at their finest; without rows if even the whole table falls short."""

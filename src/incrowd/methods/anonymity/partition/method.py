@@ -136,9 +136,7 @@ class Partition:
 
     def release(self, table: Table, coins: Coins) -> Partitioned:
         """Count all rows, cut boxes, and release a fresh sample in them."""
-        schema, axes, limits = table.schema, self.axes(table.schema), []
-        if schema.unit.column is not None:
-            limits.append(table.engine.limit(table.rows, schema[schema.unit.column], 1, coins))
+        schema, axes, limits = table.schema, self.axes(table.schema), table.kept(coins)
         quasi = quasi_identifiers(schema)
         counts = table.engine.count(table.rows, Cells.of(schema, self.levels, quasi), *limits)
         leaves = self.growth(schema.unit).leaves(Grid.of(axes, counts.codes(), counts.counts), coins)

@@ -27,7 +27,7 @@ from incrowd.methods.outcomes.microdata import WEIGHT, Microdata
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
-    from incrowd.core.table import Kept, Table
+    from incrowd.core.table import Table
 
 
 @dataclass(frozen=True)
@@ -143,9 +143,7 @@ class Safe:
     def release(self, table: Table, coins: Coins) -> Microdata:
         """Count the sampled rows of each tuple in one pass and keep the tuples seen at least k times."""
         schema, unit, k = table.schema, table.schema.unit, self.smallest_class(table.schema)
-        kept: list[Kept] = []
-        if unit.column is not None:
-            kept.append(table.engine.limit(table.rows, schema[unit.column], unit.max_rows, coins))
+        kept = table.kept(coins)
         if not self.unsampled and self.robust is None:
             kept.append(coins.sample(self.parameters(unit).rate))
         cells, robust = self.cells(schema), self.robust

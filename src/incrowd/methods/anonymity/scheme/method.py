@@ -134,10 +134,7 @@ class Scheme:
         """Count all rows at the finest levels, choose, and release a fresh sample at the chosen ones."""
         choices, unit = self.choices(table.schema), table.schema.unit
         cells = Cells.of(table.schema, {name: levels[0] for name, levels in choices.items()})
-        limits = []
-        if unit.column is not None:
-            limits.append(table.engine.limit(table.rows, table.schema[unit.column], unit.max_rows, coins))
-        counts = table.engine.count(table.rows, cells, *limits)
+        counts = table.engine.count(table.rows, cells, *table.kept(coins))
         found = self.parameters(unit)
         place = self._selection(unit).release(worths(counts, choices, kept_of(found.k, found.rate)), coins)
         levels = dict(zip(choices, list(product(*choices.values()))[place], strict=True))

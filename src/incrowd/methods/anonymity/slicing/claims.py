@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from incrowd.core.claims.claim import Claim
+from incrowd.core.claims.crowds import blended
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,10 +15,12 @@ class BlendingAlone(Claim):
     """(k, 0)-crowd-blending of each table alone."""
 
     kind = "crowd-blending, each table alone"
-    sentence = (
-        "In each table everyone blends with k people or is left out. Of several tables side by side this is not said."
-    )
     rank: ClassVar[int] = 20
 
     k: int
     epsilon: Fraction
+
+    @property
+    def sentence(self) -> str:
+        """What is claimed, for people."""
+        return f"Of each table by itself: {blended(self.epsilon)} Of several tables side by side this is not said."

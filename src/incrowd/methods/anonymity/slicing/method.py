@@ -147,7 +147,7 @@ class Slicing:
         fresh = self.sample == Drawing.FRESH
         return (
             *chosen,
-            *(KeepRowsInTables(kept.column, kept.rows) for kept in keep_rows(unit)),
+            *(KeepRowsInTables(kept.column, kept.rows, kept.more) for kept in keep_rows(unit)),
             FreshSamples(found.rate) if fresh else SecretSample(found.rate),
             recode(self._safe(schema).cells(schema)),
             SuppressEach(found.k) if fresh else SuppressJointly(found.k),
@@ -168,10 +168,8 @@ class Slicing:
 
     def _chosen(self, table: Table, coins: Coins) -> Groups:
         """Return the groups that a private look at all rows chose."""
-        schema, unit, limits = table.schema, table.schema.unit, []
-        if unit.column is not None:
-            limits.append(table.engine.limit(table.rows, schema[unit.column], unit.max_rows, coins))
-        counts = table.engine.count(table.rows, self._safe(schema).cells(schema), *limits)
+        schema, unit = table.schema, table.schema.unit
+        counts = table.engine.count(table.rows, self._safe(schema).cells(schema), *table.kept(coins))
         if self.choosing is None:
             raise AssertionError("a choice has its epsilon")
         groups = self.grouping(schema).choose(associations(counts), self.choosing, unit, coins)

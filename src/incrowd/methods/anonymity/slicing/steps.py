@@ -15,7 +15,7 @@ from incrowd.core.steps.choices import PrivateChoice
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.samples import COINS, SecretSample
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
-from incrowd.core.steps.suppression import GEHRKE, LI, Suppress
+from incrowd.core.steps.suppression import GEHRKE, LI, Suppress, blends, one_row
 from incrowd.core.words import counted
 from incrowd.methods.anonymity.slicing.claims import BlendingAlone
 
@@ -157,7 +157,7 @@ class SuppressEach(SuppressJointly):
 
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim differential privacy of all tables together, and of each alone its crowds."""
-        alone = grounds.find(ChooseGroups) is None and grounds.unit.max_rows == 1 and not grounds.promise.syntactic
+        alone = grounds.find(ChooseGroups) is None and blends(grounds) and not grounds.promise.syntactic
         return (*together(self, grounds), *([blending_alone(self.k, grounds)] if alone else []))
 
 
@@ -227,7 +227,7 @@ def blending_alone(k: int, grounds: Grounds) -> BlendingAlone:
         epsilon=Fraction(0),
         unit=str(grounds.unit),
         theorem=f"{GEHRKE}, Example 1, for one table",
-        preconditions=(*RARE, *_outside(grounds.unit)),
+        preconditions=(*one_row(grounds.unit), *RARE, *_outside(grounds.unit)),
         not_protected=(GROUPS, _ACROSS),
     )
 

@@ -110,10 +110,8 @@ class CellSuppression:
         Where some rows of a tuple lose cells and others do not, coins decide which, so that what is missing tells
         nothing about the columns that stay.
         """
-        schema, limits = table.schema, []
-        if schema.unit.column is not None:
-            limits.append(table.engine.limit(table.rows, schema[schema.unit.column], schema.unit.max_rows, coins))
-        return self.blanked(table.engine.count(table.rows, self.cells(schema), *limits), schema, coins)
+        schema = table.schema
+        return self.blanked(table.engine.count(table.rows, self.cells(schema), *table.kept(coins)), schema, coins)
 
     def blanked(self, counts: Counts, schema: Schema, coins: Coins) -> Blanked:
         """Return the table with missing cells; without rows if there are fewer than k."""

@@ -14,7 +14,7 @@ from incrowd.core.steps.samples import EveryRow
 from incrowd.core.steps.step import fold
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.methods.crowds.parameters import Parameters, Target
+from incrowd.methods.crowds.parameters import Parameters, Target, require_crowds_of_people
 from incrowd.methods.crowds.small_counts import solve
 from incrowd.methods.synthesis.points.accuracy import Accuracy, accuracy, least_pieces, refusal
 from incrowd.methods.synthesis.points.grid import Grid
@@ -128,6 +128,8 @@ class SyntheticPoints:
             raise InvalidParameter(
                 "at rate 1 crowds of rows say nothing about people with several rows: keep max_rows at 1."
             )
+        if self.unsampled:
+            require_crowds_of_people(unit)
         found = None if self.unsampled else self.parameters(unit)
         steps = (
             *keep_rows(unit),
@@ -150,10 +152,7 @@ class SyntheticPoints:
     def release(self, table: Table, coins: Coins) -> Points:
         """Count the sampled rows of each cell in one pass, release the counts, and put points into the cells."""
         schema, k, grid = table.schema, self.crowd(table.schema.unit), self.grid(table.schema)
-        kept: list[Any] = []
-        if schema.unit.column is not None:
-            column = schema[schema.unit.column]
-            kept.append(table.engine.limit(table.rows, column, schema.unit.max_rows, coins))
+        kept = table.kept(coins)
         if not self.unsampled:
             kept.append(coins.sample(self.parameters(schema.unit).rate))
         at_least = k if self.noise is None else 1
