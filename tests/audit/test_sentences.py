@@ -98,7 +98,7 @@ def given_of(name: str, unit: Unit, *, sampled: bool) -> dict[str, Any]:
     if not sampled:
         return EVERYONE
     noisy = name in ("blended", "noisy points") and unit.adjacency is Adjacency.REPLACE
-    delta = Fraction(3, 20) if noisy or name == "slicing" else Fraction(2, 25)
+    delta = Fraction(1, 5) if noisy else Fraction(3, 20) if name == "slicing" else Fraction(2, 25)
     return {"k": K, "rate": RATE, "target": Target(delta)}
 
 
