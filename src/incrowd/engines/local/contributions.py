@@ -19,6 +19,7 @@ from incrowd.core.coins import Coins
 from incrowd.core.reading import as_dictionary, read
 from incrowd.core.schema import Column
 from incrowd.core.table import Rows
+from incrowd.engines.readers.reader import note_failures
 from incrowd.errors import IncrowdError, InvalidParameter
 
 _COINS = 2**62
@@ -33,7 +34,7 @@ Draw = Callable[[int], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, eq=False)
-class Limited:
+class RowLimit:
     """The rows that are kept, by position."""
 
     mask: NDArray[np.bool_]
@@ -43,7 +44,7 @@ class Limited:
         return self.mask[start:stop]
 
 
-def limit(rows: Rows, column: Column, at_most: int, coins: Coins) -> Limited:
+def limit(rows: Rows, column: Column, at_most: int, coins: Coins) -> RowLimit:
     """Keep of each person's rows a uniformly random `at_most`, or all if there are no more; none without an id.
 
     People are told apart by the exact value of the column, read as its declared type; a value that cannot be read is
@@ -64,7 +65,7 @@ def limit(rows: Rows, column: Column, at_most: int, coins: Coins) -> Limited:
     return _without(_BEYOND, rows, column, at_most, lambda size: coins.below(_COINS, size))
 
 
-def exclude(rows: Rows, column: Column, beyond: int) -> Limited:
+def exclude(rows: Rows, column: Column, beyond: int) -> RowLimit:
     """Keep all rows of people who have at most `beyond` of them, and none of anybody else's; none without an id.
 
     Whether somebody's rows are kept hangs on how many there are, and on nothing of other people's.  Memory is that of
@@ -96,7 +97,7 @@ def crowded(rows: Rows, column: Column, beyond: int) -> int:
     return int(found[0])
 
 
-def _without(query: str, rows: Rows, column: Column, most: int, draw: Draw) -> Limited:
+def _without(query: str, rows: Rows, column: Column, most: int, draw: Draw) -> RowLimit:
     """Return the rows that have an id, but for those whose positions a query about people returns."""
     masks, failures = [np.zeros(0, np.bool_)], list[IncrowdError]()
     people = _reader(_people(rows, column, draw, masks), column, failures)
@@ -104,7 +105,7 @@ def _without(query: str, rows: Rows, column: Column, most: int, draw: Draw) -> L
     mask = np.concatenate(masks)
     for some in positions:
         mask[some] = False
-    return Limited(mask)
+    return RowLimit(mask)
 
 
 def _no_coins(size: int) -> NDArray[np.int64]:
@@ -113,7 +114,7 @@ def _no_coins(size: int) -> NDArray[np.int64]:
 
 def _reader(people: Iterator[pa.RecordBatch], column: Column, failures: list[IncrowdError]) -> pa.RecordBatchReader:
     fields = pa.schema([("person", column.type.storage), ("coin", pa.int64()), ("position", pa.int64())])
-    return pa.RecordBatchReader.from_batches(fields, _noted(people, failures))
+    return pa.RecordBatchReader.from_batches(fields, note_failures(people, failures))
 
 
 def _answered(
@@ -133,15 +134,6 @@ def _answered(
             if not failures:
                 raise
     raise failures[0]
-
-
-def _noted(batches: Iterator[pa.RecordBatch], failures: list[IncrowdError]) -> Iterator[pa.RecordBatch]:
-    """Pass batches on, and remember what went wrong in our own words: the database that draws them has its own."""
-    try:
-        yield from batches
-    except IncrowdError as error:
-        failures.append(error)
-        raise
 
 
 def _people(rows: Rows, column: Column, draw: Draw, masks: list[NDArray[np.bool_]]) -> Iterator[pa.RecordBatch]:
