@@ -24,6 +24,7 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Kind, More, Unit
 from incrowd.engines.local.engine import LocalEngine
+from incrowd.methods.person_rows import row_limits
 from tests.coins import EveryCoin, ScriptedCoins, ScriptedSample, law
 from tests.tables import Batches
 from tests.theorems.crowd_laws import blend, mixture, with_record, without_record
@@ -114,7 +115,7 @@ def _kept(column: str | None, more: More | None) -> Kept:
     schema = Schema((Column("id", Role.IDENTIFIER), Column("x")), Unit(Kind.PERSON, column=column, more=more))
     people = [person for database, _ in cases for person in database]
     coins = ScriptedCoins(below=[coin for _, way in cases for order in way for coin in order])
-    (choice,) = table_of(schema, people).kept(coins)
+    (choice,) = row_limits(table_of(schema, people), coins)
     mask = iter(choice.at(0, len("".join(people))).tolist())
     found: Kept = {database: [] for database, _ in cases}
     for database, way in cases:

@@ -18,7 +18,7 @@ import pytest
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Anonymity, Blending
 from incrowd.core.claims.privacy import (
-    Approximate,
+    ApproximatePrivacy,
     PublishedTheorem,
     RobustTheorem,
     RobustZeroKnowledge,
@@ -34,14 +34,14 @@ from incrowd.core.unit import Adjacency, Kind, More, Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.safe.method import Safe
-from incrowd.methods.anonymity.slicing.claims import BlendingAlone
 from incrowd.methods.anonymity.slicing.method import Slicing
+from incrowd.methods.anonymity.slicing.steps import BlendingAlone
 from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.crowds.robust import Robust
 from incrowd.methods.histograms.blended.method import BlendedHistogram
 from incrowd.methods.histograms.suppressed.method import SuppressedHistogram
 from incrowd.methods.synthesis.points.method import SyntheticPoints
-from incrowd.methods.synthesis.points.slowly_changing import LipschitzError
+from incrowd.methods.synthesis.points.steps import LipschitzError
 from tests.audit.people_laws import (
     ONE_ROW,
     PEOPLE,
@@ -149,9 +149,9 @@ def holds(claim: Claim, release: Release) -> bool:
         case Blending():
             ratio = e_to_the(claim.epsilon) * EXACTLY if claim.epsilon else Fraction(1)
             return crowds(mechanism, kinds, claim.k, ratio)
-        case Approximate() if claim.adjacency is Adjacency.REPLACE:
+        case ApproximatePrivacy() if claim.adjacency is Adjacency.REPLACE:
             return replaced(mechanism, kinds, ratio_of(claim)) <= claim.delta * EXACTLY
-        case Approximate() | ZeroKnowledge() | PublishedTheorem() | Smooth():
+        case ApproximatePrivacy() | ZeroKnowledge() | PublishedTheorem() | Smooth():
             return added(mechanism, kinds, ratio_of(claim)) <= Fraction(claim.delta) * EXACTLY
         case Anonymity():
             return all(
@@ -179,7 +179,7 @@ def test_every_claim_about_a_sample_is_true_of_every_small_database(
     protected = Unit(unit.kind, adjacency, unit.column, unit.max_rows, unit.more)
     release = released(name, protected)
     claims = {claim.kind: claim for claim in release.plan.claims}
-    assert all(claim.epsilon > 0 for claim in claims.values() if isinstance(claim, Approximate))
+    assert all(claim.epsilon > 0 for claim in claims.values() if isinstance(claim, ApproximatePrivacy))
     assert "approximate differential privacy" in claims
     assert any(kind.startswith("crowd-blending") for kind in claims) == unit.single
     assert [kind for kind, claim in claims.items() if not holds(claim, release)] == []
@@ -257,7 +257,7 @@ def test_people_with_chances_of_their_own_are_claimed_privacy_and_no_crowd(name:
     assert not any(kind.startswith("crowd-blending") for kind in claims)
     assert not crowds(law, kinds, K, Fraction(1)), "two of one cell with different chances are told apart"
     for claim in claims.values():
-        if isinstance(claim, Approximate | RobustZeroKnowledge | RobustTheorem):
+        if isinstance(claim, ApproximatePrivacy | RobustZeroKnowledge | RobustTheorem):
             assert added(law, kinds, ratio_of(claim)) <= Fraction(claim.delta) * EXACTLY
     assert float(claims["approximate differential privacy"].parameters["epsilon"]) > 0
 
@@ -265,7 +265,7 @@ def test_people_with_chances_of_their_own_are_claimed_privacy_and_no_crowd(name:
 @pytest.mark.parametrize("unit", [ROWS, DROPPED], ids=str)
 def test_a_change_is_a_removal_and_an_addition_and_shows_more_than_either(unit: Unit) -> None:
     release = released("safe", unit)
-    (private,) = (claim for claim in release.plan.claims if isinstance(claim, Approximate))
+    (private,) = (claim for claim in release.plan.claims if isinstance(claim, ApproximatePrivacy))
     assert "added or removed" in private.sentence
     exact = added(release.law, kinds_of(unit), ratio_of(private))
     assert replaced(release.law, kinds_of(unit), ratio_of(private)) > exact
@@ -275,7 +275,7 @@ def test_a_change_is_a_removal_and_an_addition_and_shows_more_than_either(unit: 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 def test_a_sentence_names_its_unit_and_its_adjacency(unit: Unit, adjacency: Adjacency) -> None:
     protected = Unit(unit.kind, adjacency, unit.column, unit.max_rows, unit.more)
-    (private,) = (claim for claim in released("safe", protected).plan.claims if isinstance(claim, Approximate))
+    (private,) = (claim for claim in released("safe", protected).plan.claims if isinstance(claim, ApproximatePrivacy))
     assert private.sentence.startswith(f"Compare any two tables that differ by this: {protected}. ")
     assert private.sentence.endswith("within the factor e^ε, apart from a chance of δ.")
 

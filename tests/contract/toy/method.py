@@ -49,6 +49,11 @@ class NoisyTotal:
     def release(self, table: Table, coins: Coins) -> Total:
         """Count, and add noise."""
         unit = table.schema.unit
-        rows = table.engine.count(table.rows, Cells.of(table.schema, {}), *table.kept(coins)).total
+        limits = (
+            ()
+            if unit.column is None
+            else (table.engine.limit(table.rows, table.schema[unit.column], unit.max_rows, coins),)
+        )
+        rows = table.engine.count(table.rows, Cells.of(table.schema, {}), *limits).total
         noise = int(coins.laplace(unit.max_rows / self.epsilon, 1)[0])
         return Total(pa.table({"total": pa.array([rows + noise], pa.int64())}))
