@@ -25,7 +25,7 @@ from incrowd.engines.local.encoding import Codebook
 from incrowd.engines.spark import tuples
 from incrowd.engines.spark.places import fresh_key, people, ranks
 from incrowd.engines.spark.reading import PartitionReading, Slice
-from incrowd.engines.spark.task import collected, functions_of, mapped, window_of
+from incrowd.engines.spark.task import collect, functions_of, map_partitions, window_of
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class PersonLimit:
 class PersonExclusion(PersonLimit):
     """Which people stay: those with few enough rows, with all of them."""
 
-    def applied(self, coded: DataFrame) -> DataFrame:
+    def apply(self, coded: DataFrame) -> DataFrame:
         """Return the rows of people who have few enough, if they have a key; and what has no person at all."""
         functions = functions_of(coded)
         owned = functions.count(functions.lit(1)).over(window_of(coded).partitionBy("person"))
@@ -113,11 +113,11 @@ class Naming:
 def crowded(rows: SparkRows, column: Column, beyond: int) -> int:
     """Return how many people have more than `beyond` rows."""
     frame, reading = rows.selected((column.name,))
-    named = mapped(frame, Naming(reading, column, secrets.token_bytes(32)), "person binary")
+    named = map_partitions(frame, Naming(reading, column, secrets.token_bytes(32)), "person binary")
     owned = named.groupBy("person").count()
     functions = functions_of(named)
     some = owned.where(functions.col("count") > beyond).agg(functions.count(functions.lit(1)).alias("people"))
-    return int(collected(some).column("people")[0].as_py())
+    return int(collect(some).column("people")[0].as_py())
 
 
 @dataclass(frozen=True, eq=False)
