@@ -7,10 +7,10 @@ and both adjacencies: what a certificate says of a release is true of every one 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -66,6 +66,8 @@ PERSON = Unit(Kind.PERSON, column="id")
 DROPPED = Unit(Kind.PERSON, column="id", more=More.DROP)
 REFUSED = Unit(Kind.PERSON, column="id", more=More.REFUSE)
 UNITS = [ROWS, PERSON, DROPPED, REFUSED]
+Outcome = tuple[tuple[str, ...], ...]
+"""The rows of every table that is published."""
 EXACTLY = Fraction(10**12 + 1, 10**12)
 
 
@@ -87,7 +89,7 @@ METHODS: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 
 def schema_of(name: str, unit: Unit) -> Schema:
-    cell = {"type": Type.INTEGER, "hierarchy": Slices(Numbers(0, 1), 2), "missing": Missing.DROP}
+    cell: dict[str, Any] = {"type": Type.INTEGER, "hierarchy": Slices(Numbers(0, 1), 2), "missing": Missing.DROP}
     names = ("x", "y") if name.startswith("slicing") else ("x",)
     person = () if unit.column is None else (Column("id", Role.IDENTIFIER),)
     return Schema((*person, *(Column(each, outside=Outside.DROP, **cell) for each in names)), unit)
@@ -133,7 +135,8 @@ def alone(release: Release) -> Callable[[Database], Law]:
     @cache
     def first(database: Database) -> Law:
         masses: dict[Any, Fraction] = {}
-        for outcome, mass in release.law(database).items():
+        law: Mapping[Any, Fraction] = release.law(database)
+        for outcome, mass in law.items():
             masses[outcome[0]] = masses.get(outcome[0], Fraction(0)) + mass
         return masses
 
@@ -158,7 +161,7 @@ def holds(claim: Claim, release: Release) -> bool:
                 count >= claim.k
                 for database in ((kind,) * size for kind in kinds for size in range(PEOPLE + 1))
                 for outcome in release.law(database)
-                for table in outcome
+                for table in cast("Outcome", outcome)
                 for count in {row: table.count(row) for row in table}.values()
             )
         case LipschitzError():
@@ -302,7 +305,7 @@ def test_who_is_left_out_changes_nothing() -> None:
 
 def rows_twice(release: Release) -> Any:
     (outcome,) = release.law(("a", "a"))
-    assert len(outcome[0]) == 2
+    assert len(cast("Outcome", outcome)[0]) == 2
     return outcome
 
 

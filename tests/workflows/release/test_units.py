@@ -54,7 +54,7 @@ def test_people_with_more_rows_are_left_out_where_the_policy_says_so(tmp_path: P
 
 
 def test_a_source_in_which_someone_has_more_rows_is_refused_where_the_policy_says_so(tmp_path: Path) -> None:
-    policy, ids = with_ledger(REFUSED, tmp_path), [f"p{n}" for n in range(600)]
+    policy, ids = with_ledger(REFUSED, tmp_path), list[str | None](f"p{n}" for n in range(600))
     with pytest.raises(SourceInvalid, match="1 person has more than 1 row by the column 'id'"):
         release(with_ids([*ids[:-1], "p0"]), policy)
     certificate = release(with_ids(ids), policy).certificate
