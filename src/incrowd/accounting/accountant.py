@@ -17,7 +17,7 @@ from incrowd.accounting import basic
 from incrowd.accounting.blending import crowd_losses
 from incrowd.accounting.bound import INFINITE, Bound, least_epsilon
 from incrowd.accounting.noise import additive, distribution
-from incrowd.accounting.noise.concentrated import delta_of_rho, epsilon_of_rho, rho_of
+from incrowd.accounting.noise.concentrated import approximate_rho_of, delta_of_rho, epsilon_of_rho
 from incrowd.accounting.people import person_delta, smallest_person_epsilon
 from incrowd.core.loss import (
     Approximate,
@@ -262,8 +262,12 @@ def _sums(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> Bound:
 
 
 def _concentrated(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> Bound | None:
-    rho = rho_of(loss, adjacency)
-    return Bound(epsilon_of_rho(rho, delta), "zero-concentrated") if rho is not None and delta else None
+    """Add up ρ and read it at what of δ is left beside the δ of stated promises, which adds up."""
+    found = approximate_rho_of(loss, adjacency)
+    if found is None or delta <= found[1]:
+        return None
+    rho, hidden = found
+    return Bound(epsilon_of_rho(rho, delta - hidden), "zero-concentrated")
 
 
 def _composed_distribution(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> Bound | None:
@@ -273,9 +277,11 @@ def _composed_distribution(loss: Sequence, delta: Fraction, adjacency: Adjacency
 
 def _sequence_deltas(loss: Sequence, epsilon: float, adjacency: Adjacency) -> list[Bound]:
     bounds = [Bound(_sums_delta(loss, epsilon, adjacency), "sums")]
-    rho = rho_of(loss, adjacency)
-    if rho is not None:
-        bounds.append(Bound(delta_of_rho(rho, epsilon), "zero-concentrated"))
+    concentrated = approximate_rho_of(loss, adjacency)
+    if concentrated is not None:
+        rho, hidden = concentrated
+        value = min(1.0, float_up(hidden + Fraction(delta_of_rho(rho, epsilon))))
+        bounds.append(Bound(value, "zero-concentrated"))
     found = distribution.delta(loss, epsilon, adjacency)
     if found is not None:
         bounds.append(Bound(found, "privacy loss distribution"))

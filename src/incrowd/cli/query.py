@@ -124,7 +124,7 @@ def _answer_batch(options: QueryOptions, file: Path) -> None:
         return print_json(answered.to_json())
     for number, answer in enumerate(answered.answers, start=1):
         header, lines = _lines(answer)
-        print_table(f"answer {number}", lines or [("",) * len(header)], header=header)
+        print_table(f"answer {number}", lines or [("",) * len(header)], answer.note, header=header)
     promise = ("promise", answered.certificate.claims[0].kind)
     return print_table("cost of all", [*_costs(answered.cost, answered.left), promise])
 
@@ -192,7 +192,7 @@ def show_price(priced: Priced) -> None:
 def show_answer(answered: Answered, out: Path | None) -> None:
     """Print the answer with its intervals, then what it cost."""
     header, lines = _lines(answered.answer)
-    print_table("answer", lines or [("",) * len(header)], header=header)
+    print_table("answer", lines or [("",) * len(header)], answered.answer.note, header=header)
     costs = [
         *_costs(answered.cost, answered.left),
         ("promise", answered.certificate.claims[0].kind),

@@ -16,10 +16,11 @@ from incrowd.accounting import accountant
 from incrowd.core.coins import Coins
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Loss
+from incrowd.core.rounding import round_up
 from incrowd.core.steps.step import Step, fold
 from incrowd.core.unit import Unit
 from incrowd.engines.sql.engine import Drawn
-from incrowd.errors import InvalidParameter
+from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.queries.answer import Answer, AnswerColumn
 from incrowd.queries.measuring.accuracy import Expected, expected_of
 from incrowd.queries.measuring.chain import question_steps
@@ -103,7 +104,7 @@ class Measurement:
         """What will be done and what that promises, folded from the steps; only `draw` needs rows."""
         promise = fold(self.steps, self.unit, self.settled.delta)
         paid_in_rho = self.terms.rho is not None and not promise.delta
-        return QuestionPlan(NAME, self.steps, promise, {} if paid_in_rho else epsilon_of(promise), self.draw)
+        return QuestionPlan(NAME, self.steps, promise, {} if paid_in_rho else price_of(promise, self.terms), self.draw)
 
     @property
     def loss(self) -> Loss:
@@ -181,9 +182,16 @@ class Measurement:
         }
 
 
-def epsilon_of(promise: Guarantee) -> Mapping[str, Any]:
-    """Return the number of a claim that an accountant computes: the ε that is charged."""
-    return {"epsilon": accountant.charge_of(promise.loss, promise.delta, promise.unit.adjacency).epsilon}
+def price_of(promise: Guarantee, terms: Terms) -> Mapping[str, Any]:
+    """Return the number of a claim that an accountant computes: the ε that is charged; never more than was offered."""
+    spend = accountant.charge_of(promise.loss, promise.delta, promise.unit.adjacency)
+    offered = terms.epsilon
+    if offered is not None and (spend.epsilon > round_up(offered) or spend.delta > round_up(terms.delta)):
+        raise Infeasible(
+            f"epsilon {float(offered):g} was offered, and what is asked would cost {float(spend.epsilon):.6g} with "
+            f"delta {float(spend.delta):g}. Ask for fewer numbers at once, or offer that much."
+        )
+    return {"epsilon": spend.epsilon}
 
 
 def _ends(interval: Interval | None) -> tuple[pa.Array | None, pa.Array | None]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from incrowd.core.domain import listed
+from incrowd.core.domain import Type, listed
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.catalog import Catalog, Relation
@@ -35,7 +35,8 @@ class Field:
 class RowQuery:
     """Rows as a query that cannot fail; adding or removing one unit changes at most `most` of them.
 
-    Public rows have no unit; nobody changes them.  Private rows whose unit is a person carry the column `PERSON`.
+    Public rows have no unit; nobody changes them.  Private rows whose unit is a person carry the column `PERSON`, of
+    the type `person`.
     `withheld` tells for names that cannot be asked about why not, `names` all that can, used or not; `relation` is the
     public table whose rows they are.
     """
@@ -44,6 +45,7 @@ class RowQuery:
     fields: tuple[Field, ...]
     tables: tuple[str, ...]
     unit: Unit | None = None
+    person: Type | None = None
     most: int = 0
     datasets: tuple[str, ...] = ()
     withheld: Mapping[str, str] = field(default_factory=dict)
@@ -59,6 +61,11 @@ class RowQuery:
     def personal(self) -> bool:
         """Whether they carry the column that tells people apart."""
         return self.unit is not None and self.unit.column is not None
+
+    @property
+    def decimal_person(self) -> frozenset[str]:
+        """The column that tells people apart, if it holds decimals: engines spell these differently."""
+        return frozenset({PERSON} if self.person is Type.DECIMAL else ())
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ def question_steps(
     return (
         Understand(question.text, question.tables, terms.to_json()),
         *(() if terms.rate is None else (RowSample(terms.rate),)),
-        BoundContribution(reach.rows, reach.groups),
+        BoundContribution(reach.rows, reach.groups, question.caps.rows or None, question.caps.groups),
         _groups(question),
         *_noisy(sums, settled),
         *(_pick(pick, ConcentratedPick if terms.rho is not None else PrivatePick) for pick in picked),

@@ -49,7 +49,8 @@ def presented(question: Question, noisy: Noisy) -> Answer:
     places = places[question.offset :]
     places = places if question.limit is None else places[: question.limit]
     chosen = pa.array(places, pa.int64())
-    return Answer(tuple(_taken(_column(each, noisy, rows or []), chosen) for each in question.outputs))
+    columns = tuple(_taken(_column(each, noisy, rows or []), chosen) for each in question.outputs)
+    return Answer(columns, question.caps.sentence)
 
 
 def check_outputs(question: Question) -> None:
