@@ -185,7 +185,7 @@ def show_price(priced: Priced) -> None:
     print_table(
         "expected, for 95 % of the answers",
         [(each.output, _told(each)) for each in priced.expected] or [("nothing", "")],
-        _EXPLAIN,
+        " ".join((*priced.notes, _EXPLAIN)),
     )
 
 

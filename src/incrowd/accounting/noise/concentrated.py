@@ -97,6 +97,8 @@ def epsilon_of_rho(rho: Number, delta: Number) -> float:
     rho_above, delta_below = float_up(_rho(rho)), float_down(_delta(delta))
     if rho_above == 0.0:
         return 0.0
+    if delta_below == 0.0:
+        return math.inf  # a δ below every float
 
     def at(excess: float) -> float:
         alpha = 1.0 + excess

@@ -111,7 +111,7 @@ def solve_behind(choosing: Fraction, k: int | None, rate: Fraction | None, targe
 
 
 def _both(choosing: Fraction, k: int, rate: Fraction, target: Target, unit: Unit) -> Fraction:
-    """Return the ε that a ledger charges for a private choice and the release behind it; infinite ones as the largest."""
+    """Return the ε that a ledger charges for a private choice and the release behind it; huge if it is infinite."""
     epsilon = charged(Sequence((Pure(choosing), loss_of(k, rate, unit))), target.delta, unit.adjacency)
     return Fraction(epsilon) if epsilon.is_finite() else Fraction(2**64)
 
