@@ -17,14 +17,13 @@ from incrowd.core.loss import Pure
 from incrowd.core.rounding import round_up
 from incrowd.core.schema import Column, Schema
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.mechanisms.cube import AddCube
-from incrowd.mechanisms.gaussian_vector import AddGaussianVector
+from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.queries.batch import Batch, batch
 from incrowd.queries.catalog import Catalog, Relation
-from incrowd.queries.language.several import several
+from incrowd.queries.language.reading import split_questions
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import price_of
-from incrowd.queries.terms import Terms
+from incrowd.queries.question import Terms
 from incrowd.verify.slow_accountant import derive
 
 SCHEMA = Schema(
@@ -68,8 +67,8 @@ def test_never_more_than_was_paid_is_spent(number: int) -> None:
 
 def test_few_questions_share_epsilon_and_many_share_rho() -> None:
     few, many = planned([COUNT] * 3, Fraction(1, 10**6)), planned([COUNT] * 40, Fraction(1, 10**6))
-    assert isinstance(few.measurements[0].settled.noise, AddCube)
-    assert isinstance(many.measurements[0].settled.noise, AddGaussianVector)
+    assert isinstance(few.measurements[0].noise_choice.noise, AddCube)
+    assert isinstance(many.measurements[0].noise_choice.noise, AddGaussianVector)
     assert many.width < planned([COUNT] * 40).width
 
 
@@ -87,7 +86,7 @@ DOZEN = [COUNT, MEAN, *(f"SELECT COUNT(*) FROM people WHERE age > {age}" for age
 def test_a_dozen_questions_with_groups_that_nobody_listed_cost_what_was_offered(times: int) -> None:
     """Version 1 charged an epsilon of 3.5 for 1, and of 7.2 for forty-eight questions."""
     found = planned(DOZEN * times, Fraction(1, 10**6))
-    assert isinstance(found.measurements[0].settled.noise, AddGaussianVector)
+    assert isinstance(found.measurements[0].noise_choice.noise, AddGaussianVector)
     epsilon, delta = spent(found)
     assert 0.9 < epsilon <= 1.0
     assert delta <= 1e-6
@@ -137,4 +136,4 @@ def test_a_batch_reads_all_rows_and_has_questions() -> None:
 @pytest.mark.parametrize("text", ["", " ; ; ", "-- nothing", "SELECT 'open"])
 def test_a_text_without_questions_is_bad_input(text: str) -> None:
     with pytest.raises(InvalidParameter):
-        several(text)
+        split_questions(text)

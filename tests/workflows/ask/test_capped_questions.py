@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incrowd.queries.answer import Answer
+from incrowd.queries.question import Terms
 from incrowd.queries.steps.question import BoundContribution
-from incrowd.queries.terms import Terms
 from incrowd.workflows.ask.desk import Asking, AskingTogether, open_desk
 from incrowd.workflows.policy.policy import Policy, load_policy
 

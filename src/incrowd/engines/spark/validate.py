@@ -10,15 +10,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.engines.local.validate import Check, Findings, unsure
+from incrowd.engines.local.validate import Check, Findings, uncertain_checks
 from incrowd.engines.readers.delimited import Delimited
 from incrowd.engines.readers.reader import SourceProblem
+from incrowd.engines.spark.origins import SparkTable, TextFiles
 from incrowd.engines.spark.pieces import name_of, unchanged
 from incrowd.engines.spark.places import Positions
 from incrowd.engines.spark.reading import PartitionReading, Texts
-from incrowd.engines.spark.tables import Tabled
-from incrowd.engines.spark.task import Work, collected, mapped
-from incrowd.engines.spark.texts import TextFiles
+from incrowd.engines.spark.task import Work, collect, map_partitions
 from incrowd.errors import InvalidParameter, SourceUnreadable
 
 if TYPE_CHECKING:
@@ -39,10 +38,10 @@ def check(rows: SparkRows, schema: Schema) -> None:
             "a release needs to know rows apart, and nothing tells those of this source apart. Name a unique id column "
             "for the Spark engine, or write the table as Parquet files."
         )
-    if isinstance(rows.origin, Tabled):
+    if isinstance(rows.origin, SparkTable):
         rows.origin.check_ids()
     before = rows.origin.stamps()
-    checks = unsure(schema, rows.origin.types)
+    checks = uncertain_checks(schema, rows.origin.types)
     if checks:
         _findings(rows, checks).raise_if_any()
     unchanged(rows.origin.pieces, before)  # the files are listed for good: whatever reads them later holds to this
@@ -56,7 +55,7 @@ def _findings(rows: SparkRows, checks: Mapping[str, Check]) -> Findings:
     else:
         frame, reading = rows.selected(tuple(checks))
         work = Validating(reading, checks)
-    found = collected(mapped(frame, work, _FIELDS)).to_pylist()
+    found = collect(map_partitions(frame, work, _FIELDS)).to_pylist()
     order = {name: place for place, name in enumerate(checks)}
     listed = sorted(
         (each for each in found if each["what"] is not None),
