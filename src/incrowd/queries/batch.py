@@ -27,19 +27,22 @@ _MISS = 0.05
 
 @dataclass(frozen=True)
 class Batch:
-    """Questions on shares of one budget; what they promise, they promise together."""
+    """Questions on shares of one budget; what they promise, they promise together.
+
+    `offered` is what was offered for all of them: a plan that costs more is refused.  None where it is made again.
+    """
 
     measurements: tuple[Measurement, ...]
     unit: Unit
-    terms: Terms
     delta: Fraction
+    offered: Terms | None = None
 
     @cached_property
     def plan(self) -> QuestionPlan:
         """What will be done and what all answers promise together, folded from the steps of all questions."""
         steps = (Questions(tuple(each.steps for each in self.measurements)),)
         promise = fold(steps, self.unit, self.delta)
-        return QuestionPlan(NAME, steps, promise, price_of(promise, self.terms), self.draw)
+        return QuestionPlan(NAME, steps, promise, price_of(promise, self.offered), self.draw)
 
     def draw(self, rows: Asked, coins: Coins) -> AnswerTables:
         """Answer the questions one after the other."""
@@ -108,7 +111,7 @@ def _pure(questions: Sequence[Question], unit: Unit, terms: Terms, shares: Seque
         )
         for question, share in zip(questions, shares, strict=True)
     ]
-    return Batch(tuple(made), unit, terms, sum((each.noise_choice.delta for each in made), Fraction(0)))
+    return Batch(tuple(made), unit, sum((each.noise_choice.delta for each in made), Fraction(0)), terms)
 
 
 def _concentrated(questions: Sequence[Question], unit: Unit, terms: Terms, shares: Sequence[Fraction]) -> Batch:
@@ -121,4 +124,4 @@ def _concentrated(questions: Sequence[Question], unit: Unit, terms: Terms, share
         )
         for question, share in zip(questions, shares, strict=True)
     ]
-    return Batch(tuple(made), unit, terms, terms.delta)
+    return Batch(tuple(made), unit, terms.delta, terms)

@@ -231,13 +231,14 @@ class Measurement:
         }
 
 
-def price_of(promise: Guarantee, terms: Terms) -> Mapping[str, Any]:
+def price_of(promise: Guarantee, terms: Terms | None) -> Mapping[str, Any]:
     """Return the number of a claim that an accountant computes: the ε that is charged; never more than was offered."""
     spend = accountant.charge_of(promise.loss, promise.delta, promise.unit.adjacency)
-    offered = terms.epsilon
-    if offered is not None and (spend.epsilon > round_up(offered) or spend.delta > round_up(terms.delta)):
+    if terms is None or terms.epsilon is None:
+        return {"epsilon": spend.epsilon}
+    if spend.epsilon > round_up(terms.epsilon) or spend.delta > round_up(terms.delta):
         raise Infeasible(
-            f"epsilon {float(offered):g} was offered, and what is asked would cost {float(spend.epsilon):.6g} with "
+            f"epsilon {float(terms.epsilon):g} was offered, and what is asked would cost {float(spend.epsilon):.6g} with "
             f"delta {float(spend.delta):g}. Ask for fewer numbers at once, or offer that much."
         )
     return {"epsilon": spend.epsilon}

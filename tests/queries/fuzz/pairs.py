@@ -89,15 +89,14 @@ def planned(sql: str, max_groups: int | None, chance: random.Random) -> Measurem
 
 def complaints(pair: Pair) -> list[str]:
     """Return what one unit moves further than was promised, or that something fails; nothing, if all is well."""
-    found, collected = [], []
+    collected = []
     for database in (pair.here, pair.there):
         _fill(database)
         taking_part, *tables = (_BASE.sql(query).to_arrow_table() for query in pair.queries)
         answer = pair.measured.answer(tuple(tables), SystemCoins())
         collected.append((taking_part, tables, [str(each.type) for each in answer.table.schema]))
     (rows, sums, shape), (other_rows, other_sums, other_shape) = collected
-    found += moved(pair.measured, sums, other_sums)
-    found += _reached(pair.measured, rows, other_rows)
+    found = [*moved(pair.measured, sums, other_sums), *_reached(pair.measured, rows, other_rows)]
     return [*found, "the answer is of another shape"] if shape != other_shape and all(map(len, sums)) else found
 
 

@@ -12,7 +12,9 @@ import pyarrow.parquet as pq
 from incrowd.queries.answer import Answer
 from incrowd.queries.question import Terms
 from incrowd.queries.steps.question import BoundContribution
+from incrowd.verify.statement import Problem
 from incrowd.workflows.ask.desk import Asking, AskingTogether, open_desk
+from incrowd.workflows.ask.plan_again import asked_again
 from incrowd.workflows.policy.policy import Policy, load_policy
 
 COUNT = "SELECT country, COUNT(*) AS n FROM visits GROUP BY country"
@@ -56,6 +58,21 @@ def test_of_four_equal_countries_none_is_missing_and_the_caps_are_said(tmp_path:
             CAPS,
             CAPS.replace(", and at most 2 groups of each person", ""),
         ]
+
+
+def test_plans_of_capped_questions_are_made_again_from_their_certificates(tmp_path: Path) -> None:
+    policy = policy_of(tmp_path)
+    with open_desk([policy]) as desk:
+        alone = desk.ask(Asking(COUNT, PAID)).certificate
+        both = desk.ask_batch(AskingTogether((COUNT, "SELECT COUNT(*) AS n FROM visits"), PAID)).certificate
+    for certificate in (alone, both):
+        made = asked_again(certificate, policy)
+        assert not isinstance(made, Problem)
+        assert (made.steps, made.promise, made.claims) == (
+            certificate.steps,
+            certificate.guarantee,
+            certificate.claims,
+        )
 
 
 def test_an_answer_that_was_kept_without_a_note_is_read() -> None:
