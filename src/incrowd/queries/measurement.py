@@ -238,8 +238,8 @@ def price_of(promise: Guarantee, terms: Terms | None) -> Mapping[str, Any]:
         return {"epsilon": spend.epsilon}
     if spend.epsilon > round_up(terms.epsilon) or spend.delta > round_up(terms.delta):
         raise Infeasible(
-            f"epsilon {float(terms.epsilon):g} was offered, and what is asked would cost {float(spend.epsilon):.6g} with "
-            f"delta {float(spend.delta):g}. Ask for fewer numbers at once, or offer that much."
+            f"epsilon {float(terms.epsilon):g} was offered, and what is asked would cost {float(spend.epsilon):.6g} "
+            f"with delta {float(spend.delta):g}. Ask for fewer numbers at once, or offer that much."
         )
     return {"epsilon": spend.epsilon}
 
