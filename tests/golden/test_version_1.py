@@ -160,7 +160,6 @@ def _check_solved_together(told: dict[str, Any], before: dict[str, Any], target:
     assert larger != smaller
     assert [claim["kind"] for claim in told["claims"]] == [claim["kind"] for claim in before["claims"]]
     assert [step["step"] for step in told["chain"]] == [step["step"] for step in before["chain"]]
-    assert told["warnings"] == before["warnings"]
 
 
 @pytest.mark.parametrize("name", [name for name, each in PLANS.items() if "nearest" in each])
