@@ -68,7 +68,8 @@ class Desk:
         cost = Amount() if repeated or asking.account is not None else _cost(planned)
         left = {name: self._left(name, cost) for name in planned.promises}
         expected, text = planned.measurement.expected, plan_of(planned.measurement)
-        return Priced(planned.question.text, tuple(planned.promises), cost, left, expected, repeated, text)
+        notes = _notes([planned.measurement])
+        return Priced(planned.question.text, tuple(planned.promises), cost, left, expected, repeated, text, notes)
 
     def ask(self, asking: Asking, ready: Callable[[], None] = lambda: None) -> Answered:
         """Answer a question: charge it, read the rows, add noise, certify; or give the answer that was given before.
@@ -102,7 +103,8 @@ class Desk:
         expected = tuple(each for measured in planned.measurements for each in measured.expected)
         texts = tuple(text for measured in planned.measurements for text in plan_of(measured))
         question = "; ".join(measured.question.text for measured in planned.measurements)
-        return Priced(question, names, cost, {name: self._left(name, cost) for name in names}, expected, False, texts)
+        left, notes = {name: self._left(name, cost) for name in names}, _notes(planned.measurements)
+        return Priced(question, names, cost, left, expected, False, texts, notes)
 
     def ask_batch(self, asking: AskingTogether) -> AnsweredTogether:
         """Answer several questions that were planned together, for one charge."""
@@ -228,6 +230,11 @@ def open_desk(
 def _cost(planned: _Planned) -> Amount:
     costs = [_price(promise) for promise in planned.promises.values()]
     return reduce(Amount.worst, costs)
+
+
+def _notes(measurements: Sequence[Measurement]) -> tuple[str, ...]:
+    """Return what numbers would be of, each once, where that is not the whole table."""
+    return tuple(dict.fromkeys(each.question.caps.sentence for each in measurements if each.question.caps.sentence))
 
 
 def _price(promise: Guarantee) -> Amount:

@@ -12,7 +12,6 @@ from typing import Any
 from incrowd.core.certificate import Certificate, Release
 from incrowd.core.domain import Categories
 from incrowd.core.schema import Schema
-from incrowd.core.spreadsheet import MARK
 from incrowd.core.table import Progress
 from incrowd.engines.choose import engine_of
 from incrowd.engines.settings import describe
@@ -54,10 +53,7 @@ class Destination:
 
     def __post_init__(self) -> None:
         if self.form not in FORMATS:
-            raise InvalidParameter(
-                f"releases are written as parquet, csv or tsv (for spreadsheets {MARK}.csv or {MARK}.tsv), not "
-                f"{self.form!r}."
-            )
+            raise InvalidParameter(f"releases are written as parquet, csv or tsv, not {self.form!r}.")
 
     def check(self, folders: Folders, schema: Schema) -> None:
         """Raise, before anything is charged, if a release of such columns could not go there."""
