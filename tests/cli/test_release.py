@@ -159,7 +159,7 @@ def test_ctrl_c_leaves_nothing_half_written(folder: Path) -> None:
     assert running.returncode == 130
     assert errors == "incrowd: stopped before the end.\n"
     assert sorted(path.name for path in folder.iterdir()) == [".incrowd", "people.csv", "policy.yaml"]
-    assert {path.name for path in (folder / ".incrowd").iterdir()} == {"ledger.sqlite", "ledgers.json"}
+    assert {path.name for path in (folder / ".incrowd").iterdir()} == {"ledger.sqlite", "ledgers.json", "sources.json"}
 
 
 @pytest.mark.long

@@ -212,7 +212,7 @@ def test_whole_numbers_and_text_in_their_place_are_the_same(place: Place, stored
 @pytest.mark.parametrize("place", TYPED, indirect=True)
 def test_stored_types_are_counted_as_those_of_a_frame(place: Place) -> None:
     rows, cells = place.opened(typed(), "typed"), Cells.of(TYPES, {"moment": 1})
-    place.engine.validate(rows, TYPES)
+    place.engine.marks(rows, TYPES, bytes(32))
     expected = as_counter(HERE.count(HERE.open(typed()), cells))
     assert as_counter(place.engine.count(rows, cells)) == expected
     assert len(expected) == 4
@@ -223,7 +223,7 @@ def refusal(place: Place, table: pa.Table, name: str) -> tuple[type, str]:
 
     def read() -> None:
         found = choose.open_table(place.source(table, name), SCHEMA, engine=place.engine)
-        found.engine.validate(found.rows, found.schema)
+        found.engine.marks(found.rows, found.schema, bytes(32))
 
     with pytest.raises((SourceInvalid, SourceUnreadable, UnknownColumn)) as caught:
         read()
@@ -231,7 +231,7 @@ def refusal(place: Place, table: pa.Table, name: str) -> tuple[type, str]:
 
 
 def test_values_that_can_be_read_pass(place: Place, rows: Opened) -> None:
-    place.engine.validate(rows, SCHEMA)
+    place.engine.marks(rows, SCHEMA, bytes(32))
 
 
 def test_values_that_cannot_be_read_are_refused_alike_and_not_shown(place: Place) -> None:

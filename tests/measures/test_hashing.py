@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.measures.hashing import row_bits, value_bits
+from incrowd.core.hashing import row_bits, value_bits
 
 texts = st.lists(st.text(max_size=8) | st.none(), min_size=1, max_size=60)
 

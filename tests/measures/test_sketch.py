@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.measures.hashing import value_bits
+from incrowd.core.hashing import value_bits
 from incrowd.measures.sketch import Sketch, Spread
 
 batches = st.lists(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 5), max_size=20), max_size=8)

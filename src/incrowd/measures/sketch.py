@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.core.hashing import Bits
 from incrowd.core.keys import grouped
-from incrowd.measures.hashing import Bits
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from incrowd.core.cells import Cells
 from incrowd.core.coins import Coins
 from incrowd.core.counts import Counts
 from incrowd.core.keys import Layout, grouped, translated
+from incrowd.core.marks import SourceMarks
 from incrowd.core.schema import Column, Schema
 from incrowd.core.source import DEFAULTS, IN_ENGINE, SourceOptions
 from incrowd.core.table import Kept, Learned, Progress, Rows
@@ -25,7 +26,10 @@ from incrowd.engines.local.progress import ProgressRows
 from incrowd.engines.local.spill import Disk
 from incrowd.engines.local.validate import checks_of, needed, validate
 from incrowd.engines.readers.sources import Source, open_source
+from incrowd.engines.row_marks import RowMarks
 from incrowd.errors import InvalidParameter, SourceChanged, SourceInvalid, SourceUnreadable
+
+_NO_TEXT = "the source holds text that is not valid Unicode; nothing was released or charged."
 
 
 @dataclass(frozen=True)
@@ -45,11 +49,16 @@ class LocalEngine:
         first = next(iter(rows.batches(list(columns))), None)
         return {name: pa.string() if first is None else first.column(name).type for name in columns}
 
-    def validate(self, rows: Rows, schema: Schema, progress: Progress | None = None) -> None:
-        """Read once what could be misread, and raise with the first problems; nothing is read that cannot be."""
+    def marks(self, rows: Rows, schema: Schema, key: bytes, progress: Progress | None = None) -> SourceMarks:
+        """Read once all that may be released: raise with the first problems, or return the marks of the rows."""
         checks = needed(rows, schema) if isinstance(rows, Source) else checks_of(schema)
-        if checks:
-            validate(rows, checks, progress=progress).raise_if_any()
+        gathered, findings = RowMarks(schema, key), None
+        with suppress(UnicodeError, pa.ArrowException):  # the error's own text holds a piece of the source
+            findings = validate(rows, checks, progress=progress, marks=gathered)
+        if findings is None:
+            raise SourceInvalid(_NO_TEXT)
+        findings.raise_if_any()
+        return gathered.marks()
 
     def digest(self, rows: Rows) -> bytes:
         """Return the SHA-256 of the bytes of the source's files, or of the values of a frame."""
@@ -59,7 +68,7 @@ class LocalEngine:
         with suppress(UnicodeError):  # the error's own text holds a piece of the source
             content = content_digest(rows)
         if content is None:
-            raise SourceInvalid("the source holds text that is not valid Unicode; nothing was released or charged.")
+            raise SourceInvalid(_NO_TEXT)
         return content
 
     def count(self, rows: Rows, cells: Cells, *kept: Kept, at_least: int = 1) -> Counts:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
 
 from sqlglot import exp
 
-from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.core.table import Opened
+from incrowd.core.marks import SourceMarks
 from incrowd.engines.columns import require
 from incrowd.engines.local.fingerprint import keyed
 from incrowd.engines.settings import Settings
@@ -25,6 +23,7 @@ from incrowd.queries.language.tables import table_rows
 from incrowd.workflows.ask.place import Place, place_of
 from incrowd.workflows.policy.ledger import open_book
 from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.policy.sources import Bond, MarkedSource, SourceBook
 
 _JOINED = 2
 """Public tables are joined by so many columns at most."""
@@ -38,6 +37,7 @@ class Opening:
     catalog: Catalog
     warehouse: Asked
     ledger: Ledger
+    bonds: Mapping[str, Bond]
 
 
 @contextmanager
@@ -46,8 +46,8 @@ def opened(
 ) -> Iterator[Opening]:
     """Open the tables of all policies; `data` overrides the source of the first policy's main table.
 
-    Private rows are hashed, so that another name brings them no fresh budget, and not looked at otherwise.  They are
-    asked where the policies say, or on the engine of the settings.
+    Private rows are marked, so that another name brings them no fresh budget, and not looked at otherwise.  They are
+    asked where the policies say, or on the engine of the settings.  Nothing is bound before a question is charged.
     """
     _one_ledger(policies)
     with place_of(policies, data, settings) as place:
@@ -58,13 +58,14 @@ def opened(
                 stored[relation.name] = each
         catalog = Catalog(tuple(relations))
         ledger = open_book(policies[0])
+        bonds = dict[str, Bond]()
         for policy in policies:
-            own = [stored[each.name].source for each in relations if each.dataset == policy.name]
-            _register(ledger, policy, own, place)
+            own = [stored[each.name] for each in relations if each.dataset == policy.name]
+            bonds[policy.name] = _bond(ledger, policy, own, place)
         with place.asked(stored, limits) as rows:
             public = {each.name: _measured(each, catalog, rows) for each in relations if not each.private}
             catalog = Catalog(tuple(public.get(each.name, each) for each in relations))
-            yield Opening(tuple(policies), catalog, rows, ledger)
+            yield Opening(tuple(policies), catalog, rows, ledger, bonds)
 
 
 def relations_of(policy: Policy) -> Iterator[Relation]:
@@ -124,16 +125,14 @@ def _tables(policy: Policy, data: object, place: Place) -> Iterator[tuple[Relati
         yield relation, Stored(rows, other.schema)
 
 
-def _register(ledger: Ledger, policy: Policy, sources: Sequence[Opened], place: Place) -> None:
-    key = hashlib.sha256(b"source " + ledger.secret).digest()
-    marks = [keyed(place.digest(source), key) for source in sources]
-    marks += [source.address for source in sources if source.address is not None]
-    section = policy.section.dataset
-    ledger.register(
-        Declaration(
-            policy.name, policy.schema.unit, policy.budget, tuple(marks), section.same_people_as, section.separate
-        )
-    )
+def _bond(ledger: Ledger, policy: Policy, tables: Sequence[Stored], place: Place) -> Bond:
+    key, marked = SourceBook.of(policy).key(), list[MarkedSource]()
+    for each in tables:
+        digest = place.digest(each.source)
+        bare = SourceMarks(keyed(digest, key))
+        marks = bare if place.marks is None else place.marks(each.source, each.schema, key)
+        marked.append(MarkedSource.of(each.source, marks, digest, ledger))
+    return Bond.of(policy, ledger, tuple(marked))
 
 
 def _measured(relation: Relation, catalog: Catalog, rows: Asked) -> Relation:

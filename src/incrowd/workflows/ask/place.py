@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from incrowd.core.marks import SourceMarks
+from incrowd.core.schema import Schema
 from incrowd.core.source import SourceOptions
 from incrowd.core.table import Opened
 from incrowd.engines.choose import engine_of, settings_for
-from incrowd.engines.local.fingerprint import content_digest
-from incrowd.engines.readers.sources import open_source
+from incrowd.engines.local.engine import LOCAL
+from incrowd.engines.row_marks import marks_of
 from incrowd.engines.settings import Settings, Spark
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import Asked, Limits, Stored
@@ -22,10 +24,14 @@ from incrowd.workflows.policy.policy import Policy
 
 @dataclass(frozen=True)
 class Place:
-    """How rows are opened, how they are told from others, and what is asked about them."""
+    """How rows are opened, how they are told from others, and what is asked about them.
+
+    Rows that stay in their database leave no marks but their digest.
+    """
 
     open: Callable[[Any, SourceOptions], Opened]
     digest: Callable[[Any], bytes]
+    marks: Callable[[Any, Schema, bytes], SourceMarks] | None
     asked: Callable[[Mapping[str, Stored], Limits | None], AbstractContextManager[Asked]]
 
 
@@ -51,9 +57,9 @@ def place_of(policies: Sequence[Policy], data: object = None, settings: Settings
     elif True in pushed:
         from incrowd.engines.sql.postgres import ServerRows, open_server_rows, postgres_warehouse
 
-        yield Place(open_server_rows, ServerRows.digest, postgres_warehouse)
+        yield Place(open_server_rows, ServerRows.digest, None, postgres_warehouse)
     else:
-        yield Place(open_source, content_digest, warehouse)
+        yield Place(LOCAL.open, LOCAL.digest, partial(marks_of, LOCAL), warehouse)
 
 
 @contextmanager
@@ -63,4 +69,4 @@ def _on_spark(settings: Spark, data: object) -> Iterator[Place]:
 
     with engine_of(settings, data) as engine:
         if isinstance(engine, SparkEngine):
-            yield Place(engine.open, engine.digest, partial(spark_warehouse, engine.session))
+            yield Place(engine.open, engine.digest, partial(marks_of, engine), partial(spark_warehouse, engine.session))

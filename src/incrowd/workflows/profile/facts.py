@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.domain import Type
+from incrowd.core.hashing import coded_bits
 from incrowd.core.reading import as_dictionary, canonical, read
-from incrowd.measures.hashing import coded_bits
 from incrowd.measures.sketch import Sketch, Spread
 
 LISTED = 1000

@@ -10,9 +10,9 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from incrowd.core.hashing import Bits, row_bits
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.local.engine import LOCAL
-from incrowd.measures.hashing import Bits, row_bits
 from incrowd.measures.sketch import Sketch, Spread
 
 MOST_COLUMNS = 15
