@@ -20,7 +20,7 @@ from pathlib import Path
 
 from incrowd.accounting.suppression.envelope import composed_delta
 from incrowd.accounting.suppression.inverses import largest_rate, smallest_epsilon, smallest_k
-from incrowd.accounting.suppression.theorem1 import theorem1_delta
+from incrowd.accounting.suppression.theorems import theorem1_delta
 from incrowd.accounting.suppression.tight_delta import delta, worst_size_remove
 
 MICROSECOND, MILLISECOND = 1e-6, 1e-3

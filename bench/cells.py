@@ -31,9 +31,8 @@ from incrowd.core.hierarchy import arx
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LOCAL
+from incrowd.methods.anonymity.suppression.cells import Patterns, VisibleTuples
 from incrowd.methods.anonymity.suppression.method import CellSuppression
-from incrowd.methods.anonymity.suppression.patterns import Patterns
-from incrowd.methods.anonymity.suppression.shown import Shown
 from incrowd.noise.system import SystemCoins
 
 NINE = (
@@ -57,13 +56,13 @@ def larger(table: pa.Table, rows: int) -> pa.Table:
     return pa.table({name: table[name].take(pa.array(places)) for name, places in zip(NINE, redrawn, strict=True)})
 
 
-def shown_of(table: pa.Table) -> Shown:
+def shown_of(table: pa.Table) -> VisibleTuples:
     codes = np.stack([column.combine_chunks().dictionary_encode().indices.to_numpy() + 1 for column in table.columns])
     tuples, rows = np.unique(codes, axis=1, return_counts=True)
-    return Shown(tuples.astype(np.int32), rows.astype(np.int64))
+    return VisibleTuples(tuples.astype(np.int32), rows.astype(np.int64))
 
 
-def bound(shown: Shown) -> int:
+def bound(shown: VisibleTuples) -> int:
     """Return a number of cells that no choice can be below, where missing is a value."""
     patterns = Patterns.of([1.0] * len(shown.codes))
     least: NDArray[np.float64] = np.full(len(shown), np.inf)
@@ -73,11 +72,11 @@ def bound(shown: Shown) -> int:
     return int((least * shown.rows).sum())
 
 
-def plainly(shown: Shown) -> int:
+def plainly(shown: VisibleTuples) -> int:
     """Return the cells of the plain way, where missing is a value: the columns with the most values first."""
     codes, cells = shown.codes.copy(), 0
     for column in np.argsort([-len(np.unique(values)) for values in codes], kind="stable"):
-        ids, rows = Shown(codes, shown.rows).alike(np.ones(len(codes), np.bool_))
+        ids, rows = VisibleTuples(codes, shown.rows).alike(np.ones(len(codes), np.bool_))
         short = rows[ids] < K
         cells += int(shown.rows[short].sum())
         codes[column, short] = 0

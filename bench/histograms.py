@@ -32,7 +32,7 @@ from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.histograms.blended.method import BlendedHistogram
-from incrowd.methods.histograms.partition import Partition
+from incrowd.methods.histograms.partition import BinPartition
 from incrowd.methods.histograms.private.method import PrivateHistogram
 from incrowd.methods.histograms.suppressed.method import SuppressedHistogram
 from incrowd.noise.system import SystemCoins
@@ -82,7 +82,7 @@ def compared(case: Case) -> None:
     coins = SameSample(SystemCoins().sample(case.rate))
     bins: dict[str, Any] = {"columns": case.columns, "levels": case.levels}
     sampled: dict[str, Any] = {"rate": case.rate, "target": Target(case.delta, EPSILON)}
-    partition = Partition.of(case.table.schema, case.columns, case.levels)
+    partition = BinPartition.of(case.table.schema, case.columns, case.levels)
     truth = partition.occupied(partition.count(case.table, coins, case.rate)).dense()
     blended = BlendedHistogram(**bins, **sampled, epsilon=free_noise(case.rate))
     k = blended.parameters(case.table.schema.unit).k

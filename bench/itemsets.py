@@ -29,7 +29,7 @@ from incrowd.core.sets import Sets, read_sets
 from incrowd.core.table import Table
 from incrowd.criteria.itemsets import smallest_support
 from incrowd.engines.local.engine import LOCAL
-from incrowd.methods.anonymity.itemsets.items import ItemTree
+from incrowd.methods.anonymity.itemsets.cuts import ItemTree
 from incrowd.methods.anonymity.itemsets.method import Itemsets
 from incrowd.noise.system import SystemCoins
 

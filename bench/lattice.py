@@ -36,16 +36,16 @@ from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.hierarchy import arx
 from incrowd.core.schema import Column, Role, Schema
-from incrowd.core.source import SourceOptions
+from incrowd.core.table import SourceOptions
 from incrowd.criteria.closeness import EqualCloseness
 from incrowd.criteria.criterion import Criterion
 from incrowd.criteria.diversity import DistinctDiversity
 from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
-from incrowd.methods.anonymity.search import kernels, rollup
+from incrowd.methods.anonymity.search import rollup
 from incrowd.methods.anonymity.search.lattice import Lattice
-from incrowd.methods.anonymity.search.optimal import Found, optimal
+from incrowd.methods.anonymity.search.optimal import SearchResult, optimal
 from incrowd.methods.anonymity.search.task import Task
 from incrowd.quality.additive import Loss
 
@@ -100,8 +100,8 @@ def exhaustive(counts: Counts) -> float:
 
 
 def warm(
-    counts: Counts, group: kernels.Grouper, row: tuple[str, tuple[str, ...], Criterion, str, float]
-) -> tuple[Found, float]:
+    counts: Counts, group: rollup.Grouper, row: tuple[str, tuple[str, ...], Criterion, str, float]
+) -> tuple[SearchResult, float]:
     """Return what is found, and the least CPU seconds of five searches, the lattice built anew in each."""
     _, quasi, criterion, limit, _ = row
     spent = []
@@ -113,7 +113,7 @@ def warm(
     return found, min(spent)
 
 
-def use(group: kernels.Grouper) -> None:
+def use(group: rollup.Grouper) -> None:
     """Let every search from here on group by this kernel."""
     setattr(rollup, "grouper", lambda _: group)  # noqa: B010 (a module, not a class)
 
@@ -121,7 +121,7 @@ def use(group: kernels.Grouper) -> None:
 def cold(folder: Path, source: Path, closeness: str, kernel: str) -> None:
     """Read, count, search and write, in this process alone."""
     if kernel != "chosen":
-        use(getattr(kernels, f"grouped_by_{kernel}"))
+        use(getattr(rollup, f"grouped_by_{kernel}"))
     counts = count(folder, source)
     criterion: Criterion = CLOSE if closeness == "t" else K
     found = optimal(Lattice.of(counts, EIGHT, criterion.sensitive), Task(criterion, limit="0.05"))
@@ -217,8 +217,8 @@ def main(folder: Path, sizes: Sequence[int]) -> None:
         f"{'warm, CPU ms':<24}{'ARX':>8}{'scaled':>8}{'Numba':>8}{'NumPy':>8}{'judged':>8}  levels, suppressed, score"
     )
     for row in WARM:
-        found, compiled = warm(counts, kernels.grouped_by_numba, row)
-        _, plain = warm(counts, kernels.grouped_by_numpy, row)
+        found, compiled = warm(counts, rollup.grouped_by_numba, row)
+        _, plain = warm(counts, rollup.grouped_by_numpy, row)
         if found.best is None:
             sys.exit("nothing was found")
         times = "".join(f"{1000 * each:>8.0f}" for each in (row[-1], row[-1] * floor / FLOOR, compiled, plain))

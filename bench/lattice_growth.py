@@ -24,7 +24,7 @@ from incrowd.core.keys import Layout, grouped
 from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.schema import Column
 from incrowd.criteria.k_anonymity import KAnonymity
-from incrowd.methods.anonymity.search.lattice import Lattice, Limits
+from incrowd.methods.anonymity.search.lattice import Lattice, LevelLimits
 from incrowd.methods.anonymity.search.optimal import Patience, optimal
 from incrowd.methods.anonymity.search.task import Task
 
@@ -63,7 +63,7 @@ def lattice(size: Size) -> Lattice:
     keys, counts = grouped(Layout(tuple(len(each) for each in classes)).pack(codes))
     names = [each.recoding.column.name for each in classes]
     lowest = dict.fromkeys(names, MOST - size.levels)
-    return Lattice.of(Counts(tuple(classes), keys, counts), names, limits=Limits(lowest))
+    return Lattice.of(Counts(tuple(classes), keys, counts), names, limits=LevelLimits(lowest))
 
 
 def measure(size: Size) -> None:

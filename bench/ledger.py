@@ -20,8 +20,7 @@ from pathlib import Path
 from incrowd.accounting.budget import Budget
 from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger, enter
-from incrowd.accounting.ledger.price import Accountant
-from incrowd.accounting.ledger.request import Part, charging
+from incrowd.accounting.ledger.request import Accountant, Part, charging
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Pure
 from incrowd.core.unit import Unit

@@ -30,8 +30,8 @@ from incrowd.criteria.criterion import Criterion
 from incrowd.criteria.diversity import DistinctDiversity
 from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.engines.local.engine import LOCAL
-from incrowd.methods.anonymity.local.course import Course, recoded
 from incrowd.methods.anonymity.local.rounds import Ground
+from incrowd.methods.anonymity.local.schedule import Schedule, recode_in_rounds
 from incrowd.methods.anonymity.search.lattice import Lattice
 from incrowd.methods.anonymity.search.optimal import optimal
 from incrowd.methods.anonymity.search.task import Task
@@ -80,7 +80,7 @@ def whole_columns(counts: Counts, limit: str) -> float:
 def rounds(what: str, counts: Counts, criteria: tuple[Criterion, ...], left: Fraction) -> float:
     start = time.process_time()
     ground = Ground.of(counts, EIGHT, criteria)
-    found = recoded(ground, Course(MOST, left))
+    found = recode_in_rounds(ground, Schedule(MOST, left))
     loss, released = ground.loss(found), sum(int(ground.rows[each.chosen].sum()) for each in found)
     line(f"{what}, left {left}", loss, time.process_time() - start, len(found), counts.total - released)
     return loss

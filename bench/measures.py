@@ -28,9 +28,9 @@ from incrowd.core.hierarchy import arx
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
-from incrowd.measures.loss import class_losses, mean_loss
 from incrowd.measures.sizes import Sizes
-from incrowd.workflows.check.check import Asked, check
+from incrowd.quality.ladder import class_losses, mean_loss
+from incrowd.workflows.check.check import CheckedColumns, check
 from incrowd.workflows.check.criteria import Wanted
 from incrowd.workflows.profile.profile import profile
 
@@ -70,8 +70,8 @@ def hospital(rows: int) -> None:
             print(f"{rows:,} discharges, {form}")
             timed("DuckDB GROUP BY, one thread (the floor)", partial(smallest_by_duckdb, path))
             source, wanted = open_source(path), Wanted(k=5, l=3, t=0.2)
-            timed("check: k", partial(check, source, Wanted(k=5), Asked(QUASI)))
-            timed("check: k, l, t", partial(check, source, wanted, Asked(QUASI, ("diagnosis",))))
+            timed("check: k", partial(check, source, Wanted(k=5), CheckedColumns(QUASI)))
+            timed("check: k, l, t", partial(check, source, wanted, CheckedColumns(QUASI, ("diagnosis",))))
             timed("profile", partial(profile, source))
 
 

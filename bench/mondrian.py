@@ -26,8 +26,7 @@ from incrowd.core.domain import Numbers, Type
 from incrowd.core.hierarchy import arx
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
-from incrowd.core.source import SourceOptions
-from incrowd.core.table import Rows, Table
+from incrowd.core.table import Rows, SourceOptions, Table
 from incrowd.engines.local.engine import LOCAL
 from incrowd.methods.anonymity.mondrian.method import Mondrian
 from incrowd.noise.system import SystemCoins

@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from incrowd.queries.terms import Terms
+from incrowd.queries.question import Terms
 from incrowd.workflows.ask.desk import Asking, Desk, open_desk
 from incrowd.workflows.policy.policy import load_policy
 

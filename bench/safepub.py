@@ -19,11 +19,11 @@ from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.hierarchy import arx
 from incrowd.core.schema import Column, Role, Schema
-from incrowd.core.source import SourceOptions
+from incrowd.core.table import SourceOptions
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
-from incrowd.measures.loss import class_losses, mean_loss
 from incrowd.noise.system import SystemCoins
+from incrowd.quality.ladder import class_losses, mean_loss
 
 LEVELS = {
     "age": 2, "education": 1, "marital-status": 1, "native-country": 1,

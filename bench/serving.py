@@ -24,8 +24,7 @@ import duckdb
 
 from incrowd.client import Client
 from incrowd.governance.access.book import Access
-from incrowd.governance.access.grant import Holder, Signature
-from incrowd.governance.access.roles import Role
+from incrowd.governance.access.grant import AccessRole, Decision, Holder
 from tests.web.processes import serving
 
 SQL = "SELECT sex, COUNT(*) AS n, AVG(income) AS mean FROM people WHERE income < {} GROUP BY sex"
@@ -94,8 +93,8 @@ def main() -> None:
         folder = Path(name)
         policy, numbers = prepared(folder, given.rows), count(1)
         access = Access.create(f"sqlite:///{folder}/.incrowd/ledger.sqlite")
-        holder = Holder("ann", Role.ANALYST)
-        token = access.grant(holder, access.now() + timedelta(days=1), Signature("bench", "load")).token
+        holder = Holder("ann", AccessRole.ANALYST)
+        token = access.grant(holder, access.now() + timedelta(days=1), Decision("bench", "load")).token
         plain = floor(folder)
         print(f"{given.rows:,} rows, {given.clients} clients, {given.workers} workers")
         print(f"DuckDB alone: {1000 * plain:.1f} ms, {1 / plain:.0f} questions a second")

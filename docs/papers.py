@@ -11,10 +11,9 @@ from typing import Any
 
 from incrowd.accounting.amplification import amplify
 from incrowd.accounting.suppression import tight_delta
-from incrowd.accounting.suppression.smooth import SmoothPromise
-from incrowd.accounting.suppression.theorem1 import log_theorem1_delta, theorem1_delta
-from incrowd.workflows.bounds.curves import curve
-from incrowd.workflows.bounds.plot import Curve, Plot, draw
+from incrowd.accounting.suppression.theorems import SmoothPromise
+from incrowd.accounting.suppression.theorems import log_theorem1_delta, theorem1_delta
+from incrowd.workflows.bounds.plot import Curve, Plot, curve, draw
 
 HERE = Path(__file__).parent / "_static"
 TABLE_RATES = ("0.05", "0.1", "0.2")

@@ -14,7 +14,7 @@ from incrowd.core.counts import Counts
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.registry import named
+from incrowd.workflows.registry import method_version
 from incrowd.workflows.release.certify import columns_of, dataset_of
 from incrowd.workflows.report.page import CHARTS
 from tests.tables import Batches
@@ -90,7 +90,7 @@ def certificate(of: Policy | None = None, counts: Counts | None = None, **change
         created="2025-11-15T12:00:00+00:00",
         tool="incrowd 0.1.0",
         charts=CHARTS,
-        method=named(plan.method),
+        method=method_version(plan.method),
         policy_hash=of.hash,
         dataset=dataset_of(of, "c0" * 32),
         guarantee=plan.promise,

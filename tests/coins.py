@@ -17,12 +17,9 @@ from numpy.typing import NDArray
 from incrowd.core.coins import Coins, Sample
 from incrowd.noise.chance import rational
 from incrowd.noise.cube import cube
-from incrowd.noise.gaussian import gaussian
-from incrowd.noise.laplace import laplace
+from incrowd.noise.integers import gaussian, laplace, outliers
 from incrowd.noise.positioned import PositionedSample
-from incrowd.noise.sparse import outliers
-from incrowd.noise.toss import below, decay, toss
-from incrowd.noise.words import Words
+from incrowd.noise.toss import Words, below, decay, toss
 
 Outcome = TypeVar("Outcome", bound=Hashable)
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]

@@ -15,11 +15,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from incrowd.core.codec import encode
 from incrowd.errors import InvalidParameter
 from incrowd.verify.files import file_of, tables_of
-from incrowd.verify.findings import Verdict
 from incrowd.verify.judge import statement_of
+from incrowd.verify.statement import Verdict
 from incrowd.workflows.registry import check_of
 from incrowd.workflows.release.publish import Destination, release_to
-from incrowd.workflows.verify.verify import Beside, Verification, read_certificate, verify
+from incrowd.workflows.verify.verify import References, Verification, read_certificate, verify
 from tests.contract.forging import fitting
 from tests.policies import PEOPLE, changed, people, written
 
@@ -133,7 +133,7 @@ def rehash(folder: Path, name: str) -> None:
     rewrite(folder, plain)
 
 
-def problems(folder: Path, **held: Unpack[Beside]) -> list[str]:
+def problems(folder: Path, **held: Unpack[References]) -> list[str]:
     """What is wrong with a release: what has failed, or the error of a certificate that cannot be read."""
     try:
         return failed(verify(folder, **held))

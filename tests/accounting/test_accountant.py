@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from incrowd.accounting import accountant
 from incrowd.accounting.accountant import charge_of, delta, epsilon
-from incrowd.accounting.bound import Bound
+from incrowd.accounting.bound import LossBound
 from incrowd.accounting.suppression import tight_delta
 from incrowd.core.loss import (
     Approximate,
@@ -74,7 +74,7 @@ def test_the_rule_that_wins_is_named() -> None:
     many = Sequence((Laplace(Fraction(20)),) * 100)
     assert epsilon(many, SMALL).rule == "privacy loss distribution"
     assert epsilon(many, SMALL).value == pytest.approx(2.2, abs=0.05)
-    assert epsilon(many, 0) == Bound(5.0, "sums")
+    assert epsilon(many, 0) == LossBound(5.0, "sums")
     mixed = Sequence((ZeroConcentrated(Fraction(1, 100)), Gaussian(Fraction(10)), ZeroConcentrated(Fraction(1, 50))))
     assert epsilon(mixed, SMALL).rule == "zero-concentrated"
     releases = Sequence((SDGS,) * 8)

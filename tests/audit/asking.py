@@ -12,9 +12,8 @@ from typing import Any
 from fastapi import FastAPI
 
 from incrowd.governance.access.book import Access
-from incrowd.governance.access.grant import Holder, Signature
-from incrowd.governance.access.roles import Role
-from incrowd.web.serving import Order, opened
+from incrowd.governance.access.grant import AccessRole, Decision, Holder
+from incrowd.web.app import ServeOrder, open_server
 from incrowd.web.settings import Settings
 from tests.audit.auditing import Events
 
@@ -75,6 +74,6 @@ class Attack:
         }
         (folder / "policy.yaml").write_text(json.dumps(content))
         access = Access.create(f"sqlite:///{folder}/.incrowd/ledger.sqlite")
-        eve, end = Holder("eve", Role.ANALYST), access.now() + timedelta(days=1)
-        token = access.grant(eve, end, Signature("officer", "audit")).token
-        return opened(Order((str(folder / "policy.yaml"),), None, Settings(pace=0.0))), token
+        eve, end = Holder("eve", AccessRole.ANALYST), access.now() + timedelta(days=1)
+        token = access.grant(eve, end, Decision("officer", "audit")).token
+        return open_server(ServeOrder((str(folder / "policy.yaml"),), None, Settings(pace=0.0))), token

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta, binom
 
 from incrowd.accounting.suppression import tight_delta
-from incrowd.noise.cube_law import CubeLaw
+from incrowd.noise.tails import CubeLaw
 from tests.statistics.alarm import FALSE_ALARM
 
 Law = dict[object, float]

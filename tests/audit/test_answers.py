@@ -10,11 +10,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from incrowd.mechanisms.cube import AddCube
+from incrowd.mechanisms.vector_noise import AddCube
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.measuring.groups import gathered
-from incrowd.queries.question import Aggregate, Kind
+from incrowd.queries.measuring.groups import collect_groups
+from incrowd.queries.question import Aggregate, AggregateKind
 from tests.audit.auditing import Trials, proved_epsilon, reaching, reaching_in_cube, sure_epsilon
 from tests.queries.asked import AGE, PERSON, ROW, WARD, Visit, asked, collected, terms
 from tests.statistics.alarm import FALSE_ALARM
@@ -23,7 +23,7 @@ TRIALS = 100_000
 OTHERS: list[Visit] = [(i, "F", "a", 2.0) for i in range(10, 14)]
 YOU: list[Visit] = [(1, "F", "a", 4.0), (1, "F", "a", 4.0)]
 STEPS = range(-3, 9)
-AGGREGATES = (Aggregate("n", Kind.ROWS), Aggregate("mean", Kind.MEAN, AGE))
+AGGREGATES = (Aggregate("n", AggregateKind.ROWS), Aggregate("mean", AggregateKind.MEAN, AGE))
 
 
 def noisy(measured: Measurement, visits: list[Visit], noise: AddCube) -> NDArray[np.int64]:
@@ -33,7 +33,7 @@ def noisy(measured: Measurement, visits: list[Visit], noise: AddCube) -> NDArray
 
 def exact(measured: Measurement, visits: list[Visit]) -> NDArray[np.int64]:
     names = tuple(f"_s{i}" for i in range(len(measured.sums.all)))
-    return gathered(measured.question, collected(measured, visits)[0], names).vectors[:1]
+    return collect_groups(measured.question, collected(measured, visits)[0], names).vectors[:1]
 
 
 def proved(measured: Measurement, you: list[Visit], noise: AddCube) -> float:
@@ -73,14 +73,14 @@ def sure(measured: Measurement, you: list[Visit], noise: AddCube) -> float:
 def test_answers_prove_much_of_their_epsilon_and_no_more(unit: object, you: list[Visit]) -> None:
     which = PERSON if unit is PERSON else ROW
     measured = measurement(asked(AGGREGATES, (), which), which, terms(epsilon=1))
-    noise = measured.settled.noise
+    noise = measured.noise_choice.noise
     assert isinstance(noise, AddCube)
     assert 0.4 < sure(measured, you, noise) <= proved(measured, you, noise) <= 1
 
 
 def test_a_copy_that_forgets_how_many_rows_a_person_has_is_caught() -> None:
     measured = measurement(asked(AGGREGATES, (), PERSON), PERSON, terms(epsilon=1))
-    noise = measured.settled.noise
+    noise = measured.noise_choice.noise
     assert isinstance(noise, AddCube)
     forgetful = replace(noise, rows=1)
     assert proved(measured, YOU, forgetful) >= sure(measured, YOU, forgetful) > 1
@@ -88,15 +88,17 @@ def test_a_copy_that_forgets_how_many_rows_a_person_has_is_caught() -> None:
 
 def test_a_copy_that_takes_the_sum_for_narrower_than_it_is_is_caught() -> None:
     measured = measurement(asked(AGGREGATES, ()), ROW, terms(epsilon=1))
-    noise = measured.settled.noise
+    noise = measured.noise_choice.noise
     assert isinstance(noise, AddCube)
     narrow = replace(noise, widths=tuple(max(1, width // 2) for width in noise.widths))
     assert proved(measured, YOU[:1], narrow) >= sure(measured, YOU[:1], narrow) > 1
 
 
 def test_a_ward_that_only_you_visited_is_shown_no_more_often_than_delta() -> None:
-    measured = measurement(asked((Aggregate("n", Kind.ROWS),), (WARD,)), ROW, terms(epsilon=1, delta=Fraction(1, 100)))
-    noise, threshold = measured.settled.noise, measured.settled.threshold
+    measured = measurement(
+        asked((Aggregate("n", AggregateKind.ROWS),), (WARD,)), ROW, terms(epsilon=1, delta=Fraction(1, 100))
+    )
+    noise, threshold = measured.noise_choice.noise, measured.noise_choice.threshold
     assert isinstance(noise, AddCube)
     assert threshold is not None
     alone = noise.release(np.ones((TRIALS, 1), dtype=np.int64), SystemCoins())

@@ -22,9 +22,9 @@ from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Unit
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.methods.anonymity.mondrian.partitioning import Grid
+from incrowd.methods.anonymity.mondrian.partitioning import TupleGrid
 from incrowd.methods.anonymity.partition.boxes import Box
-from incrowd.methods.anonymity.partition.method import Partition, filled
+from incrowd.methods.anonymity.partition.method import PrivatePartition, fill_boxes
 from incrowd.methods.crowds.parameters import Target
 from incrowd.noise.system import SystemCoins
 from tests.audit.auditing import Law, Trials, distance, proved_epsilon, sure_epsilon
@@ -44,8 +44,8 @@ RATE = Fraction(1, 2)
 Rows = tuple[tuple[int, str], ...]
 
 
-def partition(k: int) -> Partition:
-    return Partition(Fraction(1), Target(Fraction(1, 2)), RATE, k, depth=1, least=2)
+def partition(k: int) -> PrivatePartition:
+    return PrivatePartition(Fraction(1), Target(Fraction(1, 2)), RATE, k, depth=1, least=2)
 
 
 def table(rows: Rows) -> Table:
@@ -56,11 +56,11 @@ def table(rows: Rows) -> Table:
     return Table(SCHEMA, Batches(pa.table(columns)), LocalEngine())
 
 
-def law(method: Partition, rows: Rows) -> Law:
+def law(method: PrivatePartition, rows: Rows) -> Law:
     """Return the law of the release: that of the boxes, times that of what each sample shows in them."""
     axes, given = method.axes(SCHEMA), table(rows)
     counts = given.engine.count(given.rows, Cells.of(SCHEMA, {}, ["n"]))
-    grid = Grid.of(axes, counts.codes(), counts.counts)
+    grid = TupleGrid.of(axes, counts.codes(), counts.counts)
 
     def boxes(coins: Coins) -> tuple[Box, ...]:
         return method.growth(Unit()).leaves(grid, coins)
@@ -70,7 +70,7 @@ def law(method: Partition, rows: Rows) -> Law:
         for members in itertools.product((False, True), repeat=len(rows)):
             inside = frozenset(place for place, drawn in enumerate(members) if drawn)
             sample = given.engine.count(given.rows, Cells.of(SCHEMA, {}), ScriptedSample(RATE, inside))
-            shown = filled(sample, axes, leaves, method.parameters(Unit()).k).to_arrow().to_pylist()
+            shown = fill_boxes(sample, axes, leaves, method.parameters(Unit()).k).to_arrow().to_pylist()
             outcome = (leaves, tuple(sorted(tuple(row.values()) for row in shown)))
             masses[outcome] += chance * float(RATE) ** len(rows)
     return dict(masses)
@@ -110,7 +110,7 @@ def test_the_composed_curve_is_at_most_that_of_the_sum_rule() -> None:
 
 def test_the_law_at_a_choice_that_is_too_loud_is_caught() -> None:
     """A partition whose cuts cost more than they claim breaks the same check."""
-    loud, quiet = Partition(Fraction(12), Target(Fraction(1, 2)), RATE, 3, depth=1, least=4), partition(3)
+    loud, quiet = PrivatePartition(Fraction(12), Target(Fraction(1, 2)), RATE, 3, depth=1, least=4), partition(3)
     rows: Rows = ((0, "a"), (0, "a"), (2, "a"), (2, "a"))
     more, fewer = law(loud, rows), law(loud, rows[:-1])
     claimed = accountant.delta(quiet.plan(SCHEMA).promise.loss, "2").value
@@ -128,7 +128,7 @@ class EveryRow(SystemCoins):
 def test_the_real_release_proves_no_more_than_it_claims_and_one_without_a_sample_does(
     coins: Coins, caught: bool
 ) -> None:
-    method, trials = Partition(Fraction(1, 4), Target(Fraction(3, 10)), RATE, 2, depth=1, least=4), 60
+    method, trials = PrivatePartition(Fraction(1, 4), Target(Fraction(3, 10)), RATE, 2, depth=1, least=4), 60
 
     def seen(rows: Rows) -> Trials:
         given = table(rows)
@@ -149,7 +149,7 @@ def test_boxes_that_are_released_hold_at_least_k_of_each_tuple() -> None:
     )
     hidden = math.prod(binom.cdf(7, count, 0.5) for count in Counter(rows).values())  # a box holds whole tuples
     assert hidden < FALSE_ALARM
-    outcome = Partition(Fraction(2), Target(Fraction(1, 100)), RATE, 8, depth=2, least=10).release(
+    outcome = PrivatePartition(Fraction(2), Target(Fraction(1, 100)), RATE, 8, depth=2, least=10).release(
         table(rows), SystemCoins()
     )
     assert len(outcome) > 0

@@ -13,10 +13,10 @@ import pytest
 from fastapi import FastAPI
 from numpy.typing import NDArray
 
-from incrowd.client.transport import Transport
+from incrowd.client.client import Transport
 from incrowd.core.coins import Coins
-from incrowd.mechanisms.cube import AddCube
-from incrowd.queries.language import declared, tables
+from incrowd.mechanisms.vector_noise import AddCube
+from incrowd.queries.language import tables
 from incrowd.queries.measuring import noise as question_noise
 from incrowd.queries.measuring import picks, statistics
 from tests.audit.asking import CELLS, EPSILON, EVENTS, NOT_SHOWN, Attack, Reply
@@ -159,8 +159,8 @@ def test_a_server_with_too_little_noise_is_caught(
 
 def test_a_server_that_forgets_bounds_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without you the sum is 8, with you a million more: it is 16 or more."""
-    monkeypatch.setattr(declared, "_moved", lambda *_: [])
-    monkeypatch.setattr(statistics, "held", lambda number, _most: number)
+    monkeypatch.setattr(tables, "_moved", lambda *_: [])
+    monkeypatch.setattr(statistics, "clamp_number", lambda number, _most: number)
     assert attacked(OUTLIER, tmp_path) >= EVENTS.sure((reaching(-(10**6), 4), reaching(8, 4)), CELLS) > EPSILON
 
 
@@ -172,7 +172,7 @@ def test_a_server_that_counts_all_rows_of_a_person_is_caught(tmp_path: Path, mon
 
 def test_a_server_without_a_threshold_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A group of one is shown, and with a count of 0 or more in most cases."""
-    low = question_noise.Threshold(-(10**9), Fraction(1, 20))
+    low = question_noise.CountThreshold(-(10**9), Fraction(1, 20))
     monkeypatch.setattr(question_noise, "_threshold", lambda *_: low)
     assert attacked(HIDDEN, tmp_path) >= EVENTS.sure((reaching(-1, 1), 0.0), CELLS, HIDDEN.delta) > EPSILON
 

@@ -13,9 +13,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from incrowd.governance.access.book import Access
-from incrowd.governance.access.grant import Holder, Signature
-from incrowd.governance.access.roles import Role
-from incrowd.web.serving import Order, opened
+from incrowd.governance.access.grant import AccessRole, Decision, Holder
+from incrowd.web.app import ServeOrder, open_server
 from incrowd.web.settings import Settings
 from tests.audit.auditing import Trials, proved_epsilon, shifted, sure_epsilon
 from tests.coins import cube_points, cube_radius
@@ -44,9 +43,9 @@ def answered(folder: Path, last: Iterable[int], sql: str) -> list[list[int]]:
     }
     (folder / "policy.yaml").write_text(json.dumps(content))
     access = Access.create(f"sqlite:///{folder}/.incrowd/ledger.sqlite")
-    holder, end = Holder("eve", Role.ANALYST), access.now() + timedelta(days=1)
-    token = access.grant(holder, end, Signature("officer", "audit")).token
-    server = opened(Order((str(folder / "policy.yaml"),), None, Settings(pace=0.0)))
+    holder, end = Holder("eve", AccessRole.ANALYST), access.now() + timedelta(days=1)
+    token = access.grant(holder, end, Decision("officer", "audit")).token
+    server = open_server(ServeOrder((str(folder / "policy.yaml"),), None, Settings(pace=0.0)))
     headers = {"Authorization": f"Bearer {token}"}
     reply = Browser(server).post("/v1/query", json={"sql": sql, "epsilon": EPSILON}, headers=headers)
     server.state.close()

@@ -22,7 +22,7 @@ from incrowd.core.schema import Column, Missing, Outside, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Unit
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.methods.anonymity.slicing.association import associations
+from incrowd.methods.anonymity.slicing.grouping import associations
 from incrowd.methods.anonymity.slicing.method import Slicing
 from incrowd.methods.crowds.parameters import Target
 from incrowd.noise.system import SystemCoins

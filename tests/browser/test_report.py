@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from incrowd.drawing.axes import WIDE
+from incrowd.drawing.charts import WIDE
 from incrowd.methods.anonymity.safe import picture
 from incrowd.verify.judge import statement_of
 from incrowd.workflows.report.page import internal_report, public_report, summary_html

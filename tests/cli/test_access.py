@@ -7,7 +7,7 @@ import pytest
 
 from incrowd.errors import AccessDenied
 from incrowd.governance.access.book import Access
-from incrowd.governance.access.roles import Role
+from incrowd.governance.access.grant import AccessRole
 from tests.cli.running import Runner
 
 GRANT = "access grant ann --dataset births --days 30 --why project --who officer"
@@ -20,7 +20,7 @@ def book(folder: Path) -> Access:
 def test_a_token_is_shown_once_and_works(run: Runner, tmp_path: Path) -> None:
     made = run(f"{GRANT} --json").json
     grant = book(tmp_path).whose(made["token"])
-    assert (grant.holder.name, grant.holder.role, grant.holder.datasets) == ("ann", Role.ANALYST, ("births",))
+    assert (grant.holder.name, grant.holder.role, grant.holder.datasets) == ("ann", AccessRole.ANALYST, ("births",))
     listed = run("access list --json")
     assert [(each["holder"], each["state"]) for each in listed.json["tokens"]] == [("ann", "works")]
     assert made["token"] not in listed.out + run("access list").out

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from incrowd.web.serving import VARIABLE, application
+from incrowd.web.app import VARIABLE, application
 from tests.cli.running import Runner
 
 POLICY = {
@@ -48,7 +48,7 @@ def test_many_workers_find_their_order_in_the_environment(run: Runner, calls: li
     run(GRANT)
     assert run("serve --policy policy.yaml --workers 3 --pace 2 --https --json").json["workers"] == 3
     ((served, config),) = calls
-    assert (served, config["factory"], config["workers"]) == ("incrowd.web.serving:application", True, 3)
+    assert (served, config["factory"], config["workers"]) == ("incrowd.web.app:application", True, 3)
     worker = application()
     settings = worker.state.services.settings
     assert (settings.pace, settings.cookie) == (2.0, "__Host-incrowd")

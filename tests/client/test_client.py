@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from incrowd.client import Client
+from incrowd.client.client import Transport
 from incrowd.client.reply import Reply
-from incrowd.client.transport import Transport
 from incrowd.errors import AccessDenied, BudgetExceeded, InvalidParameter, ServerUnavailable, UnsupportedVersion
-from incrowd.governance.access.roles import Role
+from incrowd.governance.access.grant import AccessRole
 from tests.web.serving import Server, listening, server
 
 SQL = "SELECT sex, COUNT(*) AS n FROM births GROUP BY sex"
@@ -31,7 +31,7 @@ def address(here: Server) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def client(here: Server, address: str) -> Client:
-    return Client(address, here.token(Role.ANALYST).token)
+    return Client(address, here.token(AccessRole.ANALYST).token)
 
 
 def test_an_answer_comes_as_rows_and_frames_with_intervals(client: Client) -> None:

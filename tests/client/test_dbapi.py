@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sqlglot import exp, parse_one
 
 from incrowd.client import dbapi
-from incrowd.client.parameters import filled, literal
-from incrowd.governance.access.roles import Role
+from incrowd.client.dbapi import fill_parameters, literal
+from incrowd.governance.access.grant import AccessRole
 from tests.web.serving import Server, listening, server
 
 SQL = "SELECT sex, COUNT(*) AS n FROM births GROUP BY sex"
@@ -28,7 +28,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Server:
 @pytest.fixture(scope="module")
 def connection(here: Server) -> Iterator[dbapi.Connection]:
     with listening(here.client.application) as address:
-        yield dbapi.connect(address, here.token(Role.ANALYST).token, epsilon="0.1")
+        yield dbapi.connect(address, here.token(AccessRole.ANALYST).token, epsilon="0.1")
 
 
 def test_pandas_reads_an_answer(connection: dbapi.Connection) -> None:
@@ -113,4 +113,4 @@ def test_what_sql_cannot_write_is_refused(value: object) -> None:
 
 def test_question_marks_in_quotes_and_comments_are_left_alone() -> None:
     sql = "SELECT '?', \"a?\" /* ? */ -- ?\n, ?"
-    assert filled(sql, [1]) == "SELECT '?', \"a?\" /* ? */ -- ?\n, 1"
+    assert fill_parameters(sql, [1]) == "SELECT '?', \"a?\" /* ? */ -- ?\n, 1"

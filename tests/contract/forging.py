@@ -9,8 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from incrowd.core.canonical import digest
 from incrowd.core.certificate import NONCE_BYTES
+from incrowd.core.codec import digest
+from incrowd.errors import IncrowdError
+from incrowd.verify.judge import judge
+from incrowd.workflows.registry import check_of
+from incrowd.workflows.verify.verify import certificate_of
 
 Path = tuple[str | int, ...]
 _BOUND = {"policy": "policy_hash", "method": "method", "guarantee": "guarantee", "claims": "claims", "steps": "steps"}
@@ -112,3 +116,26 @@ def _texts(value: str) -> Iterator[str]:
         yield "1"
         return
     yield from (repr(number * 2 + 1e-3), repr(number / 2))
+
+
+def caught(plain: dict[str, Any]) -> str | None:
+    """Return what the certificate alone shows to be wrong; None if nothing."""
+    try:
+        certificate = certificate_of(plain)
+        problems = (look for look in judge(certificate, check_of(certificate.method.name)) if look.problem is not None)
+        return next((look.about for look in problems if look.problem and not look.problem.undecided), None)
+    except IncrowdError as error:
+        return type(error).__name__
+
+
+def require_all_caught(plain: dict[str, Any]) -> None:
+    """Change guarantee, claims and limits leaf by leaf; a change of a step may only leave promise and claims alone."""
+    assert caught(plain) is None
+    honest = certificate_of(plain)
+    for forgery in forgeries(plain):
+        problem = caught(forgery.plain)
+        said = forgery.top in ("guarantee", "claims", "limits") or forgery.leaf == "sentence"
+        assert problem or not said, forgery.name
+        if forgery.top == "steps" and problem is None:
+            read = certificate_of(forgery.plain)
+            assert (read.guarantee, read.claims) == (honest.guarantee, honest.claims), forgery.name

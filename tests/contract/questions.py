@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from incrowd.core.domain import Type
-from incrowd.engines.sql.typed import fields
+from incrowd.engines.sql.engine import fields
 from tests.queries.language.hospital import CATALOG
 
 ROWS = 160

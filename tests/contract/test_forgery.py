@@ -11,19 +11,16 @@ from typing import Any
 
 import pytest
 
-from incrowd.core.canonical import digest
 from incrowd.core.certificate import VERSION
-from incrowd.errors import IncrowdError
+from incrowd.core.codec import digest
 from incrowd.verify.files import CERTIFICATE, REPORT, file_of
-from incrowd.verify.findings import Verdict
-from incrowd.verify.judge import judge
+from incrowd.verify.statement import Verdict
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.registry import check_of
 from incrowd.workflows.release.publish import Destination, release_to
-from incrowd.workflows.verify.verify import Beside, certificate_of, verify
+from incrowd.workflows.verify.verify import References, certificate_of, verify
 from tests.contract.examples import POLICIES, rows
-from tests.contract.forging import Forgery, fitting, forgeries, placed
+from tests.contract.forging import Forgery, caught, fitting, forgeries, placed
 from tests.contract.forging import Path as Place
 
 Judged = tuple[Forgery, str | None]
@@ -65,16 +62,6 @@ def release_of(policy: dict[str, Any], folder: Path) -> Made:
     read = load_policy(file)
     release_to(rows(), read, Destination(folder / "out", "csv"))
     return Made(folder / "out", read)
-
-
-def caught(plain: dict[str, Any]) -> str | None:
-    """Return what the certificate alone shows to be wrong; None if nothing."""
-    try:
-        certificate = certificate_of(plain)
-        problems = (look for look in judge(certificate, check_of(certificate.method.name)) if look.problem is not None)
-        return next((look.about for look in problems if look.problem and not look.problem.undecided), None)
-    except IncrowdError as error:
-        return type(error).__name__
 
 
 def test_the_certificate_itself_is_right(made: Made) -> None:
@@ -131,7 +118,7 @@ def digest_of(plain: dict[str, Any]) -> str:
     return digest(f"incrowd certificate {VERSION}", {**plain, "signature": None})
 
 
-def forged_folders(made: Made, into: Path) -> Iterator[tuple[str, Path, Beside]]:
+def forged_folders(made: Made, into: Path) -> Iterator[tuple[str, Path, References]]:
     """Yield folders that were forged in ways that need the files, and what they are held against."""
     ledger = find_book(made.policy)
     names = [file["name"] for file in made.plain["outputs"]]
@@ -143,7 +130,7 @@ def forged_folders(made: Made, into: Path) -> Iterator[tuple[str, Path, Beside]]
                 file.write("<!-- certified -->" if name == REPORT else _line(folder / name))
             if rehashed:
                 _rehash(folder, made.plain, name)
-            yield f"{name} changed, {'with' if rehashed else 'without'} its hash", folder, Beside(ledger=ledger)
+            yield f"{name} changed, {'with' if rehashed else 'without'} its hash", folder, References(ledger=ledger)
 
 
 def _line(file: Path) -> str:

@@ -15,15 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 from sqlglot import exp
 
-from incrowd.core.source import DEFAULTS
-from incrowd.core.table import Engine
+from incrowd.core.table import DEFAULTS, Engine
 from incrowd.engines.readers.sources import open_source
 from incrowd.engines.sql.duckdb import warehouse
-from incrowd.engines.sql.engine import Asked, Stored
+from incrowd.engines.sql.engine import Asked, StoredTable
 from incrowd.errors import QuestionRefused
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import measurement
-from incrowd.queries.terms import Terms
+from incrowd.queries.question import Terms
 from tests.contract import kinds
 from tests.contract.questions import LOCAL_ONLY, NOT_IN_POSTGRES, QUESTIONS, tables
 from tests.postgres_tables import load
@@ -46,9 +45,9 @@ def numbers(asked: Asked, sql: str) -> Numbers:
     return [Counter(tuple(sorted(row.items())) for row in table.to_pylist()) for table in found]
 
 
-def stored(opened: Mapping[str, object], engine: Callable[[Any], Any] = open_source) -> dict[str, Stored]:
+def stored(opened: Mapping[str, object], engine: Callable[[Any], Any] = open_source) -> dict[str, StoredTable]:
     """Return the tables as an engine opened them."""
-    return {each.name: Stored(engine(opened[each.name]), each.schema) for each in CATALOG.relations}
+    return {each.name: StoredTable(engine(opened[each.name]), each.schema) for each in CATALOG.relations}
 
 
 def differing(asked: Asked, expected: Mapping[str, Numbers], sqls: Sequence[str] = QUESTIONS) -> list[str]:

@@ -16,8 +16,8 @@ from incrowd.workflows.release.publish import Destination, release, release_to
 from incrowd.workflows.report.page import public_report
 from incrowd.workflows.verify.verify import verify
 from tests.contract.examples import rows
-from tests.contract.forging import forgeries
-from tests.contract.test_forgery import SAID, caught
+from tests.contract.forging import caught, forgeries
+from tests.contract.test_forgery import SAID
 from tests.policies import PEOPLE, changed
 
 TOY = changed(PEOPLE, release={"method": "noisy-total", "epsilon": "1/2"})

@@ -10,8 +10,20 @@ import pytest
 from hypothesis import given
 
 from incrowd.core import loss as module
-from incrowd.core.loss import Approximate, Crowd, Grouped, Laplace, Loss, Pure, RobustlySampled, Sampled, Sequence
-from incrowd.core.loss_json import TAGS, from_json, to_json
+from incrowd.core.loss import (
+    TAGS,
+    Approximate,
+    Crowd,
+    Grouped,
+    Laplace,
+    Loss,
+    Pure,
+    RobustlySampled,
+    Sampled,
+    Sequence,
+    from_json,
+    to_json,
+)
 from incrowd.errors import IncrowdError, InvalidParameter, UnknownLoss
 from tests.losses import losses
 

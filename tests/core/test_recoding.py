@@ -17,7 +17,7 @@ from incrowd.core.hierarchy.prefix import Prefix
 from incrowd.core.hierarchy.tree import Tree, tree
 from incrowd.core.recoding import LEFT_OUT, Recoding
 from incrowd.core.schema import Column, Missing, Outside
-from incrowd.engines.local.codebook import Codebook
+from incrowd.engines.local.encoding import Codebook
 from incrowd.errors import InvalidParameter
 from tests.core.hierarchy.examples import CASES, Case
 from tests.tables import LEFT_OUT as ORACLE_LEFT_OUT

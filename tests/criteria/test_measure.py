@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from incrowd.criteria.average_risk import AverageRisk
+from incrowd.criteria.catalog import CLAIMS, OF_COLUMN, OF_TABLE
 from incrowd.criteria.demand import TableDemand
 from incrowd.criteria.itemsets import KmAnonymity
 from incrowd.criteria.k_anonymity import RELEASED, SUBSETS, KAnonymity
@@ -14,7 +15,6 @@ from incrowd.criteria.measure import Bound, Meaning, Measured, measured
 from incrowd.criteria.partition import Partition
 from incrowd.criteria.presence import DeltaPresence
 from incrowd.criteria.uniqueness.criterion import PopulationUniqueness
-from incrowd.criteria.until import CLAIMS, OF_COLUMN, OF_TABLE
 from incrowd.workflows.check.check import COLUMNS
 from tests.criteria import names
 

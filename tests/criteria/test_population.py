@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from incrowd.criteria.partition import Partition
-from incrowd.criteria.uniqueness.criterion import Estimator, PopulationUniqueness, estimated, unique_share
-from incrowd.criteria.uniqueness.pitman import Pitman, fitted, reciprocals
-from incrowd.criteria.uniqueness.snb import classes_of_population, uniques
+from incrowd.criteria.uniqueness.criterion import Estimator, PopulationUniqueness, estimate_uniques, unique_share
+from incrowd.criteria.uniqueness.models import Pitman, classes_of_population, fit_pitman, reciprocals, snb_uniques
 from incrowd.errors import InvalidParameter
 
 Sizes = NDArray[np.int64]
@@ -52,7 +51,7 @@ def likelihood(sizes: Sizes, theta: float, alpha: float) -> float:
 @settings(max_examples=60)
 @given(SIZES, st.floats(-3, 3), st.floats(-0.3, 0.3))
 def test_no_other_parameters_are_more_likely(sizes: Sizes, log: float, shift: float) -> None:
-    found = fitted(sizes)
+    found = fit_pitman(sizes)
     if found is None:
         assert len(sizes) in (1, sizes.sum())
         return
@@ -66,7 +65,7 @@ def test_no_other_parameters_are_more_likely(sizes: Sizes, log: float, shift: fl
 
 def test_without_alpha_the_score_is_that_of_ewens() -> None:
     sizes = np.array([3, 3, 3, 3, 4, 2])
-    found = fitted(sizes)
+    found = fit_pitman(sizes)
     assert found is not None
     assert found.alpha == 0
     expected = sum(found.theta / (found.theta + place) for place in range(int(sizes.sum())))
@@ -90,7 +89,7 @@ def test_the_expected_number_of_uniques_is_that_of_simulated_populations(theta: 
 def test_pitman_finds_its_own_populations_from_small_samples() -> None:
     owners = restaurant(40_000, 300.0, 0.6)
     truth = float((np.bincount(owners) == 1).sum())
-    found = fitted(sampled(owners, 0.05))
+    found = fit_pitman(sampled(owners, 0.05))
     assert found is not None
     assert found.alpha == pytest.approx(0.6, abs=0.05)
     assert found.uniques(40_000) == pytest.approx(truth, rel=0.15)
@@ -103,26 +102,26 @@ def test_snb_finds_its_own_populations_from_large_samples(alpha: float, beta: fl
     owners = np.repeat(np.arange(len(people)), people)
     sizes = sampled(owners, 0.6)
     assert classes_of_population(sizes, 0.6) == pytest.approx(20_000, rel=0.03)
-    assert uniques(sizes, len(owners)) == pytest.approx(float((people == 1).sum()), rel=0.08)
+    assert snb_uniques(sizes, len(owners)) == pytest.approx(float((people == 1).sum()), rel=0.08)
 
 
 def test_the_rule_chooses_by_the_share_that_was_drawn() -> None:
     owners = restaurant(20_000, 100.0, 0.5)
     small, large = sampled(owners, 0.05), sampled(owners, 0.4)
-    assert estimated(small, 20_000, "dankar") == (unique_share(small, 20_000, "pitman"), "pitman")
+    assert estimate_uniques(small, 20_000, "dankar") == (unique_share(small, 20_000, "pitman"), "pitman")
     models: list[Estimator] = ["snb", "zayatz"]
-    share, model = estimated(large, 20_000, "dankar")
+    share, model = estimate_uniques(large, 20_000, "dankar")
     assert model in models
     assert share == min(unique_share(large, 20_000, each) for each in models)
 
 
 def test_where_a_model_has_no_estimate_zayatz_stands_in() -> None:
     alone, odd = np.ones(20, np.int64), np.array([1, 1, 3, 3])
-    assert fitted(alone) is None
-    assert uniques(odd, 20) is None
+    assert fit_pitman(alone) is None
+    assert snb_uniques(odd, 20) is None
     for sizes, people, model in ((alone, 1000, "pitman"), (odd, 20, "snb")):
         for estimator in (model, "dankar"):
-            found = estimated(sizes, people, estimator)  # type: ignore[arg-type]
+            found = estimate_uniques(sizes, people, estimator)  # type: ignore[arg-type]
             assert found == (unique_share(sizes, people), "zayatz")
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from docs import commands, policy
 from incrowd import errors, mechanisms
-from incrowd.core.loss_json import TAGS
+from incrowd.core.loss import TAGS
 from incrowd.methods import METHODS
 from tests.docs.pages import DOCS
 

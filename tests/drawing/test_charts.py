@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.drawing.axes import LEFT, TALL, TOP, WIDE, Area, rounded_up, ticks
-from incrowd.drawing.class_sizes import class_sizes, ranges_of
+from incrowd.drawing.charts import LEFT, TALL, TOP, WIDE, Area, class_sizes, ranges_of, rounded_up, ticks
 from incrowd.drawing.glyphs import CHANGES, START, picture, scenes
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from incrowd.core.schema import Column, Role, Schema
-from incrowd.core.source import SourceOptions
+from incrowd.core.table import SourceOptions
 from incrowd.engines.choose import open_table
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import UnknownColumn

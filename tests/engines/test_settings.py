@@ -6,7 +6,7 @@ import pytest
 
 from incrowd.engines.choose import engine_of
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.engines.settings import Local, Settings, Spark, described, overridden
+from incrowd.engines.settings import Local, Settings, Spark, describe, override
 from incrowd.errors import InvalidParameter
 
 CLUSTER = Spark("spark://driver:7077", config={"spark.executor.memory": "4g"}, id="visit")
@@ -25,11 +25,11 @@ CLUSTER = Spark("spark://driver:7077", config={"spark.executor.memory": "4g"}, i
 def test_a_caller_overrides_where_and_keeps_the_rest(
     told: tuple[str | None, str | None, str | None], found: Settings
 ) -> None:
-    assert overridden(CLUSTER, *told) == found
+    assert override(CLUSTER, *told) == found
 
 
 def test_naming_spark_alone_means_spark_in_this_machine() -> None:
-    assert overridden(Local(), "spark", None, None) == Spark()
+    assert override(Local(), "spark", None, None) == Spark()
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_naming_spark_alone_means_spark_in_this_machine() -> None:
 )
 def test_what_contradicts_itself_is_refused(told: tuple[str | None, str | None, str | None], said: str) -> None:
     with pytest.raises(InvalidParameter, match=said):
-        overridden(Local(), *told)
+        override(Local(), *told)
 
 
 @pytest.mark.parametrize("name", ["spark.hadoop.fs.s3a.secret.key", "spark.ssl.keyPassword", "spark.authToken"])
@@ -76,8 +76,8 @@ def test_a_cluster_is_not_named_twice() -> None:
 
 
 def test_the_record_says_where_and_nothing_that_was_not_told() -> None:
-    assert described(Local()) == {"engine": "local"}
-    assert described(Spark(remote="sc://gate")) == {"engine": "spark", "remote": "sc://gate"}
+    assert describe(Local()) == {"engine": "local"}
+    assert describe(Spark(remote="sc://gate")) == {"engine": "spark", "remote": "sc://gate"}
 
 
 def test_the_local_engine_needs_no_start() -> None:

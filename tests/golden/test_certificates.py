@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from incrowd.core.certificate import VERSION
-from incrowd.verify.findings import Verdict
+from incrowd.verify.statement import Verdict
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.verify.verify import read_certificate, verify
 from tests.golden.certificates.make import FOLDER

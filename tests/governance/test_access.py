@@ -8,13 +8,12 @@ import pytest
 
 from incrowd.errors import AccessDenied, InvalidParameter
 from incrowd.governance.access.book import Access
-from incrowd.governance.access.grant import Holder, Signature
-from incrowd.governance.access.roles import Right, Role, rights
-from incrowd.governance.access.token import fingerprint
+from incrowd.governance.access.credentials import fingerprint
+from incrowd.governance.access.grant import AccessRole, Decision, Holder, Right, rights
 from tests.ledgers import tampering
 
-OFFICER = Signature("data protection officer", "a test")
-ANN = Holder("ann", Role.ANALYST, ("births",))
+OFFICER = Decision("data protection officer", "a test")
+ANN = Holder("ann", AccessRole.ANALYST, ("births",))
 START = datetime(2030, 1, 1, tzinfo=UTC)
 
 
@@ -69,7 +68,7 @@ def test_who_is_dismissed_loses_tokens_sessions_and_password(access: Access) -> 
     end = START + timedelta(days=1)
     access.set_password(ANN, "correct horse battery", OFFICER)
     issued = [access.grant(ANN, end, OFFICER), access.login("ann", "correct horse battery", end)]
-    other = access.grant(Holder("bob", Role.ANALYST), end, OFFICER)
+    other = access.grant(Holder("bob", AccessRole.ANALYST), end, OFFICER)
     assert len(access.dismiss("ann", OFFICER)) == 2
     for each in issued:
         with pytest.raises(AccessDenied):
@@ -85,10 +84,10 @@ def test_who_is_dismissed_loses_tokens_sessions_and_password(access: Access) -> 
 def test_a_new_password_replaces_the_old_one_and_its_role(access: Access) -> None:
     end = START + timedelta(days=1)
     access.set_password(ANN, "correct horse battery", OFFICER)
-    access.set_password(Holder("ann", Role.CURATOR), "another horse battery", OFFICER)
+    access.set_password(Holder("ann", AccessRole.CURATOR), "another horse battery", OFFICER)
     with pytest.raises(AccessDenied):
         access.login("ann", "correct horse battery", end)
-    assert access.login("ann", "another horse battery", end).grant.holder.role is Role.CURATOR
+    assert access.login("ann", "another horse battery", end).grant.holder.role is AccessRole.CURATOR
 
 
 @pytest.mark.parametrize("days", [-1, 0, 367])
@@ -100,15 +99,15 @@ def test_a_token_ends_within_a_year(access: Access, days: int) -> None:
 @pytest.mark.parametrize("name", ["", " ann", "ann\n", "a" * 65, "ann;", "_ann", "-"])
 def test_a_holder_has_a_plain_name(name: str) -> None:
     with pytest.raises(InvalidParameter):
-        Holder(name, Role.ANALYST)
+        Holder(name, AccessRole.ANALYST)
 
 
 def test_a_holder_covers_only_what_is_his() -> None:
-    everything, some = Holder("o", Role.OWNER), Holder("p", Role.OWNER, ("a", "b"))
+    everything, some = Holder("o", AccessRole.OWNER), Holder("p", AccessRole.OWNER, ("a", "b"))
     assert everything.covers(some)
     assert not some.covers(everything)
-    assert some.covers(Holder("q", Role.ANALYST, ("b",)))
-    assert not some.covers(Holder("q", Role.ANALYST, ("b", "c")))
+    assert some.covers(Holder("q", AccessRole.ANALYST, ("b",)))
+    assert not some.covers(Holder("q", AccessRole.ANALYST, ("b", "c")))
 
 
 def test_a_token_that_never_was_is_unknown(access: Access) -> None:
@@ -118,9 +117,9 @@ def test_a_token_that_never_was_is_unknown(access: Access) -> None:
 
 
 def test_duties_are_separate() -> None:
-    assert not any({Right.ADMIT, Right.AUDIT} <= rights(role) for role in Role)
-    assert not any({Right.ASK, Right.AUDIT} <= rights(role) for role in Role)
-    assert [role for role in Role if Right.ADMIT in rights(role)] == [Role.OWNER]
+    assert not any({Right.ADMIT, Right.AUDIT} <= rights(role) for role in AccessRole)
+    assert not any({Right.ASK, Right.AUDIT} <= rights(role) for role in AccessRole)
+    assert [role for role in AccessRole if Right.ADMIT in rights(role)] == [AccessRole.OWNER]
 
 
 def test_a_forged_role_is_found(sqlite: str) -> None:

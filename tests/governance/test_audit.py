@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from incrowd.governance.audit.log import Audit, Event
+from incrowd.governance.audit import Audit, Event
 from tests.ledgers import tampering
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from incrowd.errors import LedgerUnavailable
 from incrowd.governance.access.book import Access
-from incrowd.governance.audit.log import Event
+from incrowd.governance.audit import Event
 from incrowd.governance.books import find_log, open_books
 
 

@@ -15,8 +15,8 @@ import pytest
 from incrowd.core.coins import Coins
 from incrowd.core.loss import Pure
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
-from incrowd.mechanisms.select import Exponential, MonotoneExponential
+from incrowd.mechanisms import selection
+from incrowd.mechanisms.selection import Exponential, MonotoneExponential, MonotoneNoisyMax, NoisyMax, select_each
 from incrowd.noise.system import SystemCoins
 from tests.coins import largest_loss, law_of
 
@@ -148,3 +148,38 @@ def test_candidates_and_parameters_without_meaning_are_refused(mechanism: Select
         mechanism.release(np.empty(0, dtype=np.int64), SystemCoins())
     with pytest.raises(InvalidParameter, match="whole numbers only"):
         mechanism.release(np.array([0.5, 1.0]), SystemCoins())
+
+
+MECHANISMS = (Exponential(ONE), MonotoneExponential(ONE), NoisyMax(ONE), MonotoneNoisyMax(ONE))
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize("scores", [(0, 1, 3), (2, 2), (5, 0, 5, 1)])
+def test_one_group_has_the_law_of_the_mechanism(
+    monkeypatch: pytest.MonkeyPatch, mechanism: Exponential | NoisyMax, scores: tuple[int, ...]
+) -> None:
+    monkeypatch.setattr(selection, "_TRIES", 1)
+    each = law_of(lambda coins: int(select_each(mechanism, np.array([scores]), coins)[0]), rounds=1)
+    total = math.fsum(each.values())
+    gaps = [max(scores) - score for score in scores]
+    if isinstance(mechanism, NoisyMax):
+        alone = law_of(lambda coins: mechanism.release(np.array(scores), coins))
+    else:
+        weights = [math.exp(-gap / mechanism.scale) for gap in gaps]
+        alone = {place: weight / math.fsum(weights) for place, weight in enumerate(weights)}
+    assert {place: chance / total for place, chance in each.items()} == pytest.approx(alone)
+
+
+def test_every_group_is_picked_for() -> None:
+    scores = np.zeros((50, 200), dtype=np.int64)
+    best = np.arange(50) * 4
+    scores[np.arange(50), best] = 10_000
+    for mechanism in MECHANISMS:
+        assert (select_each(mechanism, scores, SystemCoins()) == best).all()
+    assert select_each(MECHANISMS[0], np.zeros((0, 3), dtype=np.int64), SystemCoins()).size == 0
+
+
+def test_groups_without_candidates_are_refused() -> None:
+    for scores in (np.zeros((2, 0), dtype=np.int64), np.zeros(3, dtype=np.int64)):
+        with pytest.raises(InvalidParameter):
+            select_each(MECHANISMS[0], scores, SystemCoins())

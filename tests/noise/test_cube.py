@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.noise import cube as cube_module
 from incrowd.noise.cube import cube
-from incrowd.noise.cube_law import CubeLaw
 from incrowd.noise.system import SystemCoins
-from incrowd.noise.tails import laplace_reach
-from incrowd.noise.words import Words
+from incrowd.noise.tails import CubeLaw, laplace_reach
+from incrowd.noise.toss import Words
 from tests.coins import Abandoned, Branching, cube_radius, law, seeded_words
 
 SHAPES = [((1, 1), 1, Fraction(2)), ((1, 3), 4, Fraction(5, 2)), ((2, 5, 1), 2, Fraction(1)), ((7,), 4, Fraction(3))]

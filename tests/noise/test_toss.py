@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from incrowd.noise import toss as module
 from incrowd.noise.chance import Chance, exponential, rational
-from incrowd.noise.toss import below, decay, decay_of_product, toss
-from incrowd.noise.words import Words, fresh_words
+from incrowd.noise.toss import Words, below, decay, decay_of_product, fresh_words, toss
 from tests.coins import Branching, law, seeded_words
 
 THIRD = rational(Fraction(1, 3))

@@ -33,7 +33,7 @@ from incrowd.criteria.likeness import BasicLikeness, EnhancedLikeness
 from incrowd.criteria.partition import Partition
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.sources import open_source
-from incrowd.workflows.check.check import Asked, check
+from incrowd.workflows.check.check import CheckedColumns, check
 from incrowd.workflows.check.criteria import Wanted
 from incrowd.workflows.check.raw_cells import as_is
 from incrowd.workflows.policy.policy import load_policy
@@ -128,7 +128,7 @@ def test_k_l_and_t_of_a_release_are_what_pycanon_measures(
     name: str, sensitive: str, folder: Path, pycanon: ModuleType
 ) -> None:
     table = released(name, folder)
-    frame, asked = plain(table), Asked(tuple(QUASI), (sensitive,))
+    frame, asked = plain(table), CheckedColumns(tuple(QUASI), (sensitive,))
     policy, wanted = load_policy(policy_of(name, folder)), Wanted(k=1, l=1, entropy_l=1, t=1)
     told = {each.criterion: each.found for each in check(open_source(table), wanted, asked, policy).findings}
     assert told[CROWDS] == pycanon.k_anonymity(frame, QUASI)

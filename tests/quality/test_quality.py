@@ -15,8 +15,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.quality.additive import Height, Loss, Precision
 from incrowd.quality.information import Ambiguity, Divergence, NonUniformEntropy
 from incrowd.quality.ladder import Ladder
-from incrowd.quality.quality import Factors, Quality
-from incrowd.quality.sizes import AverageSize, Discernibility
+from incrowd.quality.quality import AverageSize, Discernibility, Factors, Quality
 from incrowd.quality.tuples import Spread, Tuples, merged_spread
 
 PLACE = Column("place", hierarchy=tree({"Europe": ["Paris", "Rome"], "Asia": ["Kyoto", "Osaka"]}))

@@ -11,26 +11,24 @@ from sqlglot import exp, parse_one
 from incrowd.core.coins import Coins
 from incrowd.core.domain import Type
 from incrowd.core.rounding import Number, exact
-from incrowd.core.unit import Kind as UnitKind
-from incrowd.core.unit import Unit
+from incrowd.core.unit import Kind, Unit
 from incrowd.queries.answer import Answer
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.question import Aggregate, Contribution, Key, Kind, Output, Question, Value
-from incrowd.queries.terms import Terms
+from incrowd.queries.question import Aggregate, AggregateKind, Contribution, Key, OutputColumn, Question, Terms, Value
 
 AGE = Value("age", Type.INTEGER, Fraction(0), Fraction(4), optional=True)
 SEX = Key("sex", Type.TEXT, ("F", "M", None))
 WARD = Key("ward", Type.TEXT, None)
 ROW = Unit()
-PERSON = Unit(UnitKind.PERSON, column="person", max_rows=2)
+PERSON = Unit(Kind.PERSON, column="person", max_rows=2)
 
 EVERY = (
-    Aggregate("n", Kind.ROWS),
-    Aggregate("present", Kind.COUNT, AGE),
-    Aggregate("total", Kind.SUM, AGE),
-    Aggregate("mean", Kind.MEAN, AGE),
-    Aggregate("variance", Kind.VARIANCE, AGE),
-    Aggregate("deviation", Kind.DEVIATION, AGE),
+    Aggregate("n", AggregateKind.ROWS),
+    Aggregate("present", AggregateKind.COUNT, AGE),
+    Aggregate("total", AggregateKind.SUM, AGE),
+    Aggregate("mean", AggregateKind.MEAN, AGE),
+    Aggregate("variance", AggregateKind.VARIANCE, AGE),
+    Aggregate("deviation", AggregateKind.DEVIATION, AGE),
 )
 
 
@@ -54,12 +52,12 @@ def asked(
     rest: str = "",
 ) -> Question:
     """Return a question about visits(person, sex, ward, age); `rest` is HAVING, ORDER BY and LIMIT in SQL."""
-    shown = [Output(key.name, tree(key.name)) for key in keys]
-    shown += [Output(each.name, tree(each.name), each.name) for each in aggregates]
-    shown += [Output(name, tree(text)) for name, text in (outputs or {}).items()]
+    shown = [OutputColumn(key.name, tree(key.name)) for key in keys]
+    shown += [OutputColumn(each.name, tree(each.name), each.name) for each in aggregates]
+    shown += [OutputColumn(name, tree(text)) for name, text in (outputs or {}).items()]
     rows = "SELECT sex, ward, age FROM visits"
     reach = Contribution(1, 1)
-    if unit.kind is UnitKind.PERSON:
+    if unit.kind is Kind.PERSON:
         ranked = "ROW_NUMBER() OVER (PARTITION BY person ORDER BY sex, ward, age) AS place"
         rows = (
             f"SELECT sex, ward, age, person AS _person FROM (SELECT *, {ranked} FROM visits) AS ranked "

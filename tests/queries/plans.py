@@ -8,15 +8,14 @@ from typing import Any
 from incrowd.core.rounding import Number
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.queries.batch import batch
-from incrowd.queries.measurement import measurement
-from incrowd.queries.plan import QuestionPlan
-from incrowd.queries.question import Aggregate, Key, Kind
+from incrowd.queries.measurement import QuestionPlan, measurement
+from incrowd.queries.question import Aggregate, AggregateKind, Key
 from tests.queries.asked import AGE, EVERY, PERSON, ROW, SEX, WARD, asked, terms
 
 N, TOTAL = EVERY[0], EVERY[2]
-MEDIAN = Aggregate("median", Kind.QUANTILE, AGE, Fraction(1, 2))
-LOWEST = Aggregate("lowest", Kind.QUANTILE, AGE, Fraction(0))
-MODE = Aggregate("mode", Kind.MODE, AGE)
+MEDIAN = Aggregate("median", AggregateKind.QUANTILE, AGE, Fraction(1, 2))
+LOWEST = Aggregate("lowest", AggregateKind.QUANTILE, AGE, Fraction(0))
+MODE = Aggregate("mode", AggregateKind.MODE, AGE)
 REPLACED = Unit(adjacency=Adjacency.REPLACE)
 
 _ASKED: dict[str, tuple[tuple[Aggregate, ...], tuple[Key, ...], Unit, dict[str, Number]]] = {
@@ -24,7 +23,7 @@ _ASKED: dict[str, tuple[tuple[Aggregate, ...], tuple[Key, ...], Unit, dict[str, 
     "a count of groups": ((N,), (SEX,), ROW, {"epsilon": 1}),
     "a sum alone": ((TOTAL,), (SEX,), PERSON, {"epsilon": 1}),
     "several sums": (EVERY, (SEX,), PERSON, {"epsilon": 1}),
-    "people": ((Aggregate("people", Kind.PEOPLE),), (SEX,), PERSON, {"epsilon": 1}),
+    "people": ((Aggregate("people", AggregateKind.PEOPLE),), (SEX,), PERSON, {"epsilon": 1}),
     "picks alone": ((MEDIAN, LOWEST, MODE), (), ROW, {"epsilon": 1}),
     "sums and picks": ((N, MEDIAN, MODE), (SEX,), ROW, {"epsilon": 2}),
     "picks where rows are replaced": ((N, MODE), (SEX,), REPLACED, {"epsilon": 2}),

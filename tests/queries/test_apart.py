@@ -18,7 +18,7 @@ from incrowd.queries.language import people
 from incrowd.queries.language.extent import Extent
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import measurement
-from incrowd.queries.measuring.groups import gathered
+from incrowd.queries.measuring.groups import collect_groups
 from incrowd.queries.question import Key
 from tests.queries.asked import asked, terms
 from tests.queries.language.hospital import CATALOG, fill, hostile, opened
@@ -80,7 +80,7 @@ def test_what_would_change_rows_of_another_dataset_is_refused(sql: str) -> None:
 def test_a_zero_among_keys_has_no_sign_that_one_row_could_decide() -> None:
     question = replace(asked((), keys=(Key("x", Type.DECIMAL, None),)))
     for zero in (0.0, -0.0):
-        found = gathered(question, pa.table({"x": [zero], "_s0": [5]}), ("_s0",))
+        found = collect_groups(question, pa.table({"x": [zero], "_s0": [5]}), ("_s0",))
         assert str(found.names) == "((0.0,),)"
 
 
@@ -121,5 +121,5 @@ def test_an_epsilon_beyond_reason_is_refused_before_it_is_charged(what: str, eps
 
 def test_an_error_that_any_noise_keeps_costs_next_to_nothing() -> None:
     question = understand("SELECT COUNT(*) FROM rows", CATALOG)
-    settled = measurement(question, Unit(), terms(error="1e30")).settled
+    settled = measurement(question, Unit(), terms(error="1e30")).noise_choice
     assert 0 < np.float64(settled.noise.epsilon) < 1e-9  # type: ignore[union-attr]

@@ -11,13 +11,12 @@ from incrowd.core.domain import Categories, Numbers, Type
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Schema
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.cube import AddCube
-from incrowd.mechanisms.gaussian_vector import AddGaussianVector
+from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.queries.batch import Batch, batch
 from incrowd.queries.catalog import Catalog, Relation
-from incrowd.queries.language.several import several
+from incrowd.queries.language.reading import split_questions
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.terms import Terms
+from incrowd.queries.question import Terms
 
 SCHEMA = Schema(
     (
@@ -59,8 +58,8 @@ def test_never_more_than_was_paid_is_spent(number: int) -> None:
 
 def test_few_questions_share_epsilon_and_many_share_rho() -> None:
     few, many = planned([COUNT] * 3, Fraction(1, 10**6)), planned([COUNT] * 40, Fraction(1, 10**6))
-    assert isinstance(few.measurements[0].settled.noise, AddCube)
-    assert isinstance(many.measurements[0].settled.noise, AddGaussianVector)
+    assert isinstance(few.measurements[0].noise_choice.noise, AddCube)
+    assert isinstance(many.measurements[0].noise_choice.noise, AddGaussianVector)
     assert many.width < planned([COUNT] * 40).width
 
 
@@ -87,4 +86,4 @@ def test_a_batch_reads_all_rows_and_has_questions() -> None:
 @pytest.mark.parametrize("text", ["", " ; ; ", "-- nothing", "SELECT 'open"])
 def test_a_text_without_questions_is_bad_input(text: str) -> None:
     with pytest.raises(InvalidParameter):
-        several(text)
+        split_questions(text)

@@ -21,8 +21,7 @@ from incrowd.errors import IncrowdError, SourceUnreadable
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.language import understand
 from incrowd.queries.measurement import Measurement
-from incrowd.queries.question import Question
-from incrowd.queries.terms import Terms
+from incrowd.queries.question import Question, Terms
 from incrowd.workflows.ask import desk as desks
 from incrowd.workflows.ask.desk import open_desk
 from incrowd.workflows.policy.policy import load_policy
@@ -125,7 +124,7 @@ def _planted(monkeypatch: pytest.MonkeyPatch, change: Callable[[Question], Quest
 
 def _unbounded(question: Question) -> Question:
     """Let a person take part with all rows."""
-    return replace(question, rows=cast(exp.Query, question.rows.transform(_without_limit)))
+    return replace(question, rows=cast("exp.Query", question.rows.transform(_without_limit)))
 
 
 def _without_limit(node: exp.Expression) -> exp.Expression:
@@ -134,7 +133,7 @@ def _without_limit(node: exp.Expression) -> exp.Expression:
 
 def _failing(question: Question) -> Question:
     """Let a cast of private text fail in the engine."""
-    return replace(question, rows=cast(exp.Query, question.rows.transform(_strict)))
+    return replace(question, rows=cast("exp.Query", question.rows.transform(_strict)))
 
 
 def _strict(node: exp.Expression) -> exp.Expression:

@@ -14,20 +14,19 @@ from incrowd.core.domain import Type
 from incrowd.core.loss import Approximate, Laplace, Pure, Sampled, ZeroConcentrated
 from incrowd.core.rounding import Number
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.cube import AddCube
-from incrowd.mechanisms.gaussian_vector import AddGaussianVector
-from incrowd.noise.cube_law import CubeLaw
+from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.noise.system import SystemCoins
+from incrowd.noise.tails import CubeLaw
 from incrowd.queries.answer import Answer
 from incrowd.queries.measurement import measurement
-from incrowd.queries.question import Aggregate, Key, Kind, Value
+from incrowd.queries.question import Aggregate, AggregateKind, Key, Value
 from tests.coins import ScriptedCoins
 from tests.queries.asked import AGE, EVERY, PERSON, ROW, WARD, Visit, answered, asked, terms
 
-N = Aggregate("n", Kind.ROWS)
-TOTAL = Aggregate("total", Kind.SUM, AGE)
-MEDIAN = Aggregate("median", Kind.QUANTILE, AGE, Fraction(1, 2))
-MODE = Aggregate("mode", Kind.MODE, Value("ward", Type.TEXT, choices=("a", "b"), optional=True))
+N = Aggregate("n", AggregateKind.ROWS)
+TOTAL = Aggregate("total", AggregateKind.SUM, AGE)
+MEDIAN = Aggregate("median", AggregateKind.QUANTILE, AGE, Fraction(1, 2))
+MODE = Aggregate("mode", AggregateKind.MODE, Value("ward", Type.TEXT, choices=("a", "b"), optional=True))
 VISITS: list[Visit] = [(i, "FM"[i % 2], "ab"[i % 3 == 0], float(i % 5)) for i in range(200)]
 ONE = terms(epsilon=1)
 
@@ -39,7 +38,9 @@ def test_one_count_costs_what_laplace_noise_costs() -> None:
 
 def test_count_sum_and_mean_of_a_value_are_two_statistics_and_one_charge() -> None:
     value = Value("age", Type.INTEGER, Fraction(0), Fraction(4), optional=False)
-    measured = measurement(asked((N, Aggregate("s", Kind.SUM, value), Aggregate("m", Kind.MEAN, value))), ROW, ONE)
+    measured = measurement(
+        asked((N, Aggregate("s", AggregateKind.SUM, value), Aggregate("m", AggregateKind.MEAN, value))), ROW, ONE
+    )
     assert measured.sums.widths == (1, 2)
     assert measured.loss == Pure(Fraction(1))
     assert len(measured.statistics) == 1
@@ -53,9 +54,9 @@ def test_a_sum_alone_is_one_statistic_around_zero() -> None:
 
 def test_statistics_and_picks_share_epsilon_by_their_number() -> None:
     measured = measurement(asked((N, TOTAL, MEDIAN, MODE)), ROW, ONE)
-    noise = measured.settled.noise
+    noise = measured.noise_choice.noise
     assert isinstance(noise, AddCube)
-    assert (noise.epsilon, measured.settled.pick) == (Fraction(1, 2), Fraction(1, 4))
+    assert (noise.epsilon, measured.noise_choice.pick) == (Fraction(1, 2), Fraction(1, 4))
     assert accountant.charge_of(measured.loss, 0).epsilon == 1
     assert len(measured.statistics) == 3
 
@@ -63,20 +64,20 @@ def test_statistics_and_picks_share_epsilon_by_their_number() -> None:
 def test_picks_alone_need_no_sums() -> None:
     measured = measurement(asked((MEDIAN,)), ROW, ONE)
     assert measured.loss == Pure(Fraction(1))
-    assert measured.settled.noise is None
+    assert measured.noise_choice.noise is None
     answer = answered(asked((MEDIAN,)), terms(epsilon=50), VISITS, SystemCoins())
     assert answer.table.to_pylist()[:2] == [{"sex": "F", "median": 2}, {"sex": "M", "median": 2}]
 
 
 def test_with_a_delta_the_narrower_noise_is_taken() -> None:
     few = measurement(asked((N,)), ROW, terms(epsilon=1, delta="1e-6"))
-    assert isinstance(few.settled.noise, AddCube)
-    assert few.settled.delta == 0
+    assert isinstance(few.noise_choice.noise, AddCube)
+    assert few.noise_choice.delta == 0
     many = tuple(
-        Aggregate(f"a{i}", Kind.SUM, Value(f"v{i}", Type.INTEGER, Fraction(0), Fraction(9))) for i in range(30)
+        Aggregate(f"a{i}", AggregateKind.SUM, Value(f"v{i}", Type.INTEGER, Fraction(0), Fraction(9))) for i in range(30)
     )
     measured = measurement(asked(many), ROW, terms(epsilon=1, delta="1e-2"))
-    assert isinstance(measured.settled.noise, AddGaussianVector)
+    assert isinstance(measured.noise_choice.noise, AddGaussianVector)
     assert isinstance(measured.loss, ZeroConcentrated)
     assert accountant.charge_of(measured.loss, measured.plan.promise.delta).epsilon <= 1
 
@@ -122,7 +123,7 @@ def test_unknown_groups_need_a_delta_and_pay_it_once() -> None:
 def test_a_group_that_only_one_unit_has_is_shown_with_chance_delta_at_most(unit: object) -> None:
     which = PERSON if unit is PERSON else ROW
     measured = measurement(asked((N, TOTAL), (WARD,), which), which, terms(epsilon=1, delta="1e-3"))
-    noise, threshold, place = measured.settled.noise, measured.settled.threshold, measured.sums.counting
+    noise, threshold, place = measured.noise_choice.noise, measured.noise_choice.threshold, measured.sums.counting
     assert isinstance(noise, AddCube)
     assert threshold is not None
     assert place is not None
@@ -139,8 +140,8 @@ def test_a_group_that_only_one_unit_has_is_shown_with_chance_delta_at_most(unit:
 
 def test_groups_below_the_threshold_are_not_shown_and_the_others_are_sorted() -> None:
     measured = measurement(asked((N,), (WARD,)), ROW, terms(epsilon=1, delta="1e-6"))
-    assert measured.settled.threshold is not None
-    assert measured.settled.threshold.least == 15
+    assert measured.noise_choice.threshold is not None
+    assert measured.noise_choice.threshold.least == 15
     wards: list[str | None] = ["b"] * 20 + ["rare"] + ["a"] * 30 + [None] * 15
     visits: list[Visit] = [(i, None, ward, None) for i, ward in enumerate(wards)]
     answer = answered(
@@ -198,14 +199,14 @@ def test_what_cannot_be_computed_from_the_answer_is_refused_before_a_row_is_read
 
 
 def test_values_without_bounds_are_refused_with_the_way_out() -> None:
-    for kind in (Kind.SUM, Kind.MEAN, Kind.QUANTILE):
+    for kind in (AggregateKind.SUM, AggregateKind.MEAN, AggregateKind.QUANTILE):
         with pytest.raises(InvalidParameter, match="CLAMP"):
             measurement(asked((Aggregate("x", kind, Value("age", Type.DECIMAL)),)), ROW, ONE)
 
 
 def test_people_are_counted_only_where_the_unit_is_a_person() -> None:
     with pytest.raises(InvalidParameter, match="person"):
-        measurement(asked((Aggregate("p", Kind.PEOPLE),)), ROW, ONE)
+        measurement(asked((Aggregate("p", AggregateKind.PEOPLE),)), ROW, ONE)
 
 
 @pytest.mark.parametrize(
@@ -227,14 +228,16 @@ def test_terms_that_mean_nothing_are_refused(wrong: dict[str, Number]) -> None:
 def test_picks_find_their_values_at_a_generous_epsilon() -> None:
     day = Value("age", Type.DATE, Fraction(0), Fraction(400), optional=True)
     assert day.low is not None
-    aggregates = (MEDIAN, MODE, Aggregate("low", Kind.QUANTILE, AGE, Fraction(0)))
+    aggregates = (MEDIAN, MODE, Aggregate("low", AggregateKind.QUANTILE, AGE, Fraction(0)))
     found = answered(asked(aggregates, keys=()), terms(epsilon=200), VISITS, SystemCoins()).table.to_pylist()[0]
     assert found == {"median": 2, "mode": "a", "low": 0}
 
 
 def test_dates_come_back_as_dates() -> None:
     value = Value("born", Type.DATE, Fraction(0), Fraction(40_000), optional=True)
-    pick = measurement(asked((Aggregate("m", Kind.QUANTILE, value, Fraction(1, 2)),), keys=()), ROW, ONE).picks[0]
+    pick = measurement(
+        asked((Aggregate("m", AggregateKind.QUANTILE, value, Fraction(1, 2)),), keys=()), ROW, ONE
+    ).picks[0]
     assert pick.candidates.column(np.array([0, 366])).to_pylist() == [date(1970, 1, 1), date(1971, 1, 2)]
 
 
@@ -265,27 +268,29 @@ def test_the_promise_and_its_plain_form_hold_no_rows() -> None:
 
 
 def test_noise_that_could_not_be_drawn_is_refused_before_a_row_is_read() -> None:
-    wide = Aggregate("s", Kind.SUM, Value("age", Type.INTEGER, Fraction(0), Fraction(2**30)))
+    wide = Aggregate("s", AggregateKind.SUM, Value("age", Type.INTEGER, Fraction(0), Fraction(2**30)))
     for aggregates in ((wide,), (N, wide)):
         for paid in (terms(epsilon="1e-6"), terms(rho="1e-14")):
             with pytest.raises(InvalidParameter, match="wide"):
                 measurement(asked(aggregates), ROW, paid)
     many = tuple(
-        Aggregate(f"a{i}", Kind.SUM, Value(f"v{i}", Type.INTEGER, Fraction(0), Fraction(9))) for i in range(65)
+        Aggregate(f"a{i}", AggregateKind.SUM, Value(f"v{i}", Type.INTEGER, Fraction(0), Fraction(9))) for i in range(65)
     )
     with pytest.raises(InvalidParameter, match="64"):
         measurement(asked(many), ROW, ONE)
-    assert isinstance(measurement(asked(many), ROW, terms(rho=1)).settled.noise, AddGaussianVector)
-    assert isinstance(measurement(asked(many), ROW, terms(epsilon=1, delta="1e-6")).settled.noise, AddGaussianVector)
+    assert isinstance(measurement(asked(many), ROW, terms(rho=1)).noise_choice.noise, AddGaussianVector)
+    assert isinstance(
+        measurement(asked(many), ROW, terms(epsilon=1, delta="1e-6")).noise_choice.noise, AddGaussianVector
+    )
 
 
 def test_a_secret_sample_pays_for_less_noise() -> None:
     plain, sampled = (measurement(asked((N, TOTAL)), ROW, terms(epsilon=1, **rate)) for rate in ({}, {"rate": "0.1"}))
     assert isinstance(sampled.loss, Sampled)
     assert Fraction(99, 100) < Fraction(accountant.charge_of(sampled.loss, 0).epsilon) <= 1
-    assert isinstance(plain.settled.noise, AddCube)
-    assert isinstance(sampled.settled.noise, AddCube)
-    assert sampled.settled.noise.epsilon > 2 * plain.settled.noise.epsilon
+    assert isinstance(plain.noise_choice.noise, AddCube)
+    assert isinstance(sampled.noise_choice.noise, AddCube)
+    assert sampled.noise_choice.noise.epsilon > 2 * plain.noise_choice.noise.epsilon
     assert "sample" in [step.kind for step in sampled.steps]
     assert sampled.expected[0].by_size
 

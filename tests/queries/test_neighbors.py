@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from incrowd.core.unit import Adjacency, Kind
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.measuring.groups import gathered, names_in
+from incrowd.queries.measuring.groups import collect_groups, names_in
 from tests.queries.asked import terms
 from tests.queries.language.hospital import CATALOG, fill, hostile, opened
 
@@ -35,7 +35,7 @@ def vectors(measured: Measurement, tables: dict[str, list[tuple[Any, ...]]], bas
         fill(base, name, rows)
     table = base.sql(measured.statistics[0].sql("duckdb")).to_arrow_table()
     assert len(set(names_in(measured.question, table))) == table.num_rows
-    return gathered(measured.question, table, tuple(f"_s{i}" for i in range(len(measured.sums.all)))).vectors
+    return collect_groups(measured.question, table, tuple(f"_s{i}" for i in range(len(measured.sums.all)))).vectors
 
 
 def norm(change: NDArray[np.int64], measured: Measurement) -> float:

@@ -14,7 +14,7 @@ from incrowd.core.loss import Approximate, Sequence, ZeroConcentrated
 from incrowd.core.steps.step import Grounds, Step, claims_of, fold, step_of, walk
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.queries.check import CLAIMS, ORDER, STEPS, contradiction
-from incrowd.queries.plan import QuestionPlan
+from incrowd.queries.measurement import QuestionPlan
 from incrowd.queries.steps.noise import AddUp, GroupThreshold, PrivatePick, SharedGaussianNoise
 from incrowd.queries.steps.question import BoundContribution
 from incrowd.verify.judge import numbers_of

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from incrowd.queries.terms import Terms
+from incrowd.queries.question import Terms
 from incrowd.workflows.ask.desk import Asking, open_desk
 from incrowd.workflows.policy.policy import load_policy
 from tests.coins import cube_radius

@@ -10,12 +10,11 @@ from scipy.stats import binom
 
 from incrowd.core.coins import Coins
 from incrowd.core.domain import Type
-from incrowd.mechanisms.cube import AddCube
-from incrowd.mechanisms.gaussian_vector import AddGaussianVector
+from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.measuring.law import MISS
-from incrowd.queries.question import Aggregate, Kind, Value
+from incrowd.queries.measuring.intervals import MISS
+from incrowd.queries.question import Aggregate, AggregateKind, Value
 from tests.queries.asked import ROW, Visit, asked, collected, terms
 from tests.statistics.alarm import FALSE_ALARM
 
@@ -23,11 +22,11 @@ TRIALS = 6000
 COINS: Coins = SystemCoins()
 VALUE = Value("age", Type.INTEGER, Fraction(0), Fraction(100), optional=True)
 AGGREGATES = (
-    Aggregate("n", Kind.ROWS),
-    Aggregate("present", Kind.COUNT, VALUE),
-    Aggregate("total", Kind.SUM, VALUE),
-    Aggregate("mean", Kind.MEAN, VALUE),
-    Aggregate("variance", Kind.VARIANCE, VALUE),
+    Aggregate("n", AggregateKind.ROWS),
+    Aggregate("present", AggregateKind.COUNT, VALUE),
+    Aggregate("total", AggregateKind.SUM, VALUE),
+    Aggregate("mean", AggregateKind.MEAN, VALUE),
+    Aggregate("variance", AggregateKind.VARIANCE, VALUE),
 )
 
 
@@ -49,8 +48,8 @@ def missed(measured: Measurement, visits: list[Visit]) -> dict[str, float]:
     for _ in range(TRIALS // 200):
         many = tables[0].take([0] * 200)  # noise is drawn for each row: as many independent answers
         vectors = np.stack([many.column(f"_s{i}").to_numpy() for i in range(len(measured.sums.all))], axis=1)
-        assert measured.settled.noise is not None
-        noisy = measured.settled.noise.release(vectors, COINS)
+        assert measured.noise_choice.noise is not None
+        noisy = measured.noise_choice.noise.release(vectors, COINS)
         for name, column in measured._read(noisy).items():
             assert column.low is not None
             assert column.high is not None
@@ -69,7 +68,7 @@ def most(intervals: int, trials: int) -> float:
 def test_intervals_hold_the_truth_in_95_of_100_answers(rows: int, paid: dict[str, Fraction]) -> None:
     visits: list[Visit] = [(i, "F", "a", float((17 * i) % 101) if i % 4 else None) for i in range(rows)]
     measured = measurement(asked(AGGREGATES, keys=()), ROW, terms(**paid))
-    assert isinstance(measured.settled.noise, AddGaussianVector if "rho" in paid else AddCube)
+    assert isinstance(measured.noise_choice.noise, AddGaussianVector if "rho" in paid else AddCube)
     found = missed(measured, visits)
     assert max(found.values()) <= most(len(AGGREGATES), TRIALS), found
     assert found["total"] > MISS / 2, found
@@ -94,7 +93,11 @@ def test_answers_from_a_secret_sample_are_for_all_rows_and_their_intervals_hold_
     """The samples are drawn with a seed, the noise is not: misses by the sample are the same in every run."""
     rng = np.random.default_rng(1)
     value = Value("age", Type.INTEGER, Fraction(0), Fraction(100), optional=False)
-    aggregates = (AGGREGATES[0], Aggregate("total", Kind.SUM, value), Aggregate("mean", Kind.MEAN, value))
+    aggregates = (
+        AGGREGATES[0],
+        Aggregate("total", AggregateKind.SUM, value),
+        Aggregate("mean", AggregateKind.MEAN, value),
+    )
     rate = Fraction(1, 5)
     measured = measurement(asked(aggregates, keys=()), ROW, terms(epsilon=1, rate=rate))
     true = {"n": 20_000.0, "total": float(sum(i % 101 for i in range(20_000))), "mean": 0.0}
@@ -102,7 +105,7 @@ def test_answers_from_a_secret_sample_are_for_all_rows_and_their_intervals_hold_
     ages, misses = np.arange(20_000) % 101, dict.fromkeys(true, 0)
     samples = [ages[rng.random(20_000) < float(rate)] for _ in range(500)]
     sums = np.array([[len(taken), int((taken - 50).sum())] for taken in samples])
-    noise = measured.settled.noise
+    noise = measured.noise_choice.noise
     assert noise is not None
     for name, column in measured._read(noise.release(sums, COINS)).items():
         assert column.low is not None

@@ -9,8 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
-from incrowd.mechanisms.select import Exponential, MonotoneExponential
+from incrowd.mechanisms.selection import Exponential, MonotoneExponential, MonotoneNoisyMax, NoisyMax
 from incrowd.noise.system import SystemCoins
 from tests.coins import law_of
 from tests.statistics.alarm import FALSE_ALARM, escape, p_value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from incrowd.accounting.amplification import amplify
-from incrowd.accounting.blending.closed_forms import divergence, theorem1_delta, theorem1_simple_delta
+from incrowd.accounting.blending.sampled_crowd import divergence, theorem1_delta, theorem1_simple_delta
 from incrowd.core.rounding import Number, exact, not_below
 from incrowd.errors import InvalidParameter
 

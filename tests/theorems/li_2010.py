@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from incrowd.accounting.bound import Bound
-from incrowd.accounting.suppression import replacement, smooth, theorem1
+from incrowd.accounting.bound import LossBound
+from incrowd.accounting.suppression import theorems, tight_delta
 from incrowd.accounting.suppression.inverses import (
     feasible_k,
     least_argument,
@@ -68,7 +68,7 @@ def theorem1_smallest_epsilon(delta: Number, k: int, rate: Number) -> float:
     def meets(epsilon: float) -> bool:
         return _meets(cell, exact(epsilon), wanted)
 
-    least = theorem1._limit(cell) * (1.0 + _TIE)
+    least = theorems._limit(cell) * (1.0 + _TIE)
     enough = max(least, math.log((k + 1.0) * cell.q)) + 1.0
     return least if meets(least) else least_argument(meets, least, enough)
 
@@ -82,15 +82,15 @@ def divergence_delta(k: int, rate: Number, epsilon: Number) -> float:
     >>> round(divergence_delta(20, "0.2", "0.25"), 4)
     0.0121
     """
-    cell = smooth._reached(k, rate, epsilon)
+    cell = theorems._reached(k, rate, epsilon)
     at = exact(epsilon)
-    gamma = smooth._gamma(cell, at)
+    gamma = theorems._gamma(cell, at)
     unseen = cell.q / (1.0 + LikelihoodRatio(at).less_one)
     lost = unseen * float(at) if unseen > 0.0 else 0.0
     return probability(cell.rounded_up(-k * (math.log(gamma / cell.p) - lost / gamma)))
 
 
-def replace_bounds(k: int, rate: Number, epsilon: Number) -> tuple[Bound, ...]:
+def replace_bounds(k: int, rate: Number, epsilon: Number) -> tuple[LossBound, ...]:
     """Return every bound on ln(delta) of one replaced record that holds at epsilon, the least first, with its rule.
 
     >>> [bound.rule for bound in replace_bounds(20, 0.1, 0.5)][0] == PRODUCT
@@ -98,13 +98,13 @@ def replace_bounds(k: int, rate: Number, epsilon: Number) -> tuple[Bound, ...]:
     """
     cell = SampledCell(k, exact(rate, "the rate"))
     at = LikelihoodRatio(exact(epsilon, "epsilon")).epsilon
-    product = Bound(replacement._log_product(cell, at), PRODUCT)
-    return tuple(sorted([*replacement._closed_bounds(cell, at, None), product]))
+    product = LossBound(tight_delta._log_product(cell, at), PRODUCT)
+    return tuple(sorted([*tight_delta._closed_bounds(cell, at, None), product]))
 
 
 def _meets(cell: SampledCell, epsilon: Fraction, wanted: Fraction) -> bool:
     # Tails are rational and can be equal to what is wanted: if rounding cannot tell, the fraction does.
-    worst = theorem1._worst_tail(cell, epsilon)
+    worst = theorems._worst_tail(cell, epsilon)
     if log_at_most(cell.rounded_up(worst.logarithm), wanted):
         return True
     return log_at_most(worst.logarithm - _CLOSE, wanted) and _exactly(worst.m, worst.n, cell.rate) <= wanted

@@ -14,8 +14,7 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.coins import Coins
 from incrowd.core.loss import Crowd
 from incrowd.errors import DoesNotCompose
-from incrowd.mechanisms.noisy_when_small import ClampedWhenSmall
-from incrowd.mechanisms.suppress import Suppress
+from incrowd.mechanisms.partition import ClampedSmallCounts
 from incrowd.methods.histograms.partition import rounded
 from incrowd.workflows.release.publish import release
 from tests.coins import law_of
@@ -86,7 +85,7 @@ def test_noise_on_occupied_bins_alone_blends_nobody() -> None:
 def test_the_mechanisms_have_the_laws_that_were_checked() -> None:
     def law(count: int) -> dict[int, float]:
         def run(coins: Coins) -> int:
-            return int(ClampedWhenSmall(3, Fraction(1, 2)).release(np.array([count]), coins)[0])
+            return int(ClampedSmallCounts(3, Fraction(1, 2)).release(np.array([count]), coins)[0])
 
         return law_of(run, reach=12)
 
@@ -95,7 +94,6 @@ def test_the_mechanisms_have_the_laws_that_were_checked() -> None:
         expected = clamped_geometric(count, 2, fall)
         assert all(abs(law(count)[value] - float(expected[value])) < 1e-9 for value in range(3))
     assert law(4) == {4: 1.0}
-    assert Suppress(3).release(np.array([2, 3])).tolist() == [0, 3]
 
 
 def test_beside_a_private_release_the_crowd_pays_twice() -> None:

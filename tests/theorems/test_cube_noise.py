@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from incrowd.accounting.noise.concentrated import largest_rho
-from incrowd.mechanisms.cube import AddCube
-from incrowd.mechanisms.gaussian_vector import AddGaussianVector
+from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from tests.coins import cube_radius
 
 

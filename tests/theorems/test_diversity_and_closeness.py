@@ -14,8 +14,7 @@ from incrowd.core.domain import Type
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column
 from incrowd.criteria.distances import ordered
-from incrowd.criteria.groups import Groups
-from incrowd.criteria.variety import distinct, entropy
+from incrowd.criteria.groups import Groups, distinct, entropy
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
 from incrowd.measures.sizes import Sizes

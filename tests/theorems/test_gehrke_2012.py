@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from incrowd.accounting.blending import closed_forms, robust, sampled_crowd
+from incrowd.accounting.blending import robust, sampled_crowd
 from incrowd.accounting.blending.crowd_losses import with_private
-from incrowd.accounting.blending.suppressed_count import SuppressedCount
-from incrowd.accounting.suppression.theorem1 import theorem1_delta as li_delta
+from incrowd.accounting.blending.worst_crowd import SuppressedCount
+from incrowd.accounting.suppression.theorems import theorem1_delta as li_delta
 from incrowd.core.loss import Crowd
 from tests.theorems import gehrke_2012
 from tests.theorems.crowd_laws import (
@@ -47,11 +47,11 @@ def bias_of(row: dict[str, Any]) -> robust.Bias:
 @pytest.mark.parametrize("row", VECTORS["theorem1"], ids=lambda row: f"{row['k']}-{row['p']}-{row['eps']}")
 def test_theorem_1_holds_with_the_exact_delta_and_both_closed_forms(row: dict[str, Any]) -> None:
     k, rate, crowd = row["k"], row["p"], row["eps"]
-    assert rounded_up(closed_forms.zero_knowledge_epsilon(crowd, rate), row["eps_zk"], 1e-11)
+    assert rounded_up(sampled_crowd.zero_knowledge_epsilon(crowd, rate), row["eps_zk"], 1e-11)
     assert rounded_up(sampled_crowd.delta(k, crowd, rate, row["eps_zk"]), row["delta_exact"])
-    assert rounded_up(closed_forms.theorem1_delta(k, rate), row["delta_closed_kl"])
+    assert rounded_up(sampled_crowd.theorem1_delta(k, rate), row["delta_closed_kl"])
     assert rounded_up(gehrke_2012.chernoff_delta(k, crowd, rate, row["eps_zk"]), row["delta_closed_kl"])
-    assert rounded_up(closed_forms.theorem1_simple_delta(k, rate), row["delta_closed_simple"])
+    assert rounded_up(sampled_crowd.theorem1_simple_delta(k, rate), row["delta_closed_simple"])
     for point in row["at"].values():
         assert rounded_up(sampled_crowd.delta(k, crowd, rate, point["eps1"]), point["delta_exact"])
         closed = gehrke_2012.chernoff_delta(k, crowd, rate, point["eps1"])
@@ -115,7 +115,7 @@ def test_an_irregular_person_has_one_irregular_neighbor_less() -> None:
 def test_the_theorem_strengthens_the_notion_of_li_and_others_but_not_their_numbers() -> None:
     epsilon = -math.log1p(-0.1) * (1 + 1e-14)
     closed, li, exact = (
-        closed_forms.theorem1_delta(20, "0.1"),
+        sampled_crowd.theorem1_delta(20, "0.1"),
         li_delta(20, "0.1", epsilon),
         sampled_crowd.delta(20, 0, "0.1", epsilon),
     )

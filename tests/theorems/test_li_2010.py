@@ -15,10 +15,8 @@ from incrowd.accounting.suppression.binomial import log_upper_tail
 from incrowd.accounting.suppression.envelope import Part, composed_delta, distributions
 from incrowd.accounting.suppression.inverses import largest_rate, smallest_epsilon, smallest_k
 from incrowd.accounting.suppression.loss_distribution import LossDistribution, ProfilePair, randomized_response
-from incrowd.accounting.suppression.replacement import SHIFTED
-from incrowd.accounting.suppression.smooth import SmoothPromise, theorem6_delta
-from incrowd.accounting.suppression.theorem1 import log_theorem1_delta, theorem1_delta
-from incrowd.accounting.suppression.tight_delta import delta, log_delta, worst_size_add, worst_size_remove
+from incrowd.accounting.suppression.theorems import SmoothPromise, log_theorem1_delta, theorem1_delta, theorem6_delta
+from incrowd.accounting.suppression.tight_delta import SHIFTED, delta, log_delta, worst_size_add, worst_size_remove
 from incrowd.core.unit import Adjacency
 from incrowd.errors import Infeasible, InvalidParameter
 from tests.theorems.exact_laws import Law, bad_mass, binomial, e_to_the, excess, published_count

@@ -18,7 +18,7 @@ from incrowd.core.domain import Numbers
 from incrowd.core.schema import Column
 from incrowd.core.table import Table
 from incrowd.methods.synthesis.points.method import SyntheticPoints
-from incrowd.methods.synthesis.points.steps import Place
+from incrowd.methods.synthesis.points.steps import Placement
 from tests.coins import SeededCoins, law_of
 from tests.methods.synthesis.boxes import Cones, column, in_units, side, table_of
 from tests.theorems.crowd_laws import Database, Mechanism, is_crowd_blending
@@ -85,10 +85,10 @@ def test_uniform_points_blend_as_centers_do() -> None:
     st.integers(1, 3),
     st.integers(1, 6),
     st.sampled_from([None, "1/2", "2"]),
-    st.sampled_from(list(Place)),
+    st.sampled_from(list(Placement)),
 )
 def test_sums_and_means_of_every_slowly_changing_function_are_as_near_as_stated(
-    seed: int, d: int, s: int, epsilon: str | None, place: Place
+    seed: int, d: int, s: int, epsilon: str | None, place: Placement
 ) -> None:
     noise = None if epsilon is None else Fraction(epsilon)
     method = SyntheticPoints(s=s, k=4, epsilon=noise, place=place.value)

@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from incrowd.criteria.uniqueness.pitman import fitted
-from incrowd.criteria.uniqueness.snb import classes_of_population, uniques
+from incrowd.criteria.uniqueness.models import classes_of_population, fit_pitman, snb_uniques
 
 FEW = ([1, 2, 3, 9, 30], [12, 4, 2, 1, 1], 1000)
 MANY = ([1, 2, 3, 4, 5, 6, 10, 20, 50], [120, 40, 20, 12, 8, 5, 3, 2, 1], 20_000)
@@ -30,7 +29,7 @@ Case = tuple[list[int], list[int], int]
 )
 def test_pitmans_model(case: Case, theta: float, alpha: float, expected: float) -> None:
     each, times, people = case
-    found = fitted(np.repeat(each, times))
+    found = fit_pitman(np.repeat(each, times))
     assert found is not None
     assert found.theta == pytest.approx(theta, rel=1e-11)
     assert found.alpha == pytest.approx(alpha, rel=1e-11)
@@ -50,4 +49,4 @@ def test_the_slide_negative_binomial_model(case: Case, classes: float, expected:
     each, times, people = case
     sizes = np.repeat(each, times)
     assert classes_of_population(sizes, float(sizes.sum()) / people) == pytest.approx(classes, rel=1e-10)
-    assert uniques(sizes, people) == pytest.approx(expected, rel=1e-10)
+    assert snb_uniques(sizes, people) == pytest.approx(expected, rel=1e-10)

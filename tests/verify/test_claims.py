@@ -58,7 +58,7 @@ def test_the_numbers_of_every_claim_hold_and_smaller_ones_do_not(name: str) -> N
 
 def _better(claim: Any) -> Claim:
     """Return a claim with a δ, or else an ε, that is a tenth smaller."""
-    if isinstance(claim, privacy.Pure):
+    if isinstance(claim, privacy.PurePrivacy):
         return replace(claim, epsilon=Decimal(str(claim.epsilon)) * Decimal("0.9"))
     changed: Claim = replace(claim, delta=claim.delta * (0.9 if isinstance(claim.delta, float) else Fraction(9, 10)))
     return changed
@@ -88,8 +88,8 @@ def private(epsilon: str, delta: str | None = None, unit: Unit | None = None) ->
     whom = unit or Unit()
     shared: dict[str, Any] = {"adjacency": whom.adjacency, "max_rows": 1, "unit": str(whom), "theorem": "none"}
     if delta is None:
-        return privacy.Pure(epsilon=Decimal(epsilon), **shared)
-    return privacy.Approximate(epsilon=Decimal(epsilon), delta=Fraction(delta), **shared)
+        return privacy.PurePrivacy(epsilon=Decimal(epsilon), **shared)
+    return privacy.ApproximatePrivacy(epsilon=Decimal(epsilon), delta=Fraction(delta), **shared)
 
 
 def test_pure_claims_are_exact() -> None:

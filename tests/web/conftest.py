@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from incrowd.web.limiter import Limiter
+from incrowd.web.services import Limiter
 
 
 @pytest.fixture

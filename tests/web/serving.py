@@ -18,14 +18,13 @@ from fastapi import FastAPI
 
 from incrowd.errors import BudgetExceeded, InvalidParameter, SourceInvalid
 from incrowd.governance.access.book import Access, Issued
-from incrowd.governance.access.grant import Holder, Signature
-from incrowd.governance.access.roles import Role
+from incrowd.governance.access.grant import AccessRole, Decision, Holder
 from incrowd.governance.books import Books, open_books
 from incrowd.web.app import app
 from incrowd.web.settings import Settings
 from incrowd.workflows.ask.asking import Asking
 
-OFFICER = Signature("data protection officer", "a test")
+OFFICER = Decision("data protection officer", "a test")
 FAST = Settings(pace=0.0, threads=2)
 PASSWORD = "correct horse battery"
 SECRET = "a value from row 7"
@@ -143,11 +142,11 @@ class Server:
     books: Books
     desk: FakeDesk
 
-    def token(self, role: Role, name: str = "ann", datasets: tuple[str, ...] | None = None) -> Issued:
+    def token(self, role: AccessRole, name: str = "ann", datasets: tuple[str, ...] | None = None) -> Issued:
         access = self.books.access
         return access.grant(Holder(name, role, datasets), access.now() + timedelta(days=1), OFFICER)
 
-    def bearer(self, role: Role, name: str = "ann", datasets: tuple[str, ...] | None = None) -> dict[str, str]:
+    def bearer(self, role: AccessRole, name: str = "ann", datasets: tuple[str, ...] | None = None) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.token(role, name, datasets).token}"}
 
     def events(self) -> list[tuple[str, str]]:

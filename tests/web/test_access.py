@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from incrowd.governance.access.grant import Holder
-from incrowd.governance.access.roles import Role
+from incrowd.governance.access.grant import AccessRole, Holder
 from incrowd.web.settings import Settings
 from tests.web.serving import OFFICER, PASSWORD, Server, server
 
@@ -40,28 +39,28 @@ def test_nobody_gets_in_without_a_token_that_works(unused: Server, path: str, he
 
 
 def test_a_revoked_token_stops_working_at_once(here: Server) -> None:
-    issued = here.token(Role.ANALYST)
+    issued = here.token(AccessRole.ANALYST)
     headers = {"Authorization": f"Bearer {issued.token}"}
     assert here.client.get("/v1/schema", headers=headers).status_code == 200
     here.books.access.revoke(issued.grant.id, OFFICER)
     assert here.client.get("/v1/schema", headers=headers).status_code == 401
 
 
-@pytest.mark.parametrize("role", [Role.CURATOR, Role.ANALYST, Role.AUDITOR])
-def test_only_an_owner_makes_tokens(here: Server, role: Role) -> None:
+@pytest.mark.parametrize("role", [AccessRole.CURATOR, AccessRole.ANALYST, AccessRole.AUDITOR])
+def test_only_an_owner_makes_tokens(here: Server, role: AccessRole) -> None:
     assert here.client.post("/v1/tokens", json=ADMIT, headers=here.bearer(role)).status_code == 403
     assert here.client.get("/v1/tokens", headers=here.bearer(role)).status_code == 403
 
 
-@pytest.mark.parametrize("role", [Role.OWNER, Role.CURATOR, Role.ANALYST])
-def test_only_an_auditor_reads_the_log(here: Server, role: Role) -> None:
+@pytest.mark.parametrize("role", [AccessRole.OWNER, AccessRole.CURATOR, AccessRole.ANALYST])
+def test_only_an_auditor_reads_the_log(here: Server, role: AccessRole) -> None:
     assert here.client.get("/v1/audit", headers=here.bearer(role)).status_code == 403
-    log = here.client.get("/v1/audit", headers=here.bearer(Role.AUDITOR)).json()
+    log = here.client.get("/v1/audit", headers=here.bearer(AccessRole.AUDITOR)).json()
     assert [(each["action"], each["about"]) for each in log["events"]] == [("access", {"right": "audit"})]
 
 
 def test_an_owner_makes_rotates_and_revokes_a_token(here: Server) -> None:
-    owner = here.bearer(Role.OWNER)
+    owner = here.bearer(AccessRole.OWNER)
     made = here.client.post("/v1/tokens", json=ADMIT, headers=owner)
     assert made.status_code == 201
     old, number = made.json()["token"], made.json()["grant"]["id"]
@@ -81,8 +80,8 @@ def test_an_owner_makes_rotates_and_revokes_a_token(here: Server) -> None:
 
 
 def test_an_owner_of_one_dataset_admits_nobody_to_another(here: Server) -> None:
-    owner = here.bearer(Role.OWNER, "olga", ("births",))
-    foreign = here.token(Role.ANALYST, "dan", ("deaths",)).grant.id
+    owner = here.bearer(AccessRole.OWNER, "olga", ("births",))
+    foreign = here.token(AccessRole.ANALYST, "dan", ("deaths",)).grant.id
     for datasets in (["deaths"], ["births", "deaths"], None):
         assert here.client.post("/v1/tokens", json=ADMIT | {"datasets": datasets}, headers=owner).status_code == 403
     assert here.client.delete(f"/v1/tokens/{foreign}", headers=owner).status_code == 400
@@ -92,11 +91,11 @@ def test_an_owner_of_one_dataset_admits_nobody_to_another(here: Server) -> None:
 @pytest.mark.usefixtures("still")
 def test_a_token_is_held_to_its_rate(tmp_path: Path) -> None:
     here = server(tmp_path, Settings(pace=0.0, rate=3))
-    headers = here.bearer(Role.ANALYST)
+    headers = here.bearer(AccessRole.ANALYST)
     replies = [here.client.get("/v1/schema", headers=headers) for _ in range(4)]
     assert [reply.status_code for reply in replies] == [200, 200, 200, 429]
     assert int(replies[3].headers["retry-after"]) >= 1
-    assert here.client.get("/v1/schema", headers=here.bearer(Role.ANALYST, "bob")).status_code == 200
+    assert here.client.get("/v1/schema", headers=here.bearer(AccessRole.ANALYST, "bob")).status_code == 200
 
 
 @pytest.mark.usefixtures("still")
@@ -108,7 +107,7 @@ def test_guesses_of_tokens_are_held_to_a_rate_and_do_not_fill_the_log(tmp_path: 
 
 
 def test_a_page_logs_in_and_must_send_its_mark_with_every_change(here: Server) -> None:
-    here.books.access.set_password(Holder("ann", Role.OWNER), PASSWORD, OFFICER)
+    here.books.access.set_password(Holder("ann", AccessRole.OWNER), PASSWORD, OFFICER)
     reply = here.client.post("/v1/sessions", json={"name": "ann", "password": PASSWORD})
     assert reply.status_code == 201
     cookie = reply.headers["set-cookie"].lower()
@@ -122,7 +121,7 @@ def test_a_page_logs_in_and_must_send_its_mark_with_every_change(here: Server) -
 
 
 def test_a_page_of_another_site_cannot_use_the_session(here: Server) -> None:
-    here.books.access.set_password(Holder("ann", Role.OWNER), PASSWORD, OFFICER)
+    here.books.access.set_password(Holder("ann", AccessRole.OWNER), PASSWORD, OFFICER)
     login = {"name": "ann", "password": PASSWORD}
     assert here.client.post("/v1/sessions", json=login, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
     here.client.post("/v1/sessions", json=login)
@@ -131,7 +130,7 @@ def test_a_page_of_another_site_cannot_use_the_session(here: Server) -> None:
 
 
 def test_who_logs_out_is_logged_out_everywhere(here: Server) -> None:
-    here.books.access.set_password(Holder("ann", Role.ANALYST), PASSWORD, OFFICER)
+    here.books.access.set_password(Holder("ann", AccessRole.ANALYST), PASSWORD, OFFICER)
     reply = here.client.post("/v1/sessions", json={"name": "ann", "password": PASSWORD})
     stolen = here.client.cookies["incrowd"]
     assert here.client.delete("/v1/sessions", headers={"X-Incrowd-Mark": reply.json()["mark"]}).status_code == 204
@@ -140,7 +139,7 @@ def test_who_logs_out_is_logged_out_everywhere(here: Server) -> None:
 
 
 def test_a_session_is_no_token(here: Server) -> None:
-    here.books.access.set_password(Holder("ann", Role.ANALYST), PASSWORD, OFFICER)
+    here.books.access.set_password(Holder("ann", AccessRole.ANALYST), PASSWORD, OFFICER)
     here.client.post("/v1/sessions", json={"name": "ann", "password": PASSWORD})
     assert _status(here, here.client.cookies["incrowd"]) == 401
 
@@ -148,7 +147,7 @@ def test_a_session_is_no_token(here: Server) -> None:
 @pytest.mark.usefixtures("still")
 def test_a_wrong_password_and_an_unknown_name_get_the_same_reply(tmp_path: Path) -> None:
     here = server(tmp_path, Settings(pace=0.0, logins=3))
-    here.books.access.set_password(Holder("ann", Role.ANALYST), PASSWORD, OFFICER)
+    here.books.access.set_password(Holder("ann", AccessRole.ANALYST), PASSWORD, OFFICER)
     replies = [
         here.client.post("/v1/sessions", json={"name": name, "password": "x"}) for name in ("ann", "bob", "bob", "ann")
     ]
@@ -158,7 +157,7 @@ def test_a_wrong_password_and_an_unknown_name_get_the_same_reply(tmp_path: Path)
 
 def test_over_https_the_cookie_is_held_to_this_host(tmp_path: Path) -> None:
     here = server(tmp_path, Settings(pace=0.0, https=True))
-    here.books.access.set_password(Holder("ann", Role.ANALYST), PASSWORD, OFFICER)
+    here.books.access.set_password(Holder("ann", AccessRole.ANALYST), PASSWORD, OFFICER)
     reply = here.client.post("/v1/sessions", json={"name": "ann", "password": PASSWORD})
     assert reply.headers["set-cookie"].startswith("__Host-incrowd=")
     assert "secure" in reply.headers["set-cookie"].lower()
@@ -170,4 +169,6 @@ def _status(here: Server, token: str) -> int:
 
 
 def test_an_auditor_of_one_dataset_does_not_read_the_log_of_all(here: Server) -> None:
-    assert here.client.get("/v1/audit", headers=here.bearer(Role.AUDITOR, datasets=("births",))).status_code == 403
+    assert (
+        here.client.get("/v1/audit", headers=here.bearer(AccessRole.AUDITOR, datasets=("births",))).status_code == 403
+    )

@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-from incrowd.governance.access.grant import Holder
-from incrowd.governance.access.roles import Role
+from incrowd.governance.access.grant import AccessRole, Holder
 from incrowd.web.app import app
 from incrowd.web.logs import AsJson
 from incrowd.web.settings import Settings
@@ -36,7 +35,7 @@ def here(tmp_path: Path) -> Server:
 def test_nothing_shows_when_the_rows_were_read_before_the_time_of_the_reply(tmp_path: Path, sql: str) -> None:
     """A list of releases, a log or a counter that changes at once would tell the duration that the reply hides."""
     here, pace = server(tmp_path, Settings(pace=0.4)), 0.4
-    headers, start, began = here.bearer(Role.ANALYST), time.monotonic(), here.books.access.now()
+    headers, start, began = here.bearer(AccessRole.ANALYST), time.monotonic(), here.books.access.now()
     here.client.post("/v1/query", json=ASK | {"sql": sql}, headers=headers)
     assert all(moment >= start + pace for moment in here.desk.shown)
     (event,) = here.books.audit.read(0, 10)
@@ -46,26 +45,26 @@ def test_nothing_shows_when_the_rows_were_read_before_the_time_of_the_reply(tmp_
 def test_a_question_that_waits_to_be_shown_holds_its_thread(tmp_path: Path) -> None:
     """So when the next one begins tells no more than when this one is shown."""
     here, pace = server(tmp_path, Settings(pace=0.4, threads=1)), 0.4
-    headers, start = here.bearer(Role.ANALYST), time.monotonic()
+    headers, start = here.bearer(AccessRole.ANALYST), time.monotonic()
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda _: here.client.post("/v1/query", json=ASK, headers=headers), range(2)))
     assert here.desk.shown[1] >= start + 2 * pace
 
 
 def test_a_new_password_ends_the_sessions_of_the_old_one(here: Server) -> None:
-    here.books.access.set_password(Holder("ann", Role.OWNER), PASSWORD, OFFICER)
+    here.books.access.set_password(Holder("ann", AccessRole.OWNER), PASSWORD, OFFICER)
     here.client.post("/v1/sessions", json=LOGIN)
     assert here.client.get("/v1/sessions").status_code == 200
-    here.books.access.set_password(Holder("ann", Role.ANALYST), PASSWORD, OFFICER)
+    here.books.access.set_password(Holder("ann", AccessRole.ANALYST), PASSWORD, OFFICER)
     assert here.client.get("/v1/sessions").status_code == 401
     assert here.books.access.check().ok
 
 
 def test_a_new_password_leaves_tokens_and_other_people_alone(here: Server) -> None:
-    token = here.bearer(Role.ANALYST, "ann")
-    here.books.access.set_password(Holder("bob", Role.ANALYST), PASSWORD, OFFICER)
+    token = here.bearer(AccessRole.ANALYST, "ann")
+    here.books.access.set_password(Holder("bob", AccessRole.ANALYST), PASSWORD, OFFICER)
     here.client.post("/v1/sessions", json=LOGIN | {"name": "bob"})
-    here.books.access.set_password(Holder("ann", Role.ANALYST), PASSWORD, OFFICER)
+    here.books.access.set_password(Holder("ann", AccessRole.ANALYST), PASSWORD, OFFICER)
     assert here.client.get("/v1/sessions").status_code == 200
     assert here.client.get("/v1/schema", headers=token).status_code == 200
 
@@ -73,7 +72,7 @@ def test_a_new_password_leaves_tokens_and_other_people_alone(here: Server) -> No
 @pytest.mark.usefixtures("still")
 def test_new_sessions_bring_no_fresh_rate(tmp_path: Path) -> None:
     here = server(tmp_path, Settings(pace=0.0, rate=3))
-    here.books.access.set_password(Holder("ann", Role.ANALYST), PASSWORD, OFFICER)
+    here.books.access.set_password(Holder("ann", AccessRole.ANALYST), PASSWORD, OFFICER)
     codes = []
     for _ in range(2):
         here.client.post("/v1/sessions", json=LOGIN)
@@ -92,7 +91,7 @@ def test_one_place_that_guesses_does_not_use_up_the_attempts_of_a_name(tmp_path:
 
 def denied(here: Server) -> Iterator[Any]:
     """Try what is not allowed, in each way that there is."""
-    here.books.access.set_password(Holder("ann", Role.OWNER), PASSWORD, OFFICER)
+    here.books.access.set_password(Holder("ann", AccessRole.OWNER), PASSWORD, OFFICER)
     here.client.post("/v1/sessions", json=LOGIN)
     stolen = {"Authorization": f"Bearer {here.client.cookies['incrowd']}"}
     admit = {"holder": "carl", "role": "analyst", "datasets": ["deaths"], "why": "mine"}
@@ -100,11 +99,11 @@ def denied(here: Server) -> Iterator[Any]:
     yield here.client.post("/v1/query", json=ASK)
     here.client.cookies.clear()
     yield here.client.get("/v1/schema", headers=stolen)
-    owner = here.bearer(Role.OWNER, "olga", ("births",))
+    owner = here.bearer(AccessRole.OWNER, "olga", ("births",))
     yield here.client.post("/v1/tokens", json=admit, headers=owner)
-    yield here.client.delete(f"/v1/tokens/{here.token(Role.ANALYST, 'dan').grant.id}", headers=owner)
+    yield here.client.delete(f"/v1/tokens/{here.token(AccessRole.ANALYST, 'dan').grant.id}", headers=owner)
     yield here.client.get("/v1/certificates/deaths-1", headers=owner)
-    yield here.client.get("/v1/audit", headers=here.bearer(Role.AUDITOR, "eve", ("births",)))
+    yield here.client.get("/v1/audit", headers=here.bearer(AccessRole.AUDITOR, "eve", ("births",)))
 
 
 def test_every_denial_is_in_the_log(here: Server) -> None:
@@ -115,26 +114,26 @@ def test_every_denial_is_in_the_log(here: Server) -> None:
 
 
 def test_a_question_that_failed_is_not_logged_as_refused(here: Server) -> None:
-    here.client.post("/v1/query", json=ASK | {"sql": "births source"}, headers=here.bearer(Role.ANALYST))
+    here.client.post("/v1/query", json=ASK | {"sql": "births source"}, headers=here.bearer(AccessRole.ANALYST))
     assert here.events() == [("query", "failed")]
 
 
 def test_a_release_of_two_datasets_is_not_listed_for_a_token_of_one(here: Server, monkeypatch: Any) -> None:
     both = {"id": "both", "dataset": "births", "together with": ["deaths"]}
     monkeypatch.setattr(type(here.desk), "releases", lambda _: [both])
-    one, all_ = here.bearer(Role.ANALYST, "ann", ("births",)), here.bearer(Role.ANALYST, "bob")
+    one, all_ = here.bearer(AccessRole.ANALYST, "ann", ("births",)), here.bearer(AccessRole.ANALYST, "bob")
     assert here.client.get("/v1/releases", headers=one).json()["releases"] == []
     assert here.client.get("/v1/releases", headers=all_).json()["releases"] == [both]
 
 
 def test_an_owner_cannot_make_his_datasets_more_by_rotation(here: Server) -> None:
-    owner = here.bearer(Role.OWNER, "olga", ("births",))
-    wider = here.token(Role.OWNER, "otto").grant.id
+    owner = here.bearer(AccessRole.OWNER, "olga", ("births",))
+    wider = here.token(AccessRole.OWNER, "otto").grant.id
     assert here.client.post(f"/v1/tokens/{wider}/rotate", json={"why": "mine"}, headers=owner).status_code == 400
 
 
 def test_the_books_are_for_their_owner_alone(here: Server, tmp_path: Path) -> None:
-    here.client.post("/v1/query", json=ASK, headers=here.bearer(Role.ANALYST))
+    here.client.post("/v1/query", json=ASK, headers=here.bearer(AccessRole.ANALYST))
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.glob("*.sqlite")}
     assert modes == {"ledger.access.sqlite": 0o600, "ledger.audit.sqlite": 0o600}
 
@@ -169,14 +168,14 @@ def test_strange_headers_get_a_plain_refusal(here: Server, header: str, value: s
 @pytest.mark.parametrize("number", ["9" * 5000, "1e400", "-1e400", "1" + "0" * 400, "0." + "0" * 400 + "1"])
 def test_numbers_beyond_all_measure_are_bad_input(here: Server, number: str) -> None:
     content = f'{{"sql": "births", "epsilon": {number}}}'.encode()
-    headers = here.bearer(Role.ANALYST) | {"Content-Type": "application/json"}
+    headers = here.bearer(AccessRole.ANALYST) | {"Content-Type": "application/json"}
     assert here.client.post("/v1/query", content=content, headers=headers).status_code == 400
     assert here.desk.asked == []
 
 
 def test_a_token_that_was_rotated_or_revoked_works_at_no_worker(here: Server) -> None:
     other = Browser(app(here.desk, here.books, FAST))
-    issued = here.token(Role.ANALYST)
+    issued = here.token(AccessRole.ANALYST)
     old = {"Authorization": f"Bearer {issued.token}"}
     assert other.get("/v1/schema", headers=old).status_code == 200
     new = here.books.access.rotate(issued.grant.id, here.books.access.now() + timedelta(days=1), OFFICER)
@@ -186,7 +185,7 @@ def test_a_token_that_was_rotated_or_revoked_works_at_no_worker(here: Server) ->
 
 
 def test_a_token_past_its_end_works_no_more(here: Server) -> None:
-    issued, now = here.token(Role.ANALYST), here.books.access.now()
+    issued, now = here.token(AccessRole.ANALYST), here.books.access.now()
     late = replace(here.books.access.chain, clock=lambda: now + timedelta(days=2))
     books = replace(here.books, access=replace(here.books.access, chain=late))
     headers = {"Authorization": f"Bearer {issued.token}"}
@@ -219,7 +218,7 @@ def test_no_second_request_is_smuggled_in_the_body_of_the_first(here: Server, le
 
 
 def test_an_owner_does_not_choose_who_reads_the_log(here: Server) -> None:
-    owner, auditor = here.bearer(Role.OWNER, "olga"), here.token(Role.AUDITOR, "eve")
+    owner, auditor = here.bearer(AccessRole.OWNER, "olga"), here.token(AccessRole.AUDITOR, "eve")
     admit = {"holder": "olga", "role": "auditor", "why": "to see what they see"}
     assert here.client.post("/v1/tokens", json=admit, headers=owner).status_code == 403
     assert (

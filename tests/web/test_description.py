@@ -15,7 +15,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from incrowd.governance.access.roles import Role
+from incrowd.governance.access.grant import AccessRole
 from incrowd.web.settings import Settings
 from tests.web.serving import Server, listening, server
 
@@ -61,9 +61,9 @@ def test_every_operation_is_tried_here(description: Any) -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
-@pytest.mark.parametrize("role", [Role.OWNER, Role.AUDITOR])
+@pytest.mark.parametrize("role", [AccessRole.OWNER, AccessRole.AUDITOR])
 def test_what_the_description_allows_gets_a_reply_that_it_describes(
-    here: Server, description: Any, method: str, path: str, role: Role
+    here: Server, description: Any, method: str, path: str, role: AccessRole
 ) -> None:
     headers = here.bearer(role, "olga")
 
@@ -79,7 +79,7 @@ def test_what_the_description_allows_gets_a_reply_that_it_describes(
 
 @pytest.mark.parametrize("path", ["/v1/query", "/v1/tokens"])
 def test_what_the_description_forbids_is_never_a_fault(here: Server, description: Any, path: str) -> None:
-    headers = here.bearer(Role.OWNER, "olga")
+    headers = here.bearer(AccessRole.OWNER, "olga")
     forbidden = description[path]["POST"].as_strategy(generation_mode=schemathesis.GenerationMode.NEGATIVE)
 
     @settings(max_examples=30, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))

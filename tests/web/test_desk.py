@@ -15,11 +15,10 @@ from incrowd.accounting.budget import Allowance
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import InvalidParameter, QuestionRefused, SourceInvalid, UnknownColumn
 from incrowd.governance.access.book import Access
-from incrowd.governance.access.grant import Holder
-from incrowd.governance.access.roles import Role
+from incrowd.governance.access.grant import AccessRole, Holder
 from incrowd.queries.measurement import Measurement
-from incrowd.queries.terms import Terms
-from incrowd.web.serving import Order, opened
+from incrowd.queries.question import Terms
+from incrowd.web.app import ServeOrder, open_server
 from incrowd.workflows.ask.asking import Asking
 from incrowd.workflows.verify.verify import certificate_of
 from tests.web.serving import FAST, OFFICER, Browser
@@ -48,10 +47,10 @@ class Office:
     def __init__(self, folder: Path) -> None:
         self.address = f"sqlite:///{folder}/.incrowd/ledger.sqlite"
         self.access = Access.create(self.address)
-        self.application = opened(Order((policy(folder, "births"), policy(folder, "deaths")), None, FAST))
+        self.application = open_server(ServeOrder((policy(folder, "births"), policy(folder, "deaths")), None, FAST))
         self.browser = Browser(self.application)
 
-    def headers(self, name: str, role: Role, datasets: tuple[str, ...] | None = None) -> dict[str, str]:
+    def headers(self, name: str, role: AccessRole, datasets: tuple[str, ...] | None = None) -> dict[str, str]:
         end = self.access.now() + timedelta(days=1)
         return {"Authorization": f"Bearer {self.access.grant(Holder(name, role, datasets), end, OFFICER).token}"}
 
@@ -71,7 +70,7 @@ def office(tmp_path: Path) -> Iterator[Office]:
 
 
 def test_an_answer_is_charged_certified_and_repeated_for_nothing(office: Office) -> None:
-    ann = office.headers("ann", Role.ANALYST)
+    ann = office.headers("ann", AccessRole.ANALYST)
     status, first = office.ask(ann, BIRTHS)
     assert (status, first["cost"]["epsilon"], office.spent("births")) == (200, "1", "1")
     _, again = office.ask(ann, "select count(*)  as n from BIRTHS -- the same")
@@ -83,7 +82,7 @@ def test_an_answer_is_charged_certified_and_repeated_for_nothing(office: Office)
 
 
 def test_an_analyst_ends_at_his_allowance_and_a_curator_at_the_budget(office: Office) -> None:
-    ann, carl = office.headers("ann", Role.ANALYST), office.headers("carl", Role.CURATOR)
+    ann, carl = office.headers("ann", AccessRole.ANALYST), office.headers("carl", AccessRole.CURATOR)
     Ledger.open(office.address).allow("births", Allowance.of("ann", "1.5"), "owner", "a part")
     assert office.ask(ann, BIRTHS)[0] == 200
     status, refused = office.ask(ann, f"{BIRTHS} WHERE age < 50")
@@ -94,18 +93,18 @@ def test_an_analyst_ends_at_his_allowance_and_a_curator_at_the_budget(office: Of
 
 
 def test_another_dataset_does_not_exist_for_a_token_that_does_not_cover_it(office: Office) -> None:
-    ann = office.headers("ann", Role.ANALYST, ("births",))
+    ann = office.headers("ann", AccessRole.ANALYST, ("births",))
     status, foreign = office.ask(ann, DEATHS)
     _, unknown = office.ask(ann, DEATHS.replace("deaths", "nobody"))
     assert (status, foreign["error"].replace("deaths", "nobody")) == (400, unknown["error"])
     assert office.spent("deaths") == "0"
     assert [table["name"] for table in office.browser.get("/v1/schema", headers=ann).json()["tables"]] == ["births"]
-    assert office.ask(office.headers("bob", Role.ANALYST), DEATHS)[0] == 200
+    assert office.ask(office.headers("bob", AccessRole.ANALYST), DEATHS)[0] == 200
     assert office.browser.get("/v1/releases", headers=ann).json()["releases"] == []
 
 
 def test_a_price_and_a_refusal_cost_nothing(office: Office) -> None:
-    ann = office.headers("ann", Role.ANALYST)
+    ann = office.headers("ann", AccessRole.ANALYST)
     assert office.ask(ann, f"EXPLAIN PRIVACY {BIRTHS}")[1]["cost"]["epsilon"] == "1"
     assert office.ask(ann, "SELECT * FROM births")[0] == 422
     assert office.ask(ann, BIRTHS, "100")[0] == 422
@@ -122,7 +121,7 @@ def test_an_answer_is_charged_and_not_yet_listed_when_its_rows_were_read(office:
 
 
 def test_what_goes_wrong_after_the_charge_has_one_text(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    ann, told = office.headers("ann", Role.ANALYST), set[str]()
+    ann, told = office.headers("ann", AccessRole.ANALYST), set[str]()
     for number, problem in enumerate((InvalidParameter, QuestionRefused, UnknownColumn, SourceInvalid, ValueError)):
         monkeypatch.setattr(Measurement, "answer", _raising(problem("the age 42 of row 7")))
         status, reply = office.ask(ann, f"{BIRTHS} WHERE age < {number}", "0.5")

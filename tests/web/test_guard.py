@@ -12,7 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from incrowd.client import Client
-from incrowd.governance.access.roles import Role
+from incrowd.governance.access.grant import AccessRole
 from incrowd.web.logs import NAME, AsJson
 from incrowd.web.settings import Settings
 from tests.web.serving import SECRET, Server, listening, server
@@ -32,7 +32,7 @@ def here(tmp_path: Path) -> Server:
 
 def test_a_request_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
     here = server(tmp_path, Settings(pace=0.0, size=1000))
-    reply = here.client.post("/v1/query", json=ASK | {"sql": "x" * 2000}, headers=here.bearer(Role.ANALYST))
+    reply = here.client.post("/v1/query", json=ASK | {"sql": "x" * 2000}, headers=here.bearer(AccessRole.ANALYST))
     assert reply.status_code == 413
 
 
@@ -43,7 +43,7 @@ def test_a_request_without_a_stated_length_is_counted(tmp_path: Path) -> None:
         for _ in range(20):
             yield b"x" * 100
 
-    assert here.client.post("/v1/query", content=parts(), headers=here.bearer(Role.ANALYST)).status_code == 413
+    assert here.client.post("/v1/query", content=parts(), headers=here.bearer(AccessRole.ANALYST)).status_code == 413
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/metrics", "/docs", "/openapi.json", "/v1/schema", "/nowhere"])
@@ -76,7 +76,7 @@ def test_health_says_when_a_book_is_gone(here: Server, tmp_path: Path) -> None:
 
 
 def test_metrics_count_outcomes_and_prometheus_can_read_them(here: Server) -> None:
-    headers = here.bearer(Role.ANALYST)
+    headers = here.bearer(AccessRole.ANALYST)
     for sql in ("births", "births", "births over budget"):
         here.client.post("/v1/query", json=ASK | {"sql": sql}, headers=headers)
     text = here.client.get("/metrics").text
@@ -94,7 +94,7 @@ def test_logs_are_json_and_hold_neither_questions_nor_data_nor_tokens(
 ) -> None:
     monkeypatch.setattr(logging.getLogger(NAME), "propagate", True)
     caplog.set_level(logging.INFO, NAME)
-    headers = here.bearer(Role.ANALYST)
+    headers = here.bearer(AccessRole.ANALYST)
     for sql in ("births", "births crash", "births source"):
         here.client.post("/v1/query", json=ASK | {"sql": sql}, headers=headers)
     here.client.get("/v1/certificates/secret-path", headers=headers)
@@ -117,7 +117,7 @@ def test_an_exception_is_logged_by_its_class_alone() -> None:
 
 
 def test_what_was_begun_is_answered_before_the_server_stops(here: Server) -> None:
-    token = here.token(Role.ANALYST).token
+    token = here.token(AccessRole.ANALYST).token
     with ThreadPoolExecutor(1) as pool, listening(here.client.application) as address:
         waiting = pool.submit(Client(address, token).query, "SELECT slow FROM births", 1)
         while not here.desk.asked:

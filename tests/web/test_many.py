@@ -19,10 +19,9 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.client import Client, Reply
 from incrowd.errors import BudgetExceeded, ServerUnavailable
 from incrowd.governance.access.book import Access
-from incrowd.governance.access.grant import Holder
-from incrowd.governance.access.roles import Role
-from incrowd.governance.audit.log import Audit
-from incrowd.web.serving import Order, opened
+from incrowd.governance.access.grant import AccessRole, Holder
+from incrowd.governance.audit import Audit
+from incrowd.web.app import ServeOrder, open_server
 from tests.web.processes import PATIENCE, serving
 from tests.web.serving import FAST, OFFICER, Browser
 
@@ -89,7 +88,7 @@ class Crowd:
 def test_a_crowd_gets_no_answer_beyond_the_budget_although_workers_are_killed(address: str, tmp_path: Path) -> None:
     path = policy(tmp_path, address)
     access = Access.create(address)
-    holders = [Holder(f"analyst {number}", Role.ANALYST) for number in range(8)]
+    holders = [Holder(f"analyst {number}", AccessRole.ANALYST) for number in range(8)]
     tokens = [access.grant(each, access.now() + timedelta(days=1), OFFICER).token for each in holders]
     questions = [f"SELECT COUNT(*) AS n FROM births WHERE age < {number}" for number in range(1, CLIENTS + 1)]
     with serving(path, *OPTIONS) as (place, server):
@@ -117,7 +116,7 @@ def _check_books(address: str, crowd: Crowd) -> None:
 
 def _check_restart(path: Path, token: str, crowd: Crowd) -> None:
     """After a restart the same question has the same answer and costs nothing, and a new one is still refused."""
-    application = opened(Order((str(path),), None, FAST))
+    application = open_server(ServeOrder((str(path),), None, FAST))
     browser, headers = Browser(application), {"Authorization": f"Bearer {token}"}
     sql, before = next(iter(crowd.answers.items()))
     again = browser.post("/v1/query", json={"sql": sql, "epsilon": "0.1"}, headers=headers).json()

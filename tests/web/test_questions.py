@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from incrowd.governance.access.roles import Role
+from incrowd.governance.access.grant import AccessRole
 from incrowd.web.settings import Settings
 from tests.web.serving import SECRET, Server, server
 from tests.web.test_threads import Prompt
@@ -21,31 +21,31 @@ def here(tmp_path: Path) -> Server:
 
 
 def test_a_question_is_answered(here: Server) -> None:
-    reply = here.client.post("/v1/query", json=ASK, headers=here.bearer(Role.ANALYST))
+    reply = here.client.post("/v1/query", json=ASK, headers=here.bearer(AccessRole.ANALYST))
     assert reply.status_code == 200
     assert reply.json()["answer"]["columns"][1]["values"] == [42, 7, 0]
 
 
 def test_an_analyst_pays_from_his_allowance_and_a_curator_asks_for_everyone(here: Server) -> None:
-    here.client.post("/v1/query", json=ASK, headers=here.bearer(Role.ANALYST, "ann"))
-    here.client.post("/v1/query", json=ASK, headers=here.bearer(Role.CURATOR, "bob"))
+    here.client.post("/v1/query", json=ASK, headers=here.bearer(AccessRole.ANALYST, "ann"))
+    here.client.post("/v1/query", json=ASK, headers=here.bearer(AccessRole.CURATOR, "bob"))
     assert [each.analyst for each in here.desk.asked] == ["ann", None]
 
 
 def test_amounts_arrive_exactly_as_they_were_written(here: Server) -> None:
-    here.client.post("/v1/query", json=ASK | {"epsilon": 0.1, "delta": "1e-9"}, headers=here.bearer(Role.ANALYST))
+    here.client.post("/v1/query", json=ASK | {"epsilon": 0.1, "delta": "1e-9"}, headers=here.bearer(AccessRole.ANALYST))
     (asked,) = here.desk.asked
     assert (str(asked.terms.epsilon), str(asked.terms.delta)) == ("1/10", "1/1000000000")
 
 
 def test_a_price_asks_nothing(here: Server) -> None:
-    reply = here.client.post("/v1/price", json=ASK, headers=here.bearer(Role.AUDITOR))
+    reply = here.client.post("/v1/price", json=ASK, headers=here.bearer(AccessRole.AUDITOR))
     assert reply.json()["cost"]["epsilon"] == "1/2"
     assert here.desk.asked == []
 
 
 def test_an_auditor_may_not_ask(here: Server) -> None:
-    assert here.client.post("/v1/query", json=ASK, headers=here.bearer(Role.AUDITOR)).status_code == 403
+    assert here.client.post("/v1/query", json=ASK, headers=here.bearer(AccessRole.AUDITOR)).status_code == 403
     assert here.events() == [("access", "denied")]
 
 
@@ -59,13 +59,13 @@ def test_an_auditor_may_not_ask(here: Server) -> None:
     ],
 )
 def test_errors_have_a_kind_and_show_no_data(here: Server, sql: str, status: int, kind: str) -> None:
-    reply = here.client.post("/v1/query", json=ASK | {"sql": sql}, headers=here.bearer(Role.ANALYST))
+    reply = here.client.post("/v1/query", json=ASK | {"sql": sql}, headers=here.bearer(AccessRole.ANALYST))
     assert (reply.status_code, reply.json()["kind"]) == (status, kind)
     assert SECRET not in reply.text
 
 
 def test_errors_that_could_depend_on_rows_are_all_the_same(here: Server) -> None:
-    headers = here.bearer(Role.ANALYST)
+    headers = here.bearer(AccessRole.ANALYST)
     replies = [
         here.client.post("/v1/query", json=ASK | {"sql": sql}, headers=headers)
         for sql in ("births crash", "births source")
@@ -74,7 +74,7 @@ def test_errors_that_could_depend_on_rows_are_all_the_same(here: Server) -> None
 
 
 def test_a_token_sees_the_tables_of_its_datasets_only(here: Server) -> None:
-    headers = here.bearer(Role.ANALYST, datasets=("births",))
+    headers = here.bearer(AccessRole.ANALYST, datasets=("births",))
     foreign = here.client.post("/v1/query", json=ASK | {"sql": "SELECT COUNT(*) FROM deaths"}, headers=headers)
     unknown = here.client.post("/v1/query", json=ASK | {"sql": "SELECT COUNT(*) FROM nothing"}, headers=headers)
     assert (foreign.status_code, foreign.content) == (400, unknown.content)
@@ -87,7 +87,7 @@ def test_a_token_sees_the_tables_of_its_datasets_only(here: Server) -> None:
 
 
 def test_every_question_is_in_the_audit_log_also_a_refused_one_without_its_text(here: Server) -> None:
-    headers = here.bearer(Role.ANALYST)
+    headers = here.bearer(AccessRole.ANALYST)
     for sql in ("births", "births over budget", "births crash", "nothing"):
         here.client.post("/v1/query", json=ASK | {"sql": sql}, headers=headers)
     assert here.events() == [("query", outcome) for outcome in ("answered", "refused", "failed", "refused")]
@@ -98,7 +98,7 @@ def test_every_question_is_in_the_audit_log_also_a_refused_one_without_its_text(
 
 
 def test_the_same_question_has_the_same_mark_in_the_audit_log(here: Server) -> None:
-    headers = here.bearer(Role.ANALYST)
+    headers = here.bearer(AccessRole.ANALYST)
     for sql in ("births", "births", "deaths"):
         here.client.post("/v1/query", json=ASK | {"sql": sql}, headers=headers)
     first, second, third = (each["about"]["question"] for each in here.books.audit.read(0, 100))
@@ -107,12 +107,12 @@ def test_the_same_question_has_the_same_mark_in_the_audit_log(here: Server) -> N
 
 def test_the_text_of_questions_is_logged_where_the_operator_says_so(tmp_path: Path) -> None:
     here = server(tmp_path, Settings(pace=0.0, show_questions=True))
-    here.client.post("/v1/query", json=ASK, headers=here.bearer(Role.ANALYST))
+    here.client.post("/v1/query", json=ASK, headers=here.bearer(AccessRole.ANALYST))
     assert here.books.audit.read(0, 100)[0]["about"]["question"] == ASK["sql"]
 
 
 def test_who_cannot_be_written_down_gets_no_answer(here: Server, tmp_path: Path) -> None:
-    headers = here.bearer(Role.ANALYST)
+    headers = here.bearer(AccessRole.ANALYST)
     (tmp_path / "ledger.audit.sqlite").unlink()
     reply = here.client.post("/v1/query", json=ASK, headers=headers)
     assert reply.status_code == 503
@@ -123,7 +123,7 @@ def test_who_cannot_be_written_down_gets_no_answer(here: Server, tmp_path: Path)
 @pytest.mark.parametrize("sql", ["births", "births over budget", "births crash", "nothing"])
 def test_answers_and_refusals_take_the_same_time(tmp_path: Path, sql: str) -> None:
     here = server(tmp_path, Settings(pace=0.4))
-    headers = here.bearer(Role.ANALYST)
+    headers = here.bearer(AccessRole.ANALYST)
     start = time.monotonic()
     here.client.post("/v1/query", json=ASK | {"sql": sql}, headers=headers)
     assert time.monotonic() - start >= 0.4
@@ -134,7 +134,7 @@ def test_an_answer_that_takes_too_long_stays_charged_and_says_so(
 ) -> None:
     monkeypatch.setattr("incrowd.web.app.ThreadPool", Prompt)
     here = server(tmp_path, Settings(pace=0.0, longest=0.05))
-    reply = here.client.post("/v1/query", json=ASK | {"sql": "births slow"}, headers=here.bearer(Role.ANALYST))
+    reply = here.client.post("/v1/query", json=ASK | {"sql": "births slow"}, headers=here.bearer(AccessRole.ANALYST))
     here.desk.go.set()
     assert reply.status_code == 504
     assert len(here.desk.asked) == 1
@@ -160,7 +160,7 @@ def test_an_answer_that_takes_too_long_stays_charged_and_says_so(
 )
 def test_what_does_not_fit_its_shape_is_bad_input_and_is_not_repeated(here: Server, body: Any) -> None:
     content = json.dumps(body).encode()
-    headers = here.bearer(Role.ANALYST) | {"Content-Type": "application/json"}
+    headers = here.bearer(AccessRole.ANALYST) | {"Content-Type": "application/json"}
     reply = here.client.post("/v1/query", content=content, headers=headers)
     assert (reply.status_code, reply.json()["kind"]) == (400, "InvalidParameter")
     assert SECRET not in reply.text
@@ -169,12 +169,12 @@ def test_what_does_not_fit_its_shape_is_bad_input_and_is_not_repeated(here: Serv
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[" * 60_000, b"\xff\xfe", b"null", b'"x"'])
 def test_a_body_that_is_no_json_is_bad_input(here: Server, content: bytes) -> None:
-    headers = here.bearer(Role.ANALYST) | {"Content-Type": "application/json"}
+    headers = here.bearer(AccessRole.ANALYST) | {"Content-Type": "application/json"}
     assert here.client.post("/v1/query", content=content, headers=headers).status_code == 400
 
 
 def test_explain_privacy_tells_the_price_and_asks_nothing(here: Server) -> None:
     sql = "explain privacy SELECT COUNT(*) FROM births"
-    reply = here.client.post("/v1/query", json=ASK | {"sql": sql}, headers=here.bearer(Role.ANALYST))
+    reply = here.client.post("/v1/query", json=ASK | {"sql": sql}, headers=here.bearer(AccessRole.ANALYST))
     assert reply.json()["cost"]["epsilon"] == "1/2"
     assert here.desk.asked == []

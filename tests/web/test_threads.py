@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.web.limiter import Limiter
+from incrowd.web.services import Limiter
 from incrowd.web.settings import Settings
 from incrowd.web.threads import ThreadPool
-from incrowd.web.timing import NotFinished, NotStarted, bucket, paced
+from incrowd.web.timing import NotFinished, NotStarted, bucket, pace_reply
 
 T = TypeVar("T")
 
@@ -86,7 +86,7 @@ def test_work_that_waits_too_long_for_its_turn_is_never_begun() -> None:
     assert begun.wait(PATIENCE)
     done: list[int] = []
     settings = Settings(pace=0.0, longest=0.05)
-    assert isinstance(asyncio.run(paced(lambda _wait: done.append(1), pool, settings)), NotStarted)
+    assert isinstance(asyncio.run(pace_reply(lambda _wait: done.append(1), pool, settings)), NotStarted)
     go.set()
     assert pool.stop(PATIENCE)
     assert done == []
@@ -96,7 +96,7 @@ def test_work_that_takes_too_long_goes_on_without_whoever_waited() -> None:
     pool, begun, go = Prompt.of(1), threading.Event(), threading.Event()
     done: list[int] = []
     work, settings = holding(begun, go), Settings(pace=0.0, longest=0.05)
-    assert isinstance(asyncio.run(paced(lambda _wait: done.append(work()), pool, settings)), NotFinished)
+    assert isinstance(asyncio.run(pace_reply(lambda _wait: done.append(work()), pool, settings)), NotFinished)
     go.set()
     assert pool.stop(PATIENCE)
     assert done == [1]

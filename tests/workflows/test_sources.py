@@ -29,9 +29,9 @@ from incrowd.core.certificate import Certificate
 from incrowd.core.marks import SourceMarks
 from incrowd.core.unit import Unit
 from incrowd.engines.local.engine import LOCAL
-from incrowd.engines.local.fingerprint import keyed
+from incrowd.engines.local.fingerprint import keyed_digest
 from incrowd.errors import BudgetExceeded, IncrowdError, InvalidParameter, LedgerUnavailable, Refused
-from incrowd.queries.terms import Terms
+from incrowd.queries.question import Terms
 from incrowd.workflows.ask.desk import Asking, open_desk
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.policy.sources import DatasetMarks, MarkedSource, SourceBook
@@ -59,7 +59,7 @@ def visits(people_from: int, people_to: int, seed: int = 7) -> pa.Table:
 
 def public_numbers(certificate: Certificate) -> dict[str, Any]:
     """Return what a certificate says but for its random names, its time, and what it shows of the rows by promise."""
-    told = json.loads(certificate.to_text())
+    told: dict[str, Any] = json.loads(certificate.to_text())
     for apart in ("id", "created", "evidence", "policy_hash"):  # the policy names its folder
         del told[apart]
     told["ledger"] = {"sequence": told["ledger"]["sequence"]}
@@ -254,7 +254,7 @@ def test_a_ledger_of_version_1_still_knows_its_sources(tmp_path: Path) -> None:
     import hashlib
 
     ledger = Ledger.create(f"sqlite:///{tmp_path}/ledger.sqlite")
-    mark = keyed(LOCAL.digest(LOCAL.open(people())), hashlib.sha256(b"source " + ledger.secret).digest())
+    mark = keyed_digest(LOCAL.digest(LOCAL.open(people())), hashlib.sha256(b"source " + ledger.secret).digest())
     asked = registering(Declaration("births", Unit(), Budget.of(3)))
     old = replace(asked, body={**asked.body, "sources": [hashlib.sha256(mark.encode()).hexdigest()]})
     ledger.chain.transact(lambda writer: enter(writer, old))
@@ -288,7 +288,7 @@ def test_marks_lie_in_a_private_file_of_constant_size_and_nowhere_else(tmp_path:
         for other in [*folder.rglob("*")]:
             if other.is_file() and other != file:
                 assert not any(secret.encode() in other.read_bytes() for secret in secrets), other
-        assert released.release.certificate.dataset.commitment not in str(marks)
+        assert str(released.release.certificate.dataset.commitment) not in str(marks)
     assert len(sizes) == 1
 
 

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from incrowd.accounting import basic
 from incrowd.accounting.blending import crowd_losses
-from incrowd.accounting.bound import INFINITE, Bound, least_epsilon
+from incrowd.accounting.bound import INFINITE, LossBound, delta_at, epsilon_at, least_epsilon, shares_of, stated
 from incrowd.accounting.noise import additive, distribution
 from incrowd.accounting.noise.concentrated import delta_of_rho, epsilon_of_rho, rho_of
 from incrowd.accounting.people import person_delta, smallest_person_epsilon
@@ -63,40 +62,40 @@ def charge_of(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_RE
     """
     at = exact(delta, "delta") or least_delta(loss)
     bound = epsilon(loss, at, adjacency)
-    promise = basic.stated(loss)
+    promise = stated(loss)
     if promise is not None and promise.delta <= at and float_up(promise.epsilon) <= bound.value:
         return Spend(round_up(promise.epsilon), round_up(at), bound.rule)
     return Spend(Decimal("Infinity") if math.isinf(bound.value) else round_up(bound.value), round_up(at), bound.rule)
 
 
-def epsilon(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Bound:
+def epsilon(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> LossBound:
     """Return the least ε that can be vouched for at `delta`; infinite where no rule gives one.
 
     >>> epsilon(Sequence((Pure(Fraction(1)), Pure(Fraction(2)))), 0)
-    Bound(value=3.0, rule='sums')
+    LossBound(value=3.0, rule='sums')
     """
     at = _stated_delta(delta)
     _refuse_misused_samples(loss)
     if _without_epsilon(loss):
         return INFINITE
-    found, promise = _epsilon(loss, at, adjacency), basic.stated(loss)
+    found, promise = _epsilon(loss, at, adjacency), stated(loss)
     if promise is not None and promise.delta <= at and float_up(promise.epsilon) <= found.value:
-        return Bound(float_up(promise.epsilon), "sums" if isinstance(loss, Sequence) else found.rule)
+        return LossBound(float_up(promise.epsilon), "sums" if isinstance(loss, Sequence) else found.rule)
     return found
 
 
-def delta(loss: Loss, epsilon: Number, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Bound:
+def delta(loss: Loss, epsilon: Number, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> LossBound:
     """Return the least δ that can be vouched for at `epsilon`; 1 where no rule gives one.
 
     >>> delta(Approximate(Fraction(1), Fraction(1, 100)), 1)
-    Bound(value=0.01, rule='as stated')
+    LossBound(value=0.01, rule='as stated')
     """
     at = _stated_epsilon(epsilon)
     _refuse_misused_samples(loss)
     return _delta(loss, at, adjacency)
 
 
-def epsilon_by_rule(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> tuple[Bound, ...]:
+def epsilon_by_rule(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> tuple[LossBound, ...]:
     """Return what every sound rule says of ε at `delta`, the tightest first.
 
     >>> [bound.rule for bound in epsilon_by_rule(Sequence((Pure(Fraction(1)), Pure(Fraction(2)))), 0)]
@@ -108,7 +107,7 @@ def epsilon_by_rule(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.
     return tuple(sorted(_in_sequence(loss, _stated_delta(delta), adjacency)))
 
 
-def delta_by_rule(loss: Loss, epsilon: Number, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> tuple[Bound, ...]:
+def delta_by_rule(loss: Loss, epsilon: Number, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> tuple[LossBound, ...]:
     """Return what every sound rule says of δ at `epsilon`, the tightest first."""
     if not isinstance(loss, Sequence) or not loss.parts:
         return (delta(loss, epsilon, adjacency),)
@@ -134,26 +133,30 @@ def least_delta(loss: Loss) -> Fraction:
     return Fraction(0)
 
 
-def _epsilon(loss: Loss, delta: Fraction, adjacency: Adjacency) -> Bound:
+def _epsilon(loss: Loss, delta: Fraction, adjacency: Adjacency) -> LossBound:
     match loss:
-        case Pure(stated):
-            return Bound(basic.epsilon_at(Approximate(stated, Fraction(0)), delta), "as stated")
+        case Pure(own):
+            return LossBound(epsilon_at(Approximate(own, Fraction(0)), delta), "as stated")
         case Approximate():
-            return Bound(basic.epsilon_at(loss, delta), "as stated")
+            return LossBound(epsilon_at(loss, delta), "as stated")
         case Profile(points):
-            return min(Bound(basic.epsilon_at(Approximate(*point), delta), "as stated") for point in points)
+            return min(LossBound(epsilon_at(Approximate(*point), delta), "as stated") for point in points)
         case ZeroConcentrated(rho):
-            return Bound(epsilon_of_rho(rho, delta) if delta else math.inf, "zero-concentrated")
+            return LossBound(epsilon_of_rho(rho, delta) if delta else math.inf, "zero-concentrated")
         case Laplace():
-            return Bound(additive.laplace_epsilon(loss, float_down(delta)), "integer Laplace noise")
+            return LossBound(additive.laplace_epsilon(loss, float_down(delta)), "integer Laplace noise")
         case Gaussian():
             found = additive.gaussian_epsilon(loss, float_down(delta)) if delta else math.inf
-            return Bound(found, "integer Gaussian noise")
+            return LossBound(found, "integer Gaussian noise")
         case Sequence(parts):
-            return min(_in_sequence(loss, delta, adjacency), key=lambda bound: bound.value) if parts else Bound(0.0, "")
+            return (
+                min(_in_sequence(loss, delta, adjacency), key=lambda bound: bound.value)
+                if parts
+                else LossBound(0.0, "")
+            )
         case Parallel(parts):
             _partition_needs_add_remove(adjacency)
-            return max((_epsilon(part, delta, adjacency) for part in parts), default=Bound(0.0, ""))
+            return max((_epsilon(part, delta, adjacency) for part in parts), default=LossBound(0.0, ""))
         case Crowd() | Syntactic():
             return INFINITE
         case Sampled() | RobustlySampled() if (bound := crowd_losses.epsilon_of(loss, delta, adjacency)) is not None:
@@ -164,31 +167,31 @@ def _epsilon(loss: Loss, delta: Fraction, adjacency: Adjacency) -> Bound:
         case Sampled():
             below = float_down(delta)
             found = least_epsilon(lambda x: _delta(loss, x, adjacency).value, below)
-            return Bound(found, _delta(loss, found, adjacency).rule) if math.isfinite(found) else INFINITE
+            return LossBound(found, _delta(loss, found, adjacency).rule) if math.isfinite(found) else INFINITE
     raise UnknownLoss(f"no accountant here understands a loss of class {type(loss).__name__}.")
 
 
-def _delta(loss: Loss, epsilon: float, adjacency: Adjacency) -> Bound:
+def _delta(loss: Loss, epsilon: float, adjacency: Adjacency) -> LossBound:
     match loss:
-        case Pure(stated):
-            return Bound(basic.delta_at(Approximate(stated, Fraction(0)), epsilon), "as stated")
+        case Pure(own):
+            return LossBound(delta_at(Approximate(own, Fraction(0)), epsilon), "as stated")
         case Approximate():
-            return Bound(basic.delta_at(loss, epsilon), "as stated")
+            return LossBound(delta_at(loss, epsilon), "as stated")
         case Profile(points):
-            return min(Bound(basic.delta_at(Approximate(*point), epsilon), "as stated") for point in points)
+            return min(LossBound(delta_at(Approximate(*point), epsilon), "as stated") for point in points)
         case ZeroConcentrated(rho):
-            return Bound(delta_of_rho(rho, epsilon), "zero-concentrated")
+            return LossBound(delta_of_rho(rho, epsilon), "zero-concentrated")
         case Laplace():
-            return Bound(additive.laplace_delta(loss, epsilon), "integer Laplace noise")
+            return LossBound(additive.laplace_delta(loss, epsilon), "integer Laplace noise")
         case Gaussian():
-            return Bound(additive.gaussian_delta(loss, epsilon), "integer Gaussian noise")
+            return LossBound(additive.gaussian_delta(loss, epsilon), "integer Gaussian noise")
         case Sequence():
             return min(_sequence_deltas(loss, epsilon, adjacency))
         case Parallel(parts):
             _partition_needs_add_remove(adjacency)
-            return max((_delta(part, epsilon, adjacency) for part in parts), default=Bound(0.0, ""))
+            return max((_delta(part, epsilon, adjacency) for part in parts), default=LossBound(0.0, ""))
         case Crowd() | Syntactic():
-            return Bound(1.0, INFINITE.rule)
+            return LossBound(1.0, INFINITE.rule)
         case Sampled() | RobustlySampled() if (bound := crowd_losses.delta_of(loss, epsilon, adjacency)) is not None:
             return bound
         case Sampled(rate, inner):
@@ -196,16 +199,16 @@ def _delta(loss: Loss, epsilon: float, adjacency: Adjacency) -> Bound:
         case Grouped(size, inner):
             _rows_must_come_and_go(inner, adjacency)
             value = person_delta(_row_curve(inner, adjacency), epsilon, size)
-            return Bound(value, _person_rule(_delta(inner, epsilon / size, adjacency), size))
+            return LossBound(value, _person_rule(_delta(inner, epsilon / size, adjacency), size))
     raise UnknownLoss(f"no accountant here understands a loss of class {type(loss).__name__}.")
 
 
-def _person_epsilon(inner: Loss, delta: Fraction, size: int, adjacency: Adjacency) -> Bound:
+def _person_epsilon(inner: Loss, delta: Fraction, size: int, adjacency: Adjacency) -> LossBound:
     """Pure promises multiply by the number of rows; curves are searched, and what is found has been evaluated."""
     if not delta:
         single = _epsilon(inner, delta, adjacency)
         return (
-            Bound(float_up(size * Fraction(single.value)), _person_rule(single, size))
+            LossBound(float_up(size * Fraction(single.value)), _person_rule(single, size))
             if math.isfinite(single.value)
             else single
         )
@@ -213,7 +216,7 @@ def _person_epsilon(inner: Loss, delta: Fraction, size: int, adjacency: Adjacenc
         found = smallest_person_epsilon(_row_curve(inner, adjacency), delta, size)
     except Infeasible:
         return INFINITE
-    return Bound(found, _person_rule(_delta(inner, found / size, adjacency), size))
+    return LossBound(found, _person_rule(_delta(inner, found / size, adjacency), size))
 
 
 def _row_curve(inner: Loss, adjacency: Adjacency) -> Callable[[Fraction], float]:
@@ -224,20 +227,20 @@ def _row_curve(inner: Loss, adjacency: Adjacency) -> Callable[[Fraction], float]
     return log_delta
 
 
-def _person_rule(bound: Bound, size: int) -> str:
+def _person_rule(bound: LossBound, size: int) -> str:
     return f"{bound.rule}; at most {size} rows per person"
 
 
-def _on_sample(rate: Fraction, inner: Loss, epsilon: float, adjacency: Adjacency) -> Bound:
+def _on_sample(rate: Fraction, inner: Loss, epsilon: float, adjacency: Adjacency) -> LossBound:
     """Amplify (Poisson sampling, added or removed rows); when rows are replaced the sample only does no harm."""
     if adjacency is Adjacency.REPLACE:
         return _delta(inner, epsilon, adjacency)
     before = math.log1p(math.expm1(epsilon) / float_up(rate)) if epsilon < 500.0 else epsilon
     inside = _delta(inner, before * (1.0 - 1e-15), adjacency)
-    return Bound(float_up(rate) * inside.value * (1.0 + 1e-15), f"{inside.rule}; amplified by sampling")
+    return LossBound(float_up(rate) * inside.value * (1.0 + 1e-15), f"{inside.rule}; amplified by sampling")
 
 
-def _in_sequence(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> list[Bound]:
+def _in_sequence(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> list[LossBound]:
     return [
         bound
         for bound in (
@@ -250,35 +253,37 @@ def _in_sequence(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> list[
     ]
 
 
-def _sums(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> Bound:
-    shares = basic.shares_of(delta, tuple(least_delta(part) for part in loss.parts))
+def _sums(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound:
+    shares = shares_of(delta, tuple(least_delta(part) for part in loss.parts))
     if shares is None:
         return INFINITE
     alike = Counter(zip(loss.parts, shares, strict=True))
     costs = {pair: _epsilon(*pair, adjacency).value for pair in alike}
     if not all(map(math.isfinite, costs.values())):
         return INFINITE
-    return Bound(float_up(sum((times * Fraction(costs[pair]) for pair, times in alike.items()), Fraction(0))), "sums")
+    return LossBound(
+        float_up(sum((times * Fraction(costs[pair]) for pair, times in alike.items()), Fraction(0))), "sums"
+    )
 
 
-def _concentrated(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> Bound | None:
+def _concentrated(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound | None:
     rho = rho_of(loss, adjacency)
-    return Bound(epsilon_of_rho(rho, delta), "zero-concentrated") if rho is not None and delta else None
+    return LossBound(epsilon_of_rho(rho, delta), "zero-concentrated") if rho is not None and delta else None
 
 
-def _composed_distribution(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> Bound | None:
+def _composed_distribution(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound | None:
     found = distribution.epsilon(loss, float_down(delta), adjacency)
-    return None if found is None else Bound(found, "privacy loss distribution")
+    return None if found is None else LossBound(found, "privacy loss distribution")
 
 
-def _sequence_deltas(loss: Sequence, epsilon: float, adjacency: Adjacency) -> list[Bound]:
-    bounds = [Bound(_sums_delta(loss, epsilon, adjacency), "sums")]
+def _sequence_deltas(loss: Sequence, epsilon: float, adjacency: Adjacency) -> list[LossBound]:
+    bounds = [LossBound(_sums_delta(loss, epsilon, adjacency), "sums")]
     rho = rho_of(loss, adjacency)
     if rho is not None:
-        bounds.append(Bound(delta_of_rho(rho, epsilon), "zero-concentrated"))
+        bounds.append(LossBound(delta_of_rho(rho, epsilon), "zero-concentrated"))
     found = distribution.delta(loss, epsilon, adjacency)
     if found is not None:
-        bounds.append(Bound(found, "privacy loss distribution"))
+        bounds.append(LossBound(found, "privacy loss distribution"))
     composed = crowd_losses.composed_delta(loss, epsilon, adjacency)
     return [*bounds, composed] if composed is not None else bounds
 

@@ -1,20 +1,24 @@
-"""Bound: a number that is never below the truth, and the rule that gave it."""
+"""Bound: a number that is never below the truth, with its rule; the basic rules of (ε, δ) promises."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
+
+from incrowd.core.loss import Approximate, Grouped, Laplace, Loss, Parallel, Pure, Sequence
+from incrowd.core.rounding import float_down, float_up, not_below
 
 _CEILING = 2.0**20
 _RELATIVE = 1e-12
 
 
 @dataclass(frozen=True, order=True)
-class Bound:
+class LossBound:
     """An upper bound on an ε or a δ, with the rule that proves it; bounds order by value.
 
-    >>> min(Bound(2.0, "sums"), Bound(1.5, "privacy loss distribution")).rule
+    >>> min(LossBound(2.0, "sums"), LossBound(1.5, "privacy loss distribution")).rule
     'privacy loss distribution'
     """
 
@@ -22,7 +26,7 @@ class Bound:
     rule: str
 
 
-INFINITE = Bound(math.inf, "no finite bound")
+INFINITE = LossBound(math.inf, "no finite bound")
 
 
 def least_epsilon(delta_of: Callable[[float], float], delta: float) -> float:
@@ -45,3 +49,86 @@ def least_epsilon(delta_of: Callable[[float], float], delta: float) -> float:
         middle = (low + high) / 2.0
         low, high = (low, middle) if delta_of(middle) <= delta else (middle, high)
     return high
+
+
+def delta_at(promise: Approximate, epsilon: float) -> float:
+    """Return δ such that an (ε₀, δ₀) promise is also an (ε, δ) promise.
+
+    Source: Kairouz, Oh & Viswanath 2015, Theorem 3.1: the worst pair reveals everything with probability δ₀ and else
+    is one randomized response at ε₀, so δ = δ₀ + (1−δ₀)(e^ε₀ − e^ε)/(1 + e^ε₀) below ε₀, and δ₀ from there on.
+
+    >>> delta_at(Approximate(Fraction(1), Fraction(0)), 1.0)
+    0.0
+    >>> delta_at(Approximate(Fraction(1), Fraction(1, 100)), 2.0)
+    0.01
+    """
+    floor = float_up(promise.delta)
+    if Fraction(epsilon) >= promise.epsilon:
+        return floor
+    inner = float_up(promise.epsilon)
+    rest = -math.expm1(epsilon - inner) / (1.0 + math.exp(-inner))
+    return min(1.0, not_below(floor + (1.0 - float_down(promise.delta)) * rest, _RELATIVE))
+
+
+def epsilon_at(promise: Approximate, delta: Fraction) -> float:
+    """Return the least ε of an (ε₀, δ₀) promise read at `delta`; infinity below δ₀.
+
+    >>> epsilon_at(Approximate(Fraction(1), Fraction(1, 10**6)), Fraction(1, 10**7))
+    inf
+    >>> epsilon_at(Approximate(Fraction(1), Fraction(0)), Fraction(0))
+    1.0
+    """
+    if delta < promise.delta:
+        return math.inf
+    if delta == promise.delta:
+        return float_up(promise.epsilon)
+    inner, slack = float_up(promise.epsilon), float_down((delta - promise.delta) / (1 - promise.delta))
+    odds = 1.0 - slack * (1.0 + math.exp(-inner))
+    if odds <= 0.0:
+        return 0.0
+    return min(inner, max(0.0, not_below(inner + math.log(odds), _RELATIVE) + 1e-15))
+
+
+def shares_of(delta: Fraction, floors: tuple[Fraction, ...]) -> tuple[Fraction, ...] | None:
+    """Split a δ over releases: each gets at least its floor, the rest is shared equally; None if δ is too small.
+
+    >>> shares_of(Fraction(1, 10), (Fraction(0), Fraction(1, 20)))
+    (Fraction(1, 40), Fraction(3, 40))
+    """
+    rest = delta - sum(floors, Fraction(0))
+    if rest < 0:
+        return None
+    return tuple(floor + rest / max(1, len(floors)) for floor in floors)
+
+
+def stated(loss: Loss) -> Approximate | None:
+    """Return the exact (ε, δ) of a loss made of promises: sums on the same rows, the worst block of a partition.
+
+    Exact, so that ten charges of 0.1 fill a budget of 1.  None if some part has a curve instead.
+
+    >>> stated(Sequence((Pure(Fraction(1, 10)),) * 10)).epsilon
+    Fraction(1, 1)
+    """
+    match loss:
+        case Pure(epsilon):
+            return Approximate(epsilon, Fraction(0))
+        case Approximate():
+            return loss
+        case Laplace(scale, sensitivity):
+            return Approximate(sensitivity / scale, Fraction(0))
+        case Grouped(size, inner):
+            single = stated(inner)
+            return Approximate(size * single.epsilon, Fraction(0)) if single is not None and not single.delta else None
+        case Sequence(parts) | Parallel(parts):
+            found = [stated(part) for part in parts]
+            known = [part for part in found if part is not None]
+            if len(known) < len(found) or not known:
+                return None
+            total, floor = (
+                sum((part.epsilon for part in known), Fraction(0)),
+                sum((part.delta for part in known), Fraction(0)),
+            )
+            if isinstance(loss, Parallel):
+                total, floor = max(part.epsilon for part in known), max(part.delta for part in known)
+            return Approximate(total, floor) if floor <= 1 else None
+    return None

@@ -14,8 +14,7 @@ from incrowd.cli.output import print_json, print_table
 from incrowd.errors import InvalidParameter, OutputUnavailable
 
 if TYPE_CHECKING:
-    from incrowd.measures.attackers import Risk
-    from incrowd.measures.sizes import Sizes
+    from incrowd.measures.sizes import Risk, Sizes
     from incrowd.workflows.assess.assess import Assessment
 
 
@@ -46,9 +45,9 @@ def assess(options: AssessOptions) -> None:
     """
     from incrowd.engines.choose import engine_of
     from incrowd.workflows.assess.assess import assess as assessed
-    from incrowd.workflows.assess.opening import open_release, open_rows, settings_of
-    from incrowd.workflows.assess.record_look import record_look
+    from incrowd.workflows.policy.ledger import record_look
     from incrowd.workflows.policy.policy import load_policy
+    from incrowd.workflows.policy.rows import open_release, open_rows, settings_of
 
     if options.write is not None:
         _check_apart(options.write, options.release)
@@ -118,7 +117,7 @@ def _class_lines(before: Sizes, after: Sizes, suppressed: int) -> list[tuple[str
 
 
 def _show_risks(found: Assessment) -> None:
-    from incrowd.measures.attackers import DEFINITIONS
+    from incrowd.measures.sizes import DEFINITIONS
     from incrowd.workflows.assess.assess import THRESHOLD
 
     rows = []

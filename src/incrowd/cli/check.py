@@ -15,8 +15,8 @@ from incrowd.errors import InvalidParameter
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from incrowd.workflows.check.check import Verdict
-    from incrowd.workflows.check.criteria import Finding, Wanted
+    from incrowd.workflows.check.check import CheckResult
+    from incrowd.workflows.check.criteria import CriterionFinding, Wanted
 
 _FAILED = 1
 _SIGNS = {True: "✓", False: "✗", None: " "}
@@ -101,16 +101,16 @@ def check(options: CheckOptions) -> None:
     --recoded would hide are not hidden.
     """
     from incrowd.engines.choose import engine_of
-    from incrowd.workflows.assess.opening import open_rows, released_levels, settings_of
-    from incrowd.workflows.assess.record_look import record_look
-    from incrowd.workflows.check.check import Asked
+    from incrowd.workflows.check.check import CheckedColumns
     from incrowd.workflows.check.check import check as checked
+    from incrowd.workflows.policy.ledger import record_look
     from incrowd.workflows.policy.policy import load_policy
+    from incrowd.workflows.policy.rows import open_rows, released_levels, settings_of
 
-    wanted = _wanted(options)
+    wanted = _criteria(options)
     quasi = tuple(name.strip() for name in (options.quasi or "").split(",") if name.strip())
     policy = None if options.policy is None else load_policy(options.policy)
-    asked = Asked(quasi, tuple(options.sensitive), options.recoded, released_levels(options.data))
+    asked = CheckedColumns(quasi, tuple(options.sensitive), options.recoded, released_levels(options.data))
     with engine_of(settings_of(policy, options.data, options.engine, options.master, options.remote)) as engine:
         rows = open_rows(options.data, policy, engine=engine)
         record_look(policy, "check")
@@ -123,7 +123,7 @@ def check(options: CheckOptions) -> None:
         raise typer.Exit(_FAILED)
 
 
-def _wanted(options: CheckOptions) -> Wanted:
+def _criteria(options: CheckOptions) -> Wanted:
     """Return what is expected, from the words of the command line."""
     from incrowd.methods.anonymity.syntactic.population import Population, Presence, Unique
     from incrowd.methods.anonymity.syntactic.sensitive import Recursive, Sensitive
@@ -175,7 +175,7 @@ def _whole(number: Fraction, name: str) -> int:
     return int(number)
 
 
-def _show(verdict: Verdict) -> None:
+def _show(verdict: CheckResult) -> None:
     title = f"{'passed' if verdict.passed else 'FAILED'}: {verdict.rows:,} rows, {verdict.measured}"
     header = ("", "criterion", "expected", "found", "rows short")
     rows = [
@@ -183,7 +183,7 @@ def _show(verdict: Verdict) -> None:
             _SIGNS[finding.passed],
             f"{finding.criterion}: {finding.sensitive}" if finding.sensitive else finding.criterion,
             "" if finding.expected is None else f"{finding.expected:g}",
-            _found(finding),
+            _number(finding),
             "" if finding.short is None else f"{finding.short:,}",
         )
         for finding in verdict.findings
@@ -195,7 +195,7 @@ def _show(verdict: Verdict) -> None:
     print_table(title, rows, "\n".join(told), header=header)
 
 
-def _found(finding: Finding) -> str:
+def _number(finding: CriterionFinding) -> str:
     if finding.found is None:
         return "no rows"
     named = f" ({', '.join(finding.over)})" if finding.criterion == "columns" and finding.over else ""

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from incrowd.cli.bounds.parameters import whole
-from incrowd.cli.options import Json, takes
+from incrowd.cli.options import Json, takes, whole
 from incrowd.cli.output import print_json, print_table
 from incrowd.errors import InvalidParameter
 

@@ -11,7 +11,7 @@ def start() -> None:
     Arrow imports pandas, if it is installed, as soon as it makes an array from a list, and that takes longer than a
     small release.  No verb needs it, so it is hidden from this process; a reader that does need it brings it back.
     """
-    from incrowd.engines.readers.hidden import hide_pandas
+    from incrowd.engines.readers.reader import hide_pandas
 
     hide_pandas()
     from incrowd.cli.main import main

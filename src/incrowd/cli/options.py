@@ -1,4 +1,4 @@
-"""The options of a command as one frozen dataclass."""
+"""The options of a command as one frozen dataclass, and those that several commands share."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from collections.abc import Callable
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
+
+from incrowd.errors import InvalidParameter
 
 Options = TypeVar("Options")
 
@@ -23,6 +25,19 @@ Remote = Annotated[
     str | None, typer.Option("--remote", metavar="ADDRESS", help="A Spark Connect server instead: sc://host:15002.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+DEFAULT = "sqlite:///.incrowd/ledger.sqlite"
+
+Address = Annotated[
+    str,
+    typer.Option(
+        "--ledger",
+        metavar="ADDRESS",
+        help="sqlite:///FILE or postgresql://USER@HOST/DATABASE.",
+        envvar="INCROWD_LEDGER",
+    ),
+]
+Who = Annotated[str | None, typer.Option(metavar="NAME", help="Who decides; the user of this machine if not given.")]
+_MOST = 10**9
 
 
 def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
@@ -56,6 +71,42 @@ def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Calla
         return run
 
     return decorate
+
+
+def whole(text: str, name: str) -> int:
+    """Return the whole number a person wrote.
+
+    >>> whole("20", "k")
+    20
+    """
+    try:
+        number = int(text) if len(text) < 20 else None
+    except ValueError as error:
+        raise InvalidParameter(f"{name} must be a whole number such as 20.") from error
+    if number is None or abs(number) > _MOST:
+        raise InvalidParameter(f"{name} can be at most a billion.")
+    return number
+
+
+def whole_or_none(text: str | None, name: str) -> int | None:
+    """Return the whole number a person wrote, or None if none was given."""
+    return None if text is None else whole(text, name)
+
+
+def person(who: str | None) -> str:
+    """Return who acts: the name given, or the user of this machine.
+
+    >>> person("data protection officer")
+    'data protection officer'
+    """
+    if who is not None:
+        return who
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError) as error:
+        raise InvalidParameter("this machine does not know who you are: give --who.") from error
 
 
 def _reflowed(text: str) -> str:

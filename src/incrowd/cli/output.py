@@ -47,10 +47,10 @@ def print_table(title: str, rows: Iterable[tuple[str, ...]], note: str = "", hea
         console.print(Text(note))
 
 
-def shown(number: float, digits: int = 6) -> str:
+def loss_text(number: float, digits: int = 6) -> str:
     """Return a loss for people, rounded up to so many significant digits; a relative 10⁻¹² is a float's noise.
 
-    >>> shown(2.631783466e-11), shown(0.5), shown(0.1 * 3), shown(0.0), shown(math.inf)
+    >>> loss_text(2.631783466e-11), loss_text(0.5), loss_text(0.1 * 3), loss_text(0.0), loss_text(math.inf)
     ('2.63179e-11', '0.5', '0.3', '0', 'infinite')
     """
     if math.isinf(number):

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.exploring import explored_levels, show_explored
 from incrowd.cli.options import EngineName, Json, Master, Remote, takes
-from incrowd.cli.output import print_json, print_table, shown
+from incrowd.cli.output import loss_text, print_json, print_table
 from incrowd.core.loss import Syntactic
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from incrowd.workflows.plan.forecast import Forecast
-    from incrowd.workflows.plan.safe_alternatives import Nearest
+    from incrowd.core.table import Engine, Rows
+    from incrowd.methods.anonymity.search.optimal import Progress
+    from incrowd.workflows.plan.explore import Choice, Explored, Offer
+    from incrowd.workflows.plan.forecast import Forecast, Nearest
+    from incrowd.workflows.policy.policy import Policy
+
+_INTERNAL = "Made from the original rows: keep it apart from what is published. The ledger counts such looks."
+_HEADER = ("loss", "left out", "smallest", "levels above the finest")
+_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -50,14 +62,14 @@ def plan(options: PlanOptions) -> None:
     if the ledger would refuse the release.
     """
     from incrowd.engines.choose import engine_of
-    from incrowd.engines.settings import overridden
+    from incrowd.engines.settings import override
     from incrowd.workflows.plan.forecast import plan as planned
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.release.prepare import open_data
 
     policy, explored = load_policy(options.policy), None
     if options.data is not None or policy.source is not None:
-        with engine_of(overridden(policy.engine, options.engine, options.master, options.remote)) as engine:
+        with engine_of(override(policy.engine, options.engine, options.master, options.remote)) as engine:
             rows = open_data(options.data, policy, engine)
             if options.minimal or options.frontier:
                 explored = explored_levels(policy, rows, engine, minimal=options.minimal, frontier=options.frontier)
@@ -112,8 +124,8 @@ def _show(found: Forecast) -> None:
             for name, value in parameters.items()
             if name not in {"solved", "epsilon", "delta"} and value is not None
         ],
-        ("epsilon", shown(float(found.epsilon))),
-        ("delta", shown(float(found.delta))),
+        ("epsilon", loss_text(float(found.epsilon))),
+        ("delta", loss_text(float(found.delta))),
         ("because", found.promise.because),
         *[("assumes", text) for text in sorted(found.promise.assumes)],
         *[("default", f"{name}: {value}") for name, value in _defaults(found).items()],
@@ -123,9 +135,9 @@ def _show(found: Forecast) -> None:
     ]
     print_table("plan: nothing is spent", lines)
     if found.biased:
-        header = ("highest rate / lowest", "irregular people", f"epsilon at delta {shown(float(found.delta))}")
+        header = ("highest rate / lowest", "irregular people", f"epsilon at delta {loss_text(float(found.delta))}")
         rows = [
-            (str(row.ratio), str(row.irregular), "none" if row.epsilon is None else shown(float(row.epsilon)))
+            (str(row.ratio), str(row.irregular), "none" if row.epsilon is None else loss_text(float(row.epsilon)))
             for row in found.biased
         ]
         print_table("if the sample were more biased", rows, header=header)
@@ -134,7 +146,7 @@ def _show(found: Forecast) -> None:
 def _nearest(each: Nearest) -> str:
     """Return in words what a release with a secret sample in front would promise instead."""
     told = f"method safe with k = {each.k} on a secret sample of {each.rate}"
-    return f"{told}: epsilon {shown(float(each.epsilon))} at delta {shown(float(each.delta))}"
+    return f"{told}: epsilon {loss_text(float(each.epsilon))} at delta {loss_text(float(each.delta))}"
 
 
 def _defaults(found: Forecast) -> dict[str, str]:
@@ -156,3 +168,80 @@ def _defaults(found: Forecast) -> dict[str, str]:
         names = getattr(found.policy.method, "columns", ()) or [column.name for column in found.policy.schema.released]
         filled |= {f"{name}.level": "0" for name in names if name not in levels}
     return filled
+
+
+def explored_levels(policy: Policy, rows: Rows, engine: Engine, *, minimal: bool, frontier: bool) -> Explored:
+    """Search the levels of a table; Ctrl-C ends a search with the best so far, a second one ends the command."""
+    from incrowd.workflows.plan.explore import SearchRequest, explore_rows
+
+    with _watched() as told:
+        return explore_rows(rows, policy, SearchRequest(minimal, frontier, told), engine)
+
+
+def show_explored(found: Explored) -> None:
+    """Print the minimal levels that lose least, and the two frontiers."""
+    if found.minimal or not found.by_k:
+        finest = sorted(found.minimal, key=lambda each: each.loss)[:_SHOWN]
+        first = "" if len(finest) == len(found.minimal) else f"; the {_SHOWN} that lose least, --json has all"
+        print_table(
+            f"minimal levels: {len(found.minimal):,} of {found.combinations:,} combinations, none finer will do{first}",
+            [_cells(each) for each in finest] or [("none meets the demands",)],
+            header=_HEADER if finest else (),
+        )
+    if found.by_k:
+        rows = [(str(each.k), *_offer(each)) for each in found.by_k]
+        print_table("what a larger k would lose", rows, header=("k", *_HEADER, "gap at most"))
+    if found.by_suppression:
+        rows = [(f"{float(each.suppression):.3g}", *_offer(each)) for each in found.by_suppression]
+        print_table("what leaving out more rows would save", rows, _INTERNAL, header=("share", *_HEADER, "gap at most"))
+    else:
+        print(_INTERNAL)
+
+
+def _offer(offer: Offer) -> tuple[str, ...]:
+    if offer.choice is None:
+        return ("-", "-", "-", "none meets the demands", "-")
+    return (*_cells(offer.choice), f"{offer.gap:.3g}")
+
+
+def _cells(choice: Choice) -> tuple[str, ...]:
+    levels = ", ".join(f"{name} {level}" for name, level in choice.levels.items() if level) or "all at their finest"
+    smallest = "-" if choice.smallest is None else f"{choice.smallest:,}"
+    return (f"{choice.loss:.6g}", f"{choice.suppressed:,}", smallest, levels)
+
+
+@contextmanager
+def _watched() -> Iterator[Callable[[Progress], bool]]:
+    """Give a function that shows progress on a terminal, and says when Ctrl-C was pressed."""
+    stopped = threading.Event()
+
+    def told(progress: Progress) -> bool:
+        if sys.stderr.isatty():
+            best = "none yet" if progress.best is None else f"{progress.best.score:.6g}"
+            print(
+                f"\r{progress.judged:,} judged, best {best}, none below {progress.bound:.6g}", end="", file=sys.stderr
+            )
+        return stopped.is_set()
+
+    with _interrupted(stopped):
+        yield told
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr)
+
+
+@contextmanager
+def _interrupted(stopped: threading.Event) -> Iterator[None]:
+    """Set the event at the first Ctrl-C, and be interrupted as usual at the second; only the main thread can listen."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def first(_: int, __: FrameType | None) -> None:
+        stopped.set()
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, first)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -13,8 +13,8 @@ from incrowd.cli.options import EngineName, Json, Master, Remote, takes
 from incrowd.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from incrowd.measures.sketch import Spread
-    from incrowd.workflows.profile.profile import Profile
+    from incrowd.measures.sketch import TupleSpread
+    from incrowd.workflows.profile.profile import TableProfile
 
 _SHOWN = 5
 
@@ -45,9 +45,9 @@ def profile(options: ProfileOptions) -> None:
     drafted policy marks whatever was read off the rows, and promises nothing before its owner has decided.
     """
     from incrowd.engines.choose import engine_of
-    from incrowd.workflows.assess.opening import open_rows, settings_of
-    from incrowd.workflows.assess.record_look import record_look
+    from incrowd.workflows.policy.ledger import record_look
     from incrowd.workflows.policy.policy import load_policy
+    from incrowd.workflows.policy.rows import open_rows, settings_of
     from incrowd.workflows.profile.profile import profile as profiled
 
     policy = None if options.policy is None else load_policy(options.policy)
@@ -63,7 +63,7 @@ def profile(options: ProfileOptions) -> None:
         _show(found, (*rows.notes, *found.notes), options.write)
 
 
-def _write(found: Profile, data: str, target: Path, nulls: tuple[str, ...]) -> None:
+def _write(found: TableProfile, data: str, target: Path, nulls: tuple[str, ...]) -> None:
     from incrowd.workflows.profile.draft_policy import Origin, draft, write_draft
 
     write_draft(draft(found, Origin(_seen_from(target.resolve().parent, data), nulls)), target)
@@ -71,14 +71,14 @@ def _write(found: Profile, data: str, target: Path, nulls: tuple[str, ...]) -> N
 
 def _seen_from(folder: Path, data: str) -> str:
     """Return how a policy in that folder names the data: a path from there, or an address as it is."""
-    from incrowd.core.source import IN_ENGINE
+    from incrowd.core.table import IN_ENGINE
 
     if "://" in data or data.startswith(IN_ENGINE):
         return data
     return Path(os.path.relpath(Path(data).resolve(), folder)).as_posix()
 
 
-def _show(found: Profile, notes: tuple[str, ...], written: Path | None) -> None:
+def _show(found: TableProfile, notes: tuple[str, ...], written: Path | None) -> None:
     header = ("column", "type", "role", "different", "missing", "alone", "values")
     rows = [
         (
@@ -110,5 +110,5 @@ def _show(found: Profile, notes: tuple[str, ...], written: Path | None) -> None:
         print(f"A policy was drafted into {written}: read its comments, they say what is yours to decide.")
 
 
-def _number(number: int, spread: Spread) -> str:
+def _number(number: int, spread: TupleSpread) -> str:
     return f"{number:,}" if spread.exact else f"about {float(f'{number:.3g}'):,.0f}"

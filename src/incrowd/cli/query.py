@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from incrowd.accounting.budget import Amount
     from incrowd.queries.answer import Answer
-    from incrowd.queries.measuring.accuracy import Expected
-    from incrowd.queries.terms import Terms
+    from incrowd.queries.measuring.columns import Expected
+    from incrowd.queries.question import Terms
     from incrowd.workflows.ask.asking import Answered, Priced
     from incrowd.workflows.ask.desk import Desk
 
@@ -96,7 +96,7 @@ def query(options: QueryOptions) -> None:
         _check_folder(options)
         answered = desk.ask(asking)
     if options.out is not None:
-        from incrowd.workflows.ask.publish import publish_answer
+        from incrowd.workflows.ask.desk import publish_answer
         from incrowd.workflows.release.publish import Destination
 
         publish_answer(answered, desk.ledger, Destination(options.out, options.form))
@@ -105,7 +105,7 @@ def query(options: QueryOptions) -> None:
 
 def _answer_batch(options: QueryOptions, file: Path) -> None:
     """Answer the questions of a file, which are separated by semicolons, for one charge."""
-    from incrowd.queries.language.several import several
+    from incrowd.queries.language.reading import split_questions
     from incrowd.workflows.ask.desk import AskingTogether
 
     if options.out is not None or options.account is not None:
@@ -115,7 +115,7 @@ def _answer_batch(options: QueryOptions, file: Path) -> None:
     except (OSError, UnicodeDecodeError):
         raise InvalidParameter(f"{file} cannot be read as UTF-8 text: name a file of questions.") from None
     with _desk(options) as desk:
-        asking = AskingTogether(several(text), terms_of(options), options.analyst)
+        asking = AskingTogether(split_questions(text), terms_of(options), options.analyst)
         if options.price:
             priced = desk.price_batch(asking)
             return print_json(priced.to_json()) if options.json else show_price(priced)
@@ -150,19 +150,19 @@ def _answer_classically(options: QueryOptions, how: str) -> None:
 
 
 def _desk(options: QueryOptions) -> AbstractContextManager[Desk]:
-    from incrowd.engines.settings import overridden
+    from incrowd.engines.settings import override
     from incrowd.workflows.ask.desk import open_desk
     from incrowd.workflows.policy.policy import load_policy
 
     policy = load_policy(options.policy)
-    settings = overridden(policy.engine, options.engine, options.master, options.remote)
+    settings = override(policy.engine, options.engine, options.master, options.remote)
     return open_desk([policy], options.data, settings=settings)
 
 
 def terms_of(options: QueryOptions) -> Terms:
     """Return what the asker pays, as exact numbers."""
     from incrowd.core.rounding import exact
-    from incrowd.queries.terms import Terms
+    from incrowd.queries.question import Terms
 
     def number(text: str | None, name: str) -> Fraction | None:
         return None if text is None else exact(text, name)
@@ -184,7 +184,7 @@ def show_price(priced: Priced) -> None:
     print_table("price", lines)
     print_table(
         "expected, for 95 % of the answers",
-        [(each.output, _told(each)) for each in priced.expected] or [("nothing", "")],
+        [(each.output, _accuracy(each)) for each in priced.expected] or [("nothing", "")],
         _EXPLAIN,
     )
 
@@ -228,7 +228,7 @@ def _number(value: object) -> str:
     return f"{value:,.6g}" if isinstance(value, float) else f"{value:,}"
 
 
-def _told(expected: Expected) -> str:
+def _accuracy(expected: Expected) -> str:
     if expected.half_width is not None:
         return f"± {expected.half_width:,.6g}"
     sizes = "; ".join(f"± {width:,.4g} in a group of {size:,}" for size, width in expected.by_size)

@@ -46,12 +46,12 @@ def release(options: ReleaseOptions) -> None:
     """
     from dataclasses import replace
 
-    from incrowd.engines.settings import overridden
+    from incrowd.engines.settings import override
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.release.publish import Destination, release_to
 
     policy = load_policy(options.policy)
-    policy = replace(policy, engine=overridden(policy.engine, options.engine, options.master, options.remote))
+    policy = replace(policy, engine=override(policy.engine, options.engine, options.master, options.remote))
     with _progress(not options.json) as progress:
         destination = Destination(options.out, options.form, options.sign, options.table)
         published = release_to(options.data, policy, destination, progress)

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.bounds.parameters import whole, whole_or_none
-from incrowd.cli.options import Json, takes
-from incrowd.cli.output import print_json, print_table, shown
+from incrowd.cli.options import Json, takes, whole, whole_or_none
+from incrowd.cli.output import loss_text, print_json, print_table
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from incrowd.workflows.rules.explain import Explanation
-    from incrowd.workflows.rules.rule import Rule
+    from incrowd.workflows.rules.grammar import Rule
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ def rule(options: RuleOptions) -> None:
     """
     from incrowd.workflows.rules.explain import explain
 
-    found = explain(_asked(options), options.delta)
+    found = explain(_rule(options), options.delta)
     if options.json:
         print_json(found.to_json())
     elif options.policy_only:
@@ -54,9 +53,9 @@ def rule(options: RuleOptions) -> None:
         _show(found)
 
 
-def _asked(options: RuleOptions) -> str | Rule:
+def _rule(options: RuleOptions) -> str | Rule:
     from incrowd.core.rounding import exact
-    from incrowd.workflows.rules.rule import Rule, Zeros
+    from incrowd.workflows.rules.grammar import Rule, Zeros
 
     numbers = (options.minimum, options.base, options.rate)
     if options.rule is not None:
@@ -82,9 +81,9 @@ def _show(found: Explanation) -> None:
         rows = [
             (
                 str(promise.rate),
-                "none" if promise.epsilon is None else shown(promise.epsilon, 4),
-                shown(float(promise.delta), 3),
-                shown(promise.delta_at_one, 3),
+                "none" if promise.epsilon is None else loss_text(promise.epsilon, 4),
+                loss_text(float(promise.delta), 3),
+                loss_text(promise.delta_at_one, 3),
             )
             for promise in found.sampled
         ]

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incrowd.cli.options import Json, takes
+from incrowd.cli.options import Json, takes, whole
 from incrowd.cli.output import print_json, print_table
 from incrowd.errors import InvalidParameter, PackageMissing
 
 if TYPE_CHECKING:
-    from incrowd.web.serving import Order
+    from incrowd.web.app import ServeOrder
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def serve(options: ServeOptions) -> None:
     the tokens and the audit log; logs are JSON on standard error.
     """
     order = _order(options)
-    told = _told(options, order)
+    told = _summary(options, order)
     running = _running(options, order)
     if options.as_json:
         print_json(told)
@@ -73,15 +73,13 @@ def serve(options: ServeOptions) -> None:
     running()
 
 
-def _order(options: ServeOptions) -> Order:
-    from incrowd.cli.bounds.parameters import whole
-
+def _order(options: ServeOptions) -> ServeOrder:
     if not options.policy:
         raise InvalidParameter("say what is served: --policy FILE.")
     if (options.tls_certificate is None) != (options.tls_key is None):
         raise InvalidParameter("HTTPS needs both --tls-certificate and --tls-key.")
     _check_packages()
-    from incrowd.web.serving import Order
+    from incrowd.web.app import ServeOrder
     from incrowd.web.settings import Settings
 
     settings = Settings(
@@ -92,7 +90,7 @@ def _order(options: ServeOptions) -> Order:
         https=options.https or options.tls_certificate is not None,
         show_questions=options.show_questions,
     )
-    return Order(tuple(options.policy), options.data, settings)
+    return ServeOrder(tuple(options.policy), options.data, settings)
 
 
 def _check_packages() -> None:
@@ -102,13 +100,12 @@ def _check_packages() -> None:
         raise PackageMissing("a server needs more packages: pip install 'incrowd[web]'.")
 
 
-def _running(options: ServeOptions, order: Order) -> Callable[[], None]:
+def _running(options: ServeOptions, order: ServeOrder) -> Callable[[], None]:
     """Return a call that serves until it is stopped; whatever is wrong with policies or tables shows before it."""
     import uvicorn
 
-    from incrowd.cli.bounds.parameters import whole
+    from incrowd.web.app import VARIABLE, open_server
     from incrowd.web.logs import LOGGING
-    from incrowd.web.serving import VARIABLE, opened
 
     workers = whole(options.workers, "workers")
     if workers < 1:
@@ -126,12 +123,12 @@ def _running(options: ServeOptions, order: Order) -> Callable[[], None]:
         "timeout_worker_healthcheck": 60,  # a busy worker is no dead worker
         "timeout_graceful_shutdown": int(order.settings.longest) + 10,
     }
-    application = opened(order)
+    application = open_server(order)
     if workers == 1:
         return lambda: uvicorn.run(application, **config)
     application.state.close()
     os.environ[VARIABLE] = order.written()
-    return lambda: uvicorn.run("incrowd.web.serving:application", factory=True, workers=workers, **config)
+    return lambda: uvicorn.run("incrowd.web.app:application", factory=True, workers=workers, **config)
 
 
 def _seconds(text: str) -> float:
@@ -140,7 +137,7 @@ def _seconds(text: str) -> float:
     return float(exact(text, "a time in seconds"))
 
 
-def _told(options: ServeOptions, order: Order) -> dict[str, Any]:
+def _summary(options: ServeOptions, order: ServeOrder) -> dict[str, Any]:
     scheme = "https" if options.tls_certificate is not None else "http"
     address = f"{scheme}://{options.host}:{options.port}"
     return {

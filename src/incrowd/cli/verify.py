@@ -41,12 +41,12 @@ def verify(options: VerifyOptions) -> None:
     """
     from incrowd.accounting.ledger.ledger import Ledger
     from incrowd.workflows.policy.policy import load_policy
-    from incrowd.workflows.verify.verify import Beside
+    from incrowd.workflows.verify.verify import References
     from incrowd.workflows.verify.verify import verify as verified
 
     ledger = None if options.ledger is None else Ledger.open(options.ledger)
     policy = None if options.policy is None else load_policy(options.policy)
-    held = Beside(ledger=ledger, trusted=options.public_key, parent=options.parent, policy=policy)
+    held = References(ledger=ledger, trusted=options.public_key, parent=options.parent, policy=policy)
     found = verified(options.certificate, options.data, **held)
     if options.json:
         listed = [{"about": each.about, "verdict": str(each.verdict), "why": each.why} for each in found.findings]

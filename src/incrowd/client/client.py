@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from http.client import HTTPException
 from typing import Any
-from urllib.parse import quote
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+from incrowd import errors
 from incrowd.client.reply import Reply
-from incrowd.client.transport import Transport
+from incrowd.errors import IncrowdError, InvalidParameter, ServerUnavailable
 
 Number = int | float | str | Decimal | Fraction
+_LARGEST = 1 << 30
+_HERE = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True)
@@ -38,13 +46,13 @@ class Client:
 
         The same question at the same price again gets the same answer and costs the dataset nothing.
         """
-        return Reply.of(self._transport.post("/v1/query", _asked(sql, epsilon, delta, more)))
+        return Reply.of(self._transport.post("/v1/query", _body(sql, epsilon, delta, more)))
 
     def price(
         self, sql: str, epsilon: Number | None = None, delta: Number | None = None, **more: Number | str
     ) -> dict[str, Any]:
         """Say what a question would cost and how exact its answer would be; nothing is charged."""
-        found: dict[str, Any] = self._transport.post("/v1/price", _asked(sql, epsilon, delta, more))
+        found: dict[str, Any] = self._transport.post("/v1/price", _body(sql, epsilon, delta, more))
         return found
 
     def schema(self) -> dict[str, Any]:
@@ -68,7 +76,89 @@ class Client:
         return Transport(self.address, self.token, self.timeout, self.insecure)
 
 
-def _asked(sql: str, epsilon: Number | None, delta: Number | None, more: dict[str, Any]) -> dict[str, Any]:
+def _body(sql: str, epsilon: Number | None, delta: Number | None, more: dict[str, Any]) -> dict[str, Any]:
     """Return what is sent: numbers as text, so that they arrive as they were written."""
     given = {"sql": sql, "epsilon": epsilon, "delta": delta, **more}
     return {name: None if value is None else str(value) for name, value in given.items()}
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    def redirect_request(self, *_arguments: Any, **_more: Any) -> None:
+        """Follow nothing: another host must not see the token."""
+
+
+@dataclass(frozen=True)
+class Transport:
+    """A server's address and a token for it.
+
+    Without HTTPS everybody on the way could read the token, so an address without it must be on this machine, unless
+    `insecure` says that the way is safe.
+
+    >>> Transport("http://example.org", "ic_…")
+    Traceback (most recent call last):
+    incrowd.errors.InvalidParameter: this address would send the token in the clear: use https://, ...
+    """
+
+    address: str
+    token: str = field(repr=False)
+    timeout: float = 90.0
+    insecure: bool = False
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.address)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise InvalidParameter("the address of a server is written like https://host:8000.")
+        if parts.scheme == "http" and parts.hostname not in _HERE and not self.insecure:
+            raise InvalidParameter(
+                "this address would send the token in the clear: use https://, or insecure=True on a way that is safe."
+            )
+        if not self.token.isascii() or not self.token.isprintable() or not self.token:
+            raise InvalidParameter("a token is printable text: copy it as `incrowd access grant` showed it.")
+
+    def get(self, path: str) -> Any:
+        """Return what is at a path."""
+        return self._send(Request(self._url(path), headers=self._headers()))  # noqa: S310 (the scheme was checked)
+
+    def post(self, path: str, content: Mapping[str, Any]) -> Any:
+        """Send JSON to a path and return the reply."""
+        body = json.dumps({name: value for name, value in content.items() if value is not None}).encode()
+        headers = self._headers() | {"Content-Type": "application/json"}
+        return self._send(Request(self._url(path), body, headers, method="POST"))  # noqa: S310 (the scheme was checked)
+
+    def _url(self, path: str) -> str:
+        return self.address.rstrip("/") + path
+
+    def _headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}", "Accept": "application/json"}
+
+    def _send(self, request: Request) -> Any:
+        try:
+            with build_opener(_NoRedirect).open(request, timeout=self.timeout) as reply:
+                return json.loads(reply.read(_LARGEST))
+        except HTTPError as problem:
+            with problem:
+                raise error_of(problem.code, problem.read(_LARGEST)) from None
+        except (URLError, OSError, HTTPException, ValueError) as problem:
+            raise ServerUnavailable(
+                f"the server at {self.address} does not answer as it should ({type(problem).__name__}): check the "
+                "address, and look at the budget before asking again."
+            ) from None
+
+
+def error_of(status: int, body: bytes) -> IncrowdError:
+    """Return the error that a server's reply tells.
+
+    >>> error_of(422, b'{"error": "0.6 is already spent.", "kind": "BudgetExceeded"}')
+    BudgetExceeded('0.6 is already spent.')
+    >>> error_of(502, b"<html>")
+    ServerUnavailable('the server replied with status 502 and without a reason.')
+    """
+    try:
+        told = json.loads(body)
+        text, kind = str(told["error"]), str(told["kind"])
+    except (ValueError, KeyError, TypeError):
+        return ServerUnavailable(f"the server replied with status {status} and without a reason.")
+    found = getattr(errors, kind, None)
+    if isinstance(found, type) and issubclass(found, IncrowdError):
+        return found(text)
+    return ServerUnavailable(text)

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
-from incrowd.core.canonical import canonical, digest
 from incrowd.core.claims.claim import Claim, claim_of
-from incrowd.core.codec import decode, encode, named
+from incrowd.core.codec import canonical, decode, digest, encode, named
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.steps.step import Step, step_of
 from incrowd.errors import InvalidParameter, UnsupportedVersion

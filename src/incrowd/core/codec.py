@@ -2,10 +2,13 @@
 
 A field that is None is left out.  Exact numbers travel as text.  What is read must be written the same way again, so
 that one value has one text: a number spelled differently, a key too many or a word that was changed is refused.
+
+Canonical JSON is one text per plain value, so that a hash of the text is a hash of the value.
 """
 
 from __future__ import annotations
 
+import json
 import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, field, fields, is_dataclass
@@ -13,6 +16,7 @@ from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from incrowd.core.rounding import short
@@ -26,6 +30,7 @@ _TEXTS: dict[type, tuple[Callable[[str], Any], Callable[[Any], str]]] = {
     float: (float, repr),
 }
 _READING = (TypeError, ValueError, KeyError, ZeroDivisionError, ArithmeticError, AttributeError, InvalidParameter)
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def named(name: str, default: Any = MISSING) -> Any:
@@ -144,3 +149,39 @@ def _name(each: Field[Any]) -> str:
 
 def _words(cls: type) -> str:
     return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in cls.__name__).strip()
+
+
+def _no_float(_text: str) -> None:
+    raise ValueError
+
+
+_DECODER = json.JSONDecoder(parse_float=_no_float)
+
+
+def canonical(value: Any) -> str:
+    """Return the one JSON text of a value: keys sorted by code point, no spaces, nothing escaped that need not be.
+
+    The value must be what JSON gives back: texts, whole numbers, truth values, nulls, lists, and mappings of texts.
+    Floats are refused because their text is not unique between programs: amounts travel as decimal text.
+
+    >>> canonical({"b": [1, None], "a": "ε"})
+    '{"a":"ε","b":[1,null]}'
+    """
+    try:
+        text = _ENCODER.encode(value)
+        returned = _DECODER.decode(text)
+        text.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidParameter("an entry holds something that has no unique text: write numbers as text.") from error
+    if returned != value:
+        raise InvalidParameter("an entry holds something that JSON does not give back: use lists, and texts as keys.")
+    return text
+
+
+def digest(domain: str, value: Any) -> str:
+    """Return the SHA-256 of a value's canonical text, under a domain that keeps different uses of hashes apart.
+
+    >>> digest("a use", 1) == digest("another use", 1)
+    False
+    """
+    return sha256(domain.encode() + b"\n" + canonical(value).encode()).hexdigest()

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from incrowd.core.loss import Crowd, Grouped, Loss, Parallel, RobustlySampled, Sampled, Sequence, Syntactic, walk
-from incrowd.core.loss_json import from_json, to_json
+from incrowd.core.loss import (
+    Crowd,
+    Grouped,
+    Loss,
+    Parallel,
+    RobustlySampled,
+    Sampled,
+    Sequence,
+    Syntactic,
+    from_json,
+    to_json,
+    walk,
+)
 from incrowd.core.rounding import short
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter, MixedUnits, UnsupportedVersion
@@ -46,10 +57,6 @@ class Guarantee:
     def syntactic(self) -> bool:
         """Whether some part of the promise is about the table's form only."""
         return any(isinstance(part, Syntactic) for part in walk(self.loss))
-
-    def on_secret_sample(self, rate: Fraction, because: str, sample: str | None = None) -> Guarantee:
-        """Return the promise of the same mechanism run on a secret Poisson sample."""
-        return replace(self, loss=Sampled(rate, self.loss, sample), because=f"{self.because}; {because}")
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form stored in ledgers and certificates."""
@@ -89,15 +96,23 @@ class Guarantee:
 
 def in_sequence(promises: tuple[Guarantee, ...], because: str = "losses on the same rows add up") -> Guarantee:
     """Return the joint promise of mechanisms that all read the same rows."""
-    losses = tuple(promise.loss for promise in promises)
-    loss = losses[0] if len(losses) == 1 else Sequence(losses)
-    return _together(promises, loss, because, sum((promise.delta for promise in promises), Fraction(0)))
-
-
-def in_parallel(promises: tuple[Guarantee, ...], because: str = "each row lies in one block") -> Guarantee:
-    """Return the joint promise of mechanisms on the blocks of a partition fixed without looking at rows."""
-    loss = Parallel(tuple(promise.loss for promise in promises))
-    return _together(promises, loss, because, max((promise.delta for promise in promises), default=Fraction(0)))
+    if not promises:
+        raise InvalidParameter("composition needs at least one promise.")
+    units = {promise.unit for promise in promises}
+    if len(units) > 1:
+        raise MixedUnits(
+            f"these promises protect different units ({'; '.join(sorted(map(str, units)))}); "
+            "state all of them for the unit of the dataset."
+        )
+    reasons = list(dict.fromkeys(promise.because for promise in promises))
+    losses, delta = tuple(promise.loss for promise in promises), sum(promise.delta for promise in promises)
+    return Guarantee(
+        losses[0] if len(losses) == 1 else Sequence(losses),
+        units.pop(),
+        "; ".join([*reasons, because]),
+        frozenset().union(*(promise.assumes for promise in promises)),
+        min(Fraction(delta), Fraction(10**12 - 1, 10**12)),
+    )
 
 
 def _refuse_row_price(loss: Loss, rows: int) -> None:
@@ -121,22 +136,3 @@ def _refuse_row_price(loss: Loss, rows: int) -> None:
                 f"crowds and secret samples count rows, and a person has up to {rows}. Write Grouped({rows}, ...) "
                 "around them."
             )
-
-
-def _together(promises: tuple[Guarantee, ...], loss: Loss, because: str, delta: Fraction) -> Guarantee:
-    if not promises:
-        raise InvalidParameter("composition needs at least one promise.")
-    units = {promise.unit for promise in promises}
-    if len(units) > 1:
-        raise MixedUnits(
-            f"these promises protect different units ({'; '.join(sorted(map(str, units)))}); "
-            "state all of them for the unit of the dataset."
-        )
-    reasons = list(dict.fromkeys(promise.because for promise in promises))
-    return Guarantee(
-        loss,
-        units.pop(),
-        "; ".join([*reasons, because]),
-        frozenset().union(*(promise.assumes for promise in promises)),
-        min(delta, Fraction(10**12 - 1, 10**12)),
-    )

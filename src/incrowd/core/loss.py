@@ -7,11 +7,16 @@ know refuses.  All numbers are exact.  A loss is stated for the unit (and its ad
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
 from fractions import Fraction
+from typing import Any, cast
 
-from incrowd.errors import InvalidParameter
+from incrowd.core.rounding import short
+from incrowd.errors import InvalidParameter, UnknownLoss
+
+THE_ROWS = "the rows"
+"""The name of a sample that is the dataset itself: others drew it, and every release from these rows uses it."""
 
 
 @dataclass(frozen=True)
@@ -148,10 +153,6 @@ class Sampled:
             raise InvalidParameter("a sampling rate lies strictly between 0 and 1.")
 
 
-THE_ROWS = "the rows"
-"""The name of a sample that is the dataset itself: others drew it, and every release from these rows uses it."""
-
-
 @dataclass(frozen=True)
 class RobustlySampled:
     """`inner` on a secret sample whose rates differ from person to person.
@@ -242,3 +243,115 @@ def _noise(scale: Fraction, sensitivity: int) -> None:
         raise InvalidParameter("the scale of noise must be positive.")
     if sensitivity < 1:
         raise InvalidParameter("the sensitivity must be a whole number of at least 1.")
+
+
+TAGS: dict[str, type] = {
+    "pure": Pure,
+    "approximate": Approximate,
+    "profile": Profile,
+    "zero-concentrated": ZeroConcentrated,
+    "laplace": Laplace,
+    "gaussian": Gaussian,
+    "crowd": Crowd,
+    "noisy-when-small": NoisyWhenSmall,
+    "syntactic": Syntactic,
+    "sequence": Sequence,
+    "parallel": Parallel,
+    "sampled": Sampled,
+    "robustly-sampled": RobustlySampled,
+    "grouped": Grouped,
+}
+_TAG_OF = {cls: tag for tag, cls in TAGS.items()}
+
+
+def to_json(loss: Loss) -> dict[str, Any]:
+    """Return the plain form of a loss.
+
+    >>> to_json(Sampled(Fraction(1, 10), Crowd(20)))
+    {'loss': 'sampled', 'rate': '1/10', 'inner': {'loss': 'crowd', 'k': 20, 'epsilon': '0'}, 'sample': None}
+    """
+    tag = _TAG_OF.get(type(loss))
+    if tag is None:
+        raise UnknownLoss(f"a loss of class {type(loss).__name__} cannot be written down: no tag is declared for it.")
+    return {"loss": tag} | {field.name: _plain(getattr(loss, field.name)) for field in fields(loss)}
+
+
+def from_json(plain: Mapping[str, Any]) -> Loss:
+    """Read what `to_json` wrote; an unknown class or field is refused.
+
+    >>> from_json({"loss": "pure", "epsilon": "1/2"})
+    Pure(epsilon=Fraction(1, 2))
+    """
+    tag = plain.get("loss")
+    cls = TAGS.get(tag) if isinstance(tag, str) else None
+    if cls is None:
+        raise UnknownLoss(f"the loss class {tag!r} is not known here; a newer version of incrowd may know it.")
+    names = [field.name for field in fields(cls)]
+    if set(plain) != {"loss", *names}:
+        raise UnknownLoss(f"a loss of class {tag!r} has exactly the fields {', '.join(names)}.")
+    try:
+        return cast("Loss", cls(**{name: _READ[name](plain[name]) for name in names}))
+    except (TypeError, ValueError, KeyError, ZeroDivisionError, AttributeError) as error:
+        raise InvalidParameter(f"a loss of class {tag!r} holds a field that cannot be read.") from error
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case Fraction():
+            return str(value)
+        case tuple():
+            return [_plain(item) for item in value]
+        case None | str() | int():
+            return value
+        case _:
+            return to_json(value)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _optional_text(value: object) -> str | None:
+    return None if value is None else _text(value)
+
+
+def _fraction(value: object) -> Fraction:
+    return Fraction(short(_text(value)))
+
+
+def _whole(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError
+    return value
+
+
+def _points(value: Any) -> tuple[tuple[Fraction, Fraction], ...]:
+    return tuple((_fraction(epsilon), _fraction(delta)) for epsilon, delta in value)
+
+
+def _pairs(value: Any) -> tuple[tuple[str, str], ...]:
+    return tuple((_text(name), _text(parameter)) for name, parameter in value)
+
+
+_READ: dict[str, Callable[[Any], Any]] = {
+    "epsilon": _fraction,
+    "delta": _fraction,
+    "rho": _fraction,
+    "scale": _fraction,
+    "rate": _fraction,
+    "low": _fraction,
+    "high": _fraction,
+    "max_rate": _fraction,
+    "k": _whole,
+    "sensitivity": _whole,
+    "size": _whole,
+    "irregular": _whole,
+    "criterion": _text,
+    "sample": _optional_text,
+    "points": _points,
+    "parameters": _pairs,
+    "parts": lambda value: tuple(from_json(part) for part in value),
+    "inner": from_json,
+}

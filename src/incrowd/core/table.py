@@ -1,12 +1,11 @@
-"""Table: rows that stay where they are, with their meaning; Engine: what is done to them there."""
+"""Table: rows that stay where they are, how they are read and what they mean; Engine: what is done to them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
-
-from incrowd.core.source import DEFAULTS, SourceOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +20,37 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int | None], None]
 """Told now and then: how many rows are done, of how many (None: nobody knows)."""
+
+IN_ENGINE = "::"
+"""An address that starts like this names a table of the engine's own catalog: `::sales.visits`."""
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    r"""How a source is to be read; what is left out is found out, the same way every time, or has a safe default.
+
+    `format`: one of csv, parquet, arrow, excel, statistics, sqlite, duckdb; by default the file's first bytes and its
+    ending tell.  For text: `delimiter`, `encoding`, `quote` (empty: nothing is quoted), `header`, `names` (of the
+    columns, where there is no header), `nulls` (how a missing value is spelled).  For Excel: `sheet`, `header`,
+    `nulls`.  For databases: `table` or `query`.  For statistics files: `labels` (or codes), `encoding`, `catalog` (of
+    labels, for SAS).
+    """
+
+    format: str | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+    quote: str = '"'
+    header: bool = True
+    names: tuple[str, ...] | None = None
+    nulls: tuple[str, ...] = ("",)
+    sheet: str | None = None
+    table: str | None = None
+    query: str | None = None
+    labels: bool = True
+    catalog: Path | None = None
+
+
+DEFAULTS = SourceOptions()
 
 
 class Rows(Protocol):

@@ -33,7 +33,7 @@ from incrowd.criteria.groups import Each, Groups
 from incrowd.criteria.measure import Bound, Meaning
 from incrowd.criteria.partition import Partition, harmful
 from incrowd.criteria.recount import Recount, Written
-from incrowd.criteria.slow_distances import recounted
+from incrowd.criteria.slow_distances import recount_closeness
 from incrowd.errors import InvalidParameter
 
 DISTANT = proved("each class was measured when it was made; how far its many values are apart is not told here")
@@ -122,7 +122,7 @@ class Closeness(ColumnDemand):
 
     def recount(self, table: Written) -> Recount:
         """Measure how far the farthest class is from all rows of the file, in exact fractions."""
-        return recounted(self.distance, table, self.column, exact(self.t), self.harmless)
+        return recount_closeness(self.distance, table, self.column, exact(self.t), self.harmless)
 
     @abstractmethod
     def _lacking(self, groups: Groups) -> Lacking: ...

@@ -43,7 +43,7 @@ PEOPLE = (
     Precondition("the population file has one row for each person from whom the table could come", Status.ASSUMED),
 )
 
-Told = int | str | tuple[str, ...]
+Term = int | str | tuple[str, ...]
 """What a step says of a demand: a whole number, an exact one as text, a name, or values."""
 
 
@@ -119,7 +119,7 @@ class Demand(Criterion):
         """What is looked at when a table is counted again."""
         return self.claimed.kind
 
-    def told(self) -> dict[str, int | str]:
+    def terms(self) -> dict[str, int | str]:
         """Return what is demanded as a step says it."""
         return dict(zip(self.keys, self.parameters, strict=True))
 
@@ -178,7 +178,7 @@ class ColumnDemand(Demand):
         return self.stated(form, ALL_ROWS if form.left_out else COUNTED)
 
 
-def listed(value: Told) -> str:
+def listed(value: Term) -> str:
     """Return what is demanded with lists written out, for people to read.
 
     >>> listed(("cold", "healthy")), listed(5)
@@ -187,7 +187,7 @@ def listed(value: Told) -> str:
     return ", ".join(value) if isinstance(value, tuple | list) else str(value)
 
 
-def spelled(until: Mapping[str, Told]) -> str:
+def spelled(until: Mapping[str, Term]) -> str:
     """Return demands in words.
 
     >>> spelled({"k": 5, "harmless of ill": ("cold", "healthy")})

@@ -20,11 +20,10 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.rounding import Number, exact
 from incrowd.criteria.criterion import SLACK, Mask, Monotone
 from incrowd.criteria.demand import ColumnClaim, ColumnDemand, Form
-from incrowd.criteria.groups import Each, Groups
+from incrowd.criteria.groups import Each, Groups, distinct, entropy, frequent, grassberger
 from incrowd.criteria.measure import Bound, Meaning
 from incrowd.criteria.partition import Partition, harmful
 from incrowd.criteria.recount import NONE, Label, Recount, Written, at_least, at_most, hurting
-from incrowd.criteria.variety import distinct, entropy, frequent, grassberger
 from incrowd.errors import InvalidParameter
 
 

@@ -18,14 +18,14 @@ Distance = Callable[[Counter[Label], Counter[Label]], Fraction]
 
 
 @dataclass(frozen=True)
-class Measure:
+class SlowDistance:
     """A distance between a class and all rows; steady if rows left out change it by their share at most."""
 
     of: Distance
     steady: bool = True
 
 
-def recounted(distance: str, table: Written, column: str, t: Fraction, harmless: frozenset[str]) -> Recount:
+def recount_closeness(distance: str, table: Written, column: str, t: Fraction, harmless: frozenset[str]) -> Recount:
     """Return how far the farthest class is from the file, and whether all are within t of all rows."""
     classes = table.classes(column)
     measure = measure_of(distance, classes, table.types.get(column), table.places.get(column))
@@ -35,7 +35,7 @@ def recounted(distance: str, table: Written, column: str, t: Fraction, harmless:
 
 
 def closeness(
-    harmed: Sequence[Counter[Label]], met: Counter[Label], t: Fraction, by: tuple[Measure | None, Fraction]
+    harmed: Sequence[Counter[Label]], met: Counter[Label], t: Fraction, by: tuple[SlowDistance | None, Fraction]
 ) -> tuple[Fraction, bool, bool]:
     """Return how far the farthest class is from the file, whether t is shown to hold, and whether it is broken.
 
@@ -101,7 +101,7 @@ def hierarchical(values: Sequence[Label], above: Sequence[Sequence[Label]]) -> D
     return distance
 
 
-def measure_of(distance: str, classes: Classes, kind: Type | None, places: Places | None) -> Measure | None:
+def measure_of(distance: str, classes: Classes, kind: Type | None, places: Places | None) -> SlowDistance | None:
     """Return how a distance is measured; None if nobody is told how far values are apart.
 
     `kind` is the type of values that lie in the order of numbers or days.  A mean of distances in which labels are
@@ -109,16 +109,16 @@ def measure_of(distance: str, classes: Classes, kind: Type | None, places: Place
     between others.
     """
     if distance == "equal":
-        return Measure(equal)
+        return SlowDistance(equal)
     met = whole(classes)
     values = () if places is None else places.in_order
     listed = set(met) <= set(values)
     if distance == "hierarchical":
         above = None if places is None else places.labels_above
-        return Measure(hierarchical(values, above)) if listed and above is not None else None
+        return SlowDistance(hierarchical(values, above)) if listed and above is not None else None
     if kind is not None and all(parse(value, kind) is not None for value in met if value not in (None, OTHER)):
-        return Measure(ordered(sorted(met, key=lambda value: place(value, kind))), steady=False)
-    return Measure(ordered(values), steady=False) if listed else None
+        return SlowDistance(ordered(sorted(met, key=lambda value: place(value, kind))), steady=False)
+    return SlowDistance(ordered(values), steady=False) if listed else None
 
 
 def place(value: Label, kind: Type) -> tuple[int, Any]:

@@ -1,9 +1,10 @@
-"""Markup: HTML and SVG that are escaped by construction; only what is markup already goes in as it is."""
+"""Markup: HTML and SVG that are escaped by construction, and what was published, in words."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
@@ -62,3 +63,15 @@ def figure(picture: Markup, caption: str, numbers: Markup) -> Markup:
     """Return a picture with what it shows in words and, folded below it, in numbers."""
     folded = tag("details", tag("summary", "The numbers in this picture"), numbers)
     return tag("figure", picture, tag("figcaption", caption), folded)
+
+
+@dataclass(frozen=True)
+class Description:
+    """What was published in a few words and in full; and what somebody who looks for one person finds in it."""
+
+    short: str
+    full: str
+    match: str = "rows equal to the one they look for"
+
+
+EMPTY = Description("No row", "Every row was suppressed: the published table is empty.")

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from incrowd.core.schema import Schema
-from incrowd.core.source import DEFAULTS, SourceOptions
-from incrowd.core.table import Engine, Table
+from incrowd.core.table import DEFAULTS, Engine, SourceOptions, Table
 from incrowd.engines.columns import require
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.settings import Settings, Spark

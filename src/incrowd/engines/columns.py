@@ -1,4 +1,4 @@
-"""Columns that are asked for, held against the columns that are there."""
+"""Columns by name: those that are asked for, held against those that are there; and names as SQL writes them."""
 
 from __future__ import annotations
 
@@ -49,3 +49,12 @@ def _near(name: str, names: Sequence[str]) -> list[str]:
 
 def _fold(name: str) -> str:
     return name.strip().casefold().replace(" ", "_").replace("-", "_")
+
+
+def quote(name: str) -> str:
+    """Return a name as SQL writes it, whatever characters are in it.
+
+    >>> quote('a"b')
+    '"a""b"'
+    """
+    return '"' + name.replace('"', '""') + '"'

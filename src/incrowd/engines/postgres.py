@@ -76,7 +76,7 @@ def address_of(text: str) -> Address:
 
 
 @contextmanager
-def connected(address: Address) -> Iterator[Any]:
+def connect(address: Address) -> Iterator[Any]:
     """Open a connection with a transaction under way; it is undone in the end, unless it was committed."""
     settings = f"connect_timeout={_CONNECT_SECONDS}&application_name=incrowd&client_encoding=UTF8"
     mark = "&" if "?" in address.uri else "?"
@@ -98,7 +98,7 @@ def explained(work: Callable[[], Result], trouble: Trouble) -> Result:
     raise trouble(words)
 
 
-def streamed(batches: Iterator[Any], trouble: Trouble) -> Iterator[Any]:
+def stream(batches: Iterator[Any], trouble: Trouble) -> Iterator[Any]:
     """Pass batches on as they come from the server; if they break off, raise the error that `trouble` makes."""
     words = None
     broken: tuple[type[Exception], ...] = (*_errors(), OSError)

@@ -151,7 +151,7 @@ class _Scattering:
             self._taken = np.zeros((len(bits) + 1, _WORDS), "<u8")
         self._given[:, 0] = bits
         block = Cipher(algorithms.AES(self._key), modes.ECB()).encryptor()  # noqa: S305  a permutation, not a message
-        block.update_into(memoryview(self._given.ravel()).cast("B"), memoryview(self._taken.ravel()).cast("B"))
+        block.update_into(self._given.data.cast("B"), self._taken.data.cast("B"))
         return self._taken[: len(bits)]
 
 
@@ -192,7 +192,8 @@ class _Column:
             values = values.view(pa.int32())
         if pa.types.is_integer(values.type):
             whole = pc.fill_null(values, 0) if values.null_count else values
-            bits = whole.to_numpy(zero_copy_only=False).astype(np.int64, copy=False).view(np.uint64) * self._factor
+            numbers = whole.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+            bits: Bits = numbers.view(np.uint64) * self._factor
         else:
             bits = value_bits(values, self._salt)
         if values.null_count:

@@ -64,16 +64,16 @@ class Spark:
 Settings = Local | Spark
 
 
-def overridden(settings: Settings, name: str | None, master: str | None, remote: str | None) -> Settings:
+def override(settings: Settings, name: str | None, master: str | None, remote: str | None) -> Settings:
     """Return the settings with what a caller says on top: the name of an engine, or where a cluster is.
 
     Naming a cluster is enough to choose Spark; naming Spark keeps what the policy says about it.
 
-    >>> overridden(Local(), None, "spark://driver:7077", None).master
+    >>> override(Local(), None, "spark://driver:7077", None).master
     'spark://driver:7077'
-    >>> overridden(Spark(master="yarn", id="visit"), "spark", None, "sc://gateway:15002")
+    >>> override(Spark(master="yarn", id="visit"), "spark", None, "sc://gateway:15002")
     Spark(master=None, remote='sc://gateway:15002', config={}, id='visit')
-    >>> overridden(Spark(master="yarn"), "local", None, None)
+    >>> override(Spark(master="yarn"), "local", None, None)
     Local()
     """
     named = master is not None or remote is not None
@@ -87,10 +87,10 @@ def overridden(settings: Settings, name: str | None, master: str | None, remote:
     return Spark(master, remote, told.config, told.id) if named else told
 
 
-def described(settings: Settings) -> dict[str, object]:
+def describe(settings: Settings) -> dict[str, object]:
     """Return what the internal record says of where a release ran; it names hosts, and so is never published.
 
-    >>> described(Spark(master="yarn", config={"spark.executor.memory": "4g"}))
+    >>> describe(Spark(master="yarn", config={"spark.executor.memory": "4g"}))
     {'engine': 'spark', 'master': 'yarn', 'config': {'spark.executor.memory': '4g'}}
     """
     told = {item.name: getattr(settings, item.name) for item in fields(settings)}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from incrowd.errors import LedgerCorrupted, LedgerUnavailable
 from incrowd.governance.access.book import Access
-from incrowd.governance.audit.log import Audit
+from incrowd.governance.audit import Audit
 
 _AUDIT = "audit"
 

@@ -1,6 +1,8 @@
 """Sketch: how many different tuples there are and how many occur once, in memory that does not grow with the rows.
 
-Tuples are kept by their bits (see `hashing`), each with its number of rows.  When there are too many, only those whose
+Each value of a column becomes 64 scattered bits, the same in every batch and every run, and a tuple the sum of the bits
+of its columns, each hashed with a salt of its own (tabulation hashing); two tuples share their bits with a chance of
+about 2^-64.  Tuples are kept by their bits, each with its number of rows.  When there are too many, only those whose
 bits lie in the lower half are kept, then in the lower quarter, and so on: a fair sample of the *tuples*, each still
 counted in full.  So the numbers are exact while the tuples fit, and unbiased estimates after that; a sample of the rows
 would make nearly every tuple look unique.
@@ -21,7 +23,7 @@ from incrowd.core.keys import grouped
 
 
 @dataclass(frozen=True)
-class Spread:
+class TupleSpread:
     """What a sketch found out about the tuples of `rows` rows; `margin` is two standard errors of the unique share."""
 
     rows: int
@@ -42,7 +44,7 @@ class Sketch:
     >>> sketch = Sketch(capacity=1000)
     >>> sketch.add(np.array([5, 5, 9], np.uint64))
     >>> sketch.spread()
-    Spread(rows=3, distinct=2, unique=1, exact=True, margin=0.0)
+    TupleSpread(rows=3, distinct=2, unique=1, exact=True, margin=0.0)
     """
 
     def __init__(self, capacity: int) -> None:
@@ -100,14 +102,14 @@ class Sketch:
         self._condense()
         return self._keys, self._counts
 
-    def spread(self) -> Spread:
+    def spread(self) -> TupleSpread:
         """Return what is known now."""
         self._condense()
         scale = 2**self._halvings
         once = int(np.count_nonzero(self._counts == 1))
         error = 2.0 * math.sqrt(once * (1.0 - 1.0 / scale)) * scale / max(1, self._rows)
         distinct, unique = (min(self._rows, number * scale) for number in (len(self._keys), once))
-        return Spread(self._rows, distinct, unique, scale == 1, error)
+        return TupleSpread(self._rows, distinct, unique, scale == 1, error)
 
     def _condense(self) -> None:
         keys, counts = grouped(np.concatenate([np.zeros(0, np.uint64), *self._waiting]))

@@ -17,7 +17,7 @@ METHODS: Mapping[str, tuple[str, str]] = {
     "cell-suppression": ("incrowd.methods.anonymity.suppression", "CellSuppression"),
     "mondrian": ("incrowd.methods.anonymity.mondrian", "Mondrian"),
     "itemsets": ("incrowd.methods.anonymity.itemsets", "Itemsets"),
-    "partition": ("incrowd.methods.anonymity.partition", "Partition"),
+    "partition": ("incrowd.methods.anonymity.partition", "PrivatePartition"),
     "slicing": ("incrowd.methods.anonymity.slicing", "Slicing"),
 }
 """Every method by its name in policies: the package it lives in, and its class there.

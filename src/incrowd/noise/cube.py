@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.noise.chance import VANISHING, Chance, Enclosure, digits_of, exp_enclosure
-from incrowd.noise.laplace import geometric
-from incrowd.noise.toss import WORD, toss
-from incrowd.noise.words import Words
+from incrowd.noise.integers import geometric
+from incrowd.noise.toss import WORD, Words, toss
 
 
 def cube(words: Words, widths: tuple[int, ...], fine: int, scale: Fraction, size: int) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import InvalidParameter
-from incrowd.noise.words import KEY_BYTES
+from incrowd.noise.toss import KEY_BYTES
 
 _WORD = 64
 _CHUNK = 2**14

@@ -12,12 +12,9 @@ from incrowd.core.coins import Sample
 from incrowd.errors import InvalidParameter
 from incrowd.noise.chance import rational
 from incrowd.noise.cube import cube
-from incrowd.noise.gaussian import gaussian
-from incrowd.noise.laplace import laplace
+from incrowd.noise.integers import gaussian, laplace, outliers
 from incrowd.noise.positioned import PositionedSample
-from incrowd.noise.sparse import outliers
-from incrowd.noise.toss import below, decay, toss
-from incrowd.noise.words import fresh_words
+from incrowd.noise.toss import below, decay, fresh_words, toss
 
 LARGEST_SCALE = 2**48
 LARGEST_SIZE = 2**46

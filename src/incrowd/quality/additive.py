@@ -73,7 +73,18 @@ class Additive(Measure):
 
 
 @dataclass(frozen=True)
-class Loss(Quality):
+class WeightedQuality(Quality):
+    """A quality with a factor, which weighs generalization against suppression, and a weight for each column."""
+
+    factor: Number = "0.5"
+    weights: Mapping[str, Number] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        Factors.of(self.factor)
+
+
+@dataclass(frozen=True)
+class Loss(WeightedQuality):
     """Loss: the mean over rows and columns of the share of the column's values that a label could stand for.
 
     A released row pays g·(n − 1)/(N − g) in a column where its label stands for n of N values, and a suppressed row 1:
@@ -85,12 +96,6 @@ class Loss(Quality):
     >>> Loss(factor="0.5").weights
     {}
     """
-
-    factor: Number = "0.5"
-    weights: Mapping[str, Number] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        Factors.of(self.factor)
 
     def over(self, ladders: Sequence[Ladder], tuples: Tuples) -> Additive:
         """Return the loss of one table's generalizations."""
@@ -106,17 +111,11 @@ class Loss(Quality):
 
 
 @dataclass(frozen=True)
-class Precision(Quality):
+class Precision(WeightedQuality):
     """Precision lost: the mean over rows and columns of the level over the height of the hierarchy; 1 if suppressed.
 
     Source: Sweeney 2002, the precision metric, subtracted from 1; with the factor and the weights of ARX.
     """
-
-    factor: Number = "0.5"
-    weights: Mapping[str, Number] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        Factors.of(self.factor)
 
     def over(self, ladders: Sequence[Ladder], tuples: Tuples) -> Additive:
         """Return the precision that one table's generalizations lose."""

@@ -104,3 +104,64 @@ def counted_by_code(ladders: Sequence[Ladder], tuples: Tuples) -> list[NDArray[n
     """Return for each column how many rows have each code at the lowest rung."""
     columns = zip(ladders, tuples.codes, strict=True)
     return [np.bincount(codes, tuples.sizes, len(ladder.rises[0])).astype(np.float64) for ladder, codes in columns]
+
+
+@dataclass(frozen=True)
+class Discernibility(Quality):
+    """Discernibility: how many ordered pairs of rows cannot be told apart; a suppressed row is paired with every row.
+
+    Classes only merge on the way up, and (m + n)² ≥ m² + n², so the sum of squares is a bound for all coarser nodes; a
+    suppressed class of n rows costs n times the table, at least n².
+
+    Source: Bayardo & Agrawal 2005, the discernibility metric.
+    """
+
+    def over(self, ladders: Sequence[Ladder], tuples: Tuples) -> Measure:
+        """Return the discernibility of one table's generalizations."""
+        return _Pairs(_nothing(ladders), tuples.rows)
+
+
+@dataclass(frozen=True)
+class AverageSize(Quality):
+    """Average class size: rows per class; all suppressed rows together are one class.
+
+    The number of classes falls on the way up, and suppression replaces at least one class by one.
+
+    Source: LeFevre, DeWitt & Ramakrishnan 2006, the average equivalence class size, here not divided by k.
+    """
+
+    def over(self, ladders: Sequence[Ladder], tuples: Tuples) -> Measure:
+        """Return the average class size of one table's generalizations."""
+        return _Average(_nothing(ladders), tuples.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs(Measure):
+    steps: tuple[NDArray[np.float64], ...]
+    rows: int
+
+    def score(self, rungs: Rungs, tuples: Tuples, kept: Kept) -> float:
+        del rungs
+        sizes = tuples.sizes[kept].astype(np.float64)
+        return float((sizes * sizes).sum()) + float(tuples.sizes[~kept].sum()) * self.rows
+
+    def least(self, rungs: Rungs, tuples: Tuples) -> float:
+        return self.score(rungs, tuples, np.ones(len(tuples), np.bool_))
+
+
+@dataclass(frozen=True, eq=False)
+class _Average(Measure):
+    steps: tuple[NDArray[np.float64], ...]
+    rows: int
+
+    def score(self, rungs: Rungs, tuples: Tuples, kept: Kept) -> float:
+        del rungs, tuples
+        classes = int(np.count_nonzero(kept)) + (not kept.all())
+        return self.rows / max(1, classes)
+
+    def least(self, rungs: Rungs, tuples: Tuples) -> float:
+        return self.score(rungs, tuples, np.ones(len(tuples), np.bool_))
+
+
+def _nothing(ladders: Sequence[Ladder]) -> tuple[NDArray[np.float64], ...]:
+    return tuple(np.zeros(len(ladder)) for ladder in ladders)

@@ -55,15 +55,15 @@ class Tuples:
 
         Only sizes are added up here; cells of sensitive columns keep their tuples and are added up where they are read.
         """
-        sizes = summed(ids, self.sizes, len(first))
-        people = None if self.population is None else summed(ids, self.population, len(first))
+        sizes = sum_by_class(ids, self.sizes, len(first))
+        people = None if self.population is None else sum_by_class(ids, self.population, len(first))
         return Tuples(np.take(self.codes, first, axis=1), sizes, people)
 
 
-def summed(ids: Codes, numbers: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
+def sum_by_class(ids: Codes, numbers: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
     """Return the sum over each class, exact up to 2^53.
 
-    >>> summed(np.array([0, 1, 0], np.int32), np.array([1, 2, 3]), 2).tolist()
+    >>> sum_by_class(np.array([0, 1, 0], np.int32), np.array([1, 2, 3]), 2).tolist()
     [4, 2]
     """
     found: NDArray[np.int64] = np.bincount(ids, numbers, classes).astype(np.int64)

@@ -13,12 +13,10 @@ from incrowd.accounting.noise.concentrated import largest_rho
 from incrowd.core.steps.step import fold
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
-from incrowd.queries.measurement import Measurement, epsilon_of, measurement
-from incrowd.queries.output import AnswerTables
-from incrowd.queries.plan import NAME, QuestionPlan
-from incrowd.queries.question import Question
+from incrowd.queries.answer import AnswerTables
+from incrowd.queries.measurement import NAME, Measurement, QuestionPlan, epsilon_of, measurement
+from incrowd.queries.question import Question, Terms
 from incrowd.queries.steps.question import Questions
-from incrowd.queries.terms import Terms
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -49,7 +47,7 @@ class Batch:
     @property
     def width(self) -> float:
         """How wide the noise is, as the mean logarithm over all questions; smaller is better."""
-        found = [each.settled.noise for each in self.measurements]
+        found = [each.noise_choice.noise for each in self.measurements]
         widths = [math.log(noise.law.combined((0, 0), (1.0, 0.0), _MISS)) for noise in found if noise is not None]
         return sum(widths) / max(1, len(widths))
 
@@ -61,9 +59,10 @@ def batch(questions: Sequence[Question], unit: Unit, terms: Terms) -> Batch:
     the ρ that this ε and δ are worth, with Gaussian noise, which is better for many questions.
 
     >>> from sqlglot import parse_one
-    >>> from incrowd.queries.question import Aggregate, Contribution, Kind, Output
-    >>> rows, output = parse_one("SELECT 1 FROM t"), Output("n", parse_one("n"), "n")
-    >>> count = Question("", rows, (), (Aggregate("n", Kind.ROWS),), (output,), Contribution(1, 1), ("t",), ("t",))
+    >>> from incrowd.queries.question import Aggregate, Contribution, AggregateKind, OutputColumn
+    >>> rows, output = parse_one("SELECT 1 FROM t"), OutputColumn("n", parse_one("n"), "n")
+    >>> number, reach = Aggregate("n", AggregateKind.ROWS), Contribution(1, 1)
+    >>> count = Question("", rows, (), (number,), (output,), reach, ("t",), ("t",))
     >>> [each.terms.epsilon for each in batch([count, count], Unit(), Terms(epsilon=1)).measurements]
     [Fraction(1, 2), Fraction(1, 2)]
     """
@@ -104,7 +103,7 @@ def _pure(questions: Sequence[Question], unit: Unit, terms: Terms, shares: Seque
         )
         for question, share in zip(questions, shares, strict=True)
     ]
-    return Batch(tuple(made), unit, sum((each.settled.delta for each in made), Fraction(0)))
+    return Batch(tuple(made), unit, sum((each.noise_choice.delta for each in made), Fraction(0)))
 
 
 def _concentrated(questions: Sequence[Question], unit: Unit, terms: Terms, shares: Sequence[Fraction]) -> Batch:

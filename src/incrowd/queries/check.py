@@ -14,15 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.claims.claim import Claim
-from incrowd.core.claims.privacy import Approximate, Concentrated, Pure
-from incrowd.core.loss import Approximate as ApproximateLoss
-from incrowd.core.loss import Loss, ZeroConcentrated
+from incrowd.core.claims.privacy import ApproximatePrivacy, Concentrated, PurePrivacy
+from incrowd.core.loss import Approximate, Loss, ZeroConcentrated
 from incrowd.core.loss import Sequence as Sequential
 from incrowd.core.plan import Output
 from incrowd.core.steps.step import Step
-from incrowd.queries.claims import ApproximateTogether, PureTogether
+from incrowd.queries.answer import AnswerTable
 from incrowd.queries.measuring.statistics import Of
-from incrowd.queries.output import AnswerTable
 from incrowd.queries.steps.noise import (
     AddUp,
     ConcentratedPick,
@@ -35,20 +33,21 @@ from incrowd.queries.steps.noise import (
     SharedGaussianNoise,
 )
 from incrowd.queries.steps.question import (
+    ApproximateTogether,
     BoundContribution,
     GiveAnswer,
     GroupRows,
     OneGroup,
     OpenGroups,
+    PureTogether,
     Questions,
     RowSample,
     Understand,
 )
-from incrowd.queries.tails import chance_of
-from incrowd.verify.findings import Look, Problem
 from incrowd.verify.slow_accountant.laws import TOLERANCE
 from incrowd.verify.slow_accountant.noise import concentrated_delta
-from incrowd.verify.statement import Statement, in_order, maybe, one, some
+from incrowd.verify.slow_accountant.tails import cube_tail, gaussian_tail, laplace_tail
+from incrowd.verify.statement import Look, Problem, Statement, in_order, maybe, one, some
 
 GROUPS = (OneGroup, GroupRows, OpenGroups)
 NOISES = (CubeNoise, LaplaceNoise, GaussianNoise, SharedGaussianNoise)
@@ -67,7 +66,7 @@ QUESTION = (
 """The order of the steps of one question."""
 _STEPS = (Understand, RowSample, BoundContribution, *GROUPS, AddUp, *NOISES, GroupThreshold, *PICKS, GiveAnswer)
 STEPS: tuple[type[Step], ...] = (*_STEPS, Questions)
-CLAIMS: tuple[type[Claim], ...] = (Pure, Approximate, Concentrated, PureTogether, ApproximateTogether)
+CLAIMS: tuple[type[Claim], ...] = (PurePrivacy, ApproximatePrivacy, Concentrated, PureTogether, ApproximateTogether)
 ORDER = (one(Questions, Understand), some(*_STEPS[1:]))
 
 
@@ -133,7 +132,7 @@ def _completed(steps: Sequence[Mapping[str, Any]], loss: Loss) -> list[Mapping[s
     first = loss.parts[0] if isinstance(loss, Sequential) and loss.parts else loss
     picks = sum((Fraction(step["epsilon"]) for step in steps if step["step"] == PrivatePick.kind), Fraction(0))
     hidden = sum((Fraction(step["delta"]) for step in steps if step["step"] == GroupThreshold.kind), Fraction(0))
-    shared = isinstance(first, ApproximateLoss) and {"epsilon": first.epsilon - picks, "delta": first.delta - hidden}
+    shared = isinstance(first, Approximate) and {"epsilon": first.epsilon - picks, "delta": first.delta - hidden}
     told: list[Mapping[str, Any]] = []
     for step in steps:
         if step["step"] == NoiseOnSums.kind and "scales" in step and shared:
@@ -206,3 +205,20 @@ def _read(file: Path) -> AnswerTable:
 
     parse = csv.ParseOptions(delimiter="\t" if file.suffix == ".tsv" else ",", newlines_in_values=True)
     return AnswerTable(csv.read_csv(file, parse_options=parse))
+
+
+def chance_of(noise: NoiseOnSums, place: int, least: int) -> float:
+    """Return P[x ≥ least] for the noise of the statistic at a place, least ≥ 1; nearly, where the noise is wide.
+
+    >>> from fractions import Fraction
+    >>> round(chance_of(LaplaceNoise(Fraction(1), (1,), 1, Fraction(1)), 0, 14) * 1e6, 3)
+    0.608
+    """
+    match noise:
+        case GaussianNoise(scales=scales):
+            return gaussian_tail(scales[place], least)
+        case LaplaceNoise(scale=scale):
+            return laplace_tail(scale, least)
+        case CubeNoise(widths=widths, fine=fine, scale=scale):
+            return cube_tail(widths, (fine, scale), place, least)
+    raise TypeError("the law of this noise is not known here")

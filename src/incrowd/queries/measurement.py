@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -16,28 +17,68 @@ from incrowd.accounting import accountant
 from incrowd.core.coins import Coins
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Loss
+from incrowd.core.plan import Plan
 from incrowd.core.steps.step import Step, fold
 from incrowd.core.unit import Unit
-from incrowd.engines.sql.engine import Drawn
-from incrowd.errors import InvalidParameter
-from incrowd.queries.answer import Answer, AnswerColumn
-from incrowd.queries.measuring.accuracy import Expected, expected_of
-from incrowd.queries.measuring.chain import question_steps
+from incrowd.engines.sql.engine import SampledTable
+from incrowd.errors import IncrowdError, InvalidParameter, MixedUnits, QuestionFailed, Refused, UnknownColumn
+from incrowd.mechanisms.vector_noise import AddCube
+from incrowd.queries.answer import Answer, AnswerColumn, AnswerTables
+from incrowd.queries.measuring.columns import Expected, Noisy, check_outputs, expected_of, present_answer
 from incrowd.queries.measuring.estimates import NO_INTERVAL, Reading
-from incrowd.queries.measuring.groups import ARROW, Groups, Names, gathered, listed
-from incrowd.queries.measuring.law import MISS
-from incrowd.queries.measuring.noise import Asked, Settled, settled
+from incrowd.queries.measuring.groups import ARROW, AnswerGroups, Names, collect_groups, public_groups
+from incrowd.queries.measuring.intervals import MISS, Interval
+from incrowd.queries.measuring.noise import NoiseChoice, Workload, choose_noise
 from incrowd.queries.measuring.picks import Pick, is_pick, pick_of
-from incrowd.queries.measuring.presenting import Noisy, check_outputs, presented
-from incrowd.queries.measuring.ratios import Interval
-from incrowd.queries.measuring.statistics import Statistics, collected, statistics_of
-from incrowd.queries.output import AnswerTables
-from incrowd.queries.plan import NAME, QuestionPlan
-from incrowd.queries.question import Question
-from incrowd.queries.terms import Terms
+from incrowd.queries.measuring.statistics import Statistics, statistics_of, statistics_query
+from incrowd.queries.question import Question, Terms
+from incrowd.queries.steps.noise import (
+    AddUp,
+    ConcentratedPick,
+    CubeNoise,
+    GaussianNoise,
+    GroupThreshold,
+    LaplaceNoise,
+    NumberInGroup,
+    PrivatePick,
+    SharedGaussianNoise,
+)
+from incrowd.queries.steps.question import (
+    BoundContribution,
+    GiveAnswer,
+    GroupRows,
+    OneGroup,
+    OpenGroups,
+    RowSample,
+    Understand,
+)
 
 if TYPE_CHECKING:
     from incrowd.engines.sql.engine import Asked as Rows
+    from incrowd.queries.measuring.statistics import Statistic
+
+NAME = "question"
+_ABOUT_QUESTIONS = (Refused, InvalidParameter, MixedUnits, UnknownColumn)
+"""Errors whose words whoever asks may read, because they are about the question; after the charge none of them is."""
+
+
+@dataclass(frozen=True)
+class QuestionPlan(Plan):
+    """How one question is answered, or several that are paid for as one."""
+
+    @property
+    def verb(self) -> str:
+        """What happens to the output, for messages."""
+        return "answered"
+
+    def failure(self, error: IncrowdError) -> IncrowdError:
+        """Return how an error after the charge is told: none is about the question any more."""
+        told = super().failure(error)
+        return QuestionFailed(str(told)) if isinstance(error, _ABOUT_QUESTIONS) else told
+
+    def over(self, units: Mapping[str, Unit]) -> dict[str, Guarantee]:
+        """Return what is promised to each of the datasets that are read, by their names."""
+        return {name: fold(self.steps, unit, self.promise.delta) for name, unit in units.items()}
 
 
 def measurement(question: Question, unit: Unit, terms: Terms) -> Measurement:
@@ -47,9 +88,9 @@ def measurement(question: Question, unit: Unit, terms: Terms) -> Measurement:
 
     >>> from fractions import Fraction
     >>> from sqlglot import parse_one
-    >>> from incrowd.queries.question import Aggregate, Contribution, Kind, Output
-    >>> count = Aggregate("n", Kind.ROWS)
-    >>> rows, output = parse_one("SELECT 1 FROM t"), Output("n", parse_one("n"), "n")
+    >>> from incrowd.queries.question import Aggregate, Contribution, AggregateKind, OutputColumn
+    >>> count = Aggregate("n", AggregateKind.ROWS)
+    >>> rows, output = parse_one("SELECT 1 FROM t"), OutputColumn("n", parse_one("n"), "n")
     >>> question = Question("", rows, (), (count,), (output,), Contribution(1, 1), ("t",), ("t",))
     >>> measurement(question, Unit(), Terms(epsilon=1)).expected[0].half_width
     3.0
@@ -78,30 +119,30 @@ class Measurement:
         return statistics_of(self.question, self.unit)
 
     @cached_property
-    def settled(self) -> Settled:
+    def noise_choice(self) -> NoiseChoice:
         """The noise, and what it costs."""
         picks = [each for each in self.question.aggregates if is_pick(each)]
-        asked = Asked(self.sums, len(picks), self.question.contribution, self.unit)
+        asked = Workload(self.sums, len(picks), self.question.contribution, self.unit)
         plain = tuple(each for each in self.question.aggregates if not is_pick(each))
-        return settled(asked, self.terms, lambda law, error: Reading(self.sums, law).meets(plain, error))
+        return choose_noise(asked, self.terms, lambda law, error: Reading(self.sums, law).meets(plain, error))
 
     @cached_property
     def picks(self) -> tuple[Pick, ...]:
         """What is picked in each group."""
-        each, rows = self.settled.pick, self.question.contribution.rows
-        groups = len(listed(self.question)) if self.question.public_keys else None
+        each, rows = self.noise_choice.pick, self.question.contribution.rows
+        groups = len(public_groups(self.question)) if self.question.public_keys else None
         wanted = [aggregate for aggregate in self.question.aggregates if is_pick(aggregate)]
         return tuple(pick_of(aggregate, self.unit, groups, each, rows) for aggregate in wanted if each is not None)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """What will be done, in order."""
-        return question_steps(self.question, self.terms, self.sums, self.settled, self.picks)
+        return question_steps(self.question, self.terms, self.sums, self.noise_choice, self.picks)
 
     @cached_property
     def plan(self) -> QuestionPlan:
         """What will be done and what that promises, folded from the steps; only `draw` needs rows."""
-        promise = fold(self.steps, self.unit, self.settled.delta)
+        promise = fold(self.steps, self.unit, self.noise_choice.delta)
         paid_in_rho = self.terms.rho is not None and not promise.delta
         return QuestionPlan(NAME, self.steps, promise, {} if paid_in_rho else epsilon_of(promise), self.draw)
 
@@ -113,7 +154,7 @@ class Measurement:
     @cached_property
     def statistics(self) -> tuple[exp.Query, ...]:
         """The queries whose results `answer` needs, in this order."""
-        sums = (collected(self.question, self.sums),) if self.sums.all else ()
+        sums = (statistics_query(self.question, self.sums),) if self.sums.all else ()
         return (*sums, *(pick.query(self.question) for pick in self.picks))
 
     @cached_property
@@ -124,7 +165,7 @@ class Measurement:
     def draw(self, rows: Rows, coins: Coins) -> AnswerTables:
         """Collect the statistics, all of them from one secret sample if one is asked for, and answer the question."""
         rate = self.terms.rate
-        drawn = None if rate is None else Drawn(self.question.tables[0], coins.sample(rate))
+        drawn = None if rate is None else SampledTable(self.question.tables[0], coins.sample(rate))
         return AnswerTables((self.answer(tuple(rows.collect(query, drawn) for query in self.statistics), coins),))
 
     def answer(self, collected: tuple[pa.Table, ...], coins: Coins) -> Answer:
@@ -132,28 +173,28 @@ class Measurement:
         tables = list(collected)
         groups = self._groups(tables)
         names, noisy, columns = groups.names, groups.vectors, {}
-        if self.settled.noise is not None:
-            noisy = self.settled.noise.release(groups.vectors, coins)
-            if self.settled.threshold is not None and self.sums.counting is not None:
-                shown = np.flatnonzero(noisy[:, self.sums.counting] >= self.settled.threshold.least)
-                names, noisy = groups.kept(shown), noisy[shown]
+        if self.noise_choice.noise is not None:
+            noisy = self.noise_choice.noise.release(groups.vectors, coins)
+            if self.noise_choice.threshold is not None and self.sums.counting is not None:
+                shown = np.flatnonzero(noisy[:, self.sums.counting] >= self.noise_choice.threshold.least)
+                names, noisy = groups.names_at(shown), noisy[shown]
             columns = self._read(noisy)
         for pick, table in zip(self.picks, tables, strict=True):
             found = pick.picked(self.question, table, names, coins)
             columns[pick.aggregate.name] = AnswerColumn(pick.aggregate.name, found, note=pick.note)
         bounds = partial(self._ranges, noisy)
-        return presented(self.question, Noisy(self._keys(names) | columns, len(names), bounds))
+        return present_answer(self.question, Noisy(self._keys(names) | columns, len(names), bounds))
 
-    def _groups(self, tables: list[pa.Table]) -> Groups:
+    def _groups(self, tables: list[pa.Table]) -> AnswerGroups:
         """Return the groups, taking the table of sums off the list."""
         if not self.sums.all:
-            names = listed(self.question)
-            return Groups(names, np.zeros((len(names), 0), dtype=np.int64))
-        return gathered(self.question, tables.pop(0), tuple(f"_s{i}" for i in range(len(self.sums.all))))
+            names = public_groups(self.question)
+            return AnswerGroups(names, np.zeros((len(names), 0), dtype=np.int64))
+        return collect_groups(self.question, tables.pop(0), tuple(f"_s{i}" for i in range(len(self.sums.all))))
 
     def _reading(self, numbers: int) -> Reading | None:
         """Return how numbers are read off statistics, with intervals that hold for so many of them at once."""
-        noise = self.settled.noise
+        noise = self.noise_choice.noise
         return None if noise is None else Reading(self.sums, noise.law, MISS / max(1, numbers), self.terms.rate)
 
     def _read(self, noisy: NDArray[np.int64]) -> dict[str, AnswerColumn]:
@@ -188,3 +229,65 @@ def epsilon_of(promise: Guarantee) -> Mapping[str, Any]:
 
 def _ends(interval: Interval | None) -> tuple[pa.Array | None, pa.Array | None]:
     return (None, None) if interval is None else (pa.array(interval.low), pa.array(interval.high))
+
+
+def question_steps(
+    question: Question, terms: Terms, sums: Statistics, choice: NoiseChoice, picked: tuple[Pick, ...]
+) -> tuple[Step, ...]:
+    """Return the steps: the question, whose rows, which groups, which sums, which noise, which picks, the answer."""
+    reach = question.contribution
+    return (
+        Understand(question.text, question.tables, terms.to_json()),
+        *(() if terms.rate is None else (RowSample(terms.rate),)),
+        BoundContribution(reach.rows, reach.groups),
+        _groups(question),
+        *_noisy(sums, choice),
+        *(_pick(pick, ConcentratedPick if terms.rho is not None else PrivatePick) for pick in picked),
+        GiveAnswer(tuple(output.name for output in question.outputs)),
+    )
+
+
+def _groups(question: Question) -> Step:
+    by = tuple(key.name for key in question.keys)
+    if not question.public_keys:
+        return OpenGroups(by)
+    return GroupRows(by, math.prod(len(key.values or ()) for key in question.keys)) if by else OneGroup()
+
+
+def _noisy(sums: Statistics, choice: NoiseChoice) -> tuple[Step, ...]:
+    if choice.noise is None:
+        return ()
+    steps = (AddUp(tuple(map(_statistic, sums.all)), sums.rows), _noise(choice))
+    if choice.threshold is None or sums.counting is None:
+        return steps
+    return (*steps, GroupThreshold(choice.threshold.least, sums.counting, choice.threshold.delta))
+
+
+def _statistic(each: Statistic) -> NumberInGroup:
+    value = None if each.value is None else each.value.name
+    grid = each.grid
+    return NumberInGroup(each.of, each.width, value, *((None, None) if grid is None else (grid.center, grid.step)))
+
+
+def _noise(choice: NoiseChoice) -> Step:
+    match choice.noise:
+        case AddCube(epsilon=epsilon, law=law):
+            kind = CubeNoise if len(law.widths) > 1 else LaplaceNoise
+            return kind(epsilon, law.widths, law.fine, law.scale)
+        case None:
+            raise AssertionError("sums have noise")
+    scales, share = choice.noise.law.scales, choice.share
+    return GaussianNoise(scales) if share is None else SharedGaussianNoise(scales, share.epsilon, share.delta)
+
+
+def _pick(pick: Pick, kind: type[PrivatePick]) -> PrivatePick:
+    mechanism, aggregate = pick.mechanism, pick.aggregate
+    return kind(
+        aggregate.name,
+        aggregate.kind,
+        pick.candidates.number,
+        pick.epsilon,
+        mechanism.sensitivity,
+        mechanism.scale,
+        aggregate.at,
+    )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from incrowd.core.words import counted
-from incrowd.drawing.description import Description
+from incrowd.drawing.markup import Description
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
 from incrowd.errors import InvalidParameter, LedgerUnavailable
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from incrowd.store.tables import Tables
+
+_SQLITE = "sqlite:///"
 
 
 class Conflict(LedgerUnavailable):
@@ -71,3 +74,17 @@ def explained(explain: Callable[[Exception], LedgerUnavailable]) -> Iterator[Non
         yield
     except (SQLAlchemyError, OSError) as error:
         raise explain(error) from error
+
+
+def sibling_address(ledger: str, name: str) -> str:
+    """Return the address of the book called `name` that belongs to the ledger at an address.
+
+    >>> sibling_address("sqlite:////srv/.incrowd/ledger.sqlite", "access")
+    'sqlite:////srv/.incrowd/ledger.access.sqlite'
+    >>> sibling_address("postgresql://me@host/privacy", "access")
+    'postgresql://me@host/privacy'
+    """
+    if not ledger.startswith(_SQLITE):
+        return ledger
+    path = PurePosixPath(ledger.removeprefix(_SQLITE))
+    return f"{_SQLITE}{path.with_name(f'{path.stem}.{name}{path.suffix}')}"

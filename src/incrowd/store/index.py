@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from incrowd.core.canonical import digest
+from incrowd.core.codec import digest
 from incrowd.errors import LedgerCorrupted
 
 if TYPE_CHECKING:

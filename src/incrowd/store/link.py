@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from incrowd.core.canonical import canonical, digest
+from incrowd.core.codec import canonical, digest
 from incrowd.errors import InvalidParameter
 
 VERSION = 1

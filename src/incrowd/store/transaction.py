@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from incrowd.core.canonical import canonical
+from incrowd.core.codec import canonical
 from incrowd.errors import InvalidParameter, LedgerCorrupted, UnsupportedVersion
 from incrowd.store.index import Index
 from incrowd.store.link import VERSION, Anchor, Key, Link, link, text_of

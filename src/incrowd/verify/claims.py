@@ -10,13 +10,12 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.loss import RobustlySampled
 from incrowd.core.steps.step import Grounds
 from incrowd.core.unit import Adjacency
-from incrowd.verify.findings import Problem
 from incrowd.verify.slow_accountant import concentration, derive
-from incrowd.verify.slow_accountant.crowds import suppression_floor
+from incrowd.verify.slow_accountant.crowds import smooth_delta, suppression_floor, theorem1_delta, theorem2
 from incrowd.verify.slow_accountant.laws import TOLERANCE
-from incrowd.verify.slow_accountant.theorems import smooth_delta, theorem1_delta, theorem2
+from incrowd.verify.statement import Problem
 
-DERIVED = (privacy.Private, privacy.Sampled, privacy.Surveyed, privacy.Concentrated)
+DERIVED = (privacy.Private, privacy.SampledCrowd, privacy.Surveyed, privacy.Concentrated)
 """Claims whose numbers follow from the loss of the promise; those of other claims a method's own check derives."""
 _NOT_DERIVED = Problem("nothing here derives its numbers again", undecided=True)
 _TOO_MANY = Problem("the crowds are too many to try one by one; the claim was not derived again", undecided=True)
@@ -31,9 +30,9 @@ def check_numbers(claim: Claim, grounds: Grounds) -> Problem | None:
     What a promise costs is not stated below what is derived; a published formula is stated as it is.
     """
     match claim:
-        case privacy.Pure():
+        case privacy.PurePrivacy():
             return _below(claim.epsilon, Fraction(0), grounds)
-        case privacy.Approximate() | privacy.ZeroKnowledge() | privacy.RobustZeroKnowledge():
+        case privacy.ApproximatePrivacy() | privacy.ZeroKnowledge() | privacy.RobustZeroKnowledge():
             return _below(claim.epsilon, claim.delta, grounds)
         case privacy.Concentrated():
             return _concentrated(claim.rho, grounds)

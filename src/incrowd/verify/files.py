@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.core.certificate import Certificate, File
-from incrowd.verify.findings import Finding, Look, Problem, Verdict, finding
+from incrowd.verify.statement import Finding, Look, Problem, Verdict, finding
 
 FORMATS = ("parquet", "csv", "tsv")
 """The formats that releases are written in; each is also how a file's name ends."""

@@ -12,8 +12,7 @@ from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.step import Grounds, claims_of, fold
 from incrowd.errors import IncrowdError
 from incrowd.verify.claims import DERIVED, check_numbers
-from incrowd.verify.findings import Look, Problem
-from incrowd.verify.statement import Check, Statement, in_order
+from incrowd.verify.statement import Look, MethodCheck, Problem, Statement, in_order
 
 _UNREADABLE = (KeyError, TypeError, ValueError, ArithmeticError, IncrowdError)
 
@@ -34,7 +33,7 @@ def numbers_of(claims: tuple[Claim, ...]) -> dict[str, object]:
     return numbers
 
 
-def judge(certificate: Certificate, check: Check) -> Iterator[Look]:
+def judge(certificate: Certificate, check: MethodCheck) -> Iterator[Look]:
     """Make promise and claims again from the steps and compare them whole; then derive each number a second time."""
     statement = statement_of(certificate)
     named = "it is the one that these claims and steps have"
@@ -53,7 +52,7 @@ def judge(certificate: Certificate, check: Check) -> Iterator[Look]:
     yield Look("limits", limits, "they are those of every certificate")
 
 
-def check_steps(statement: Statement, check: Check) -> Problem | None:
+def check_steps(statement: Statement, check: MethodCheck) -> Problem | None:
     """Return that steps are out of order, keep other rows than the unit has, or contradict each other; or None."""
     unit = statement.grounds.unit
     try:
@@ -92,7 +91,7 @@ def _claims(certificate: Certificate, statement: Statement) -> Problem | None:
     return None if made == certificate.claims else Problem("they are not in their order")
 
 
-def _numbers(claim: Claim, grounds: Grounds, check: Check) -> Problem | None:
+def _numbers(claim: Claim, grounds: Grounds, check: MethodCheck) -> Problem | None:
     if not claim.numbers and not isinstance(claim, Concentrated):
         hidden = getattr(check, "hidden", None)
         return None if hidden is None else hidden(claim)
@@ -102,7 +101,7 @@ def _numbers(claim: Claim, grounds: Grounds, check: Check) -> Problem | None:
         return Problem("its numbers cannot be read")
 
 
-def _recomputed(claim: Claim, grounds: Grounds, check: Check) -> Problem | None:
+def _recomputed(claim: Claim, grounds: Grounds, check: MethodCheck) -> Problem | None:
     recompute = getattr(check, "recompute", None)
     if recompute is None:
         return Problem("nothing here derives its numbers again", undecided=True)

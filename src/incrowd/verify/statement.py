@@ -1,18 +1,60 @@
-"""Statement: what a certificate says, read into typed values; Check: how a method's files are held against it."""
+"""Statement: what a certificate says; MethodCheck: how files are held against it; Finding: what a check found."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.steps.step import Grounds, Step
-from incrowd.verify.findings import Look, Problem
 
 if TYPE_CHECKING:
     from incrowd.core.plan import Output
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why something does not hold, or why it could not be decided."""
+
+    text: str
+    undecided: bool = False
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look at a release: what was looked at, what is wrong (None: nothing), and what holds otherwise."""
+
+    about: str
+    problem: Problem | None
+    otherwise: str
+
+
+class Verdict(StrEnum):
+    """What a check found."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNKNOWN = "cannot be known here"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One check: what was looked at, what was found, and why."""
+
+    about: str
+    verdict: Verdict
+    why: str
+
+
+def finding(look: Look) -> Finding:
+    """Return what a look found: its problem, or what holds otherwise."""
+    if look.problem is None:
+        return Finding(look.about, Verdict.PASSED, look.otherwise)
+    verdict = Verdict.UNKNOWN if look.problem.undecided else Verdict.FAILED
+    return Finding(look.about, verdict, look.problem.text)
 
 
 @dataclass(frozen=True)
@@ -38,7 +80,7 @@ class Statement:
         return tuple(name for name in self.released if self.roles.get(name) == role)
 
 
-class Check(Protocol):
+class MethodCheck(Protocol):
     """What a method's `check.py` holds: which steps and claims it knows, and how its files are looked into.
 
     The looks are taken twice: before a release appears, where a problem stops it, and whenever somebody verifies it.

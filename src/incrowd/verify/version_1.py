@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from incrowd.core.canonical import digest
 from incrowd.core.certificate import (
     Accounting,
     Certificate,
@@ -22,11 +21,11 @@ from incrowd.core.certificate import (
 )
 from incrowd.core.claims.claim import Claim, claim_of
 from incrowd.core.claims.privacy import Private
-from incrowd.core.codec import decode
+from incrowd.core.codec import decode, digest
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.steps.step import Step, step_of
 from incrowd.errors import InvalidParameter
-from incrowd.verify.statement import Check, in_order
+from incrowd.verify.statement import MethodCheck, in_order
 
 WORDS: Mapping[str, str] = {}
 WITHDRAWN: frozenset[str] = frozenset()
@@ -55,7 +54,7 @@ _UNTOLD = "how far its many values are apart is not told here"
 _HERE = "Poisson, one secret coin per row with the chance in the column "
 
 
-def read(plain: Mapping[str, Any], checks: Iterable[tuple[str, Check]]) -> Certificate:
+def read(plain: Mapping[str, Any], checks: Iterable[tuple[str, MethodCheck]]) -> Certificate:
     """Read a certificate of version 1; the first method that knows all its steps, in their order, has made it."""
     if set(plain) != _FIELDS:
         raise InvalidParameter("a certificate has missing or unknown fields.")
@@ -91,7 +90,7 @@ def read(plain: Mapping[str, Any], checks: Iterable[tuple[str, Check]]) -> Certi
 
 
 def _made_by(
-    told: Mapping[str, Any], types: Mapping[str, str], checks: Iterable[tuple[str, Check]]
+    told: Mapping[str, Any], types: Mapping[str, str], checks: Iterable[tuple[str, MethodCheck]]
 ) -> tuple[str, tuple[Step, ...], tuple[Claim, ...]]:
     for name, check in checks:
         try:
@@ -119,7 +118,7 @@ def _digest(plain: Mapping[str, Any]) -> str:
 
 
 def _chain(
-    told: Mapping[str, Any], claims: tuple[Claim, ...], types: Mapping[str, str], check: Check
+    told: Mapping[str, Any], claims: tuple[Claim, ...], types: Mapping[str, str], check: MethodCheck
 ) -> list[Mapping[str, Any]]:
     """Return the steps as they are told today: some methods told those that a step holds one after the other."""
     chain = [_completed(each, claims, types) for each in told["chain"]]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import asdict, dataclass
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -11,15 +14,13 @@ from starlette.exceptions import HTTPException
 
 from incrowd import __version__
 from incrowd.errors import IncrowdError
-from incrowd.governance.books import Books
+from incrowd.governance.books import Books, open_books
 from incrowd.web import replies
 from incrowd.web.caller import NobodyKnown
-from incrowd.web.desk import QuestionDesk
 from incrowd.web.guard import Guard
-from incrowd.web.limiter import Limiter
 from incrowd.web.logs import note
-from incrowd.web.routes import auditing, operation, public, questions, sessions, tokens
-from incrowd.web.services import Services
+from incrowd.web.routes import access, operation, questions
+from incrowd.web.services import Limiter, QuestionDesk, Services
 from incrowd.web.settings import Settings
 from incrowd.web.threads import ThreadPool
 
@@ -27,7 +28,8 @@ _ABOUT = (
     "Aggregate questions about protected tables, answered with noise and within budgets. Every reply to a question "
     "takes one of a few durations, whatever the rows hold; no error shows data."
 )
-_ROUTES = (questions, public, tokens, sessions, auditing, operation)
+_ROUTES = (questions, access, operation)
+VARIABLE = "INCROWD_SERVE"
 
 
 def app(desk: QuestionDesk, books: Books, settings: Settings, close: Callable[[], None] | None = None) -> FastAPI:
@@ -44,7 +46,7 @@ def app(desk: QuestionDesk, books: Books, settings: Settings, close: Callable[[]
         description=_ABOUT,
         docs_url=None,
         redoc_url=None,
-        lifespan=_living,
+        lifespan=_lifespan,
     )
     server.state.close = _closing(pool, settings.longest, close)
     limits = Limiter(settings.rate), Limiter(settings.logins)
@@ -61,7 +63,7 @@ def app(desk: QuestionDesk, books: Books, settings: Settings, close: Callable[[]
 
 
 @asynccontextmanager
-async def _living(server: FastAPI) -> AsyncIterator[None]:
+async def _lifespan(server: FastAPI) -> AsyncIterator[None]:
     yield
     server.state.close()
 
@@ -104,3 +106,45 @@ def _elsewhere(_request: Request, problem: Exception) -> Response:
     reply = replies.error(status, "InvalidParameter", words.get(status, "the request cannot be read."))
     reply.headers.update((isinstance(problem, HTTPException) and problem.headers) or {})
     return reply
+
+
+@dataclass(frozen=True)
+class ServeOrder:
+    """What is served: policies that share a ledger, and within which limits.
+
+    >>> order = ServeOrder(("policy.yaml",), None, Settings(pace=1.0))
+    >>> ServeOrder.read(order.written()) == order
+    True
+    """
+
+    policies: tuple[str, ...]
+    data: str | None
+    settings: Settings
+
+    def written(self) -> str:
+        """Return the text that the environment carries; it holds no secret."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def read(cls, text: str) -> ServeOrder:
+        """Read what `written` wrote."""
+        plain = json.loads(text)
+        return cls(tuple(plain["policies"]), plain["data"], Settings(**plain["settings"]))
+
+
+def application() -> FastAPI:
+    """Return the application of this worker, as the environment orders it."""
+    return open_server(ServeOrder.read(os.environ[VARIABLE]))
+
+
+def open_server(order: ServeOrder) -> FastAPI:
+    """Open the tables and books of an order and return the application around them, which closes them at its end."""
+    from incrowd.workflows.policy.policy import load_policy
+
+    policies = [load_policy(path) for path in order.policies]
+    from incrowd.workflows.ask.desk import open_desk
+
+    books = open_books(policies[0].ledger_address)
+    with ExitStack() as stack:
+        desk = stack.enter_context(open_desk(policies, order.data))
+        return app(desk, books, order.settings, stack.pop_all().close)

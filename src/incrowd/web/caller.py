@@ -10,13 +10,11 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from incrowd.errors import AccessDenied
-from incrowd.governance.access.grant import Grant, Holder
-from incrowd.governance.access.roles import Right
-from incrowd.governance.access.token import is_mark
-from incrowd.governance.audit.log import Event
-from incrowd.web.desk import QuestionDesk
+from incrowd.governance.access.credentials import is_mark
+from incrowd.governance.access.grant import Grant, Holder, Right
+from incrowd.governance.audit import Event
 from incrowd.web.replies import TooOften
-from incrowd.web.services import Here, Services
+from incrowd.web.services import Here, QuestionDesk, Services
 
 MARK = "x-incrowd-mark"
 _BEARER = HTTPBearer(auto_error=False, description="A token from `incrowd access grant`.")
@@ -56,7 +54,7 @@ class Caller:
 Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
 
 
-def recognized(request: Request, services: Here, bearer: Bearer) -> Caller:
+def recognize(request: Request, services: Here, bearer: Bearer) -> Caller:
     """Return who sent a request, or deny; all tokens and sessions of one holder are held to one rate."""
     cookie = request.cookies.get(services.settings.cookie)
     token = bearer.credentials if bearer is not None else cookie
@@ -82,7 +80,7 @@ def recognized(request: Request, services: Here, bearer: Bearer) -> Caller:
 def needs(right: Right) -> Callable[..., Caller]:
     """Return a dependency that lets nobody through without a right."""
 
-    def permitted(caller: Annotated[Caller, Depends(recognized)], services: Here) -> Caller:
+    def permitted(caller: Annotated[Caller, Depends(recognize)], services: Here) -> Caller:
         if not caller.holder.may(right):
             services.books.audit.write(caller.event("access", "denied", right=str(right)))
             raise AccessDenied(f"a token of the role {caller.holder.role} has no right to {right}.")
@@ -122,4 +120,4 @@ Reader = Annotated[Caller, Depends(needs(Right.READ))]
 Asker = Annotated[Caller, Depends(needs(Right.ASK))]
 Auditor = Annotated[Caller, Depends(needs(Right.AUDIT))]
 Admitter = Annotated[Caller, Depends(needs(Right.ADMIT))]
-Anybody = Annotated[Caller, Depends(recognized)]
+Anybody = Annotated[Caller, Depends(recognize)]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Annotated, Any, Protocol
 
 from fastapi import Depends, Request
 
 from incrowd.governance.books import Books
-from incrowd.web.desk import QuestionDesk
-from incrowd.web.limiter import Limiter
 from incrowd.web.settings import Settings
 from incrowd.web.threads import ThreadPool
+from incrowd.workflows.ask.asking import Asking
+
+_MOST_KEYS = 10_000
 
 
 @dataclass(frozen=True)
@@ -32,3 +37,62 @@ def _services(request: Request) -> Services:
 
 
 Here = Annotated[Services, Depends(_services)]
+
+
+class JsonDocument(Protocol):
+    """A price, an answer or a certificate."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form."""
+
+
+class QuestionDesk(Protocol):
+    """Where questions are answered; safe for many threads."""
+
+    def price(self, asking: Asking) -> JsonDocument:
+        """Say what a question would cost and how exact its answer would be; reads no row and writes nothing."""
+
+    def ask(self, asking: Asking, ready: Callable[[], None]) -> JsonDocument:
+        """Charge a question and answer it, or refuse; call `ready` before anybody can see that the answer is there."""
+
+    def schema(self) -> Mapping[str, Any]:
+        """Return the public description of the tables."""
+
+    def budget(self, analyst: str | None) -> Mapping[str, Any]:
+        """Return what is left of each dataset, and what an analyst has spent of it."""
+
+    def releases(self) -> Sequence[Mapping[str, Any]]:
+        """Return what was released so far, each with its id and dataset."""
+
+    def certificate(self, id_: str) -> JsonDocument | None:
+        """Return the certificate of a release."""
+
+    def within(self, datasets: Collection[str]) -> QuestionDesk:
+        """Return a desk that knows these datasets and the public tables alone."""
+
+
+@dataclass(frozen=True)
+class Limiter:
+    """A bucket of so many knocks for each key, refilled evenly within a minute; the longest unused are forgotten.
+
+    >>> limiter = Limiter(2, clock=lambda: 0.0)
+    >>> limiter.wait("ann"), limiter.wait("ann"), limiter.wait("ann"), limiter.wait("bob")
+    (0.0, 0.0, 30.0, 0.0)
+    """
+
+    per_minute: int
+    clock: Callable[[], float] = time.monotonic
+    lock: Lock = field(default_factory=Lock)
+    seen: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
+
+    def wait(self, key: str) -> float:
+        """Count a knock and return 0, or return how many seconds to wait and count nothing."""
+        with self.lock:
+            now = self.clock()
+            left, at = self.seen.pop(key, (float(self.per_minute), now))
+            left = min(float(self.per_minute), left + (now - at) * self.per_minute / 60.0)
+            allowed = left >= 1.0
+            self.seen[key] = (left - 1.0 if allowed else left, now)
+            while len(self.seen) > _MOST_KEYS:
+                self.seen.popitem(last=False)
+            return 0.0 if allowed else (1.0 - left) * 60.0 / self.per_minute

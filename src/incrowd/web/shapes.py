@@ -9,12 +9,25 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from incrowd.core.rounding import exact
 from incrowd.errors import InvalidParameter
-from incrowd.governance.access.roles import Role
+from incrowd.governance.access.grant import AccessRole
 
 _DECIMAL = r"^([0-9]{1,20}(\.[0-9]{1,40})?([eE]-?[0-9]{1,3})?|[0-9]{1,20}/[1-9][0-9]{0,19})$"
 
 
 _BITS = 512
+_WORDS = {
+    400: "The request cannot be read or names unknown things.",
+    401: "No token, or one that does not work.",
+    403: "The token does not allow this.",
+    404: "There is no such thing.",
+    408: "The request did not arrive in time.",
+    413: "The request is too large.",
+    422: "Understood and refused: not allowed, or beyond the budget.",
+    429: "Too many requests.",
+    500: "The server had a fault.",
+    503: "The server cannot work now.",
+    504: "The answer took too long; it stays charged, and is kept when it is ready.",
+}
 
 
 def _number(value: Any) -> Fraction:
@@ -67,7 +80,7 @@ class AdmittedShape(Shape):
     holder: Text = Field(
         min_length=1, max_length=64, description="Whose token; the ledger knows analysts by this name."
     )
-    role: Role
+    role: AccessRole
     datasets: list[Text] | None = Field(None, max_length=100, description="The datasets it is for; all if left out.")
     days: int = Field(90, ge=1, le=366, description="For how many days it works.")
     why: Text = Field(min_length=1, max_length=500, description="The reason, kept in the book of access.")
@@ -99,7 +112,7 @@ class TokenShape(BaseModel):
 
     id: str
     holder: str
-    role: Role
+    role: AccessRole
     datasets: list[str] | None
     until: str
     session: bool
@@ -117,7 +130,7 @@ class SessionShape(BaseModel):
     """Who is logged in, and the mark that pages send with every change."""
 
     holder: str
-    role: Role
+    role: AccessRole
     datasets: list[str] | None
     mark: str | None
 
@@ -157,3 +170,13 @@ class HealthShape(BaseModel):
     """Whether the server can work."""
 
     status: str
+
+
+def failures(*more: int) -> dict[int | str, dict[str, Any]]:
+    """Return the errors of a protected route, and more.
+
+    >>> sorted(failures(404))
+    [400, 401, 403, 404, 408, 413, 429, 500, 503]
+    """
+    usual = {400, 401, 403, 408, 413, 429, 500, 503}
+    return {status: {"model": ErrorShape, "description": _WORDS[status]} for status in sorted(usual | set(more))}

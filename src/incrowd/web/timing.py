@@ -52,7 +52,7 @@ def pause(start: float, pace: float) -> Callable[[], None]:
     return waiting
 
 
-async def paced(
+async def pace_reply(
     work: Callable[[Callable[[], None]], T], pool: ThreadPool, settings: Settings
 ) -> T | NotStarted | NotFinished:
     """Do the work in a thread and return its outcome, or that there is none.

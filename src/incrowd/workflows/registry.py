@@ -12,7 +12,7 @@ from incrowd.core.certificate import Named, Vocabulary
 from incrowd.errors import UnsupportedVersion
 
 if TYPE_CHECKING:
-    from incrowd.verify.statement import Check
+    from incrowd.verify.statement import MethodCheck
     from incrowd.workflows.report.picture import Picture
 
 OTHERS = {"question": "incrowd.queries", "coarser table": "incrowd.workflows.coarsen"}
@@ -30,9 +30,9 @@ def method_class(name: str) -> type[Any]:
     return cast("type[Any]", getattr(import_module(f"{package}.method"), cls))
 
 
-def check_of(name: str) -> Check:
+def check_of(name: str) -> MethodCheck:
     """Return how the files of a method are checked, or refuse a method that is not known here."""
-    return cast("Check", import_module(f"{_package(name)}.check"))
+    return cast("MethodCheck", import_module(f"{_package(name)}.check"))
 
 
 def picture_of(name: str) -> Picture | None:
@@ -54,7 +54,7 @@ def vocabulary(name: str) -> Vocabulary:
     return Vocabulary(check.STEPS, check.CLAIMS, getattr(check, "VERSION", 1))
 
 
-def named(name: str) -> Named:
+def method_version(name: str) -> Named:
     """Return a method's name with the version of its steps and claims, as a certificate tells it."""
     return Named(name, vocabulary(name).version)
 

@@ -14,9 +14,9 @@ import pytest
 from incrowd.accounting.accountant import Spend
 from incrowd.accounting.budget import Allowance, Amount, Budget
 from incrowd.accounting.ledger.datasets import Declaration
-from incrowd.accounting.ledger.entry import Entry
 from incrowd.accounting.ledger.ledger import Ledger, enter
 from incrowd.accounting.ledger.request import registering
+from incrowd.accounting.ledger.standing import Entry
 from incrowd.core.loss import Approximate, Crowd, Gaussian, Grouped, Loss, Pure, Sampled, Sequence, ZeroConcentrated
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import (

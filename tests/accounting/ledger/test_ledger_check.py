@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 from incrowd.accounting.budget import Budget
 from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.core.canonical import canonical
+from incrowd.core.codec import canonical
 from incrowd.core.unit import Unit
 from incrowd.errors import BudgetExceeded, LedgerCorrupted, LedgerUnavailable, UnsupportedVersion
 from incrowd.store.index import sealed_rows

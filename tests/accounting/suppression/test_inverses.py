@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.accounting.suppression.inverses import largest_rate, smallest_epsilon, smallest_k
-from incrowd.accounting.suppression.theorem1 import theorem1_delta
+from incrowd.accounting.suppression.theorems import theorem1_delta
 from incrowd.accounting.suppression.tight_delta import delta, log_delta
 from incrowd.core.rounding import Number, float_up
 from incrowd.core.unit import Adjacency

@@ -7,16 +7,15 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from incrowd.core.claims.privacy import Pure
+from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.samples import EveryRow
 from incrowd.verify.files import columns_of, values_of
-from incrowd.verify.findings import Look, Problem
-from incrowd.verify.statement import Statement, maybe, one
+from incrowd.verify.statement import Look, Problem, Statement, maybe, one
 from tests.contract.toy.steps import AddToTotal, Total
 
 STEPS = (KeepRows, EveryRow, AddToTotal)
-CLAIMS = (Pure,)
+CLAIMS = (PurePrivacy,)
 ORDER = (maybe(KeepRows), one(EveryRow), one(AddToTotal))
 
 

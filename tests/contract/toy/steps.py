@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from incrowd.core.claims.claim import GROUPS, Claim, assumed, proved
-from incrowd.core.claims.privacy import Pure
+from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.loss import Laplace
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
-from incrowd.methods.outcomes.tabular import Tabular
+from incrowd.methods.outcomes.histogram import Tabular
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
@@ -40,7 +40,7 @@ class AddToTotal(Step):
         """Claim differential privacy."""
         unit = grounds.unit
         return (
-            Pure(
+            PurePrivacy(
                 epsilon=grounds.epsilon,
                 adjacency=unit.adjacency,
                 max_rows=unit.max_rows,

@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 from incrowd.core.domain import Categories, Dates, Numbers, Text, Type
 from incrowd.core.hierarchy.calendar import Calendar, Period
-from incrowd.core.hierarchy.cuts import Cuts
-from incrowd.core.hierarchy.grid import NumberGrid
-from incrowd.core.hierarchy.intervals import Intervals
+from incrowd.core.hierarchy.intervals import Cuts, Intervals, NumberGrid
 from incrowd.core.hierarchy.prefix import Prefix, Redaction
 from incrowd.core.hierarchy.tree import Tree, ordered, tree
 from incrowd.errors import InvalidParameter

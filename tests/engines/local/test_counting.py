@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.keys import Layout, grouped
 from incrowd.engines.local import counting
-from incrowd.engines.local.counting import CountingLimits, Tally
-from incrowd.engines.local.spill import Disk, Held, merged
+from incrowd.engines.local.counting import CountingLimits, Disk, MemoryRun, Tally, merge_runs
 
 TINY = (
     CountingLimits(),
@@ -82,7 +81,7 @@ def test_what_is_too_much_for_memory_goes_to_disk() -> None:
 def test_the_file_on_disk_has_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with Disk() as disk:
-        run = disk.write(Held(Layout((5,)), np.array([3]), np.array([7])))
+        run = disk.write(MemoryRun(Layout((5,)), np.array([3]), np.array([7])))
         assert list(tmp_path.iterdir()) == []
         assert [(keys.tolist(), counts.tolist()) for keys, counts in run.parts(9)] == [([3], [7])]
     assert run.file.closed
@@ -96,10 +95,10 @@ def test_runs_merge_wherever_they_are(runs: list[list[int]], size: int, wide: bo
     for place, run in enumerate(runs):
         layout = tight if place % 2 else roomy
         keys = layout.pack([np.array(run, np.int32)] * len(layout.sizes))
-        held.append(Held(layout, *grouped(keys)))
+        held.append(MemoryRun(layout, *grouped(keys)))
     with Disk() as disk:
         mixed = [disk.write(run) if place % 3 else run for place, run in enumerate(held)]
-        parts = list(merged(mixed, roomy, size))
+        parts = list(merge_runs(mixed, roomy, size))
     wanted = Counter(number for run in runs for number in run)
     found = [number for keys, _ in parts for number in roomy.unpack(keys)[0].tolist()]
     assert found == sorted(wanted)

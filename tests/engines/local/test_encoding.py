@@ -10,8 +10,7 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.hierarchy.prefix import Prefix
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Missing, Schema
-from incrowd.engines.local.codebook import Codebook
-from incrowd.engines.local.encoding import Encoder
+from incrowd.engines.local.encoding import Codebook, Encoder
 
 SCHEMA = Schema(
     (

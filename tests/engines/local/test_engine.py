@@ -17,7 +17,7 @@ from incrowd.core.domain import Categories, Text
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.hierarchy.prefix import Prefix
 from incrowd.core.schema import Column, Schema
-from incrowd.engines.local.contributions import Limited
+from incrowd.engines.local.contributions import RowLimit
 from incrowd.engines.local.counting import CountingLimits
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import IncrowdError, SourceChanged
@@ -82,7 +82,7 @@ def test_rows_that_one_of_several_leaves_out_are_left_out() -> None:
     table = text_table({"zip": ["a", "b", "c", "d"]})
     cells = Cells.of(Schema((Column("zip"),)), {})
     sample = ScriptedSample(Fraction(1, 2), frozenset({0, 1, 2}))
-    counts = LocalEngine().count(Batches(table, 3), cells, sample, Limited(np.array([False, True, True, True])))
+    counts = LocalEngine().count(Batches(table, 3), cells, sample, RowLimit(np.array([False, True, True, True])))
     assert counts.expand().column("zip").to_pylist() == ["b", "c"]
 
 
@@ -103,7 +103,7 @@ def test_every_coin_is_asked_for_once_and_by_position() -> None:
 def test_a_mask_for_fewer_rows_is_refused() -> None:
     table = text_table({"zip": ["a"] * 7})
     with pytest.raises(SourceChanged, match="more rows than when they were first read"):
-        LocalEngine().count(Batches(table), Cells.of(Schema((Column("zip"),)), {}), Limited(np.ones(6, np.bool_)))
+        LocalEngine().count(Batches(table), Cells.of(Schema((Column("zip"),)), {}), RowLimit(np.ones(6, np.bool_)))
 
 
 def test_rows_are_counted_even_if_nothing_about_them_is_told() -> None:

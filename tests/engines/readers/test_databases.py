@@ -11,10 +11,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from incrowd.core.source import SourceOptions
-from incrowd.engines.readers import sqlite as sqlite_reader
+from incrowd.core.table import SourceOptions
+from incrowd.engines.readers import databases
+from incrowd.engines.readers.selection import SpooledRows
 from incrowd.engines.readers.sources import Source, open_source
-from incrowd.engines.readers.spool import Spooled
 from incrowd.errors import InvalidParameter, SourceUnreadable
 
 MAKE = """
@@ -108,15 +108,15 @@ def test_tables_without_or_with_a_hidden_row_id_are_read_in_a_stable_order(tmp_p
 
 def test_pieces_make_no_difference(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = rows_of(open_source(f"{base}::people"))
-    monkeypatch.setattr(sqlite_reader, "BATCH_ROWS", 2)
+    monkeypatch.setattr(databases, "BATCH_ROWS", 2)
     assert rows_of(open_source(f"{base}::people")) == whole
 
 
 def test_a_view_and_a_query_are_run_once_and_kept(base: Path) -> None:
     view = open_source(f"{base}::adults")
     query = open_source(base, SourceOptions(query="SELECT zip, age FROM people WHERE age > 18;"))
-    assert isinstance(view.reader, Spooled)
-    assert isinstance(query.reader, Spooled)
+    assert isinstance(view.reader, SpooledRows)
+    assert isinstance(query.reader, SpooledRows)
     assert [str(value) for value in rows_of(view)[0]] == [str(value) for value in rows_of(query)[0]] == ["01234", "41"]
     assert view.rows == query.rows == 1
     assert query.settings["query"].startswith("SELECT zip")
@@ -130,7 +130,7 @@ def test_a_query_with_chance_in_it_gives_the_same_rows_in_every_pass(base: Path)
 
 def test_kept_rows_are_private_and_go_with_their_source(base: Path) -> None:
     source = open_source(f"{base}::adults")
-    assert isinstance(source.reader, Spooled)
+    assert isinstance(source.reader, SpooledRows)
     folder = source.reader.file.path.parent
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     del source

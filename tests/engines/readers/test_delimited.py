@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from incrowd.core.source import SourceOptions
+from incrowd.core.table import SourceOptions
 from incrowd.engines.readers import delimited
 from incrowd.engines.readers.sources import Source, open_source
 from incrowd.errors import IncrowdError, InvalidParameter, SourceUnreadable

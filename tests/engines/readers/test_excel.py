@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from openpyxl import Workbook
 
-from incrowd.core.source import SourceOptions
-from incrowd.engines.readers.reader import Lined
+from incrowd.core.table import SourceOptions
+from incrowd.engines.readers.reader import LinedReader
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import SourceUnreadable
 
@@ -76,7 +76,7 @@ def test_empty_rows_are_no_rows_and_lines_count_them(tmp_path: Path) -> None:
         {"b": "2", "a": "1"},
         {"b": None, "a": "3"},
     ]
-    assert isinstance(source.reader, Lined)
+    assert isinstance(source.reader, LinedReader)
     assert source.reader.lines([0, 1]) == (3, 6)
     assert [batch.num_rows for batch in source.batches([])] == [2]
 

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from incrowd.core.source import SourceOptions
+from incrowd.core.table import SourceOptions
 from incrowd.engines.readers.reader import BATCH_ROWS
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, SourceUnreadable

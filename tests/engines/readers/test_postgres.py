@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import NullPool, create_engine, text
 
-from incrowd.core.source import SourceOptions
+from incrowd.core.table import SourceOptions
 from incrowd.engines.local.fingerprint import content_digest
 from incrowd.engines.postgres import address_of, answers
 from incrowd.engines.readers import postgres as reader

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 
-from incrowd.core.source import SourceOptions
+from incrowd.core.table import SourceOptions
 from incrowd.engines.columns import require
 from incrowd.engines.readers.reader import package
 from incrowd.engines.readers.sources import open_source

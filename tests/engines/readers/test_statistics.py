@@ -9,7 +9,7 @@ from typing import Any
 import pyreadstat
 import pytest
 
-from incrowd.core.source import SourceOptions
+from incrowd.core.table import SourceOptions
 from incrowd.engines.readers import statistics
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, SourceUnreadable

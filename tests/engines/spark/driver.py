@@ -20,7 +20,7 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Kept
 from incrowd.engines.settings import Spark
 from incrowd.engines.spark.engine import SparkEngine, spark_engine
-from incrowd.engines.spark.limit import Chosen
+from incrowd.engines.spark.limit import PersonLimit
 from incrowd.noise.positioned import PositionedSample
 from tests.engines.spark.unsteady import Unsteady
 from tests.spark import JAVA, start_worker
@@ -28,7 +28,7 @@ from tests.spark import JAVA, start_worker
 POSITION_KEY, ID_KEY = b"positions are keyed by 32 bytes.", b"and so are the ids of the rows.."
 ROW_KEY, PERSON_KEY = b"the order of the rows of someone", b"and the names of the people here"
 SAMPLE = PositionedSample(Fraction(1, 3), POSITION_KEY, ID_KEY)
-LIMIT = Chosen(Column("person", Role.IDENTIFIER), 2, ROW_KEY, PERSON_KEY)
+LIMIT = PersonLimit(Column("person", Role.IDENTIFIER), 2, ROW_KEY, PERSON_KEY)
 CELLS_SCHEMA = Schema((Column("zip"),))
 CELLS = Cells.of(CELLS_SCHEMA, {})
 THIRD = "127.0.0.3"

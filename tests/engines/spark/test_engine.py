@@ -22,18 +22,10 @@ from incrowd.core.domain import Dates, Numbers, Type
 from incrowd.core.hierarchy.calendar import Calendar, Period
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
-from incrowd.core.source import SourceOptions
-from incrowd.core.table import Engine
+from incrowd.core.table import Engine, SourceOptions
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.spark.engine import SparkEngine
-from incrowd.errors import (
-    IncrowdError,
-    InvalidParameter,
-    SourceChanged,
-    SourceInvalid,
-    SourceUnreadable,
-    UnknownColumn,
-)
+from incrowd.errors import IncrowdError, InvalidParameter, SourceChanged, SourceInvalid, SourceUnreadable, UnknownColumn
 from incrowd.noise.positioned import PositionedSample
 from incrowd.noise.system import SystemCoins
 from tests.engines.spark.test_tasks import same

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from incrowd.engines.settings import Spark
-from incrowd.engines.spark.failures import explained, explanation, spoken
+from incrowd.engines.spark.failures import explained, explanation, safe_words
 from incrowd.engines.spark.session import require_java, require_pyspark
 from incrowd.engines.spark.workers import check_versions, python_version
 from incrowd.errors import ClusterUnavailable, IncrowdError, JobFailed, PackageMissing, SourceChanged, SourceUnreadable
@@ -44,8 +44,8 @@ def test_a_failure_is_told_in_our_own_words(text: str, kind: type[IncrowdError],
 
 
 def test_a_full_disk_and_an_empty_memory_of_a_worker_are_told_apart() -> None:
-    assert "disk" in str(explanation(spoken(OSError(errno.ENOSPC, "Smith"))))
-    assert "memory" in str(explanation(spoken(MemoryError("Smith"))))
+    assert "disk" in str(explanation(safe_words(OSError(errno.ENOSPC, "Smith"))))
+    assert "memory" in str(explanation(safe_words(MemoryError("Smith"))))
 
 
 def test_a_forged_mark_raises_none_of_our_other_errors() -> None:

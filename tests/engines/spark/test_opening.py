@@ -13,7 +13,7 @@ import pytest
 
 from incrowd.core.cells import Cells
 from incrowd.core.schema import Column, Schema
-from incrowd.core.source import SourceOptions
+from incrowd.core.table import SourceOptions
 from incrowd.engines.spark.engine import SparkEngine
 from incrowd.engines.spark.session import _stop
 from incrowd.errors import InvalidParameter, JobFailed, SourceChanged, SourceUnreadable

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.engines.local.contributions import Limited
-from incrowd.engines.spark.coins import fresh_key, ranks
+from incrowd.engines.local.contributions import RowLimit
 from incrowd.engines.spark.pieces import FilePieces, Piece, read_in_full
-from incrowd.engines.spark.places import Positions, ids_of
+from incrowd.engines.spark.places import Positions, fresh_key, ids_of, ranks
 from incrowd.errors import InvalidParameter, SourceChanged, SourceInvalid, SourceUnreadable
 from incrowd.noise.positioned import PositionedSample
 from incrowd.noise.system import SystemCoins
@@ -26,12 +25,12 @@ def test_a_row_meets_its_own_coin_in_whatever_company(numbers: list[int]) -> Non
 
 def test_a_choice_that_ends_before_the_rows_do_is_refused() -> None:
     with pytest.raises(SourceChanged):
-        Positions(np.arange(5)).chosen(Limited(np.ones(3, np.bool_)))
+        Positions(np.arange(5)).chosen(RowLimit(np.ones(3, np.bool_)))
 
 
 def test_rows_told_by_an_id_cannot_be_chosen_by_position() -> None:
     with pytest.raises(InvalidParameter, match="no positions"):
-        ids_of(pa.array([1, 2])).chosen(Limited(np.ones(2, np.bool_)))
+        ids_of(pa.array([1, 2])).chosen(RowLimit(np.ones(2, np.bool_)))
 
 
 def test_ids_of_text_are_hashed_and_never_missing() -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp, parse_one
 
-from incrowd.engines.sql import dialect
-from incrowd.engines.sql.dialect import placed, rewritten
-from incrowd.engines.sql.postgres_sql import in_postgres
-from incrowd.engines.sql.spark_sql import in_spark
+from incrowd.engines.sql import dialects
+from incrowd.engines.sql.dialects import in_postgres, in_spark, replace_tables, rewrite
 from incrowd.errors import QuestionRefused
 
 
@@ -82,15 +80,15 @@ def test_what_engines_read_or_spell_differently_is_refused(text: str) -> None:
 
 
 def test_a_question_that_would_grow_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dialect, "_MOST_NODES", 2000)
+    monkeypatch.setattr(dialects, "_MOST_NODES", 2000)
 
     def twice(node: exp.Expr) -> exp.Expr:
         return exp.Add(this=node.this.copy(), expression=node.this)
 
     with pytest.raises(QuestionRefused, match="too long"):
-        rewritten(query("SELECT " + "ABS(" * 11 + "x" + ")" * 11), {exp.Abs: twice})
+        rewrite(query("SELECT " + "ABS(" * 11 + "x" + ")" * 11), {exp.Abs: twice})
 
 
 def test_a_table_is_replaced_under_the_name_it_had() -> None:
-    found = placed(query("SELECT people.x FROM people"), {"people": exp.to_table("view_1")})
+    found = replace_tables(query("SELECT people.x FROM people"), {"people": exp.to_table("view_1")})
     assert found.sql("spark") == "SELECT people.x FROM view_1 AS `people`"

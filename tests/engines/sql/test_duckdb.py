@@ -19,7 +19,7 @@ from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Schema
 from incrowd.engines.readers.sources import open_source
 from incrowd.engines.sql.duckdb import Warehouse, warehouse
-from incrowd.engines.sql.engine import Drawn, Limits, Stored
+from incrowd.engines.sql.engine import Limits, SampledTable, StoredTable
 from incrowd.errors import QuestionFailed, SourceChanged, SourceUnreadable
 from incrowd.noise.system import SystemCoins
 from tests.statistics.alarm import FALSE_ALARM, binomial_p_value
@@ -46,7 +46,7 @@ PEOPLE = pa.table(
 
 @contextmanager
 def over(source: object, limits: Limits | None = None, schema: Schema = SCHEMA) -> Iterator[Warehouse]:
-    with warehouse({"people": Stored(open_source(source), schema)}, limits) as asked:
+    with warehouse({"people": StoredTable(open_source(source), schema)}, limits) as asked:
         yield asked
 
 
@@ -152,7 +152,7 @@ def test_a_sample_takes_the_place_of_its_table_for_one_question(tmp_path: Path) 
     pq.write_table(pa.table({"zip": ["1"] * 40_000}), tmp_path / "many.parquet")
     schema, count = Schema((Column("zip"),)), query("SELECT COUNT(*) AS n FROM people")
     with over(tmp_path / "many.parquet", schema=schema) as asked:
-        drawn = Drawn("people", SystemCoins().sample(Fraction(1, 4)))
+        drawn = SampledTable("people", SystemCoins().sample(Fraction(1, 4)))
         first, again = (asked.collect(count, drawn)["n"][0].as_py() for _ in range(2))
         assert first == again, "the same coins, however often the rows are read"
         assert binomial_p_value(first, 40_000, 0.25) > FALSE_ALARM

@@ -13,7 +13,7 @@ from sqlglot import parse_one
 from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Engine
-from incrowd.engines.sql.engine import Limits, Stored
+from incrowd.engines.sql.engine import Limits, StoredTable
 from incrowd.errors import IncrowdError, QuestionFailed, SourceChanged
 
 SCHEMA = Schema((Column("zip"), Column("a.b", type=Type.INTEGER)))
@@ -29,7 +29,7 @@ def engine(spark_engine: Engine) -> Any:
 def over(engine: Any, source: object, limits: Limits | None = None) -> Any:
     from incrowd.engines.sql.spark import spark_warehouse
 
-    return spark_warehouse(engine.session, {"people": Stored(engine.open(source), SCHEMA)}, limits)
+    return spark_warehouse(engine.session, {"people": StoredTable(engine.open(source), SCHEMA)}, limits)
 
 
 def test_views_are_gone_at_the_end_and_a_changed_file_is_refused(tmp_path: Path, engine: Any) -> None:

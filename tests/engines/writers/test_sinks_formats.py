@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from pyarrow import parquet as pq
 
 from incrowd.engines.readers.sources import open_source
-from incrowd.engines.writers import parquet
-from incrowd.engines.writers.delimited import CsvStyle, write_csv
-from incrowd.engines.writers.rebuilt import pieces, rebuild
+from incrowd.engines.writers import files
+from incrowd.engines.writers.files import CsvStyle, pieces, rebuild, write_csv
 from incrowd.engines.writers.sinks import write_table
 from incrowd.errors import InvalidParameter
 
@@ -103,7 +102,7 @@ def test_no_value_that_was_filtered_away_is_in_the_uncompressed_pages(
 
 
 def test_each_row_group_knows_its_own_values_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "ROW_GROUP", 2)
+    monkeypatch.setattr(files, "ROW_GROUP", 2)
     coded = pa.array(["b", "a", "z", "y", "y"]).dictionary_encode()
     write_table(pa.table({"c": coded}), tmp_path / "t.parquet")
     footer = pq.read_metadata(tmp_path / "t.parquet")
@@ -142,7 +141,7 @@ def test_no_metadata_of_other_programs_gets_into_the_file(tmp_path: Path) -> Non
 def test_the_same_values_give_the_same_bytes_however_they_are_cut_and_coded(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parquet, "ROW_GROUP", 100)
+    monkeypatch.setattr(files, "ROW_GROUP", 100)
     table = hiding().select(["name", "n"])
     shuffled = table.take(pa.array(range(len(table))[::-1])).take(pa.array(range(len(table))[::-1]))
     recoded = table.set_column(0, "name", table["name"].cast(pa.string()).dictionary_encode())

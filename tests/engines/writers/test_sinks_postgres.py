@@ -9,7 +9,7 @@ from functools import partial
 import pyarrow as pa
 import pytest
 
-from incrowd.engines.postgres import address_of, connected, run
+from incrowd.engines.postgres import address_of, connect, run
 from incrowd.engines.writers import postgres as writer
 from incrowd.engines.writers.postgres import check_table, load_table
 from incrowd.errors import InvalidParameter, OutputUnavailable, PromiseBroken
@@ -152,7 +152,7 @@ def test_a_place_without_schema_or_right_is_refused_before_the_charge(postgres: 
 
 @pytest.mark.postgres
 def test_a_connection_that_nobody_commits_changes_nothing(postgres: str, ask: Ask) -> None:
-    with connected(address_of(postgres)) as connection:
+    with connect(address_of(postgres)) as connection:
         run(connection, "CREATE TABLE t (a integer)")
     assert tables(ask) == set()
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from incrowd.core.loss_json import to_json
+from incrowd.core.loss import to_json
 from incrowd.core.rounding import Number
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import measurement

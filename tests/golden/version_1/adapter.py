@@ -21,7 +21,7 @@ from incrowd.core.steps.samples import DrawnHere
 from incrowd.core.steps.step import Step
 from incrowd.core.table import Rows, Table
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.engines.sql.engine import Asked, Drawn
+from incrowd.engines.sql.engine import Asked, SampledTable
 from incrowd.methods.anonymity.syntactic.steps import Cut
 from incrowd.methods.histograms.private.steps import HideUnknown
 from incrowd.methods.outcomes.outcome import Outcome
@@ -29,9 +29,9 @@ from incrowd.queries.batch import Batch, batch
 from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
+from incrowd.queries.question import Terms
 from incrowd.queries.steps.noise import ConcentratedPick, SharedGaussianNoise
 from incrowd.queries.steps.question import Understand
-from incrowd.queries.terms import Terms
 from incrowd.workflows.plan.forecast import plan
 from incrowd.workflows.policy.policy import Policy
 from tests.contract.agreed import AgreedCoins
@@ -173,6 +173,6 @@ def _batch(sqls: Sequence[str], terms: Mapping[str, str], catalog: Catalog) -> B
 
 def _answer(measured: Measurement, rows: Asked, coins: AgreedCoins) -> dict[str, Any]:
     rate: Fraction | None = measured.terms.rate
-    drawn = None if rate is None else Drawn(measured.question.tables[0], coins.sample(rate))
+    drawn = None if rate is None else SampledTable(measured.question.tables[0], coins.sample(rate))
     found = measured.answer(tuple(rows.collect(query, drawn) for query in measured.statistics), coins)
     return plain(found.to_json())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from incrowd.engines.readers.sources import open_source
-from incrowd.engines.sql.engine import Stored
+from incrowd.engines.sql.engine import StoredTable
 from incrowd.queries.language.understanding import understand
 from tests.contract.questions import LOCAL_ONLY, NOT_IN_POSTGRES, QUESTIONS, tables
 from tests.golden.measurements.make import ASKED
@@ -43,10 +43,10 @@ _TOGETHER: tuple[tuple[tuple[str, ...], Terms], ...] = (
 )
 
 
-def stored() -> dict[str, Stored]:
+def stored() -> dict[str, StoredTable]:
     """Return the tables of the hospital."""
     found = tables()
-    return {each.name: Stored(open_source(found[each.name]), each.schema) for each in CATALOG.relations}
+    return {each.name: StoredTable(open_source(found[each.name]), each.schema) for each in CATALOG.relations}
 
 
 def asked() -> Iterator[tuple[tuple[str, ...], Terms, bool]]:

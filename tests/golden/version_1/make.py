@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 
 from incrowd.core.rounding import exact
-from incrowd.core.source import DEFAULTS, SourceOptions
+from incrowd.core.table import DEFAULTS, SourceOptions
 from incrowd.engines.readers.sources import Source, open_source
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.errors import IncrowdError

@@ -9,7 +9,7 @@ import pytest
 
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
-from incrowd.drawing.shares import distance, specification
+from incrowd.drawing.charts import distance, specification
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.safe.picture import BeforeAndAfter, shares_of
 from tests.certificates import POLICY, counted, original, policy

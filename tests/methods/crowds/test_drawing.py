@@ -17,7 +17,7 @@ from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
-from incrowd.methods.crowds.drawing import drawn, with_chances
+from incrowd.methods.crowds.robust import draw_sample, with_chances
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import Destination, release_to
@@ -55,7 +55,7 @@ def test_everyone_is_drawn_by_the_own_chance() -> None:
     )
     engine = LocalEngine()
     split = engine.count(engine.open(rows), with_chances(Cells.of(SCHEMA, {}), SCHEMA, "chance"))
-    found = {row["group"]: row["count"] for row in drawn(split, LOW, HIGH, SystemCoins()).to_table().to_pylist()}
+    found = {row["group"]: row["count"] for row in draw_sample(split, LOW, HIGH, SystemCoins()).to_table().to_pylist()}
     for group, (_, chance) in CHANCES.items():
         low, high = binom.interval(1 - FALSE_ALARM / len(CHANCES), size, chance)
         assert low <= found[group] <= high, group
@@ -65,7 +65,7 @@ def test_rows_of_one_tuple_with_different_chances_are_added_up() -> None:
     rows = pa.table({"group": ["a"] * 4000, "chance": ["0.1", "0.3"] * 2000})
     engine = LocalEngine()
     split = engine.count(engine.open(rows), with_chances(Cells.of(SCHEMA, {}), SCHEMA, "chance"))
-    found = drawn(split, LOW, HIGH, SystemCoins())
+    found = draw_sample(split, LOW, HIGH, SystemCoins())
     assert found.names == ("group",)
     assert 600 <= found.total <= 1000
     assert stray([(2000, 0.1), (2000, 0.3)], 600, 1000) < FALSE_ALARM

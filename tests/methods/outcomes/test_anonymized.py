@@ -8,7 +8,7 @@ import pytest
 
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
-from incrowd.methods.outcomes.anonymized import Anonymized
+from incrowd.methods.outcomes.anonymized import Anonymized, Blanked, LocallyGeneralized
 
 TABLE = Anonymized.of(
     {"age": pa.array(["[20, 29]", "[30, 39]"]), "paid": pa.array([5, 7], pa.int64())},
@@ -48,3 +48,29 @@ def test_long_tables_unfold_in_several_batches() -> None:
 def test_every_column_needs_its_codes() -> None:
     with pytest.raises(InvalidParameter, match="codes for each"):
         Anonymized.of({"a": pa.array(["x"])}, [], np.array([1]))
+
+
+AGES, SEXES = pa.array([30, 31]), pa.array(["F"])
+
+
+def test_missing_cells_are_counted_for_each_quasi_identifier() -> None:
+    table = Blanked.of(
+        {"age": AGES, "sex": SEXES}, [np.array([0, 2]), np.array([1, 1])], np.array([3, 4]), quasi=("age",)
+    )
+    told = table.evidence(Unit(), private=False)
+    assert (told["missing cells"], told["missing cells by column"]) == (4, {"age": 4})
+    assert (told["rows"], told["smallest class"]) == (7, 3)
+    assert table.to_arrow()["age"].to_pylist() == [30] * 3 + [None] * 4
+
+
+def test_a_table_without_rows_has_no_missing_cells() -> None:
+    table = Blanked.of({"age": AGES.slice(0, 0)}, [np.zeros(0, np.int32)], np.zeros(0, np.int64))
+    assert table.evidence(Unit(), private=False)["missing cells"] == 0
+
+
+def test_the_levels_of_all_rounds_are_told_column_by_column() -> None:
+    made = LocallyGeneralized.of({"age": pa.array(["30", "*"])}, [np.array([0, 1])], np.array([2, 2]))
+    rounds = ({"age": 2}, {"age": 0}, {"age": 2})
+    table = LocallyGeneralized(made.names, made.values, made.keys, made.counts, made.quasi, rounds)
+    assert table.evidence(Unit(), private=False)["levels"] == {"age": [0, 2]}
+    assert made.evidence(Unit(), private=False)["levels"] == {}

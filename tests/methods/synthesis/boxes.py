@@ -16,7 +16,7 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.methods.synthesis.points.grid import Axis, Grid
+from incrowd.methods.synthesis.points.grid import GridAxis, PointGrid
 from tests.tables import Batches
 
 Floats = NDArray[np.float64]
@@ -39,7 +39,7 @@ def table_of(columns: Sequence[Column], values: Iterable[Iterable[Any]]) -> Tabl
     return Table(Schema(tuple(columns)), Batches(pa.table(arrays)), LocalEngine())
 
 
-def scaled(axis: Axis, values: pa.Array) -> Floats:
+def scaled(axis: GridAxis, values: pa.Array) -> Floats:
     """Return coordinates with the side of the box as their unit; whole numbers and days own one unit each."""
     numbers = values.cast(pa.int32()) if pa.types.is_date(values.type) else values
     shift = Fraction(1, 2) if axis.slices.whole else Fraction(0)
@@ -48,7 +48,7 @@ def scaled(axis: Axis, values: pa.Array) -> Floats:
     return found
 
 
-def in_units(grid: Grid, table: pa.Table) -> Floats:
+def in_units(grid: PointGrid, table: pa.Table) -> Floats:
     columns = [scaled(axis, table[axis.column.name].combine_chunks()) for axis in grid.axes]
     return np.stack(columns, axis=1)
 

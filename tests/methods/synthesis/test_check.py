@@ -26,12 +26,10 @@ from incrowd.core.steps.rows import KeepRows
 from incrowd.errors import InvalidParameter
 from incrowd.methods.outcomes.histogram import Histogram
 from incrowd.methods.synthesis.points import check
-from incrowd.methods.synthesis.points.box import changed as noise_changes
-from incrowd.methods.synthesis.points.box import cuts, impossible, middles, reach_squared
-from incrowd.methods.synthesis.points.contents import contents
-from incrowd.methods.synthesis.points.grid import Grid
-from incrowd.methods.synthesis.points.slowly_changing import LipschitzError
-from incrowd.methods.synthesis.points.steps import IntoCells, Place, PlacePoints, Side
+from incrowd.methods.synthesis.points.contents import changed as noise_changes
+from incrowd.methods.synthesis.points.contents import contents, cuts, impossible, middles, reach_squared
+from incrowd.methods.synthesis.points.grid import PointGrid
+from incrowd.methods.synthesis.points.steps import IntoCells, LipschitzError, Placement, PlacePoints, Side
 from incrowd.verify.statement import Statement
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import Destination, release, release_to
@@ -134,7 +132,7 @@ def test_what_was_released_holds_in_the_file_and_read_again(way: str, form: str,
     assert problems(statement, file) == []
     again = check.reopen(statement, (file,))
     assert len(again) == statement.evidence["rows"]
-    if statement.grounds.need(PlacePoints).at is Place.CENTERS:
+    if statement.grounds.need(PlacePoints).at is Placement.CENTERS:
         assert check.recount(statement, again) is None
     (claim,) = (each for each in statement.claims if isinstance(each, LipschitzError))
     assert check.recompute(claim, statement.grounds) is None
@@ -193,8 +191,8 @@ def test_points_in_memory_are_held_against_the_stated_box(folder: Path) -> None:
     assert check.recount(statement, Histogram(pa.table({"count": [1]}))) is not None
 
 
-@pytest.mark.parametrize("place", list(Place))
-def test_what_stays_in_memory_is_held_too(place: Place, tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", list(Placement))
+def test_what_stays_in_memory_is_held_too(place: Placement, tmp_path: Path) -> None:
     policy = with_ledger(changed(CALLS, release__place=str(place)), tmp_path)
     made, loaded = release(calls(), policy), load_policy(policy)
     plan = plan_of(policy)
@@ -299,12 +297,12 @@ def test_the_slow_box_is_that_of_the_grid(bounds: tuple[int, int, int], parts: i
         Numbers(Fraction(low, parts), Fraction(high, parts), Type.DECIMAL),
         Dates("1960-02-03", "1972-05-06"),
     )
-    grid = Grid.of([column(f"c{n}", domain) for n, domain in enumerate(domains)], pieces)
+    grid = PointGrid.of([column(f"c{n}", domain) for n, domain in enumerate(domains)], pieces)
     for axis, side in zip(grid.axes, grid.sides(), strict=True):
         assert cuts(side) == axis.slices.ends.tolist()
         assert middles(side) == axis.centers.tolist()
         assert not impossible(side)
-    for place in Place:
+    for place in Placement:
         slow, fast = reach_squared(grid.sides(), place), grid.reach_squared(place)
         assert slow <= fast
         assert float(fast) <= float(slow) * (1 + 1e-6) + 1e-12
@@ -313,8 +311,8 @@ def test_the_slow_box_is_that_of_the_grid(bounds: tuple[int, int, int], parts: i
 def test_cells_are_counted_across_batches_and_an_empty_table_has_none() -> None:
     side = Side("x", Type.INTEGER, "0", "9", 2, "row is left out", Outside.ENDS)
     batches = [pa.record_batch({"x": pa.array(values, pa.float64())}) for values in ([2.0], [], [2.0, 7.0], [7.0])]
-    found = contents((side,), Place.CENTERS, batches)
+    found = contents((side,), Placement.CENTERS, batches)
     assert (found.cells.tolist(), found.counts.tolist()) == ([[0], [1]], [2, 2])
     assert (found.misplaced, found.ordered, found.total) == (0, True, 4)
-    nothing = contents((side,), Place.CENTERS, [])
+    nothing = contents((side,), Placement.CENTERS, [])
     assert (nothing.total, len(nothing.cells), nothing.ordered) == (0, 0, True)

@@ -11,21 +11,21 @@ from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.classical.protections import PerturbedCopy, RandomSample, SizeControl, protection_of
 from incrowd.queries.classical.sets import QuerySet, plain_question
-from incrowd.queries.question import Kind
+from incrowd.queries.question import AggregateKind
 
 PAY = {place: Fraction(1000 + 37 * place) for place in range(20)}
 SECRET = bytes(32)
 
 
-def asked(places: range | list[int], kind: Kind = Kind.SUM, text: str = "q") -> QuerySet:
-    values = {place: Fraction(1) if kind is Kind.ROWS else PAY[place] for place in places}
+def asked(places: range | list[int], kind: AggregateKind = AggregateKind.SUM, text: str = "q") -> QuerySet:
+    values = {place: Fraction(1) if kind is AggregateKind.ROWS else PAY[place] for place in places}
     return QuerySet(text, kind, len(PAY), values, "pay")
 
 
 def test_sets_of_allowed_size_are_answered_exactly() -> None:
     control = SizeControl(3)
     assert control.answer(asked(range(3)), SECRET) == sum(PAY[place] for place in range(3))
-    assert control.answer(asked(range(17), Kind.MEAN), SECRET) == sum(PAY[place] for place in range(17)) / 17
+    assert control.answer(asked(range(17), AggregateKind.MEAN), SECRET) == sum(PAY[place] for place in range(17)) / 17
     for places in (range(2), range(18), range(0)):
         with pytest.raises(QuestionRefused, match="fewer than 3 rows"):
             control.answer(asked(places), SECRET)
@@ -41,13 +41,13 @@ def test_a_copy_stays_the_same_and_stays_within_its_width() -> None:
         assert 0 < abs(value - pay) <= 50
         moved.append(value - pay)
     assert min(moved) < 0 < max(moved)
-    assert copy.answer(asked(range(20), Kind.ROWS), SECRET) == 20
+    assert copy.answer(asked(range(20), AggregateKind.ROWS), SECRET) == 20
     assert copy.answer(asked([3]), b"another secret") != copy.answer(asked([3]), SECRET)
 
 
 def test_a_copy_holds_nothing_that_is_computed_from_columns() -> None:
     with pytest.raises(QuestionRefused, match="the copy holds columns"):
-        PerturbedCopy(Fraction(50)).answer(QuerySet("q", Kind.SUM, 20, PAY, None), SECRET)
+        PerturbedCopy(Fraction(50)).answer(QuerySet("q", AggregateKind.SUM, 20, PAY, None), SECRET)
 
 
 def test_samples_of_differently_written_questions_average_to_the_truth() -> None:
@@ -64,7 +64,7 @@ def test_the_same_question_has_the_same_sample() -> None:
     sample = RandomSample(Fraction(1, 2))
     assert sample.answer(asked(range(20)), SECRET) == sample.answer(asked(range(20)), SECRET)
     assert sample.answer(asked([]), SECRET) == 0
-    assert sample.answer(asked([], Kind.MEAN), SECRET) is None
+    assert sample.answer(asked([], AggregateKind.MEAN), SECRET) is None
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,13 @@ import pyarrow as pa
 from sqlglot import exp
 
 from incrowd.engines.sql.duckdb import Warehouse
-from incrowd.engines.sql.engine import Drawn
+from incrowd.engines.sql.engine import SampledTable
 from incrowd.errors import IncrowdError
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.language import understand
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.measuring.groups import gathered, names_in
-from incrowd.queries.terms import Terms
+from incrowd.queries.measuring.groups import collect_groups, names_in
+from incrowd.queries.question import Terms
 from incrowd.workflows.ask.desk import Answered, Asking, Desk
 from tests.queries.hostile.worlds import CANARIES, Worlds
 
@@ -37,7 +37,7 @@ class Watched:
     def __getattr__(self, name: str) -> object:
         return getattr(self.desk.warehouse, name)
 
-    def collect(self, query: exp.Query, drawn: Drawn | None = None) -> pa.Table:
+    def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
         self.entries.append(entries(self.desk))
         found = self.desk.warehouse.collect(query, drawn)
         self.collected.append(found)
@@ -82,7 +82,7 @@ def look(desk: Desk, sql: str, terms: Terms) -> Seen:
     watched, before = Watched(desk), entries(desk)
     answered, error = None, None
     try:
-        answered = replace(desk, warehouse=cast(Warehouse, watched)).ask(Asking(sql, terms))
+        answered = replace(desk, warehouse=cast("Warehouse", watched)).ask(Asking(sql, terms))
     except Exception as found:  # noqa: BLE001 - an error of any other kind is what is looked for
         error = found
     now = entries(desk)
@@ -178,7 +178,7 @@ def _norm(measured: Measurement, one: pa.Table, other: pa.Table) -> float:
     names = tuple(f"_s{place}" for place in range(len(measured.sums.all)))
     vectors = []
     for table in (one, other):
-        groups = gathered(measured.question, table, names)
+        groups = collect_groups(measured.question, table, names)
         if not measured.question.public_keys and len(set(names_in(measured.question, table))) < table.num_rows:
             return np.inf
         vectors.append(dict(zip(groups.names, groups.vectors, strict=True)))

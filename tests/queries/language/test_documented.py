@@ -10,7 +10,7 @@ import pytest
 
 from incrowd.errors import QuestionRefused
 from incrowd.queries.language import understand
-from incrowd.queries.language.expressions import FUNCTIONS
+from incrowd.queries.language.expressions.binder import FUNCTIONS
 from tests.docs.pages import DOCS, blocks
 
 PAGE = DOCS / "reference" / "sql.md"

@@ -13,7 +13,7 @@ from incrowd.core.domain import Type
 from incrowd.queries.language import understand
 from incrowd.queries.language.extent import Extent, among, hull, listed, whole
 from incrowd.queries.language.trees import fixed
-from incrowd.queries.question import Kind
+from incrowd.queries.question import AggregateKind
 from tests.queries.language.hospital import CATALOG, opened
 from tests.queries.language.test_rows import HOSPITAL as WORST
 from tests.queries.language.test_rows import check
@@ -145,13 +145,18 @@ def test_what_never_has_a_value_is_missing_and_fails_nowhere(expression: str) ->
 def test_statistics_of_one_expression_are_about_one_column() -> None:
     question = understand("SELECT SUM(age), AVG(age), COUNT(age), SUM(age) AS again, COUNT(*) FROM rows", CATALOG)
     assert {each.value.name for each in question.aggregates if each.value is not None} == {"v1"}
-    assert [each.kind for each in question.aggregates] == [Kind.SUM, Kind.MEAN, Kind.COUNT, Kind.ROWS]
+    assert [each.kind for each in question.aggregates] == [
+        AggregateKind.SUM,
+        AggregateKind.MEAN,
+        AggregateKind.COUNT,
+        AggregateKind.ROWS,
+    ]
     assert [output.aggregate for output in question.outputs] == ["a1", "a2", "a3", "a1", "a4"]
 
 
 def test_a_count_of_what_is_never_missing_counts_rows() -> None:
     question = understand("SELECT COUNT(score), COUNT(grade), COUNT(rate) FROM tests", CATALOG)
-    assert [each.kind for each in question.aggregates] == [Kind.ROWS, Kind.COUNT, Kind.COUNT]
+    assert [each.kind for each in question.aggregates] == [AggregateKind.ROWS, AggregateKind.COUNT, AggregateKind.COUNT]
 
 
 def test_values_outside_a_domain_follow_the_rules_of_their_column() -> None:

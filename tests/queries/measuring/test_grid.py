@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter
-from incrowd.queries.measuring.grid import DECIMALS, Grid, grid_of, held, placed, real
+from incrowd.queries.measuring.grid import DECIMALS, IntegerGrid, clamp_number, double, grid_number, grid_of
 from incrowd.queries.question import Value
 
 NUMBERS = st.fractions(-(10**6), 10**6, max_denominator=100)
@@ -20,7 +20,7 @@ NUMBERS = st.fractions(-(10**6), 10**6, max_denominator=100)
 
 @given(low=st.integers(-(10**6), 10**6), span=st.integers(1, 10**6), part=st.fractions(0, 1), centered=st.booleans())
 def test_whole_numbers_are_kept(low: int, span: int, part: Fraction, centered: bool) -> None:
-    grid = Grid.of(Fraction(low), Fraction(low + span), whole=True, centered=centered)
+    grid = IntegerGrid.of(Fraction(low), Fraction(low + span), whole=True, centered=centered)
     steps = (low + round(span * part) - grid.center) / grid.step
     assert steps.denominator == 1
     assert abs(steps) <= grid.width
@@ -29,30 +29,30 @@ def test_whole_numbers_are_kept(low: int, span: int, part: Fraction, centered: b
 
 @given(low=NUMBERS, span=st.fractions(Fraction(1, 100), 10**6, max_denominator=100), centered=st.booleans())
 def test_both_ends_of_decimals_lie_within_the_width(low: Fraction, span: Fraction, centered: bool) -> None:
-    grid = Grid.of(low, low + span, whole=False, centered=centered)
+    grid = IntegerGrid.of(low, low + span, whole=False, centered=centered)
     assert grid.width == DECIMALS
     assert max(abs(end - grid.center) for end in (low, low + span)) == grid.width * grid.step
 
 
 def test_a_range_of_one_number_has_a_grid() -> None:
-    assert Grid.of(Fraction(7), Fraction(7), whole=True, centered=True).width == 1
+    assert IntegerGrid.of(Fraction(7), Fraction(7), whole=True, centered=True).width == 1
 
 
 def test_ranges_beyond_two_billion_are_coarser() -> None:
-    assert Grid.of(Fraction(0), Fraction(2**40), whole=True, centered=True).width == DECIMALS
+    assert IntegerGrid.of(Fraction(0), Fraction(2**40), whole=True, centered=True).width == DECIMALS
 
 
 def test_values_without_bounds_have_no_grid() -> None:
     with pytest.raises(InvalidParameter, match="CLAMP"):
         grid_of(Value("x", Type.DECIMAL), centered=True)
     with pytest.raises(InvalidParameter, match="low to high"):
-        Grid.of(Fraction(1), Fraction(0), whole=True, centered=True)
+        IntegerGrid.of(Fraction(1), Fraction(0), whole=True, centered=True)
 
 
 def test_the_database_holds_every_double_within_the_width() -> None:
     value = Value("x", Type.DECIMAL, Fraction(-1), Fraction(3))
     grid = grid_of(value, centered=True)
-    text = held(placed(value, grid), real(Fraction(grid.width))).sql("duckdb")
+    text = clamp_number(grid_number(value, grid), double(Fraction(grid.width))).sql("duckdb")
     numbers = [math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, -0.0, -1.0, 3.0, 3.0000001, 1.0, -1e-9]
     with duckdb.connect() as database:
         database.execute("CREATE TABLE rows (x DOUBLE)")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sqlglot import exp, parse_one
 
 from incrowd.core.domain import Type
-from incrowd.queries.measuring.groups import gathered, listed, names_in, numbered
+from incrowd.queries.measuring.groups import collect_groups, group_places, names_in, public_groups
 from incrowd.queries.question import Contribution, Key, Question
 
 TEXT = Key("t", Type.TEXT, ("a", "b", None))
@@ -34,21 +34,21 @@ VALUES = st.tuples(st.sampled_from(["a", "b", "c", None]), st.sampled_from([0, 1
 @given(rows=st.lists(VALUES))
 def test_rows_are_numbered_as_a_dictionary_would(rows: list[tuple[str | None, int | None, int]]) -> None:
     asked, found = question(TEXT, WHOLE), table(rows)
-    names = listed(asked)
+    names = public_groups(asked)
     places = {name: place for place, name in enumerate(names)}
-    assert numbered(asked, found, names).tolist() == [places.get(row[:2], -1) for row in rows]
+    assert group_places(asked, found, names).tolist() == [places.get(row[:2], -1) for row in rows]
     assert names_in(asked, found) == [row[:2] for row in rows]
 
 
 def test_every_public_group_is_there_and_others_are_left_out() -> None:
-    found = gathered(question(TEXT), table([("b", 1, 7), ("z", 1, 9), (None, 1, 5)]), ("_s0",))
+    found = collect_groups(question(TEXT), table([("b", 1, 7), ("z", 1, 9), (None, 1, 5)]), ("_s0",))
     assert found.names == (("a",), ("b",), (None,))
     assert found.vectors.tolist() == [[0], [7], [5]]
 
 
 def test_without_keys_there_is_one_group() -> None:
-    assert gathered(question(), table([("x", 1, 3)]), ("_s0",)).vectors.tolist() == [[3]]
-    assert listed(question()) == ((),)
+    assert collect_groups(question(), table([("x", 1, 3)]), ("_s0",)).vectors.tolist() == [[3]]
+    assert public_groups(question()) == ((),)
 
 
 def test_unknown_groups_come_in_the_order_of_their_values() -> None:
@@ -61,7 +61,7 @@ def test_unknown_groups_come_in_the_order_of_their_values() -> None:
     ]
     random.Random(1).shuffle(rows)
     asked = question(Key("t", Type.TEXT, None), Key("i", Type.INTEGER, None))
-    found = gathered(asked, table(rows), ("_s0",))
+    found = collect_groups(asked, table(rows), ("_s0",))
     assert found.names == ((None, 1), ("a", None), ("a", 1), ("b", 1), ("b", 2))
     assert found.vectors[:, 0].tolist() == [2, 3, 4, 5, 1]
 
@@ -69,4 +69,4 @@ def test_unknown_groups_come_in_the_order_of_their_values() -> None:
 def test_what_is_no_number_counts_as_missing() -> None:
     key = Key("x", Type.DECIMAL, (1.5, None))
     rows = pa.table({"x": pa.array([float("nan"), None, 1.5]), "_s0": pa.array([1, 2, 4])})
-    assert gathered(question(key), rows, ("_s0",)).vectors.tolist() == [[4], [3]]
+    assert collect_groups(question(key), rows, ("_s0",)).vectors.tolist() == [[4], [3]]

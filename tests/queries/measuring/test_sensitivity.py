@@ -12,12 +12,11 @@ import pytest
 from numpy.typing import NDArray
 
 from incrowd.core.domain import Type
-from incrowd.core.unit import Kind as UnitKind
-from incrowd.core.unit import Unit
+from incrowd.core.unit import Kind, Unit
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.measuring.groups import gathered
+from incrowd.queries.measuring.groups import collect_groups
 from incrowd.queries.measuring.picks import PLACE
-from incrowd.queries.question import Aggregate, Kind, Value
+from incrowd.queries.question import Aggregate, AggregateKind, Value
 from tests.queries.asked import AGE, EVERY, PERSON, ROW, SEX, Visit, asked, terms
 
 ROWS: list[Visit] = [
@@ -30,7 +29,7 @@ ROWS: list[Visit] = [
 ]
 HALF = Value("age", Type.DECIMAL, Fraction(-1), Fraction(1, 3), optional=True)
 WIDE = Value("age", Type.INTEGER, Fraction(0), Fraction(2**40), optional=True)
-PEOPLE = (Aggregate("people", Kind.PEOPLE),)
+PEOPLE = (Aggregate("people", AggregateKind.PEOPLE),)
 
 
 def vectors(measured: Measurement) -> dict[frozenset[int], NDArray[np.int64]]:
@@ -47,13 +46,13 @@ def vectors(measured: Measurement) -> dict[frozenset[int], NDArray[np.int64]]:
             chosen = f"SELECT person, sex, ward, age FROM stored WHERE place & {mask} > 0"
             table = database.sql(f"WITH visits AS ({chosen}) {query}").to_arrow_table()
             rows = frozenset(i for i in range(len(ROWS)) if mask >> i & 1)
-            found[rows] = gathered(measured.question, table, names).vectors
+            found[rows] = collect_groups(measured.question, table, names).vectors
     return found
 
 
 def neighbors(table: frozenset[int], unit: Unit) -> set[frozenset[int]]:
     """Return the tables with one unit fewer."""
-    if unit.kind is UnitKind.ROW:
+    if unit.kind is Kind.ROW:
         return {table - {row} for row in table}
     people = {ROWS[row][0] for row in table}
     return {frozenset(row for row in table if ROWS[row][0] != person) for person in people}
@@ -64,9 +63,9 @@ def neighbors(table: frozenset[int], unit: Unit) -> set[frozenset[int]]:
     "aggregates",
     [
         EVERY,
-        (Aggregate("total", Kind.SUM, AGE),),
-        (Aggregate("total", Kind.SUM, HALF), Aggregate("spread", Kind.VARIANCE, HALF)),
-        (Aggregate("total", Kind.SUM, WIDE), Aggregate("spread", Kind.VARIANCE, WIDE)),
+        (Aggregate("total", AggregateKind.SUM, AGE),),
+        (Aggregate("total", AggregateKind.SUM, HALF), Aggregate("spread", AggregateKind.VARIANCE, HALF)),
+        (Aggregate("total", AggregateKind.SUM, WIDE), Aggregate("spread", AggregateKind.VARIANCE, WIDE)),
     ],
     ids=["every", "sum", "decimals", "wide"],
 )
@@ -103,8 +102,10 @@ def test_people_beside_other_statistics_move_no_further_than_rows() -> None:
 
 
 @pytest.mark.parametrize("at", [Fraction(0), Fraction(1, 2), Fraction(9, 10), Fraction(1)])
-@pytest.mark.parametrize("kind", [Kind.QUANTILE, Kind.MODE])
-def test_no_row_moves_the_scores_of_candidates_further_than_the_mechanism_assumes(kind: Kind, at: Fraction) -> None:
+@pytest.mark.parametrize("kind", [AggregateKind.QUANTILE, AggregateKind.MODE])
+def test_no_row_moves_the_scores_of_candidates_further_than_the_mechanism_assumes(
+    kind: AggregateKind, at: Fraction
+) -> None:
     aggregate = Aggregate("picked", kind, AGE, at)
     pick = measurement(asked((aggregate,), keys=()), ROW, terms(epsilon=1)).picks[0]
     sensitivity = pick.mechanism.sensitivity
@@ -116,12 +117,12 @@ def test_no_row_moves_the_scores_of_candidates_further_than_the_mechanism_assume
             more[0, place] += 1
             change = pick._scores(more) - pick._scores(table)
             worst = max(worst, int(np.abs(change).max()))
-            assert not pick.monotone or kind is not Kind.MODE or (change >= 0).all()
+            assert not pick.monotone or kind is not AggregateKind.MODE or (change >= 0).all()
     assert worst == sensitivity
 
 
 def test_what_is_no_number_is_held_within_the_width() -> None:
-    measured = measurement(asked((Aggregate("total", Kind.SUM, AGE),), keys=()), ROW, terms(epsilon=1))
+    measured = measurement(asked((Aggregate("total", AggregateKind.SUM, AGE),), keys=()), ROW, terms(epsilon=1))
     with duckdb.connect() as database:
         database.execute("CREATE TABLE visits (person BIGINT, sex VARCHAR, ward VARCHAR, age DOUBLE)")
         for value in (math.nan, math.inf, -math.inf, 1e308):
@@ -132,7 +133,9 @@ def test_what_is_no_number_is_held_within_the_width() -> None:
 
 
 def test_the_query_of_a_pick_counts_each_present_value_once() -> None:
-    measured = measurement(asked((Aggregate("m", Kind.QUANTILE, AGE, Fraction(1, 2)),), (SEX,)), ROW, terms(epsilon=1))
+    measured = measurement(
+        asked((Aggregate("m", AggregateKind.QUANTILE, AGE, Fraction(1, 2)),), (SEX,)), ROW, terms(epsilon=1)
+    )
     with duckdb.connect() as database:
         database.execute("CREATE TABLE visits (person BIGINT, sex VARCHAR, ward VARCHAR, age DOUBLE)")
         database.executemany("INSERT INTO visits VALUES (?, ?, ?, ?)", ROWS)

@@ -12,15 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.accounting.blending import robust, sampled_crowd
-from incrowd.accounting.suppression import tight_delta
+from incrowd.accounting.suppression import theorems, tight_delta
 from incrowd.core.loss import Crowd, RobustlySampled
 from incrowd.core.unit import Adjacency
 from incrowd.verify.slow_accountant.crowds import (
     biased_delta,
     noisy_delta,
     replaced_delta,
+    smooth_delta,
     suppression_delta,
     suppression_floor,
+    theorem1_delta,
+    theorem2,
 )
 from incrowd.verify.slow_accountant.laws import clamped
 from tests.audit.auditing import Claim, distance, published
@@ -125,3 +128,28 @@ def test_no_choice_of_unequal_rates_is_worse_than_what_is_derived() -> None:
                 rare = left[:3].sum() - math.exp(0.4) * right[:3].sum()
                 worst = max(worst, float(np.maximum(0, tail).sum() + max(0, rare)))
     assert 0.3 * derived < worst <= derived * (1 + 1e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 60), st.integers(1, 9), st.floats(0.05, 2.0))
+def test_theorems_1_and_6_are_the_accountant_s(k: int, tenths: int, above: float) -> None:
+    rate = Fraction(tenths, 10)
+    epsilon = above - math.log1p(-float(rate))
+    assert theorem1_delta(k, rate, epsilon) == pytest.approx(
+        theorems.theorem1_delta(k, rate, Fraction(epsilon)), rel=1e-7
+    )
+    assert smooth_delta(k, rate, epsilon) == pytest.approx(
+        theorems.theorem6_delta(k, rate, Fraction(epsilon)), rel=1e-7
+    )
+
+
+def test_crowds_that_are_too_many_are_not_tried() -> None:
+    assert theorem1_delta(20, Fraction(1, 1000), 0.001) is None
+
+
+@pytest.mark.parametrize(("irregular", "largest"), [(5, "1"), (0, "3/25"), (2, "1/2")])
+def test_theorem_2_is_the_accountant_s(irregular: int, largest: str) -> None:
+    bias = robust.Bias(Fraction(1, 10), Fraction(3, 25), irregular, Fraction(largest))
+    epsilon, delta = theorem2(RobustlySampled(bias.low, bias.high, irregular, bias.max_rate, Crowd(50)))
+    assert epsilon == pytest.approx(robust.zero_knowledge_epsilon(0, bias), rel=1e-9)
+    assert delta == pytest.approx(robust.theorem2_delta(50, bias), rel=1e-9)

@@ -10,8 +10,6 @@ import pytest
 from incrowd.accounting import accountant
 from incrowd.accounting.noise import additive, concentrated
 from incrowd.core.loss import Approximate, Gaussian, Grouped, Laplace, Loss, Parallel, Pure, Sampled, Sequence
-from incrowd.mechanisms.cube import AddCube
-from incrowd.mechanisms.gaussian_vector import AddGaussianVector
 from incrowd.verify.slow_accountant.noise import (
     NOTHING,
     concentrated_delta,
@@ -20,7 +18,6 @@ from incrowd.verify.slow_accountant.noise import (
     stated,
     stated_delta,
 )
-from incrowd.verify.slow_accountant.tails import cube_tail, gaussian_tail, laplace_tail
 
 
 @pytest.mark.parametrize("scale", [1.5, 4.0, 30.0])
@@ -105,21 +102,3 @@ def test_a_promise_read_below_its_epsilon_has_the_delta_of_one_bit() -> None:
     promise = Approximate(Fraction(1), Fraction(1, 100))
     assert stated_delta(promise, Fraction(1)) == 0.01
     assert stated_delta(promise, Fraction(1, 2)) == pytest.approx(accountant.delta(promise, "0.5").value, rel=1e-9)
-
-
-@pytest.mark.parametrize("chance", [Fraction(1, 100), Fraction(1, 10**9)])
-def test_tails_are_those_of_the_thresholds_by_another_route(chance: Fraction) -> None:
-    cube = AddCube(Fraction(1, 2), (1, 100, 7), 2).law
-    for place in range(3):
-        reach = cube.reach(place, chance)
-        assert cube_tail((1, 100, 7), (cube.fine, cube.scale), place, reach) <= chance
-        assert cube_tail((1, 100, 7), (cube.fine, cube.scale), place, reach - 1 - reach // 100) > chance
-    gaussian = AddGaussianVector.costing("0.01", (1, 50), 2).law
-    for place in range(2):
-        reach = gaussian.reach(place, chance)
-        assert gaussian_tail(gaussian.scales[place], reach) <= chance
-        assert gaussian_tail(gaussian.scales[place], reach - 1 - reach // 10) > chance
-
-
-def test_everything_lies_above_nothing() -> None:
-    assert laplace_tail(Fraction(3), 0) == gaussian_tail(Fraction(3), 0) == 1.0

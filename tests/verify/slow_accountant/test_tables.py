@@ -12,7 +12,7 @@ from incrowd.accounting.accountant import charge_of, delta
 from incrowd.core.loss import Crowd, Pure, Sampled, Sequence
 from incrowd.verify.slow_accountant.crowds import suppression_delta
 from incrowd.verify.slow_accountant.laws import TOLERANCE
-from incrowd.verify.slow_accountant.noise import NOTHING, Spread, spread_of
+from incrowd.verify.slow_accountant.noise import NOTHING, LossSpread, spread_of
 from incrowd.verify.slow_accountant.tables import tables_delta
 from tests.audit.auditing import Claim, Law, distance, published
 
@@ -24,7 +24,7 @@ CASES = [
 ]
 
 
-def beside(choosing: str) -> Spread:
+def beside(choosing: str) -> LossSpread:
     return (spread_of(Pure(Fraction(choosing))) or NOTHING) if choosing != "0" else NOTHING
 
 

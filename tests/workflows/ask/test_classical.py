@@ -14,7 +14,7 @@ import pytest
 
 from incrowd.errors import BudgetExceeded, QuestionRefused, Refused
 from incrowd.queries.classical.protections import Audited, PerturbedCopy, Protection, RandomSample, SizeControl
-from incrowd.queries.terms import Terms
+from incrowd.queries.question import Terms
 from incrowd.workflows.ask.classical import ask_classical
 from incrowd.workflows.ask.desk import Asking, Desk, open_desk
 from incrowd.workflows.policy.policy import load_policy

@@ -18,7 +18,7 @@ from incrowd.accounting.budget import Allowance, Amount
 from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.engines.sql.engine import Limits
 from incrowd.errors import BudgetExceeded, InvalidParameter, QuestionFailed, Refused, SourceUnreadable
-from incrowd.queries.terms import Terms
+from incrowd.queries.question import Terms
 from incrowd.workflows.ask.desk import Asking, Desk, open_desk
 from incrowd.workflows.policy.policy import load_policy
 

@@ -10,20 +10,16 @@ from typing import Any
 
 import pytest
 
-from incrowd.core.loss import Pure
-from incrowd.core.loss_json import to_json
+from incrowd.core.loss import Pure, to_json
 from incrowd.errors import IncrowdError
 from incrowd.queries import check
-from incrowd.queries.output import AnswerTables
-from incrowd.queries.plan import NAME
-from incrowd.queries.terms import Terms
-from incrowd.verify.judge import judge, statement_of
-from incrowd.workflows.ask.desk import AskingTogether
-from incrowd.workflows.ask.publish import publish_answer
-from incrowd.workflows.registry import check_of
+from incrowd.queries.answer import AnswerTables
+from incrowd.queries.question import Terms
+from incrowd.verify.judge import statement_of
+from incrowd.workflows.ask.desk import AskingTogether, publish_answer
 from incrowd.workflows.release.publish import Destination
 from incrowd.workflows.verify.verify import certificate_of, verify
-from tests.contract.forging import fitting, forgeries
+from tests.contract.forging import caught, fitting, require_all_caught
 from tests.workflows.ask.test_desk import asking, desk_of
 
 MANY = "SELECT sex, COUNT(*) AS n, SUM(age) AS s, MEDIAN(age) AS m, MODE(sex) AS c FROM people GROUP BY sex"
@@ -117,24 +113,7 @@ def test_what_an_answer_says_cannot_be_changed_anywhere(tmp_path: Path, name: st
             paid = Terms(epsilon=Fraction(2), delta=Fraction(1, 10**7))
             texts = (MANY, "SELECT COUNT(*) AS n FROM people", "SELECT AVG(age) AS a FROM people WHERE sex = 'F'")
             plain = desk.ask_batch(AskingTogether(texts, paid)).certificate.to_json()
-    assert caught(plain) is None
-    honest = certificate_of(plain)
-    for forgery in forgeries(plain):
-        problem = caught(forgery.plain)
-        said = forgery.top in ("guarantee", "claims", "limits") or forgery.leaf == "sentence"
-        assert problem or not said, forgery.name
-        if forgery.top == "steps" and problem is None:
-            read = certificate_of(forgery.plain)
-            assert (read.guarantee, read.claims) == (honest.guarantee, honest.claims), forgery.name
-
-
-def caught(plain: dict[str, Any]) -> str | None:
-    """Return what the certificate alone shows to be wrong; None if nothing."""
-    try:
-        found = judge(certificate_of(plain), check_of(NAME))
-        return next((look.about for look in found if look.problem is not None and not look.problem.undecided), None)
-    except IncrowdError as error:
-        return type(error).__name__
+    require_all_caught(plain)
 
 
 def test_a_batch_has_one_certificate_that_holds_the_steps_of_each_question(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from incrowd.engines.sql.duckdb import Warehouse
-from incrowd.engines.sql.engine import Drawn
+from incrowd.engines.sql.engine import SampledTable
 from incrowd.errors import InvalidParameter
-from incrowd.queries.terms import Terms
+from incrowd.queries.question import Terms
 from incrowd.workflows.ask.desk import Asking
 from tests.workflows.ask.test_desk import desk_of
 
@@ -24,10 +24,10 @@ PAID = Terms(epsilon=Fraction(2), rate=Fraction(1, 2))
 def test_every_statistic_is_collected_from_one_and_the_same_sample(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[Drawn | None] = []
+    seen: list[SampledTable | None] = []
     collect = Warehouse.collect
 
-    def watched(self: Warehouse, query: Any, drawn: Drawn | None = None) -> pa.Table:
+    def watched(self: Warehouse, query: Any, drawn: SampledTable | None = None) -> pa.Table:
         seen.append(drawn)
         return collect(self, query, drawn)
 

@@ -12,9 +12,9 @@ from incrowd.accounting.suppression import tight_delta
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Crowd, Pure, Sampled
 from incrowd.core.unit import Unit
-from incrowd.drawing.axes import LEFT, TALL, TOP, WIDE
+from incrowd.drawing.charts import LEFT, TALL, TOP, WIDE
+from incrowd.workflows.bounds.odds import Odds
 from incrowd.workflows.report.curve import curve, loss_curve
-from incrowd.workflows.report.odds import Odds
 
 ODDS = Odds(Decimal("0.5"), Decimal("1e-9"))
 PROMISE = Guarantee(Sampled(Fraction(1, 10), Crowd(20)), Unit(), "the tight curve", delta=Fraction(1, 10**9))

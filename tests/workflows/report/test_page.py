@@ -30,7 +30,7 @@ from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.registry import check_of, names, picture_of
 from incrowd.workflows.report.label import Label, label_of
 from incrowd.workflows.report.page import internal_report, public_report, summary_html
-from incrowd.workflows.report.picture import described
+from incrowd.workflows.report.picture import describe
 from tests.certificates import (
     PERSON,
     ROWS_OF_PEOPLE,
@@ -89,7 +89,7 @@ class Page(HTMLParser):
 
 
 def label(certified: Certificate) -> Label:
-    return label_of(certified, described(certified, picture_of(certified.method.name)))
+    return label_of(certified, describe(certified, picture_of(certified.method.name)))
 
 
 def plain(text: str) -> str:

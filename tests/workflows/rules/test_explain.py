@@ -10,7 +10,7 @@ from incrowd.core.loss import Crowd, Sampled
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.rules.explain import explain
-from incrowd.workflows.rules.rule import Rule, Zeros
+from incrowd.workflows.rules.grammar import Rule, Zeros
 from tests.plans import steps_json
 
 

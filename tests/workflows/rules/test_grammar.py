@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.rules.grammar import read_rule
+from incrowd.workflows.rules.grammar import Rule, Zeros, minimum_after_rounding, read_rule
 from incrowd.workflows.rules.phrases import EXAMPLES
-from incrowd.workflows.rules.rule import Rule, Zeros, minimum_after_rounding
 
 TENTH = Fraction(1, 10)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from incrowd.accounting.blending import robust, sampled_crowd
-from incrowd.accounting.bound import INFINITE, Bound, least_epsilon
+from incrowd.accounting.bound import INFINITE, LossBound, least_epsilon
 from incrowd.accounting.suppression import envelope, inverses, tight_delta
 from incrowd.accounting.suppression.loss_distribution import randomized_response
 from incrowd.core.loss import Approximate, Crowd, Loss, NoisyWhenSmall, Pure, RobustlySampled, Sampled, Sequence
@@ -27,7 +27,7 @@ _ROBUST = "crowd-blending after biased sampling, exact worst case"
 _COMPOSED = "sampled suppression, composed envelope"
 
 
-def delta_of(loss: Sampled | RobustlySampled, epsilon: float, adjacency: Adjacency) -> Bound | None:
+def delta_of(loss: Sampled | RobustlySampled, epsilon: float, adjacency: Adjacency) -> LossBound | None:
     """Return δ of a crowd under a secret sample, or None if there is no crowd under it.
 
     >>> delta_of(Sampled(Fraction(1, 10), Crowd(20)), 0.5, Adjacency.ADD_REMOVE).rule
@@ -35,21 +35,23 @@ def delta_of(loss: Sampled | RobustlySampled, epsilon: float, adjacency: Adjacen
     """
     if isinstance(loss, RobustlySampled):
         crowd, bias = loss.inner, robust.Bias(loss.low, loss.high, loss.irregular, loss.max_rate)
-        return Bound(_either(lambda x: robust.delta(crowd.k, crowd.epsilon, bias, x), epsilon, adjacency), _ROBUST)
+        return LossBound(_either(lambda x: robust.delta(crowd.k, crowd.epsilon, bias, x), epsilon, adjacency), _ROBUST)
     found, rate = _crowd(loss.inner, adjacency), loss.rate
     if found is None:
         return None
     if found.epsilon == 0:
-        return Bound(tight_delta.delta(found.k, rate, epsilon, adjacency), _TIGHT)
+        return LossBound(tight_delta.delta(found.k, rate, epsilon, adjacency), _TIGHT)
     if isinstance(found, NoisyWhenSmall):
-        return Bound(
+        return LossBound(
             _either(lambda x: sampled_crowd.histogram_delta(found.k, rate, x, found.epsilon), epsilon, adjacency),
             _NOISY,
         )
-    return Bound(_either(lambda x: sampled_crowd.delta(found.k, found.epsilon, rate, x), epsilon, adjacency), _EXACT)
+    return LossBound(
+        _either(lambda x: sampled_crowd.delta(found.k, found.epsilon, rate, x), epsilon, adjacency), _EXACT
+    )
 
 
-def epsilon_of(loss: Sampled | RobustlySampled, delta: Fraction, adjacency: Adjacency) -> Bound | None:
+def epsilon_of(loss: Sampled | RobustlySampled, delta: Fraction, adjacency: Adjacency) -> LossBound | None:
     """Return the least ε of a crowd under a secret sample at `delta`, or None if there is no crowd under it.
 
     >>> bound = epsilon_of(Sampled(Fraction(1, 10), Crowd(20)), Fraction(1, 10**6), Adjacency.ADD_REMOVE)
@@ -59,7 +61,7 @@ def epsilon_of(loss: Sampled | RobustlySampled, delta: Fraction, adjacency: Adja
     crowd = _crowd(loss.inner, adjacency)
     if isinstance(loss, Sampled) and crowd is not None and crowd.epsilon == 0 and delta:
         try:
-            return Bound(inverses.smallest_epsilon(delta, crowd.k, loss.rate, adjacency), _TIGHT)
+            return LossBound(inverses.smallest_epsilon(delta, crowd.k, loss.rate, adjacency), _TIGHT)
         except Infeasible:
             return INFINITE
     if (at_zero := delta_of(loss, 0.0, adjacency)) is None:
@@ -72,7 +74,7 @@ def epsilon_of(loss: Sampled | RobustlySampled, delta: Fraction, adjacency: Adja
     found = least_epsilon(curve, float_down(delta))
     if math.isinf(found) and isinstance(loss, Sampled):
         found = _at_the_floor(loss, delta, adjacency)
-    return Bound(found, at_zero.rule)
+    return LossBound(found, at_zero.rule)
 
 
 def _at_the_floor(loss: Sampled, delta: Fraction, adjacency: Adjacency) -> float:
@@ -83,7 +85,7 @@ def _at_the_floor(loss: Sampled, delta: Fraction, adjacency: Adjacency) -> float
     return math.inf
 
 
-def composed_delta(loss: Sequence, epsilon: float, adjacency: Adjacency) -> Bound | None:
+def composed_delta(loss: Sequence, epsilon: float, adjacency: Adjacency) -> LossBound | None:
     """Return δ of several releases by sampled suppression, beside pure ones, or None if something else is among them.
 
     >>> composed_delta(Sequence((Sampled(Fraction(1, 10), Crowd(20)),) * 8), 1.0, Adjacency.ADD_REMOVE).value < 4e-14
@@ -91,15 +93,15 @@ def composed_delta(loss: Sequence, epsilon: float, adjacency: Adjacency) -> Boun
     """
     if (parts := _releases(loss)) is None:
         return None
-    return Bound(envelope.composed_delta(parts, epsilon, adjacency), _COMPOSED)
+    return LossBound(envelope.composed_delta(parts, epsilon, adjacency), _COMPOSED)
 
 
-def composed_epsilon(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> Bound | None:
+def composed_epsilon(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound | None:
     """Return ε of several releases by sampled suppression, beside pure ones, or None if something else is there."""
     if not delta or (parts := _releases(loss)) is None:
         return None
     try:
-        return Bound(envelope.composed_epsilon(parts, delta, adjacency), _COMPOSED)
+        return LossBound(envelope.composed_epsilon(parts, delta, adjacency), _COMPOSED)
     except Infeasible:
         return None
 

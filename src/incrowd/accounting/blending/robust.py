@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from incrowd.accounting.blending.closed_forms import divergence
-from incrowd.accounting.blending.sampled_crowd import log_target
+from incrowd.accounting.blending.sampled_crowd import divergence, log_target
 from incrowd.accounting.blending.worst_crowd import WorstCrowd
 from incrowd.accounting.bound import least_epsilon
 from incrowd.accounting.suppression.tight_delta import probability

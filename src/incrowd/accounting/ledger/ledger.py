@@ -20,11 +20,18 @@ from incrowd.accounting.ledger.datasets import (
     registered,
     standing_of,
 )
-from incrowd.accounting.ledger.entry import Entry
-from incrowd.accounting.ledger.overview import Overview, overview
-from incrowd.accounting.ledger.price import Accountant, Price
-from incrowd.accounting.ledger.request import Part, Request, carving, charging, registering, repeating, signed
-from incrowd.accounting.ledger.standing import Standing
+from incrowd.accounting.ledger.request import (
+    Accountant,
+    Part,
+    Price,
+    Request,
+    carving,
+    charging,
+    registering,
+    repeating,
+    signed,
+)
+from incrowd.accounting.ledger.standing import Entry, Overview, Standing, overview
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter, LedgerCorrupted, Refused

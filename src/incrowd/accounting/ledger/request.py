@@ -1,4 +1,4 @@
-"""Request: what the ledger is asked to write, with its price."""
+"""Request: what the ledger is asked to write, and what it asks to learn the price of a promise."""
 
 from __future__ import annotations
 
@@ -6,20 +6,54 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from incrowd.accounting.budget import plain
 from incrowd.accounting.ledger.charging import INFINITE
 from incrowd.accounting.ledger.datasets import Declaration, name
-from incrowd.accounting.ledger.entry import Entry
-from incrowd.accounting.ledger.price import Price
+from incrowd.accounting.ledger.standing import Entry
 from incrowd.core.guarantee import Guarantee
-from incrowd.core.loss import ZeroConcentrated
+from incrowd.core.loss import Loss, ZeroConcentrated
 from incrowd.core.rounding import round_down, round_up
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter, Refused
 
+if TYPE_CHECKING:
+    from incrowd.accounting.accountant import Spend
+
 _FREE = {"epsilon": "0", "delta": "0", "rho": None, "rule": ""}
+
+
+class Price(Protocol):
+    """Reads a loss and says what it costs; knows neither data nor ledger."""
+
+    def spend(self, loss: Loss, delta: Fraction, adjacency: Adjacency) -> Spend:
+        """Return the (ε, δ) that a loss stated at `delta` takes from a budget."""
+
+    def rho(self, loss: Loss, adjacency: Adjacency) -> Fraction | None:
+        """Return the ρ that a loss takes from a zero-concentrated account, or None if it has none."""
+
+
+@dataclass(frozen=True)
+class Accountant:
+    """The prices of the accountant in this package.
+
+    >>> from incrowd.core.loss import Pure
+    >>> Accountant().spend(Pure(Fraction(1)), Fraction(0), Adjacency.ADD_REMOVE).epsilon
+    Decimal('1')
+    """
+
+    def spend(self, loss: Loss, delta: Fraction, adjacency: Adjacency) -> Spend:
+        """Return the tightest (ε, δ) that is sound."""
+        from incrowd.accounting.accountant import charge_of
+
+        return charge_of(loss, delta, adjacency)
+
+    def rho(self, loss: Loss, adjacency: Adjacency) -> Fraction | None:
+        """Return a sound ρ, or None."""
+        from incrowd.accounting.noise.concentrated import rho_of
+
+        return rho_of(loss, adjacency)
 
 
 @dataclass(frozen=True)
@@ -48,7 +82,7 @@ class Part:
 def charging(price: Price, parts: Sequence[Part], release: str, analyst: str | None) -> Request:
     """Return the request to charge all parts for one release.
 
-    >>> from incrowd.accounting.ledger.price import Accountant
+    >>> from incrowd.accounting.ledger.request import Accountant
     >>> from incrowd.core.loss import Pure
     >>> from incrowd.core.unit import Unit
     >>> promise = Guarantee(Pure(Fraction(1)), Unit(), "Dwork et al. 2006, Proposition 1")

@@ -1,4 +1,4 @@
-"""Standing: what the owner of a dataset allowed, what was spent of it, and what is left."""
+"""Standing: what the owner of a dataset allowed, what was spent of it and is left, and the entries that say so."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from incrowd.accounting.budget import Amount, Budget
+from incrowd.accounting.budget import Allowance, Amount, Budget, plain, read, remaining
+from incrowd.core.guarantee import Guarantee
 from incrowd.core.unit import Unit
+from incrowd.store.link import Anchor, Key, Link
+from incrowd.store.transaction import Reader
 
 INFINITY = Decimal("Infinity")
 
@@ -109,3 +112,147 @@ class Standing:
             "delta": self.totals.spent.to_json()["delta"],
             "left": left and left.to_json(),
         }
+
+
+@dataclass(frozen=True)
+class Charged:
+    """What one dataset paid for a release: an (ε, δ) of its budget, or a ρ of an account carved out of it before."""
+
+    dataset: str
+    promise: Guarantee
+    epsilon: Decimal
+    delta: Decimal
+    rule: str
+    account: str | None = None
+    rho: Decimal | None = None
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Charged:
+        """Read a part of a stored charge."""
+        rho = stored["rho"]
+        return cls(
+            stored["dataset"],
+            Guarantee.from_json(stored["promise"]),
+            Decimal(stored["epsilon"]),
+            Decimal(stored["delta"]),
+            stored["rule"],
+            stored["account"],
+            None if rho is None else Decimal(rho),
+        )
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of the ledger; `standings` tells how its datasets stood right after it, if it was just written."""
+
+    anchor: Anchor
+    at: str
+    kind: str
+    body: Mapping[str, Any]
+    standings: tuple[Standing, ...] = ()
+
+    @classmethod
+    def of(cls, link: Link, standings: tuple[Standing, ...] = ()) -> Entry:
+        """Return the entry that a link of the chain holds."""
+        return cls(link.anchor, link.at, link.kind, link.body, standings)
+
+    @property
+    def sequence(self) -> int:
+        """The number of the entry, counted from 1."""
+        return self.anchor.sequence
+
+    @property
+    def charged(self) -> tuple[Charged, ...]:
+        """What each dataset paid, if this is a charge."""
+        return tuple(Charged.from_json(part) for part in self.body["parts"]) if self.kind == "charge" else ()
+
+
+@dataclass(frozen=True)
+class AnalystShare:
+    """What one analyst spent of one dataset, and his allowance if he has one."""
+
+    dataset: str
+    analyst: str
+    spent: Amount
+    allowance: Allowance | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form that `--json` shows."""
+        allowance = self.allowance and self.allowance.to_json()
+        return {"dataset": self.dataset, "analyst": self.analyst, "spent": self.spent.to_json(), "allowance": allowance}
+
+
+@dataclass(frozen=True)
+class Account:
+    """A zero-concentrated account carved out of a dataset's budget."""
+
+    dataset: str
+    account: str
+    rho: Decimal
+    spent: Decimal
+
+    @property
+    def left(self) -> Decimal:
+        """The ρ that is still left."""
+        return remaining(self.rho, self.spent)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form that `--json` shows."""
+        amounts = {"rho": plain(self.rho), "spent": plain(self.spent), "left": plain(self.left)}
+        return {"dataset": self.dataset, "account": self.account, **amounts}
+
+
+@dataclass(frozen=True)
+class Overview:
+    """One moment of a ledger; `shared` names datasets that use another's budget, `looks` counts looks at the rows."""
+
+    head: Anchor
+    datasets: tuple[Standing, ...]
+    shared: Mapping[str, str]
+    shares: tuple[AnalystShare, ...]
+    accounts: tuple[Account, ...]
+    looks: Mapping[str, Mapping[str, int]]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form that `--json` shows."""
+        return {
+            "head": self.head.to_json(),
+            "datasets": [standing.to_json() for standing in self.datasets],
+            "shared": dict(self.shared),
+            "analysts": [share.to_json() for share in self.shares],
+            "accounts": [account.to_json() for account in self.accounts],
+            "looks": {dataset: dict(counts) for dataset, counts in self.looks.items()},
+        }
+
+
+def overview(reader: Reader) -> Overview:
+    """Read how everything stands in one state of the ledger."""
+    datasets, totals = reader.values(("dataset",)), reader.values(("spent",))
+    roots = [key[1] for key, value in datasets.items() if value["root"] == key[1]]
+    return Overview(
+        reader.head,
+        tuple(
+            Standing(root, DatasetTerms.from_json(datasets["dataset", root]), Totals.from_json(totals["spent", root]))
+            for root in roots
+        ),
+        {key[1]: value["root"] for key, value in datasets.items() if value["root"] != key[1]},
+        _shares(reader.values(("analyst",)), reader.values(("allowance",))),
+        tuple(
+            Account(root, account, read(value["rho"]), read(value["spent"]))
+            for (_, root, account), value in reader.values(("account",)).items()
+        ),
+        {key[1]: value for key, value in reader.values(("looks",)).items()},
+    )
+
+
+def _shares(spent: Mapping[Key, Any], allowances: Mapping[Key, Any]) -> tuple[AnalystShare, ...]:
+    people = sorted({key[1:] for key in [*spent, *allowances]})
+    return tuple(
+        AnalystShare(
+            root,
+            analyst,
+            Amount.from_json(spent["analyst", root, analyst]) if ("analyst", root, analyst) in spent else Amount(),
+            Allowance.from_json(found) if (found := allowances.get(("allowance", root, analyst))) else None,
+        )
+        for root, analyst in people
+    )

@@ -12,9 +12,8 @@ from decimal import Decimal
 from fractions import Fraction
 
 from incrowd.accounting.suppression.likelihood_ratio import LikelihoodRatio
-from incrowd.accounting.suppression.replacement import log_replace
 from incrowd.accounting.suppression.sampled_cell import SampledCell
-from incrowd.accounting.suppression.tight_delta import at_floor
+from incrowd.accounting.suppression.tight_delta import at_floor, log_replace
 from incrowd.core.rounding import Number, exact
 from incrowd.core.unit import Adjacency
 from incrowd.errors import Infeasible, InvalidParameter

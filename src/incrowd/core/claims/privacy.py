@@ -37,7 +37,7 @@ class Private(Claim):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pure(Private):
+class PurePrivacy(Private):
     """ε-differential privacy."""
 
     kind = "pure differential privacy"
@@ -47,7 +47,7 @@ class Pure(Private):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Approximate(Private):
+class ApproximatePrivacy(Private):
     """(ε, δ)-differential privacy."""
 
     kind = "approximate differential privacy"
@@ -60,7 +60,7 @@ class Approximate(Private):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sampled(Claim):
+class SampledCrowd(Claim):
     """What is claimed about a secret sample: its crowd, its rate, ε and δ."""
 
     k: int
@@ -70,7 +70,7 @@ class Sampled(Claim):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ZeroKnowledge(Sampled):
+class ZeroKnowledge(SampledCrowd):
     """Zero-knowledge with respect to a random sample of everyone else."""
 
     kind = "zero-knowledge with respect to random sampling"
@@ -84,7 +84,7 @@ class ZeroKnowledge(Sampled):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedTheorem(Sampled):
+class PublishedTheorem(SampledCrowd):
     """The closed form of Li, Qardaji & Su's Theorem 1 at the same ε."""
 
     kind = "approximate differential privacy, as published"
@@ -98,7 +98,7 @@ class PublishedTheorem(Sampled):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Smooth(Sampled):
+class Smooth(SampledCrowd):
     """f-smooth differential privacy, Theorem 6 of the same paper."""
 
     kind = "f-smooth differential privacy"

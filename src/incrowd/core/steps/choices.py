@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.claim import GROUPS, assumed, proved
-from incrowd.core.claims.privacy import Approximate
+from incrowd.core.claims.privacy import ApproximatePrivacy
 from incrowd.core.loss import Pure, Sequence
 from incrowd.core.steps.samples import SecretSample
 from incrowd.core.steps.step import BLIND, Grounds, Promise, Step
@@ -62,7 +62,7 @@ class SuppressChosen(Suppress):
         if grounds.promise.syntactic:
             return (same,)
         unit, choice = grounds.unit, grounds.need(RecodingChoice)
-        private = Approximate(
+        private = ApproximatePrivacy(
             k=self.k,
             rate=grounds.need(SecretSample).rate,
             delta=grounds.promise.delta,

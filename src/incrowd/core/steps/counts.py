@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from incrowd.core.claims.claim import GROUPS, Precondition, assumed, checked, proved
 from incrowd.core.claims.crowds import Blending
-from incrowd.core.claims.privacy import Approximate, ZeroKnowledge
+from incrowd.core.claims.privacy import ApproximatePrivacy, ZeroKnowledge
 from incrowd.core.loss import Crowd
 from incrowd.core.loss import NoisyWhenSmall as NoisyCrowd
 from incrowd.core.steps.samples import COINS, SecretSample, Survey
@@ -84,7 +84,7 @@ class SmallCounts(Step):
         theorem = self.curve + (_PEOPLE if unit.max_rows > 1 else "")
         if unit.adjacency is Adjacency.REPLACE:
             theorem += f"; for replaced rows, {self.replaced}"
-        private = Approximate(**shared, adjacency=unit.adjacency, max_rows=unit.max_rows, theorem=theorem)
+        private = ApproximatePrivacy(**shared, adjacency=unit.adjacency, max_rows=unit.max_rows, theorem=theorem)
         if unit.max_rows > 1 or unit.adjacency is not Adjacency.ADD_REMOVE:
             return (private,)
         return (private, ZeroKnowledge(**shared, theorem=_SIMULATED))

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from incrowd.core.claims.claim import GROUPS, assumed, checked, proved
-from incrowd.core.claims.privacy import Approximate, Pure
+from incrowd.core.claims.privacy import ApproximatePrivacy, PurePrivacy
 from incrowd.core.loss import Gaussian, Laplace
 from incrowd.core.steps.counts import ROWS_ALONE
 from incrowd.core.steps.samples import SecretSample
@@ -53,7 +53,7 @@ def noise_claim(
     epsilon: Decimal | Fraction,
     grounds: Grounds,
     conditions: tuple[str, str] = (EVERY_BIN, DECLARED),
-) -> Pure | Approximate:
+) -> PurePrivacy | ApproximatePrivacy:
     """Return the claim of counts with noise: differential privacy, by the theorem of the promise.
 
     `conditions` are what noise falls on, which is proved, and what can be seen of that in the output.
@@ -67,4 +67,4 @@ def noise_claim(
         *assumed(promise.assumes),
     )
     given |= {"theorem": promise.because, "not_protected": (GROUPS,)}
-    return Approximate(**given, delta=promise.delta) if promise.delta else Pure(**given)
+    return ApproximatePrivacy(**given, delta=promise.delta) if promise.delta else PurePrivacy(**given)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from incrowd.core.claims.claim import GROUPS, Precondition, assumed, checked, proved
 from incrowd.core.claims.crowds import Anonymity, Blending, anonymity
 from incrowd.core.claims.privacy import (
-    Approximate,
+    ApproximatePrivacy,
     PublishedTheorem,
     RobustTheorem,
     RobustZeroKnowledge,
@@ -106,7 +106,9 @@ def sample_claims(k: int, sample: SecretSample, grounds: Grounds) -> tuple[Claim
     shared: dict[str, Any] = {"k": k, "rate": sample.rate, "epsilon": grounds.epsilon, "unit": str(unit)}
     shared |= {"preconditions": conditions, "not_protected": (GROUPS,)}
     delta = grounds.promise.delta
-    private = Approximate(**shared, delta=delta, adjacency=unit.adjacency, max_rows=unit.max_rows, theorem=_tight(unit))
+    private = ApproximatePrivacy(
+        **shared, delta=delta, adjacency=unit.adjacency, max_rows=unit.max_rows, theorem=_tight(unit)
+    )
     if unit.max_rows > 1 or unit.adjacency is not Adjacency.ADD_REMOVE:
         return (private,)
     knowledge = ZeroKnowledge(**shared, delta=delta, theorem=f"{GEHRKE}, Theorem 1, by the exact worst case")
@@ -134,7 +136,7 @@ def survey_claims(k: int, survey: Survey, grounds: Grounds) -> tuple[Claim, ...]
     added = unit.adjacency is Adjacency.ADD_REMOVE
     own: dict[str, Any] = {"delta": delta, "epsilon": epsilon}
     theorem = ROBUST if added else f"{ROBUST}{several}"
-    private = Approximate(**shared, **own, adjacency=unit.adjacency, max_rows=unit.max_rows, theorem=theorem)
+    private = ApproximatePrivacy(**shared, **own, adjacency=unit.adjacency, max_rows=unit.max_rows, theorem=theorem)
     if not added:
         return (private,)
     numbers: dict[str, Any] = {name: float(grounds.numbers[f"{name} of theorem 2"]) for name in ("epsilon", "delta")}

@@ -18,9 +18,8 @@ from incrowd.criteria.demand import COUNTED, HOMOGENEITY, Form, TableDemand
 from incrowd.criteria.measure import Bound, Meaning, Measured
 from incrowd.criteria.partition import Partition
 from incrowd.criteria.recount import Recount, Written, at_most
-from incrowd.criteria.uniqueness import pitman as pitmans
 from incrowd.criteria.uniqueness import recount as slow
-from incrowd.criteria.uniqueness import snb as slides
+from incrowd.criteria.uniqueness.models import fit_pitman, snb_uniques
 from incrowd.errors import InvalidParameter
 
 Estimator = Literal["zayatz", "pitman", "snb", "dankar"]
@@ -136,15 +135,15 @@ def unique_share(sizes: NDArray[np.int64], people: int, estimator: Estimator = "
 
     Precondition: the rows are a simple random sample of the population.
 
-    Source: as `estimated` says.
+    Source: as `estimate_uniques` says.
 
     >>> round(unique_share(np.array([1, 1, 2]), 4), 9)
     0.5
     """
-    return estimated(sizes, people, estimator)[0]
+    return estimate_uniques(sizes, people, estimator)[0]
 
 
-def estimated(sizes: NDArray[np.int64], people: int, estimator: Estimator) -> tuple[float, Estimator]:
+def estimate_uniques(sizes: NDArray[np.int64], people: int, estimator: Estimator) -> tuple[float, Estimator]:
     """Return the estimated share of unique people, and the model that it comes from.
 
     Where the likelihood of Pitman's model has no maximum, or the equations of the slide negative binomial model (snb)
@@ -154,7 +153,7 @@ def estimated(sizes: NDArray[np.int64], people: int, estimator: Estimator) -> tu
 
     Source: Dankar, El Emam, Neisa & Roffey 2012, "Estimating the re-identification risk of clinical data sets".
 
-    >>> estimated(np.array([1, 1, 1, 1]), 100, "dankar")[1]       # all alone: Pitman's model has no estimate
+    >>> estimate_uniques(np.array([1, 1, 1, 1]), 100, "dankar")[1]       # all alone: Pitman's model has no estimate
     'zayatz'
     """
     rows, alone = int(sizes.sum()), int((sizes == 1).sum())
@@ -164,9 +163,9 @@ def estimated(sizes: NDArray[np.int64], people: int, estimator: Estimator) -> tu
         return alone / max(1, rows), estimator
     zayatz = _zayatz(sizes, people)
     if estimator == "pitman" or (estimator == "dankar" and rows <= _SMALL * people):
-        pitman = pitmans.fitted(sizes)
+        pitman = fit_pitman(sizes)
         return (zayatz, "zayatz") if pitman is None else (min(1.0, pitman.uniques(people) / people), "pitman")
-    snb = None if estimator == "zayatz" else slides.uniques(sizes, people)
+    snb = None if estimator == "zayatz" else snb_uniques(sizes, people)
     if snb is None or (estimator == "dankar" and zayatz < snb / people):
         return zayatz, "zayatz"
     return snb / people, "snb"

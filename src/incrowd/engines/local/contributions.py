@@ -19,6 +19,7 @@ from incrowd.core.coins import Coins
 from incrowd.core.reading import as_dictionary, read
 from incrowd.core.schema import Column
 from incrowd.core.table import Rows
+from incrowd.engines.readers.reader import note_failures
 from incrowd.errors import IncrowdError, InvalidParameter
 
 _COINS = 2**62
@@ -29,7 +30,7 @@ _BEYOND = """
 
 
 @dataclass(frozen=True, eq=False)
-class Limited:
+class RowLimit:
     """The rows that are kept, by position."""
 
     mask: NDArray[np.bool_]
@@ -39,7 +40,7 @@ class Limited:
         return self.mask[start:stop]
 
 
-def limit(rows: Rows, column: Column, at_most: int, coins: Coins) -> Limited:
+def limit(rows: Rows, column: Column, at_most: int, coins: Coins) -> RowLimit:
     """Keep of each person's rows a uniformly random `at_most`, or all if there are no more; none without an id.
 
     People are told apart by the exact value of the column, read as its declared type; a value that cannot be read is
@@ -59,12 +60,12 @@ def limit(rows: Rows, column: Column, at_most: int, coins: Coins) -> Limited:
         raise InvalidParameter("a person keeps at least one row: at_most must be 1 or more.")
     masks, failures = [np.zeros(0, np.bool_)], list[IncrowdError]()
     fields = pa.schema([("person", column.type.storage), ("coin", pa.int64()), ("position", pa.int64())])
-    drawn = _noted(_people(rows, column, coins, masks), failures)
+    drawn = note_failures(_people(rows, column, coins, masks), failures)
     positions = _beyond(pa.RecordBatchReader.from_batches(fields, drawn), at_most, failures)
     mask = np.concatenate(masks)
     for some in positions:
         mask[some] = False
-    return Limited(mask)
+    return RowLimit(mask)
 
 
 def _beyond(people: pa.RecordBatchReader, at_most: int, failures: list[IncrowdError]) -> list[NDArray[np.int64]]:
@@ -82,15 +83,6 @@ def _beyond(people: pa.RecordBatchReader, at_most: int, failures: list[IncrowdEr
             if not failures:
                 raise
     raise failures[0]
-
-
-def _noted(batches: Iterator[pa.RecordBatch], failures: list[IncrowdError]) -> Iterator[pa.RecordBatch]:
-    """Pass batches on, and remember what went wrong in our own words: the database that draws them has its own."""
-    try:
-        yield from batches
-    except IncrowdError as error:
-        failures.append(error)
-        raise
 
 
 def _people(rows: Rows, column: Column, coins: Coins, masks: list[NDArray[np.bool_]]) -> Iterator[pa.RecordBatch]:

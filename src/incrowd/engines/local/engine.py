@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -16,20 +16,52 @@ from incrowd.core.counts import Counts
 from incrowd.core.keys import Layout, grouped, translated
 from incrowd.core.marks import SourceMarks
 from incrowd.core.schema import Column, Schema
-from incrowd.core.source import DEFAULTS, IN_ENGINE, SourceOptions
-from incrowd.core.table import Kept, Learned, Progress, Rows
-from incrowd.engines.local.contributions import Limited, limit
-from incrowd.engines.local.counting import CountingLimits, Tally
+from incrowd.core.table import DEFAULTS, IN_ENGINE, Kept, Learned, Progress, Rows, SourceOptions
+from incrowd.engines.local.contributions import RowLimit, limit
+from incrowd.engines.local.counting import CountingLimits, Disk, Tally
 from incrowd.engines.local.encoding import Encoder
 from incrowd.engines.local.fingerprint import content_digest
-from incrowd.engines.local.progress import ProgressRows
-from incrowd.engines.local.spill import Disk
-from incrowd.engines.local.validate import checks_of, needed, validate
+from incrowd.engines.local.validate import checks_of, source_checks, validate
 from incrowd.engines.readers.sources import Source, open_source
 from incrowd.engines.row_marks import RowMarks
 from incrowd.errors import InvalidParameter, SourceChanged, SourceInvalid, SourceUnreadable
 
 _NO_TEXT = "the source holds text that is not valid Unicode; nothing was released or charged."
+
+
+@dataclass(frozen=True)
+class ProgressRows:
+    """Rows that tell after each batch how many have been read.
+
+    >>> import pyarrow as pa
+    >>> from incrowd.engines.readers.sources import open_source
+    >>> told = []
+    >>> source = open_source(pa.table({"zip": ["02139", "94305"]}))
+    >>> rows = ProgressRows(source, lambda done, total: told.append((done, total)))
+    >>> [len(batch) for batch in rows.batches(["zip"])], told
+    ([2], [(2, 2)])
+    """
+
+    source: Rows
+    progress: Progress
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, in the order of the source."""
+        return self.source.names
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows there are, or None if only reading them would tell."""
+        return self.source.rows
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Read these columns, and tell after each batch."""
+        done = 0
+        for batch in self.source.batches(columns):
+            yield batch
+            done += len(batch)
+            self.progress(done, self.rows)
 
 
 @dataclass(frozen=True)
@@ -51,7 +83,7 @@ class LocalEngine:
 
     def marks(self, rows: Rows, schema: Schema, key: bytes, progress: Progress | None = None) -> SourceMarks:
         """Read once all that may be released: raise with the first problems, or return the marks of the rows."""
-        checks = needed(rows, schema) if isinstance(rows, Source) else checks_of(schema)
+        checks = source_checks(rows, schema) if isinstance(rows, Source) else checks_of(schema)
         gathered, findings = RowMarks(schema, key), None
         with suppress(UnicodeError, pa.ArrowException):  # the error's own text holds a piece of the source
             findings = validate(rows, checks, progress=progress, marks=gathered)
@@ -95,7 +127,7 @@ class LocalEngine:
                     tally.add(codes, encoder.sizes)
             return _counts(encoder, tally, at_least)
 
-    def limit(self, rows: Rows, column: Column, at_most: int, coins: Coins) -> Limited:
+    def limit(self, rows: Rows, column: Column, at_most: int, coins: Coins) -> RowLimit:
         """Keep at most that many rows of each person, a random choice among the person's own."""
         return limit(rows, column, at_most, coins)
 

@@ -38,12 +38,12 @@ def content_digest(source: Source) -> bytes:
     return digest.digest()
 
 
-def keyed(content: bytes, key: bytes) -> str:
+def keyed_digest(content: bytes, key: bytes) -> str:
     """Return a commitment to a content digest: without the key, 32 secret random bytes, nobody can test a guess.
 
     >>> from incrowd.engines.readers.sources import open_source
     >>> content = content_digest(open_source(pa.table({"zip": ["01234"]})))
-    >>> keyed(content, bytes(32)) == keyed(content, bytes(32)), keyed(content, bytes(32))[:12]
+    >>> keyed_digest(content, bytes(32)) == keyed_digest(content, bytes(32)), keyed_digest(content, bytes(32))[:12]
     (True, 'hmac-sha256:')
     """
     if len(key) < 32:
@@ -53,7 +53,7 @@ def keyed(content: bytes, key: bytes) -> str:
 
 def fingerprint(source: Source, key: bytes) -> str:
     """Return the keyed fingerprint of a source."""
-    return keyed(content_digest(source), key)
+    return keyed_digest(content_digest(source), key)
 
 
 def _add_file(digest: hashlib._Hash, path: Path) -> None:

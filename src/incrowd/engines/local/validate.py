@@ -14,7 +14,7 @@ from incrowd.core.domain import Type
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Schema
 from incrowd.engines.readers.plain import is_list, several
-from incrowd.engines.readers.reader import Lined, SourceProblem, Typed
+from incrowd.engines.readers.reader import LinedReader, SourceProblem, TypedReader
 from incrowd.engines.readers.sources import Source
 from incrowd.errors import SourceChanged, SourceInvalid, SourceUnreadable
 
@@ -48,7 +48,7 @@ def checks_of(schema: Schema) -> dict[str, Check]:
     return {column.name: _check(column) for column in (*schema.released, *people)}
 
 
-def needed(source: Source, schema: Schema) -> dict[str, Check]:
+def source_checks(source: Source, schema: Schema) -> dict[str, Check]:
     """Return the checks that reading the rows could fail; columns whose stored type cannot be misread need none.
 
     A source without stored types (text, a workbook) is always read, for its structure.
@@ -58,17 +58,17 @@ def needed(source: Source, schema: Schema) -> dict[str, Check]:
     >>> from incrowd.engines.readers.sources import open_source
     >>> source = open_source(pa.table({"age": [41], "zip": ["01234"], "paid": [1.5]}))
     >>> whole = [Column(name, type=Type.INTEGER) for name in ("age", "paid")]
-    >>> list(needed(source, Schema((Column("zip"), *whole))))
+    >>> list(source_checks(source, Schema((Column("zip"), *whole))))
     ['paid']
     """
-    return unsure(schema, source.reader.types if isinstance(source.reader, Typed) else {})
+    return uncertain_checks(schema, source.reader.types if isinstance(source.reader, TypedReader) else {})
 
 
-def unsure(schema: Schema, types: Mapping[str, pa.DataType]) -> dict[str, Check]:
+def uncertain_checks(schema: Schema, types: Mapping[str, pa.DataType]) -> dict[str, Check]:
     """Return the checks of columns that could be misread, given the types in which columns are stored.
 
     >>> import pyarrow as pa
-    >>> list(unsure(Schema((Column("zip"), Column("age", type=Type.INTEGER))), {"zip": pa.string()}))
+    >>> list(uncertain_checks(Schema((Column("zip"), Column("age", type=Type.INTEGER))), {"zip": pa.string()}))
     ['age']
     """
     checks = checks_of(schema)
@@ -158,7 +158,7 @@ def validate(
     >>> [str(problem) for problem in validate(rows, {"age": digits}).problems]
     ['row 2, column age: cannot be read as integer']
     """
-    lined = rows.reader if isinstance(rows, Source) and isinstance(rows.reader, Lined) else None
+    lined = rows.reader if isinstance(rows, Source) and isinstance(rows.reader, LinedReader) else None
     expected = rows.rows if rows.rows is not None else lined.expected() if lined else None
     done, total, first = 0, 0, list[_Cell]()
     try:
@@ -197,7 +197,7 @@ def _bad_cells(batch: pa.RecordBatch, checks: Mapping[str, Check], limit: int) -
     return sorted(cells, key=lambda cell: cell[0])[:limit], total
 
 
-def _described(cells: list[_Cell], checks: Mapping[str, Check], lined: Lined | None) -> tuple[SourceProblem, ...]:
+def _described(cells: list[_Cell], checks: Mapping[str, Check], lined: LinedReader | None) -> tuple[SourceProblem, ...]:
     places = [place for place, _ in cells]
     lines = lined.lines(places) if lined and places else [None] * len(places)
     return tuple(
@@ -206,7 +206,7 @@ def _described(cells: list[_Cell], checks: Mapping[str, Check], lined: Lined | N
     )
 
 
-def _structure(lined: Lined | None, limit: int) -> Findings | None:
+def _structure(lined: LinedReader | None, limit: int) -> Findings | None:
     """Name the lines by which the structure is broken, if there are lines."""
     if lined is None:
         return None

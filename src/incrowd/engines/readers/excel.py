@@ -14,8 +14,7 @@ from xml.etree.ElementTree import ParseError
 
 import pyarrow as pa
 
-from incrowd.engines.readers.reader import BATCH_ROWS, SourceProblem, muffled, named, package
-from incrowd.engines.readers.spelling import spell
+from incrowd.engines.readers.reader import BATCH_ROWS, SourceProblem, muffled, named, package, spell
 from incrowd.errors import SourceUnreadable
 
 if TYPE_CHECKING:

@@ -11,11 +11,10 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import compute as pc
 
-from incrowd.engines.postgres import Address, answers, connected, explained, run, streamed
-from incrowd.engines.readers.question import RowSelection, pick_table
+from incrowd.engines.columns import quote
+from incrowd.engines.postgres import Address, answers, connect, explained, run, stream
 from incrowd.engines.readers.reader import distinct
-from incrowd.engines.readers.spool import Spooled, spool
-from incrowd.engines.sql.quoting import quoted
+from incrowd.engines.readers.selection import RowSelection, SpooledRows, pick_table, spool
 from incrowd.errors import IncrowdError, PackageMissing, SourceInvalid, SourceUnreadable
 
 _SESSION = (
@@ -49,7 +48,7 @@ class PostgresRows:
     construction, memory is bounded by a batch, and a connection that breaks does so before anything is charged.
     """
 
-    kept: Spooled
+    kept: SpooledRows
     names: tuple[str, ...]
     refused: Mapping[str, str]
     """Columns that are not copied, since no single value stands in their cells, and their types."""
@@ -95,7 +94,7 @@ def open_postgres(address: Address, question: RowSelection) -> PostgresRows:
     """
 
     def work() -> PostgresRows:
-        with connected(address) as connection:
+        with connect(address) as connection:
             run(connection, *_SESSION)
             return _copied(connection, address, question)
 
@@ -126,7 +125,7 @@ def look_at(address: Address, question: RowSelection) -> TableDescription:
     """Describe a table, view or query; nothing is read or copied."""
 
     def work() -> TableDescription:
-        with connected(address) as connection:
+        with connect(address) as connection:
             run(connection, *_SESSION)
             rows, told, notes = _asked(connection, address, question)
             with connection.cursor() as cursor:
@@ -150,7 +149,7 @@ def _copied(connection: Any, address: Address, question: RowSelection) -> Postgr
         reader = cursor.fetch_record_batch()
         kinds = {name: kind for name, (kind, expression) in wanted.items() if expression}
         note = "; ".join(("the rows were copied in one snapshot", *notes))
-        batches = streamed(iter(reader), partial(_unreadable, address))
+        batches = stream(iter(reader), partial(_unreadable, address))
         kept = spool(_checked(batches, kinds), reader.schema, told, note)
     types = dict(zip(kinds, reader.schema.types, strict=True))
     refused = {name: kind for name, (kind, expression) in wanted.items() if not expression}
@@ -174,7 +173,7 @@ def _asked(connection: Any, address: Address, question: RowSelection) -> tuple[s
     if known is None or known not in by_name:
         known, notes = pick_table(address.shown, listed, known)
     schema, table = by_name[known]
-    return f"{quoted(schema)}.{quoted(table)}", {"table": f"{schema}.{table}"}, notes
+    return f"{quote(schema)}.{quote(table)}", {"table": f"{schema}.{table}"}, notes
 
 
 def _place(connection: Any, address: Address, told: Mapping[str, str]) -> str:
@@ -187,7 +186,7 @@ def _place(connection: Any, address: Address, told: Mapping[str, str]) -> str:
 def _wanted(field: pa.Field) -> tuple[str, str | None]:
     """Return the server's name for a column's type, and how the column is asked for; None if it is not."""
     kind = (field.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
-    name = quoted(field.name)
+    name = quote(field.name)
     if not kind:
         raise PackageMissing("this needs a newer adbc_driver_postgresql. Run: pip install -U adbc-driver-postgresql")
     if kind in _AS_IS:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import importlib
+import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from incrowd.engines.readers.hidden import show_pandas
-from incrowd.errors import PackageMissing, SourceUnreadable
+from incrowd.errors import IncrowdError, PackageMissing, SourceUnreadable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,7 +69,7 @@ class SourceReader(Protocol):
 
 
 @runtime_checkable
-class Typed(Protocol):
+class TypedReader(Protocol):
     """A reader whose columns have one stored type each, known before a row is read."""
 
     @property
@@ -74,7 +78,7 @@ class Typed(Protocol):
 
 
 @runtime_checkable
-class Lined(Protocol):
+class LinedReader(Protocol):
     """A reader whose rows stand on numbered lines."""
 
     def lines(self, positions: Sequence[int]) -> tuple[int | None, ...]:
@@ -152,3 +156,77 @@ def named(header: Sequence[str | None]) -> tuple[str, ...]:
     ('column1', 'age')
     """
     return distinct([name or f"column{place}" for place, name in enumerate(header, start=1)])
+
+
+def note_failures(batches: Iterator[pa.RecordBatch], failures: list[IncrowdError]) -> Iterator[pa.RecordBatch]:
+    """Pass batches on, and remember what went wrong in our own words: the database that draws them has its own."""
+    try:
+        yield from batches
+    except IncrowdError as error:
+        failures.append(error)
+        raise
+
+
+class _NoPandas(MetaPathFinder):
+    """Answers that there is no pandas."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Refuse pandas, leave everything else to others."""
+        del path, target
+        if fullname == "pandas":
+            raise ModuleNotFoundError("pandas is hidden from the command line.", name=fullname)
+        return None
+
+
+def hide_pandas() -> None:
+    """Hide pandas from this process, unless it is loaded already."""
+    if "pandas" not in sys.modules:
+        sys.meta_path.insert(0, _NoPandas())
+
+
+def show_pandas() -> None:
+    """Undo `hide_pandas`.
+
+    >>> hide_pandas()
+    >>> show_pandas()
+    >>> any(isinstance(finder, _NoPandas) for finder in sys.meta_path)
+    False
+    """
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _NoPandas)]
+
+
+_EXACT = 2**53
+
+
+def spell(value: object) -> str | None:
+    """Write a value as text; None, an empty text and NaN are missing.
+
+    Whole numbers carry no point even where a format stores every number as a float, dates are ISO 8601, and a time of
+    midnight is not mentioned: spreadsheets keep a date as the moment it begins.
+
+    >>> [spell(value) for value in ("01234", 7, 7.0, 0.5, True, dt.datetime(2024, 2, 29), "", None)]
+    ['01234', '7', '7', '0.5', 'true', '2024-02-29', None, None]
+    """
+    if isinstance(value, str):
+        return value or None
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return _spell_float(value)
+    if isinstance(value, dt.datetime) and value.time() == dt.time():
+        return value.date().isoformat()
+    if isinstance(value, (dt.date, dt.time)):
+        return value.isoformat()
+    return str(value)
+
+
+def _spell_float(value: float) -> str | None:
+    if math.isnan(value):
+        return None
+    if value.is_integer() and abs(value) < _EXACT:
+        return str(int(value))
+    return repr(value)

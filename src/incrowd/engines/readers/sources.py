@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incrowd.core.source import DEFAULTS, SourceOptions
+from incrowd.core.table import DEFAULTS, SourceOptions
 from incrowd.engines.columns import require
 from incrowd.engines.postgres import address_of, is_postgres
-from incrowd.engines.readers.formats import find_format, parquet_files
-from incrowd.engines.readers.opening import open_reader
-from incrowd.engines.readers.options import check_applies, with_part
+from incrowd.engines.readers.formats import check_applies, find_format, parquet_files, with_part
 from incrowd.engines.readers.plain import plain_batch
 from incrowd.errors import InvalidParameter, SourceChanged, SourceUnreadable
 
@@ -165,7 +163,7 @@ def _open_frame(frame: object, options: SourceOptions) -> Source:
 
 def _open_postgres(text: str, options: SourceOptions) -> Source:
     from incrowd.engines.readers.postgres import open_postgres
-    from incrowd.engines.readers.question import RowSelection
+    from incrowd.engines.readers.selection import RowSelection
 
     address = address_of(text)
     if options.format is not None:
@@ -174,3 +172,67 @@ def _open_postgres(text: str, options: SourceOptions) -> Source:
     check_applies(options, "postgresql")
     reader = open_postgres(address, RowSelection(options.table, options.query))
     return Source(reader, "postgresql", reader.place, (Stamp.of(reader.path),))
+
+
+def open_reader(kind: str, path: Path, options: SourceOptions) -> SourceReader:
+    """Open a file of this format (one of `formats.FORMATS`)."""
+    return _OPEN[kind](path, options)
+
+
+def _open_csv(path: Path, options: SourceOptions) -> SourceReader:
+    from incrowd.engines.readers.delimited import open_delimited
+    from incrowd.engines.readers.dialect import DialectOptions
+
+    tabbed = options.delimiter is None and ".tsv" in path.suffixes
+    delimiter = "\t" if tabbed else options.delimiter
+    wanted = DialectOptions(delimiter, options.encoding, options.quote, options.header, options.names)
+    return open_delimited(path, wanted, options.nulls)
+
+
+def _open_excel(path: Path, options: SourceOptions) -> SourceReader:
+    from incrowd.engines.readers.excel import open_excel
+
+    return open_excel(path, options.sheet, header=options.header, nulls=options.nulls)
+
+
+def _open_statistics(path: Path, options: SourceOptions) -> SourceReader:
+    from incrowd.engines.readers.statistics import Coding, open_statistics
+
+    return open_statistics(path, Coding(options.labels, options.encoding, options.catalog))
+
+
+def _open_sqlite(path: Path, options: SourceOptions) -> SourceReader:
+    from incrowd.engines.readers.databases import open_sqlite
+    from incrowd.engines.readers.selection import RowSelection
+
+    return open_sqlite(path, RowSelection(options.table, options.query))
+
+
+def _open_duckdb(path: Path, options: SourceOptions) -> SourceReader:
+    from incrowd.engines.readers.databases import open_duckdb
+    from incrowd.engines.readers.selection import RowSelection
+
+    return open_duckdb(path, RowSelection(options.table, options.query))
+
+
+def _open_parquet(path: Path, _: SourceOptions) -> SourceReader:
+    from incrowd.engines.readers.columnar import open_parquet
+
+    return open_parquet(path)
+
+
+def _open_arrow(path: Path, _: SourceOptions) -> SourceReader:
+    from incrowd.engines.readers.columnar import open_arrow
+
+    return open_arrow(path)
+
+
+_OPEN: dict[str, Callable[[Path, SourceOptions], SourceReader]] = {
+    "csv": _open_csv,
+    "parquet": _open_parquet,
+    "arrow": _open_arrow,
+    "excel": _open_excel,
+    "statistics": _open_statistics,
+    "sqlite": _open_sqlite,
+    "duckdb": _open_duckdb,
+}

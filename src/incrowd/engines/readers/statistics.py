@@ -9,8 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from incrowd.engines.readers.reader import BATCH_ROWS, distinct, muffled, package
-from incrowd.engines.readers.spelling import spell
+from incrowd.engines.readers.reader import BATCH_ROWS, distinct, muffled, package, spell
 from incrowd.errors import InvalidParameter, SourceUnreadable
 
 READERS = {

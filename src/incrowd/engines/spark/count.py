@@ -13,15 +13,13 @@ from numpy.typing import NDArray
 
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
-from incrowd.engines.local.counting import CountingLimits, Tally
+from incrowd.engines.local.counting import CountingLimits, Disk, Tally
 from incrowd.engines.local.encoding import Encoder
-from incrowd.engines.local.spill import Disk
 from incrowd.engines.spark import tuples
-from incrowd.engines.spark.functions import functions_of
-from incrowd.engines.spark.limit import Chosen, Limiting
+from incrowd.engines.spark.limit import Limiting, PersonLimit
 from incrowd.engines.spark.pieces import read_in_full, unchanged
 from incrowd.engines.spark.reading import PartitionReading, Slice
-from incrowd.engines.spark.task import Work, collected, mapped
+from incrowd.engines.spark.task import Work, collect, functions_of, map_partitions
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -60,9 +58,9 @@ class Counting:
         classes = encoder.classes()
         for start in range(0, len(keys), _CHUNK):
             codes = layout.unpack(keys[start : start + _CHUNK])
-            columns = tuples.travelling(self.cells, codes, classes)
+            columns = tuples.cell_arrays(self.cells, codes, classes)
             yield _batch(self.cells, columns, pa.array(counts[start : start + _CHUNK]))
-        yield _batch(self.cells, tuples.travelling_none(self.cells, 1), pa.array([read]))
+        yield _batch(self.cells, tuples.empty_cell_arrays(self.cells, 1), pa.array([read]))
 
 
 def picked(rows: Slice, kept: Sequence[Kept]) -> NDArray[np.intp] | None:
@@ -76,8 +74,8 @@ def picked(rows: Slice, kept: Sequence[Kept]) -> NDArray[np.intp] | None:
 
 def count(rows: SparkRows, cells: Cells, kept: Sequence[Kept], at_least: int) -> Counts:
     """Count in one pass the rows that every one of `kept` keeps; cells with too few are dropped on the workers."""
-    limits = [each for each in kept if isinstance(each, Chosen)]
-    others = tuple(each for each in kept if not isinstance(each, Chosen))
+    limits = [each for each in kept if isinstance(each, PersonLimit)]
+    others = tuple(each for each in kept if not isinstance(each, PersonLimit))
     if len(limits) > 1:
         raise InvalidParameter("a person's rows are limited once: give one limit.")
     if kept and not rows.origin.stable:
@@ -87,25 +85,25 @@ def count(rows: SparkRows, cells: Cells, kept: Sequence[Kept], at_least: int) ->
         )
     if not limits:
         frame, reading = rows.selected(cells.reads)
-        counted = mapped(frame, Counting(reading, cells, others), f"{tuples.fields(cells)}, count bigint")
+        counted = map_partitions(frame, Counting(reading, cells, others), f"{tuples.fields(cells)}, count bigint")
     else:
         counted = _limited(rows, cells, limits[0], others)
     return _summed(rows, cells, counted, at_least)
 
 
-def _limited(rows: SparkRows, cells: Cells, limit: Chosen, others: tuple[Kept, ...]) -> DataFrame:
+def _limited(rows: SparkRows, cells: Cells, limit: PersonLimit, others: tuple[Kept, ...]) -> DataFrame:
     """Return the rows of each person that stay, before anything is summed up."""
     frame, reading = rows.selected(tuple(dict.fromkeys((*cells.reads, limit.column.name))))
     work: Work = Limiting(reading, cells, limit, others)
-    coded = mapped(frame, work, f"person binary, rank binary, {tuples.fields(cells)}, count bigint")
-    return limit.applied(coded)
+    coded = map_partitions(frame, work, f"person binary, rank binary, {tuples.fields(cells)}, count bigint")
+    return limit.apply(coded)
 
 
 def _summed(rows: SparkRows, cells: Cells, counted: DataFrame, at_least: int) -> Counts:
     functions = functions_of(counted)
     total = functions.sum("count").alias("count")
     enough = functions.col("key").isNull() | (functions.col("count") >= at_least)
-    found = collected(counted.groupBy(*tuples.names(cells)).agg(total).where(enough))
+    found = collect(counted.groupBy(*tuples.names(cells)).agg(total).where(enough))
     without = pc.is_null(found.column("key"))
     read_in_full(rows.origin.pieces, pc.sum(found.filter(without).column("count")).as_py() or 0)
     unchanged(rows.origin.pieces, rows.origin.stamps())

@@ -13,17 +13,15 @@ from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.marks import SourceMarks
 from incrowd.core.schema import Column, Schema
-from incrowd.core.source import DEFAULTS, SourceOptions
-from incrowd.core.table import Kept, Learned, Progress, Rows
+from incrowd.core.table import DEFAULTS, Kept, Learned, Progress, Rows, SourceOptions
 from incrowd.engines.columns import require
 from incrowd.engines.spark.count import count
-from incrowd.engines.spark.digest import content_digest
 from incrowd.engines.spark.failures import explained
-from incrowd.engines.spark.learn import learn
-from incrowd.engines.spark.limit import Chosen, limit
+from incrowd.engines.spark.limit import PersonLimit, limit
 from incrowd.engines.spark.opening import open_rows
 from incrowd.engines.spark.rows import SparkRows, on_cluster
 from incrowd.engines.spark.session import session_of
+from incrowd.engines.spark.summaries import content_digest, learn
 from incrowd.engines.spark.validate import marks_of
 from incrowd.engines.spark.workers import ready
 
@@ -82,7 +80,7 @@ class SparkEngine:
         with explained():
             return count(on_cluster(rows), cells, kept, at_least)
 
-    def limit(self, rows: Rows, column: Column, at_most: int, coins: Coins) -> Chosen:
+    def limit(self, rows: Rows, column: Column, at_most: int, coins: Coins) -> PersonLimit:
         """Keep at most that many rows of each person, a random choice among the person's own."""
         require(on_cluster(rows).names, [column.name])
         return limit(column, at_most, coins)

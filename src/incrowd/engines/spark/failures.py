@@ -149,12 +149,12 @@ def explanation(text: str) -> IncrowdError:
     return _unknown()
 
 
-def spoken(error: Exception) -> str:
+def safe_words(error: Exception) -> str:
     """Return on a worker what the driver may hear: our own messages, which hold no values, or a kind of failure.
 
-    >>> explanation(spoken(ValueError("Smith")))
+    >>> explanation(safe_words(ValueError("Smith")))
     JobFailed('the job failed on the cluster ...')
-    >>> explanation(spoken(SourceChanged("a file changed.")))
+    >>> explanation(safe_words(SourceChanged("a file changed.")))
     SourceChanged('a file changed.')
     """
     if isinstance(error, IncrowdError):

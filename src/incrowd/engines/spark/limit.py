@@ -20,11 +20,11 @@ from incrowd.core.cells import Cells
 from incrowd.core.keys import Codes
 from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.schema import Column
-from incrowd.engines.local.codebook import Codebook
+from incrowd.engines.local.encoding import Codebook
 from incrowd.engines.spark import tuples
-from incrowd.engines.spark.coins import fresh_key, people, ranks
-from incrowd.engines.spark.functions import functions_of, window_of
+from incrowd.engines.spark.places import fresh_key, people, ranks
 from incrowd.engines.spark.reading import PartitionReading, Slice
+from incrowd.engines.spark.task import functions_of, window_of
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class PersonLimit:
     """Which rows of each person stay: a rule that is applied where the rows are counted, not a list of rows."""
 
     column: Column
@@ -48,7 +48,7 @@ class Chosen:
         del start, stop
         raise InvalidParameter("this choice of rows is applied on the cluster: give it to the count of its engine.")
 
-    def applied(self, coded: DataFrame) -> DataFrame:
+    def apply(self, coded: DataFrame) -> DataFrame:
         """Return of each person's rows those of least rank, if they have a key; and what has no person at all."""
         functions = functions_of(coded)
         order = window_of(coded).partitionBy("person").orderBy("rank")
@@ -57,7 +57,7 @@ class Chosen:
         return numbered.where(functions.col("person").isNull() | stays)
 
 
-def limit(column: Column, at_most: int, coins: Coins) -> Chosen:
+def limit(column: Column, at_most: int, coins: Coins) -> PersonLimit:
     """Draw the keys by which rows of a person are put in order.
 
     >>> from incrowd.noise.system import SystemCoins
@@ -66,7 +66,7 @@ def limit(column: Column, at_most: int, coins: Coins) -> Chosen:
     """
     if at_most < 1:
         raise InvalidParameter("a person keeps at least one row: at_most must be 1 or more.")
-    return Chosen(column, at_most, fresh_key(coins), fresh_key(coins))
+    return PersonLimit(column, at_most, fresh_key(coins), fresh_key(coins))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class Limiting:
 
     reading: PartitionReading
     cells: Cells
-    limit: Chosen
+    limit: PersonLimit
     kept: tuple[Kept, ...]
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -84,7 +84,7 @@ class Limiting:
         for rows in self.reading.slices(batches):
             read += rows.batch.num_rows
             yield self._sent(rows)
-        empty = tuples.travelling_none(self.cells, 1)
+        empty = tuples.empty_cell_arrays(self.cells, 1)
         yield self._batch([pa.nulls(1, pa.binary()), pa.nulls(1, pa.binary()), *empty, pa.array([read])])
 
     def _sent(self, rows: Slice) -> pa.RecordBatch:
@@ -98,7 +98,7 @@ class Limiting:
         codes, classes = coded(self.cells.recodings, rows.batch)
         for column in codes:
             mask &= column >= 0
-        keys = tuples.travelling(self.cells, [np.maximum(column, 0) for column in codes], classes)
+        keys = tuples.cell_arrays(self.cells, [np.maximum(column, 0) for column in codes], classes)
         shown = [column.take(pa.array(np.arange(len(mask)), mask=~mask)) for column in keys]
         ones = pa.array(np.ones(len(mask), np.int64))
         whole = self._batch([persons, ranks(self.limit.row_key, places), *shown, ones])

@@ -9,20 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from incrowd.core.source import IN_ENGINE
+from incrowd.core.table import IN_ENGINE
 from incrowd.engines.postgres import is_postgres
-from incrowd.engines.readers.options import check_applies
+from incrowd.engines.readers.formats import check_applies
 from incrowd.engines.spark.failures import explained
-from incrowd.engines.spark.parquet import ParquetFiles
+from incrowd.engines.spark.origins import ParquetFiles, open_table, open_texts
 from incrowd.engines.spark.rows import SparkRows
-from incrowd.engines.spark.tables import open_table
-from incrowd.engines.spark.texts import open_texts
 from incrowd.errors import InvalidParameter, SourceUnreadable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
-    from incrowd.core.source import SourceOptions
+    from incrowd.core.table import SourceOptions
 
 _ENDINGS = {
     **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), "csv"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from incrowd.core.table import Rows
 from incrowd.engines.columns import require
-from incrowd.engines.spark.functions import column
+from incrowd.engines.spark.task import column
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def on_cluster(rows: Rows) -> SparkRows:
     return rows
 
 
-def stood_in(frame: DataFrame, columns: Sequence[str]) -> list[Column]:
+def placeholders(frame: DataFrame, columns: Sequence[str]) -> list[Column]:
     """Return columns under plain names that stand in for theirs: `mapInArrow` knows no name with a dot in it."""
     return [column(frame, name).alias(f"c{place}") for place, name in enumerate(columns)]
 

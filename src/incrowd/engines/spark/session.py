@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from incrowd.engines.readers.hidden import show_pandas
+from incrowd.engines.readers.reader import show_pandas
 from incrowd.engines.spark.failures import explained
-from incrowd.engines.spark.workers import prepared, ready
+from incrowd.engines.spark.workers import prepare, ready
 from incrowd.errors import ClusterUnavailable, IncrowdError, InvalidParameter, PackageMissing
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def session_of(settings: Spark) -> Iterator[SparkSession]:
     _knock(settings.remote or master)
     if settings.remote is not None:
         with _connected(settings.remote, settings.config) as session:
-            yield prepared(session)
+            yield prepare(session)
         return
     found = _running(master)
     if found is not None:
@@ -56,7 +56,7 @@ def session_of(settings: Spark) -> Iterator[SparkSession]:
         return
     require_java()
     with _started(master, settings.config) as session:
-        yield prepared(session)
+        yield prepare(session)
 
 
 def require_pyspark() -> None:

@@ -16,7 +16,7 @@ from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.keys import Codes, Keys, Layout, grouped
 from incrowd.core.recoding import Classes, Recoding
-from incrowd.engines.spark.coins import fixed
+from incrowd.engines.spark.places import fixed
 
 _ORDINARY, _OTHER, _MISSING = range(3)
 _NAMES = {pa.string(): "string", pa.int64(): "bigint", pa.float64(): "double", pa.date32(): "date"}
@@ -39,7 +39,9 @@ def fields(cells: Cells) -> str:
     return ", ".join(f"{name} {kind}" for name, kind in zip(names(cells), kinds, strict=True))
 
 
-def travelling(cells: Cells, codes: Sequence[Codes], classes: Sequence[tuple[Classes, Codes | None]]) -> list[pa.Array]:
+def cell_arrays(
+    cells: Cells, codes: Sequence[Codes], classes: Sequence[tuple[Classes, Codes | None]]
+) -> list[pa.Array]:
     """Return tuples of codes as columns that mean the same in every task."""
     parts, marks = [], []
     for column, (known, kept), recoding in zip(codes, classes, cells.recodings, strict=True):
@@ -53,7 +55,7 @@ def travelling(cells: Cells, codes: Sequence[Codes], classes: Sequence[tuple[Cla
     return [_sent(_layout(cells).pack(parts)), *marks]
 
 
-def travelling_none(cells: Cells, length: int) -> list[pa.Array]:
+def empty_cell_arrays(cells: Cells, length: int) -> list[pa.Array]:
     """Return as many rows without a cell."""
     key = pa.int64() if _layout(cells).dtype == np.int64 else pa.binary()
     return [pa.nulls(length, kind) for kind in (key, *(r.column.domain.storage for _, r in _open(cells)))]

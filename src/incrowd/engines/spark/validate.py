@@ -13,17 +13,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.marks import SourceMarks
-from incrowd.engines.local.validate import Check, Findings, checks_of, unsure
+from incrowd.engines.local.validate import Check, Findings, checks_of, uncertain_checks
 from incrowd.engines.readers.delimited import Delimited
 from incrowd.engines.readers.plain import plain_batch
 from incrowd.engines.readers.reader import SourceProblem
 from incrowd.engines.row_marks import RowMarks
+from incrowd.engines.spark.origins import SparkTable, TextFiles
 from incrowd.engines.spark.pieces import name_of, unchanged
 from incrowd.engines.spark.places import Positions
 from incrowd.engines.spark.reading import PartitionReading, Texts
-from incrowd.engines.spark.tables import Tabled
-from incrowd.engines.spark.task import Work, collected, mapped
-from incrowd.engines.spark.texts import TextFiles
+from incrowd.engines.spark.task import Work, collect, map_partitions
 from incrowd.errors import InvalidParameter, SourceUnreadable
 
 if TYPE_CHECKING:
@@ -44,11 +43,11 @@ def marks_of(rows: SparkRows, schema: Schema, key: bytes) -> SourceMarks:
             "a release needs to know rows apart, and nothing tells those of this source apart. Name a unique id column "
             "for the Spark engine, or write the table as Parquet files."
         )
-    if isinstance(rows.origin, Tabled):
+    if isinstance(rows.origin, SparkTable):
         rows.origin.check_ids()
     before = rows.origin.stamps()
     empty = partial(RowMarks, schema, key)
-    found = _found(rows, unsure(schema, rows.origin.types), empty)
+    found = _found(rows, uncertain_checks(schema, rows.origin.types), empty)
     _findings(found, checks_of(schema)).raise_if_any()
     unchanged(rows.origin.pieces, before)  # the files are listed for good: whatever reads them later holds to this
     gathered = empty()
@@ -67,7 +66,7 @@ def _found(rows: SparkRows, checks: Mapping[str, Check], empty: Callable[[], Row
     else:
         frame, reading = rows.selected(columns)
         work = Validating(reading, checks, empty)
-    found: list[_Bad] = collected(mapped(frame, work, _FIELDS)).to_pylist()
+    found: list[_Bad] = collect(map_partitions(frame, work, _FIELDS)).to_pylist()
     return found
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sys
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Late
@@ -12,10 +14,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from incrowd import errors
 from incrowd.engines.spark.failures import explained
-from incrowd.engines.spark.functions import is_remote
-from incrowd.engines.spark.packaging import packed_code
-from incrowd.engines.spark.task import arrow_mapped, collected
+from incrowd.engines.spark.task import collect, is_remote, map_batches
 from incrowd.errors import ClusterUnavailable
 
 if TYPE_CHECKING:
@@ -48,10 +49,10 @@ def ready(session: SparkSession, patience: float = _PATIENCE) -> SparkSession:
     with explained():
         _ship_if_far(session)
         own: SparkSession = session.newSession()
-    return prepared(own, patience)
+    return prepare(own, patience)
 
 
-def prepared(session: SparkSession, patience: float = _PATIENCE) -> SparkSession:
+def prepare(session: SparkSession, patience: float = _PATIENCE) -> SparkSession:
     """Set up a session that is ours: settings, code, versions."""
     with explained():
         for name, value in SETTINGS.items():
@@ -104,7 +105,7 @@ def python_version() -> str:
 
 def _asked(session: SparkSession, patience: float) -> list[dict[str, str | None]]:
     """Let a small job report the versions of the workers that take it."""
-    frame = arrow_mapped(session.range(0, _PROBES, 1, _PROBES), _probe(), _FIELDS)
+    frame = map_batches(session.range(0, _PROBES, 1, _PROBES), _probe(), _FIELDS)
     pool = ThreadPoolExecutor(1)
     try:
         return _waited(pool, frame, patience)
@@ -118,7 +119,7 @@ def _asked(session: SparkSession, patience: float) -> list[dict[str, str | None]
 
 
 def _waited(pool: ThreadPoolExecutor, frame: DataFrame, patience: float) -> list[dict[str, str | None]]:
-    found: list[dict[str, str | None]] = pool.submit(collected, frame).result(patience).to_pylist()
+    found: list[dict[str, str | None]] = pool.submit(collect, frame).result(patience).to_pylist()
     return found
 
 
@@ -165,3 +166,28 @@ def _ship(session: SparkSession) -> None:
 
 def _minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
+
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def packed_code(folder: Path) -> Path:
+    """Write the modules of this package into an archive named after their content, and return its path.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = packed_code(Path(folder))
+    ...     path.suffix, "incrowd/errors.py" in zipfile.ZipFile(path).namelist()
+    ('.zip', True)
+    """
+    root = Path(errors.__file__).parent
+    modules = {f"incrowd/{path.relative_to(root).as_posix()}": path.read_bytes() for path in sorted(root.rglob("*.py"))}
+    digest = hashlib.sha256()
+    for name, content in modules.items():
+        digest.update(f"{name} {len(content)}\n".encode() + content)
+    target = folder / f"incrowd-{digest.hexdigest()[:16]}.zip"
+    if not target.exists():
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in modules.items():
+                archive.writestr(zipfile.ZipInfo(name, _EPOCH), content)
+    return target

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -13,11 +13,24 @@ import pyarrow as pa
 from sqlglot import exp
 
 from incrowd.core.coins import Sample
+from incrowd.core.domain import Type
+from incrowd.core.schema import Column, Schema
+from incrowd.core.table import Opened
+from incrowd.engines.columns import quote
+from incrowd.engines.readers.columnar import Parquet
+from incrowd.engines.readers.reader import note_failures
 from incrowd.engines.readers.sources import Source
-from incrowd.engines.sql.engine import FAILED, SLOW, Drawn, Limits, Stored, asked_tables
-from incrowd.engines.sql.native import native_query
-from incrowd.engines.sql.quoting import quoted
-from incrowd.engines.sql.typed import SQL_TYPES, fields, typed_batches
+from incrowd.engines.sql.engine import (
+    FAILED,
+    SLOW,
+    SQL_TYPES,
+    Limits,
+    SampledTable,
+    StoredTable,
+    asked_tables,
+    fields,
+    typed_batches,
+)
 from incrowd.errors import IncrowdError, QuestionFailed, SourceUnreadable
 
 if TYPE_CHECKING:
@@ -33,7 +46,7 @@ class Warehouse:
     these files and nothing else of the machine.
     """
 
-    tables: Mapping[str, Stored]
+    tables: Mapping[str, StoredTable]
     limits: Limits
     base: duckdb.DuckDBPyConnection
     views: frozenset[str]
@@ -45,7 +58,7 @@ class Warehouse:
         del sampled
         asked_tables(query, self.tables)
 
-    def collect(self, query: exp.Query, drawn: Drawn | None = None) -> pa.Table:
+    def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
         """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
         names, text = asked_tables(query, self.tables), query.sql(dialect="duckdb")
         for name in names:
@@ -69,7 +82,7 @@ class Warehouse:
                 if name in self.views:
                     self._read_whole(name)
                 else:
-                    self._fill(self.base, f"CREATE TABLE {quoted(name)} AS", self.tables[name], None)
+                    self._fill(self.base, f"CREATE TABLE {quote(name)} AS", self.tables[name], None)
                 self.loaded.add(name)
 
     def _read_whole(self, name: str) -> None:
@@ -78,23 +91,25 @@ class Warehouse:
         A question skips what its condition excludes.  Without this, whether it fails would tell whether the damaged
         rows fit the condition.
         """
-        columns = ", ".join(quoted(column.name) for column in self.tables[name].schema.columns)
+        columns = ", ".join(quote(column.name) for column in self.tables[name].schema.columns)
         with self._cursor() as cursor:
-            self._run(cursor, f"SELECT BIT_XOR(HASH({columns})) FROM {quoted(name)}")  # noqa: S608 - names are quoted
+            self._run(cursor, f"SELECT BIT_XOR(HASH({columns})) FROM {quote(name)}")  # noqa: S608 - names are quoted
 
-    def _draw(self, cursor: duckdb.DuckDBPyConnection, drawn: Drawn) -> None:
+    def _draw(self, cursor: duckdb.DuckDBPyConnection, drawn: SampledTable) -> None:
         """Put a sample in the place of a table, for this cursor alone."""
-        self._fill(cursor, f"CREATE TEMP TABLE {quoted(drawn.table)} AS", self.tables[drawn.table], drawn.sample)
+        self._fill(cursor, f"CREATE TEMP TABLE {quote(drawn.table)} AS", self.tables[drawn.table], drawn.sample)
 
-    def _fill(self, connection: duckdb.DuckDBPyConnection, create: str, stored: Stored, sample: Sample | None) -> None:
+    def _fill(
+        self, connection: duckdb.DuckDBPyConnection, create: str, stored: StoredTable, sample: Sample | None
+    ) -> None:
         import duckdb
 
         failures = list[IncrowdError]()
         reader = pa.RecordBatchReader.from_batches(
-            fields(stored.schema.columns), _noted(typed_batches(stored.source, stored.schema, sample), failures)
+            fields(stored.schema.columns), note_failures(typed_batches(stored.source, stored.schema, sample), failures)
         )
         wanted = ", ".join(
-            f"CAST({quoted(column.name)} AS {SQL_TYPES[column.type]}) AS {quoted(column.name)}"
+            f"CAST({quote(column.name)} AS {SQL_TYPES[column.type]}) AS {quote(column.name)}"
             for column in stored.schema.columns
         )
         connection.register("_arriving", reader)
@@ -134,12 +149,12 @@ class Warehouse:
 
 
 @contextmanager
-def warehouse(tables: Mapping[str, Stored], limits: Limits | None = None) -> Iterator[Warehouse]:
+def warehouse(tables: Mapping[str, StoredTable], limits: Limits | None = None) -> Iterator[Warehouse]:
     """Open a warehouse over tables, by the names they have in questions.
 
     >>> from incrowd.core.schema import Column, Schema
     >>> from incrowd.engines.readers.sources import open_source
-    >>> people = Stored(open_source(pa.table({"zip": ["1", "1", "2"]})), Schema((Column("zip"),)))
+    >>> people = StoredTable(open_source(pa.table({"zip": ["1", "1", "2"]})), Schema((Column("zip"),)))
     >>> from sqlglot import select
     >>> with warehouse({"people": people}) as asked:
     ...     asked.collect(select("COUNT(*) AS n").from_(exp.to_table("people"))).to_pylist()
@@ -157,12 +172,12 @@ def warehouse(tables: Mapping[str, Stored], limits: Limits | None = None) -> Ite
         yield Warehouse(dict(tables), limits, base, views)
 
 
-def _views(base: duckdb.DuckDBPyConnection, tables: Mapping[str, Stored]) -> tuple[frozenset[str], list[str]]:
+def _views(base: duckdb.DuckDBPyConnection, tables: Mapping[str, StoredTable]) -> tuple[frozenset[str], list[str]]:
     views, paths = set(), list[str]()
     for name, stored in tables.items():
         found = native_query(stored.source, stored.schema)
         if found is not None:
-            base.execute(f"CREATE VIEW {quoted(name)} AS {found[0]}")
+            base.execute(f"CREATE VIEW {quote(name)} AS {found[0]}")
             views.add(name)
             paths.extend(found[1])
     return frozenset(views), paths
@@ -185,10 +200,66 @@ def _confine(base: duckdb.DuckDBPyConnection, folder: str, paths: list[str], lim
     base.execute("SET lock_configuration = true")
 
 
-def _noted(batches: Iterator[pa.RecordBatch], failures: list[IncrowdError]) -> Iterator[pa.RecordBatch]:
-    """Pass batches on, and remember what went wrong in our own words: the database that draws them has its own."""
-    try:
-        yield from batches
-    except IncrowdError as error:
-        failures.append(error)
-        raise
+_WHOLE = (pa.types.is_int8, pa.types.is_int16, pa.types.is_int32, pa.types.is_int64)
+_SHORT = (pa.types.is_uint8, pa.types.is_uint16, pa.types.is_uint32)
+
+
+def native_query(source: Opened, schema: Schema) -> tuple[str, tuple[str, ...]] | None:
+    """Return a query of the files that gives the declared columns in their declared types, and the files.
+
+    None if some column is stored in another way than it is declared: then its values are interpreted one by one, as for
+    every other source.
+    """
+    if not isinstance(source, Source) or not isinstance(source.reader, Parquet):
+        return None
+    types = source.reader.types
+    selected = [_column(column, types.get(column.name)) for column in schema.columns]
+    if any(each is None for each in selected):
+        return None
+    paths = tuple(path.resolve().as_posix() for path in source.reader.paths)
+    listed = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
+    wanted = ", ".join(filter(None, selected))
+    return f"SELECT {wanted} FROM read_parquet([{listed}], hive_partitioning = false)", paths  # noqa: S608 - quoted
+
+
+def _column(column: Column, kind: pa.DataType | None) -> str | None:
+    if kind is None:
+        return None
+    name = quote(column.name)
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    wrapped = _SELECT[column.type](name, kind)
+    return None if wrapped is None else f"{wrapped} AS {name}"
+
+
+def _integer(name: str, kind: pa.DataType) -> str | None:
+    return f"CAST({name} AS BIGINT)" if any(test(kind) for test in (*_WHOLE, *_SHORT)) else None
+
+
+def _decimal(name: str, kind: pa.DataType) -> str | None:
+    if pa.types.is_float64(kind):
+        return f"CASE WHEN isfinite({name}) THEN {name} END"
+    return f"CAST({name} AS DOUBLE)" if any(test(kind) for test in (*_WHOLE, *_SHORT)) else None
+
+
+def _text(name: str, kind: pa.DataType) -> str | None:
+    return name if pa.types.is_string(kind) or pa.types.is_large_string(kind) else None
+
+
+def _date(name: str, kind: pa.DataType) -> str | None:
+    if pa.types.is_date32(kind):
+        return f"CASE WHEN isfinite({name}) THEN {name} END"
+    return None
+
+
+def _boolean(name: str, kind: pa.DataType) -> str | None:
+    return name if pa.types.is_boolean(kind) else None
+
+
+_SELECT: dict[Type, Callable[[str, pa.DataType], str | None]] = {
+    Type.INTEGER: _integer,
+    Type.DECIMAL: _decimal,
+    Type.TEXT: _text,
+    Type.DATE: _date,
+    Type.BOOLEAN: _boolean,
+}

@@ -1,18 +1,22 @@
-"""Asked: what answers questions to rows, wherever they are; and what every such place is told and held to."""
+"""Asked: what answers questions to rows, wherever they are; what it is held to, and rows in their declared types."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+from incrowd.core.coins import Sample
+from incrowd.core.domain import Type
+from incrowd.core.reading import as_dictionary, read
+from incrowd.core.schema import Column, Schema
+from incrowd.core.table import Rows
 
-    from incrowd.core.coins import Sample
-    from incrowd.core.schema import Schema
+if TYPE_CHECKING:
     from incrowd.core.table import Opened
 
 FAILED = "the rows could not be read to their end: the source is damaged, or changed in the meantime."
@@ -29,7 +33,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredTable:
     """One table: rows that were opened, and what is declared about them."""
 
     source: Opened
@@ -37,7 +41,7 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SampledTable:
     """A secret sample of the rows of one table, which takes the table's place in a question."""
 
     table: str
@@ -53,7 +57,7 @@ class Asked(Protocol):
         It is asked before anything is charged.
         """
 
-    def collect(self, query: exp.Query, drawn: Drawn | None = None) -> pa.Table:
+    def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
         """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
 
 
@@ -71,3 +75,58 @@ def asked_tables(query: exp.Query, declared: Collection[str]) -> list[str]:
         if not isinstance(table.this, exp.Identifier) or table.db or table.name not in {*declared, *local}:
             raise AssertionError("a question reads declared tables only")
     return sorted({table.name for table in query.find_all(exp.Table) if table.name in declared})
+
+
+SQL_TYPES = {
+    Type.INTEGER: "BIGINT",
+    Type.DECIMAL: "DOUBLE",
+    Type.TEXT: "VARCHAR",
+    Type.DATE: "DATE",
+    Type.BOOLEAN: "BOOLEAN",
+}
+
+
+def storage(kind: Type) -> pa.DataType:
+    """Return the Arrow type in which values of a declared type are asked about.
+
+    >>> storage(Type.BOOLEAN)
+    DataType(bool)
+    """
+    return pa.bool_() if kind is Type.BOOLEAN else kind.storage
+
+
+def fields(columns: Sequence[Column]) -> pa.Schema:
+    """Return the Arrow schema of typed rows."""
+    return pa.schema([(column.name, storage(column.type)) for column in columns])
+
+
+def typed_batches(rows: Rows, schema: Schema, sample: Sample | None = None) -> Iterator[pa.RecordBatch]:
+    """Read all declared columns, each value as its declared type; what is missing or cannot be read is null.
+
+    With a sample, only the rows in it: a row's coin hangs on its position in the source.
+    """
+    columns, start = schema.columns, 0
+    for batch in rows.batches(schema.names):
+        stop = start + batch.num_rows
+        chosen = batch if sample is None else batch.filter(pa.array(sample.at(start, stop)))
+        start = stop
+        values = typed_arrays(chosen, [column.type for column in columns])
+        yield pa.RecordBatch.from_arrays(values, schema=fields(columns))
+
+
+def typed_arrays(batch: pa.RecordBatch, kinds: Sequence[Type]) -> list[pa.Array]:
+    """Return the columns of a batch, each in the storage of its declared type.
+
+    >>> typed_arrays(pa.record_batch({"age": ["41", "none"]}), [Type.INTEGER])[0].to_pylist()
+    [41, None]
+    """
+    return [_typed(array, kind) for array, kind in zip(batch.columns, kinds, strict=True)]
+
+
+def _typed(array: pa.Array, kind: Type) -> pa.Array:
+    values, indices = as_dictionary(array)
+    stored = read(values, kind).values
+    if kind is Type.BOOLEAN:
+        stored = pc.equal(stored, "true")
+    whole = stored if indices is None else stored.take(pa.array(indices, mask=indices == len(values)))
+    return whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole

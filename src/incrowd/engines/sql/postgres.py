@@ -13,19 +13,18 @@ from sqlglot import exp, parse_one
 
 from incrowd.core.domain import Type
 from incrowd.core.schema import Column
-from incrowd.engines.postgres import Address, address_of, answers, connected, explained, is_postgres, run
+from incrowd.engines.columns import quote
+from incrowd.engines.postgres import Address, address_of, answers, connect, explained, is_postgres, run
 from incrowd.engines.readers.postgres import TableDescription, look_at
-from incrowd.engines.readers.question import RowSelection
-from incrowd.engines.sql.dialect import placed
-from incrowd.engines.sql.engine import FAILED, SLOW, Drawn, Limits, Stored, asked_tables
-from incrowd.engines.sql.postgres_sql import in_postgres
-from incrowd.engines.sql.quoting import quoted
+from incrowd.engines.readers.selection import RowSelection
+from incrowd.engines.sql.dialects import in_postgres, replace_tables
+from incrowd.engines.sql.engine import FAILED, SLOW, Limits, SampledTable, StoredTable, asked_tables
 from incrowd.errors import IncrowdError, InvalidParameter, QuestionFailed, QuestionRefused, SourceUnreadable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from incrowd.core.source import SourceOptions
+    from incrowd.core.table import SourceOptions
 
 _SESSION = (
     "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
@@ -100,7 +99,7 @@ class ServerRows:
         source = self.look.rows if "query" in self.look.settings else f"{self.look.rows} AS asked"
 
         def work() -> list[tuple[object, ...]]:
-            with connected(self.server) as connection:
+            with connect(self.server) as connection:
                 run(connection, *_SESSION)
                 return answers(connection, f"SELECT COUNT(*), {words} FROM {source}")  # noqa: S608 - quoted
 
@@ -113,7 +112,7 @@ class PostgresWarehouse:
     """Tables of one database that can be asked from many threads: a question is one transaction that only reads."""
 
     server: Address
-    tables: Mapping[str, Stored]
+    tables: Mapping[str, StoredTable]
     places: Mapping[str, exp.Subquery]
     limits: Limits
 
@@ -126,14 +125,14 @@ class PostgresWarehouse:
             )
         self._text(query)
 
-    def collect(self, query: exp.Query, drawn: Drawn | None = None) -> pa.Table:
+    def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
         """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
         self.require(query, sampled=drawn is not None)
         text, begun = self._text(query), time.monotonic()
         limit = f"SET LOCAL statement_timeout = {max(1, int(self.limits.seconds * 1000))}"
 
         def work() -> pa.Table:
-            with connected(self.server) as connection:
+            with connect(self.server) as connection:
                 run(connection, *_SESSION, limit)
                 with connection.cursor() as cursor:
                     cursor.execute(text)
@@ -148,7 +147,7 @@ class PostgresWarehouse:
 
     def _text(self, query: exp.Query) -> str:
         asked_tables(query, self.tables)
-        return in_postgres(placed(query, self.places)).sql(dialect="postgres")
+        return in_postgres(replace_tables(query, self.places)).sql(dialect="postgres")
 
 
 def open_server_rows(source: object, options: SourceOptions) -> ServerRows:
@@ -168,7 +167,7 @@ def _require_unicode(server: Address) -> None:
     """Raise unless all text in the database is Unicode: else a row could hold some that cannot be sent."""
 
     def work() -> list[tuple[object, ...]]:
-        with connected(server) as connection:
+        with connect(server) as connection:
             return answers(connection, "SELECT current_setting('server_encoding')")
 
     ((encoding,),) = explained(work, lambda words: SourceUnreadable(f"{server.shown} {words} Nothing was charged."))
@@ -177,7 +176,7 @@ def _require_unicode(server: Address) -> None:
 
 
 @contextmanager
-def postgres_warehouse(tables: Mapping[str, Stored], limits: Limits | None = None) -> Iterator[PostgresWarehouse]:
+def postgres_warehouse(tables: Mapping[str, StoredTable], limits: Limits | None = None) -> Iterator[PostgresWarehouse]:
     """Make ready to ask tables of one database that `open_server_rows` described."""
     servers = {_server_rows(stored).server for stored in tables.values()}
     if len(servers) != 1:
@@ -186,13 +185,13 @@ def postgres_warehouse(tables: Mapping[str, Stored], limits: Limits | None = Non
     yield PostgresWarehouse(servers.pop(), dict(tables), places, limits or Limits())
 
 
-def _server_rows(stored: Stored) -> ServerRows:
+def _server_rows(stored: StoredTable) -> ServerRows:
     if not isinstance(stored.source, ServerRows):
         raise InvalidParameter("these rows were opened by another engine. Open the source with pushdown.")
     return stored.source
 
 
-def _declared(stored: Stored) -> exp.Subquery:
+def _declared(stored: StoredTable) -> exp.Subquery:
     """Return the declared columns in their declared types."""
     look = _server_rows(stored).look
     wanted = ", ".join(_selected(column, look.kinds[column.name]) for column in stored.schema.columns)
@@ -207,5 +206,5 @@ def _selected(column: Column, kind: str) -> str:
             f"interpreted one by one. Store it as {_STORED[column.type][0]}, make a view that does, or leave pushdown "
             "out."
         )
-    name = quoted(column.name)
+    name = quote(column.name)
     return f"{_READ[column.type].format(name)} AS {name}"

@@ -18,16 +18,22 @@ from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Schema
 from incrowd.engines.readers.sources import Stamp
 from incrowd.engines.spark.failures import explained
-from incrowd.engines.spark.parquet import ParquetFiles
+from incrowd.engines.spark.origins import ParquetFiles, SparkTable
 from incrowd.engines.spark.pieces import unchanged
 from incrowd.engines.spark.reading import PartitionReading
 from incrowd.engines.spark.rows import SparkRows, on_cluster
-from incrowd.engines.spark.tables import Tabled
-from incrowd.engines.spark.task import collected, mapped
-from incrowd.engines.sql.dialect import placed
-from incrowd.engines.sql.engine import FAILED, SLOW, Drawn, Limits, Stored, asked_tables
-from incrowd.engines.sql.spark_sql import in_spark
-from incrowd.engines.sql.typed import storage, typed_arrays
+from incrowd.engines.spark.task import collect, map_partitions
+from incrowd.engines.sql.dialects import in_spark, replace_tables
+from incrowd.engines.sql.engine import (
+    FAILED,
+    SLOW,
+    Limits,
+    SampledTable,
+    StoredTable,
+    asked_tables,
+    storage,
+    typed_arrays,
+)
 from incrowd.errors import (
     IncrowdError,
     InvalidParameter,
@@ -66,7 +72,7 @@ class SparkWarehouse:
     """
 
     session: SparkSession
-    tables: Mapping[str, Stored]
+    tables: Mapping[str, StoredTable]
     views: Mapping[str, str]
     seen: Mapping[str, tuple[Stamp, ...]]
     limits: Limits
@@ -79,7 +85,7 @@ class SparkWarehouse:
             )
         self._text(query)
 
-    def collect(self, query: exp.Query, drawn: Drawn | None = None) -> pa.Table:
+    def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
         """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
         self.require(query, sampled=drawn is not None)
         found = self._run(self._text(query))
@@ -102,7 +108,7 @@ class SparkWarehouse:
     def _text(self, query: exp.Query) -> str:
         asked_tables(query, self.tables)
         places = {name: exp.to_table(view) for name, view in self.views.items()}
-        return placed(in_spark(query), places).sql(dialect="spark")
+        return replace_tables(in_spark(query), places).sql(dialect="spark")
 
     def _run(self, text: str) -> pa.Table:
         """Run a text in a thread of its own: whether or not the cluster stops in time, nobody waits for it longer."""
@@ -112,7 +118,7 @@ class SparkWarehouse:
             try:
                 with explained():
                     self.session.addTag(mark)
-                    found.append(collected(self.session.sql(text)))
+                    found.append(collect(self.session.sql(text)))
             except IncrowdError as error:
                 found.append(error)
 
@@ -145,7 +151,7 @@ class Typing:
 
 @contextmanager
 def spark_warehouse(
-    session: SparkSession, tables: Mapping[str, Stored], limits: Limits | None = None
+    session: SparkSession, tables: Mapping[str, StoredTable], limits: Limits | None = None
 ) -> Iterator[SparkWarehouse]:
     """Make views of tables that the Spark engine opened; they are gone at the end.
 
@@ -175,7 +181,7 @@ def _same(session: SparkSession, other: SparkSession | None) -> SparkSession:
     return session
 
 
-def _declared(stack: ExitStack, stored: Stored) -> DataFrame:
+def _declared(stack: ExitStack, stored: StoredTable) -> DataFrame:
     rows = on_cluster(stored.source)
     found = _native(rows, stored.schema)
     if found is not None:
@@ -187,7 +193,7 @@ def _declared(stack: ExitStack, stored: Stored) -> DataFrame:
 
 def _native(rows: SparkRows, schema: Schema) -> DataFrame | None:
     """Return the declared columns as Spark reads them, or None if one of them is stored otherwise."""
-    if not isinstance(rows.origin, ParquetFiles | Tabled):
+    if not isinstance(rows.origin, ParquetFiles | SparkTable):
         return None
     frame = rows.origin.frame
     kinds = dict(frame.dtypes)
@@ -210,7 +216,7 @@ def _interpreted(rows: SparkRows, schema: Schema) -> DataFrame:
     frame, reading = rows.selected(schema.names)
     kinds = tuple(column.type for column in schema.columns)
     fields = ", ".join(f"c{place} {_FIELDS[kind]}" for place, kind in enumerate(kinds))
-    return mapped(frame, Typing(reading, kinds), fields).toDF(*schema.names)
+    return map_partitions(frame, Typing(reading, kinds), fields).toDF(*schema.names)
 
 
 def _seen(rows: SparkRows) -> tuple[Stamp, ...]:

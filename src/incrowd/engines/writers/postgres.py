@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from incrowd.engines.postgres import Address, address_of, answers, connected, explained, is_postgres, run
-from incrowd.engines.sql.quoting import quoted
-from incrowd.engines.writers.rebuilt import bare, pieces
+from incrowd.engines.columns import quote
+from incrowd.engines.postgres import Address, address_of, answers, connect, explained, is_postgres, run
+from incrowd.engines.writers.files import bare, pieces
 from incrowd.errors import IncrowdError, InvalidParameter, OutputUnavailable, PromiseBroken
 
 _PIECE = 1 << 16
@@ -36,7 +36,7 @@ def check_table(table: str, columns: Sequence[str] = ()) -> None:
     address, name = _named(table)
 
     def work() -> None:
-        with connected(address) as connection:
+        with connect(address) as connection:
             place = _free(connection, address, name)
             if columns:
                 _try(connection, address, place, columns)
@@ -54,15 +54,15 @@ def load_table(rows: Rows, table: str, note: str) -> Iterator[None]:
     address, name = _named(table)
     trouble = partial(_unavailable, address)
     with ExitStack() as stack:
-        connection = explained(lambda: stack.enter_context(connected(address)), trouble)
+        connection = explained(lambda: stack.enter_context(connect(address)), trouble)
         explained(lambda: _fill(connection, _free(connection, address, name), rows, note), trouble)
         yield
         explained(connection.commit, partial(_uncommitted, address))
 
 
 def _try(connection: Any, address: Address, place: tuple[str, str], columns: Sequence[str]) -> None:
-    full = ".".join(quoted(part) for part in place)
-    run(connection, f"CREATE TABLE {full} ({', '.join(f'{quoted(name)} text' for name in columns)})")
+    full = ".".join(quote(part) for part in place)
+    run(connection, f"CREATE TABLE {full} ({', '.join(f'{quote(name)} text' for name in columns)})")
     with connection.cursor() as cursor:
         made = cursor.adbc_execute_schema(f"SELECT * FROM {full}").names  # noqa: S608 - quoted
     for name, cut in zip(columns, made, strict=True):
@@ -72,7 +72,7 @@ def _try(connection: Any, address: Address, place: tuple[str, str], columns: Seq
 
 def _fill(connection: Any, place: tuple[str, str], rows: Rows, note: str) -> None:
     schema, table = place
-    full = f"{quoted(schema)}.{quoted(table)}"
+    full = f"{quote(schema)}.{quote(table)}"
     with connection.cursor() as cursor:
         cursor.adbc_ingest(table, _plain(rows()), mode="create", db_schema_name=schema)
         cursor.execute(f"SELECT * FROM {full} ORDER BY ctid")  # noqa: S608 - quoted
@@ -87,7 +87,7 @@ def _fill(connection: Any, place: tuple[str, str], rows: Rows, note: str) -> Non
 def _free(connection: Any, address: Address, name: tuple[str | None, str]) -> tuple[str, str]:
     """Return schema and table if a table can be made there."""
     schema, table = name
-    full = ".".join(quoted(part) for part in name if part is not None)
+    full = ".".join(quote(part) for part in name if part is not None)
     question = _TAKEN.format(schema="NULL" if schema is None else _text(schema), name=_text(full))
     ((found, taken, allowed),) = answers(connection, question)
     if found is None:

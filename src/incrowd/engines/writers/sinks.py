@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incrowd.engines.writers.staging import beside
 from incrowd.errors import InvalidParameter, OutputUnavailable
 
 if TYPE_CHECKING:
-    from incrowd.engines.writers.rebuilt import Released
+    from incrowd.engines.writers.files import Released
 
 
 @dataclass(frozen=True)
@@ -32,13 +34,11 @@ def write_table(data: Released, path: Path) -> None:
     ...
     incrowd.errors.InvalidParameter: data.xlsx: releases are written as .parquet, .csv or .tsv. Choose one of them.
     """
-    if path.suffix == ".parquet":
-        from incrowd.engines.writers.parquet import write_parquet
+    from incrowd.engines.writers.files import CsvStyle, write_csv, write_parquet
 
+    if path.suffix == ".parquet":
         write_parquet(data, path)
     elif path.suffix in {".csv", ".tsv"}:
-        from incrowd.engines.writers.delimited import CsvStyle, write_csv
-
         write_csv(data, path, CsvStyle("\t" if path.suffix == ".tsv" else ","))
     else:
         raise InvalidParameter(f"{path.name}: releases are written as .parquet, .csv or .tsv. Choose one of them.")
@@ -106,11 +106,11 @@ def _check_place(place: Path) -> None:
 def _stage(target: Folders) -> Iterator[Folders]:
     public, internal = _places(target)
     with contextlib.ExitStack() as stack:
-        stage = stack.enter_context(beside(public)) / "public"
+        stage = stack.enter_context(staging_folder(public)) / "public"
         stage.mkdir()
         kept = None
         if internal is not None:
-            kept = stack.enter_context(beside(internal)) / "internal"
+            kept = stack.enter_context(staging_folder(internal)) / "internal"
             kept.mkdir(mode=0o700)
         yield Folders(stage, kept)
 
@@ -147,3 +147,49 @@ def _appear(stage: Folders, target: Folders) -> None:
     for parent in {place.parent for place in (public, internal) if place}:
         with contextlib.suppress(OSError):  # it has appeared; what is left is how soon that outlives a power cut
             _force_one(parent)
+
+
+@contextlib.contextmanager
+def staging_folder(place: Path) -> Iterator[Path]:
+    """Make a private hidden folder beside a place, and remove it, and what was made on the way, in the end."""
+    made = [each for each in place.parents if not each.exists()]
+    place.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(place)
+    folder, lock = _locked_folder(place)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+        for each in made:
+            with contextlib.suppress(OSError):
+                each.rmdir()
+
+
+def _prefix(place: Path) -> str:
+    return f".{place.name}.incrowd-"
+
+
+def _locked_folder(place: Path) -> tuple[Path, int]:
+    """Make the folder and hold a lock on it, which the system lets go if the process dies."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=_prefix(place), dir=place.parent))
+        lock = os.open(folder, os.O_RDONLY)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if folder.exists():
+            return folder, lock
+        os.close(lock)  # swept away by another process between the two lines above
+
+
+def _sweep(place: Path) -> None:
+    """Remove what killed processes left: folders that nobody holds a lock on."""
+    for folder in place.parent.iterdir():
+        if not folder.name.startswith(_prefix(place)):
+            continue
+        with contextlib.suppress(OSError):
+            lock = os.open(folder, os.O_RDONLY)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)

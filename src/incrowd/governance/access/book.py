@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from incrowd.errors import AccessDenied, InvalidParameter, LedgerUnavailable
-from incrowd.governance.access.consequences import consequence, derive, known
-from incrowd.governance.access.grant import Grant, Holder, Signature, checked_until, written
-from incrowd.governance.access.passwords import hashed, matches
-from incrowd.governance.access.token import fingerprint, new_token
-from incrowd.governance.addresses import beside
+from incrowd.errors import AccessDenied, InvalidParameter, LedgerUnavailable, UnsupportedVersion
+from incrowd.governance.access.credentials import fingerprint, hashed, matches, new_token
+from incrowd.governance.access.grant import Decision, Grant, Holder, checked_until, written
 from incrowd.store.chain import Chain
+from incrowd.store.database import sibling_address
+from incrowd.store.link import Key, Link
 from incrowd.store.transaction import Reader, Writer
 from incrowd.store.verify import ChainReport, verify
 
 _NAME = "access"
+Sets = dict[Key, Any]
+Values = Callable[[Key], Any]
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,11 @@ class Access:
 
     >>> from datetime import timedelta
     >>> from tempfile import TemporaryDirectory
-    >>> from incrowd.governance.access.roles import Role
-    >>> officer = Signature("data protection officer", "doctoral project")
+    >>> from incrowd.governance.access.grant import AccessRole
+    >>> officer = Decision("data protection officer", "doctoral project")
     >>> with TemporaryDirectory() as folder:
     ...     access = Access.create(f"sqlite:///{folder}/ledger.sqlite")
-    ...     issued = access.grant(Holder("ann", Role.ANALYST), access.now() + timedelta(days=90), officer)
+    ...     issued = access.grant(Holder("ann", AccessRole.ANALYST), access.now() + timedelta(days=90), officer)
     ...     before = access.whose(issued.token).holder.name
     ...     _ = access.revoke(issued.grant.id, officer)
     ...     access.whose(issued.token)
@@ -51,39 +53,39 @@ class Access:
     @classmethod
     def create(cls, ledger: str) -> Access:
         """Make the book beside the ledger at an address unless it is there already, and open it."""
-        return cls(Chain.create(beside(ledger, _NAME), _NAME))
+        return cls(Chain.create(sibling_address(ledger, _NAME), _NAME))
 
     @classmethod
     def open(cls, ledger: str) -> Access:
         """Open the book beside the ledger at an address."""
-        return cls(Chain.open(beside(ledger, _NAME), _NAME))
+        return cls(Chain.open(sibling_address(ledger, _NAME), _NAME))
 
     def now(self) -> datetime:
         """Return the time by the book's clock."""
         return self.chain.clock().astimezone(UTC)
 
-    def grant(self, holder: Holder, until: datetime, by: Signature, session: bool = False) -> Issued:
+    def grant(self, holder: Holder, until: datetime, by: Decision, session: bool = False) -> Issued:
         """Give a new token to somebody, until a moment at most 366 days ahead."""
         until, token = checked_until(until, self.now()), new_token()
         new = Grant(secrets.token_hex(8), holder, until, fingerprint(token) or "", session)
         self.chain.transact(lambda writer: _write(writer, "granted", {"grant": new.to_json(), **vars(by)}))
         return Issued(token, new)
 
-    def rotate(self, number: str, until: datetime, by: Signature) -> Issued:
+    def rotate(self, number: str, until: datetime, by: Decision) -> Issued:
         """Replace a token by a new one with the same id; the old one stops working at once."""
         until, token = checked_until(until, self.now()), new_token()
         body = {"id": number, "fingerprint": fingerprint(token), "until": written(until), **vars(by)}
         return Issued(token, self.chain.transact(lambda writer: _rotated(writer, body)))
 
-    def revoke(self, number: str, by: Signature) -> Grant:
+    def revoke(self, number: str, by: Decision) -> Grant:
         """End a token for good."""
         return self.chain.transact(lambda writer: _changed(writer, "revoked", {"id": number, **vars(by)}))
 
-    def dismiss(self, name: str, by: Signature) -> tuple[Grant, ...]:
+    def dismiss(self, name: str, by: Decision) -> tuple[Grant, ...]:
         """End all tokens, sessions and the password of somebody."""
         return self.chain.transact(lambda writer: _dismissed(writer, name, by))
 
-    def set_password(self, holder: Holder, password: str, by: Signature) -> None:
+    def set_password(self, holder: Holder, password: str, by: Decision) -> None:
         """Let somebody log in by name and password; it replaces an earlier one, its role, datasets and sessions."""
         body = {**holder.to_json(), "hash": hashed(password), **vars(by)}
         self.chain.transact(lambda writer: _password(writer, body))
@@ -93,7 +95,7 @@ class Access:
         stored = self.chain.read(lambda reader: reader.value(("password", name)))
         if not matches(stored and stored["hash"], password) or stored is None:
             raise AccessDenied("the name or the password is wrong.")
-        return self.grant(Holder.from_json(stored), until, Signature(name, "session"), session=True)
+        return self.grant(Holder.from_json(stored), until, Decision(name, "session"), session=True)
 
     def whose(self, token: str) -> Grant:
         """Return the grant of a token that works now, or deny."""
@@ -147,7 +149,7 @@ def _working(writer: Writer, name: str) -> list[Grant]:
     return [each for each in _all(writer.reader) if each.holder.name == name and not each.revoked]
 
 
-def _dismissed(writer: Writer, name: str, by: Signature) -> tuple[Grant, ...]:
+def _dismissed(writer: Writer, name: str, by: Decision) -> tuple[Grant, ...]:
     ended = _working(writer, name)
     if not ended and writer.value(("password", name)) is None:
         raise InvalidParameter("nobody of this name has a token or a password; `incrowd access list` shows all.")
@@ -172,3 +174,48 @@ def _found(reader: Reader, mark: str) -> Grant | None:
 
 def _all(reader: Reader) -> tuple[Grant, ...]:
     return tuple(map(Grant.from_json, reader.values(("grant",)).values()))
+
+
+def derive(link: Link, values: Values) -> Sets:
+    """Return what an entry must set; the check of the book compares it with what it sets."""
+    return consequence(link.kind, link.body, values)
+
+
+def consequence(kind: str, body: Mapping[str, Any], values: Values) -> Sets:
+    """Return the keys that an entry sets.
+
+    A grant is found by its id, and its id by the fingerprint of its token.  A fingerprint once given out keeps pointing
+    to its grant; whether it still works is the grant's to say.
+    """
+    match kind:
+        case "granted":
+            new = Grant.from_json(body["grant"])
+            return _pointing(new)
+        case "rotated":
+            until = datetime.fromisoformat(body["until"])
+            return _pointing(replace(known(body["id"], values), fingerprint=body["fingerprint"], until=until))
+        case "revoked":
+            return _ended([body["id"]], values)
+        case "password":
+            return _ended(body.get("ids", ()), values) | {("password", body["holder"]): {**body}}
+        case "dismissed":
+            return _ended(body["ids"], values) | {("password", body["holder"]): None}
+        case "remembered":
+            return {("book", body["book"]): body["name"]}
+    raise UnsupportedVersion("the book of access holds an entry that this version does not know; use a newer one.")
+
+
+def known(number: str, values: Values) -> Grant:
+    """Return a grant by its id."""
+    found = values(("grant", number))
+    if found is None:
+        raise InvalidParameter("there is no token with this id; `incrowd access list` shows all.")
+    return Grant.from_json(found)
+
+
+def _ended(numbers: Iterable[str], values: Values) -> Sets:
+    return {("grant", each): replace(known(each, values), revoked=True).to_json() for each in numbers}
+
+
+def _pointing(new: Grant) -> Sets:
+    return {("grant", new.id): new.to_json(), ("token", new.fingerprint): new.id}

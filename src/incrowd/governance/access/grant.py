@@ -1,4 +1,4 @@
-"""Grant: a token's holder, role, datasets and last moment, as the book of access keeps them."""
+"""Grant: a token's holder, role, rights, datasets and last moment, as the book of access keeps them."""
 
 from __future__ import annotations
 
@@ -7,25 +7,63 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import Any
 
 from incrowd.errors import InvalidParameter
-from incrowd.governance.access.roles import Right, Role, rights
 
 LONGEST = timedelta(days=366)
 _NAME = re.compile(r"[^\W_](?:[\w.@ -]{0,62}[\w.])?")
+
+
+class AccessRole(StrEnum):
+    """The four kinds of people around a protected dataset."""
+
+    OWNER = "owner"
+    CURATOR = "curator"
+    ANALYST = "analyst"
+    AUDITOR = "auditor"
+
+
+class Right(StrEnum):
+    """One thing that somebody may do."""
+
+    READ = "read"  # what is declared about the tables, the price of a question, what is left, certificates
+    ASK = "ask"  # spend budget on an answer
+    PUBLISH = "publish"  # his answers are for everyone: no analyst's allowance pays for them
+    AUDIT = "audit"  # read the audit log
+    ADMIT = "admit"  # make, rotate and revoke tokens
+
+
+_RIGHTS = {
+    AccessRole.OWNER: frozenset({Right.READ, Right.ASK, Right.PUBLISH, Right.ADMIT}),
+    AccessRole.CURATOR: frozenset({Right.READ, Right.ASK, Right.PUBLISH}),
+    AccessRole.ANALYST: frozenset({Right.READ, Right.ASK}),
+    AccessRole.AUDITOR: frozenset({Right.READ, Right.AUDIT}),
+}
+
+
+def rights(role: AccessRole) -> frozenset[Right]:
+    """Return what a role may do; who admits people does not read the log of it, and who reads the log asks nothing.
+
+    >>> sorted(rights(AccessRole.ANALYST))
+    [<Right.ASK: 'ask'>, <Right.READ: 'read'>]
+    >>> Right.AUDIT in rights(AccessRole.OWNER), Right.ASK in rights(AccessRole.AUDITOR)
+    (False, False)
+    """
+    return _RIGHTS[role]
 
 
 @dataclass(frozen=True)
 class Holder:
     """Somebody with a role, for some datasets or for all (None); the ledger knows an analyst by the same name.
 
-    >>> Holder("ann", Role.ANALYST, ("births",)).may_use(["births", "deaths"])
+    >>> Holder("ann", AccessRole.ANALYST, ("births",)).may_use(["births", "deaths"])
     False
     """
 
     name: str
-    role: Role
+    role: AccessRole
     datasets: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -54,7 +92,7 @@ class Holder:
 
         Who admits people does not choose who reads the log of it.
 
-        >>> Holder("olga", Role.OWNER).may_admit(Holder("eve", Role.AUDITOR))
+        >>> Holder("olga", AccessRole.OWNER).may_admit(Holder("eve", AccessRole.AUDITOR))
         False
         """
         return self.may(Right.ADMIT) and self.covers(other) and not other.may(Right.AUDIT)
@@ -68,7 +106,7 @@ class Holder:
     def from_json(cls, plain: Mapping[str, Any]) -> Holder:
         """Read what `to_json` wrote."""
         datasets = plain["datasets"]
-        return cls(plain["holder"], Role(plain["role"]), None if datasets is None else tuple(datasets))
+        return cls(plain["holder"], AccessRole(plain["role"]), None if datasets is None else tuple(datasets))
 
 
 @dataclass(frozen=True)
@@ -103,10 +141,10 @@ class Grant:
 
 
 @dataclass(frozen=True)
-class Signature:
+class Decision:
     """Who decided something, and why; kept in the book.
 
-    >>> Signature("data protection officer", " ")
+    >>> Decision("data protection officer", " ")
     Traceback (most recent call last):
     incrowd.errors.InvalidParameter: write who decides and why, for those who will read the book.
     """

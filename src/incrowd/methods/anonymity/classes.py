@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from incrowd.core.claims.crowds import Anonymity
 from incrowd.core.words import counted
-from incrowd.drawing.class_sizes import class_sizes
-from incrowd.drawing.description import EMPTY, Description
+from incrowd.drawing.charts import class_sizes
+from incrowd.drawing.markup import EMPTY, Description
 
 if TYPE_CHECKING:
     from markupsafe import Markup

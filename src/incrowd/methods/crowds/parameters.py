@@ -7,8 +7,8 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-from incrowd.accounting import accountant
-from incrowd.accounting.suppression import inverses, people_inverses
+from incrowd.accounting import accountant, people
+from incrowd.accounting.suppression import inverses
 from incrowd.core.loss import Crowd, Grouped, Loss, Sampled
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import Infeasible, InvalidParameter
@@ -93,10 +93,10 @@ def charged(loss: Loss, delta: Fraction, adjacency: Adjacency) -> Decimal:
 def _smallest_k(rate: Fraction, epsilon: Fraction, delta: Fraction, unit: Unit) -> int:
     if unit.max_rows == 1:
         return inverses.smallest_k(epsilon, delta, rate, unit.adjacency)
-    return people_inverses.smallest_k(epsilon, delta, rate, unit.max_rows, unit.adjacency)
+    return people.smallest_k(epsilon, delta, rate, unit.max_rows, unit.adjacency)
 
 
 def _largest_rate(k: int, epsilon: Fraction, delta: Fraction, unit: Unit) -> Fraction:
     if unit.max_rows == 1:
         return inverses.largest_rate(epsilon, delta, k, unit.adjacency)
-    return people_inverses.largest_rate(epsilon, delta, k, unit.max_rows, unit.adjacency)
+    return people.largest_rate(epsilon, delta, k, unit.max_rows, unit.adjacency)

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from incrowd.accounting import accountant
 from incrowd.accounting.blending.robust import Bias, theorem2_delta, zero_knowledge_epsilon
 from incrowd.accounting.suppression.inverses import least_k
+from incrowd.core.cells import Cells
+from incrowd.core.counts import Counts
+from incrowd.core.domain import Type
 from incrowd.core.loss import THE_ROWS, Crowd, RobustlySampled
+from incrowd.core.recoding import Recoding
 from incrowd.core.steps.samples import DrawnBefore, DrawnHere, Survey
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.methods.crowds.parameters import Parameters, Target
+
+if TYPE_CHECKING:
+    from incrowd.core.coins import Coins
+    from incrowd.core.schema import Schema
+
 
 _EPSILONS = "at the stated delta no epsilon holds"
 
@@ -140,3 +152,39 @@ def survey(robust: Robust) -> Survey:
 def published_numbers(k: int, bias: Bias) -> Mapping[str, float]:
     """Return ε and δ of the theorem as it was published."""
     return {"epsilon of theorem 2": zero_knowledge_epsilon(0, bias), "delta of theorem 2": theorem2_delta(k, bias)}
+
+
+def with_chances(cells: Cells, schema: Schema, column: str) -> Cells:
+    """Return the cells split by the column of chances, or refuse a column that holds no numbers.
+
+    >>> from incrowd.core.schema import Column, Role, Schema
+    >>> schema = Schema((Column("sex"), Column("chance", Role.IDENTIFIER, Type.DECIMAL)))
+    >>> with_chances(Cells.of(schema, {}), schema, "chance").names
+    ('sex', 'chance')
+    """
+    chance = schema[column]
+    if chance.type is not Type.DECIMAL:
+        raise InvalidParameter(f"the column {column!r} holds chances of being drawn: declare it with type: decimal.")
+    if chance.name in cells.names:
+        raise InvalidParameter(
+            f"the column {column!r} holds chances of being drawn and would be released: make its role identifier."
+        )
+    return Cells((*cells.recodings, Recoding(chance, 0)))
+
+
+def draw_sample(counts: Counts, low: Fraction, high: Fraction, coins: Coins) -> Counts:
+    """Return how many rows of each cell a secret sample keeps; the last column is everyone's chance, which goes.
+
+    A chance above 0 but outside [low, high] is moved to the nearer end, and a row without one, or with a chance of 0,
+    is not drawn: both are decided by the row alone.  Rows that agree in all columns and in their chance are
+    interchangeable, so tossing as many exact coins as there are of them draws each by a coin of its own.
+    """
+    *columns, _ = counts.names
+    chances, codes = counts.classes[-1].values().to_pylist(), counts.codes()[-1]
+    kept = np.zeros(len(counts), np.int64)
+    for place in range(len(counts)):
+        value = chances[codes[place]]
+        if value is not None and 0 < float(value) < np.inf:
+            chance = min(max(Fraction(value), low), high)
+            kept[place] = int(coins.bernoulli(chance, int(counts.counts[place])).sum())
+    return replace(counts, counts=kept).marginal(columns)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from incrowd.core.words import counted
-from incrowd.drawing.bars import Bar, bars
-from incrowd.drawing.description import Description
-from incrowd.drawing.markup import figure, table
+from incrowd.drawing.charts import Bar, bars
+from incrowd.drawing.markup import Description, figure, table
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -17,8 +17,7 @@ from incrowd.core.plan import Output
 from incrowd.core.steps.bins import BinColumn, Count, Listing, PublishCounts, RecodeToBins
 from incrowd.core.steps.rows import KeepRows
 from incrowd.methods.outcomes.histogram import COUNT, EXACT, Histogram
-from incrowd.verify.findings import Look, Problem
-from incrowd.verify.statement import Statement
+from incrowd.verify.statement import Look, Problem, Statement
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]

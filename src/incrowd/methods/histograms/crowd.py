@@ -18,7 +18,7 @@ from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
 from incrowd.methods.crowds.parameters import Parameters, Target
 from incrowd.methods.crowds.small_counts import solve
-from incrowd.methods.histograms.partition import Partition
+from incrowd.methods.histograms.partition import BinPartition
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -99,11 +99,11 @@ class CrowdHistogram:
         )
 
     @abstractmethod
-    def partition(self, schema: Schema) -> Partition:
+    def partition(self, schema: Schema) -> BinPartition:
         """Return the bins, or refuse those whose counts this method cannot protect."""
 
     @abstractmethod
-    def listed(self, partition: Partition) -> Listing:
+    def listed(self, partition: BinPartition) -> Listing:
         """Return which bins are listed in what is released."""
 
     @abstractmethod

@@ -15,8 +15,7 @@ from incrowd.core.steps.noise import Law
 from incrowd.core.steps.samples import moved, of_unit
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.mechanisms.add_noise import AddGaussian, AddLaplace
-from incrowd.mechanisms.threshold import Threshold
+from incrowd.mechanisms.add_noise import AddGaussian, AddLaplace, Threshold
 
 CONFIDENCE = Fraction(95, 100)
 _DIGITS = 9
@@ -24,7 +23,7 @@ _LARGEST = Fraction(2**48)
 
 
 @dataclass(frozen=True)
-class Asked:
+class NoiseRequest:
     """What a policy asks of the noise: its kind, and ε or an error; δ where the noise or unknown bins need one."""
 
     kind: str
@@ -58,15 +57,15 @@ class Noise:
 
 
 @lru_cache(maxsize=256)
-def settled(asked: Asked, unit: Unit, *, unknown: bool) -> Noise:
+def settle_noise(asked: NoiseRequest, unit: Unit, *, unknown: bool) -> Noise:
     """Return the noise with the least scale that keeps the budget, or the largest that keeps the error.
 
     `unknown` bins, found while reading, are released from a threshold on: half of δ pays for it beside Gaussian noise,
     all of it beside Laplace noise, which needs none itself.
 
-    >>> settled(Asked("laplace", Fraction(1, 2), None, None, None), Unit(), unknown=False).within
+    >>> settle_noise(NoiseRequest("laplace", Fraction(1, 2), None, None, None), Unit(), unknown=False).within
     6
-    >>> settled(Asked("laplace", None, None, 10, None), Unit(), unknown=False).epsilon < Decimal("0.3")
+    >>> settle_noise(NoiseRequest("laplace", None, None, 10, None), Unit(), unknown=False).epsilon < Decimal("0.3")
     True
     """
     _check(asked, unit, unknown=unknown)
@@ -106,7 +105,7 @@ def noise_loss(kind: str, scale: Fraction, unit: Unit, rate: Fraction | None) ->
     return Grouped(unit.max_rows, row) if unit.max_rows > 1 else row
 
 
-def _check(asked: Asked, unit: Unit, *, unknown: bool) -> None:
+def _check(asked: NoiseRequest, unit: Unit, *, unknown: bool) -> None:
     if asked.kind not in ("laplace", "gaussian"):
         raise InvalidParameter("noise is laplace or gaussian.")
     if (asked.epsilon is None) == (asked.error is None):
@@ -133,7 +132,7 @@ def _check(asked: Asked, unit: Unit, *, unknown: bool) -> None:
         )
 
 
-def _scale(asked: Asked, unit: Unit, delta: Fraction) -> Fraction:
+def _scale(asked: NoiseRequest, unit: Unit, delta: Fraction) -> Fraction:
     """Return the scale of the noise: exactly where there is a formula, else the least of nine digits that is enough."""
     if asked.error is not None:
         return _widest(asked.kind, asked.error)

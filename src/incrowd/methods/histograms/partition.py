@@ -20,7 +20,8 @@ from incrowd.core.recoding import Classes
 from incrowd.core.schema import Schema
 from incrowd.core.steps.bins import OPEN, BinColumn
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.partition import MOST_BINS, Occupied
+from incrowd.mechanisms.partition import MOST_BINS, OccupiedBins
+from incrowd.methods.person_rows import row_limits
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -36,23 +37,23 @@ _LABELS = 1000  # a longer list of labels is stated by its hash
 
 
 @dataclass(frozen=True)
-class Partition:
+class BinPartition:
     """The bins over some columns at their levels.
 
     >>> from incrowd.core.domain import Categories
     >>> from incrowd.core.hierarchy.flat import Flat
     >>> from incrowd.core.schema import Column
     >>> schema = Schema((Column("sex", hierarchy=Flat(Categories(("F", "M")))), Column("zip")))
-    >>> Partition.of(schema, ("sex",), {}).size      # F, M, other and missing
+    >>> BinPartition.of(schema, ("sex",), {}).size      # F, M, other and missing
     4
-    >>> Partition.of(schema, ("sex", "zip"), {"zip": 1}).columns()[1].labels
+    >>> BinPartition.of(schema, ("sex", "zip"), {"zip": 1}).columns()[1].labels
     ('*',)
     """
 
     cells: Cells
 
     @classmethod
-    def of(cls, schema: Schema, columns: tuple[str, ...], levels: Mapping[str, int]) -> Partition:
+    def of(cls, schema: Schema, columns: tuple[str, ...], levels: Mapping[str, int]) -> BinPartition:
         """Return the bins of these columns, of all released ones if none is named; refuse what was drafted from rows.
 
         Bins that were found by looking at rows show rows by their very existence, whatever is done to their counts.
@@ -96,7 +97,7 @@ class Partition:
             raise AssertionError("every column is at a closed level")
         return size
 
-    def drawn_over(self) -> Partition:
+    def drawn_over(self) -> BinPartition:
         """Return the bins, or refuse more than noise can be drawn over: before a row is read or anything charged."""
         if self.size is not None and self.size > MOST_BINS:
             raise InvalidParameter(
@@ -114,16 +115,14 @@ class Partition:
 
     def count(self, table: Table, coins: Coins, rate: Fraction | None, at_least: int = 1) -> Counts:
         """Count the rows of each bin in one pass: of each person as many as the unit allows, of these a sample."""
-        unit, kept = table.schema.unit, []
-        if unit.column is not None:
-            kept.append(table.engine.limit(table.rows, table.schema[unit.column], unit.max_rows, coins))
+        kept = [*row_limits(table, coins)]
         if rate is not None:
             kept.append(coins.sample(rate))
         return table.engine.count(table.rows, self.cells, *kept, at_least=at_least).at_least(at_least)
 
-    def occupied(self, counts: Counts) -> Occupied:
+    def occupied(self, counts: Counts) -> OccupiedBins:
         """Return the bins of a closed partition that hold something."""
-        return Occupied(counts.keys.astype(np.int64), counts.counts, self.cells.layout.size)
+        return OccupiedBins(counts.keys.astype(np.int64), counts.counts, self.cells.layout.size)
 
     def labeled(self, places: NDArray[np.int64], counts: NDArray[np.int64]) -> pa.Table:
         """Return bins of a closed partition as a table: labels, then the count."""

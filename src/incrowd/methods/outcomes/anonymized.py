@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -18,6 +18,7 @@ from incrowd.methods.outcomes.outcome import Outcome
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
+
 
 _BATCH = 2**17
 
@@ -107,3 +108,52 @@ class Anonymized(Outcome):
 def _rows(values: pa.Array, codes: Codes) -> pa.Array:
     indices = pa.array(codes, pa.int32(), mask=codes == len(values))
     return pa.DictionaryArray.from_arrays(indices, values) if pa.types.is_string(values.type) else values.take(indices)
+
+
+@dataclass(frozen=True, eq=False)
+class Generalized(Anonymized):
+    """Rows at levels that a search found; nothing bounds what the levels tell, and they are told."""
+
+    levels: Mapping[str, int] = field(default_factory=dict)
+
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
+        """Return what the output shows, and the levels it is at."""
+        return {**super().evidence(unit, private=private), "levels": dict(self.levels)}
+
+
+@dataclass(frozen=True, eq=False)
+class LocallyGeneralized(Anonymized):
+    """Rows at the levels of the round that released them; quasi-identifiers are text, of one or several levels."""
+
+    rounds: tuple[Mapping[str, int], ...] = ()
+
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
+        """Return what the output shows, and for each column the levels that its labels are from."""
+        levels = {name: sorted({each[name] for each in self.rounds}) for name in self.quasi if self.rounds}
+        return {**super().evidence(unit, private=private), "levels": levels}
+
+
+@dataclass(frozen=True, eq=False)
+class Partitioned(Anonymized):
+    """Rows in boxes that were cut privately: all columns together make a class."""
+
+    form: ClassVar[str] = "partitioned"
+
+
+@dataclass(frozen=True, eq=False)
+class Blanked(Anonymized):
+    """Rows in the order of what they show, missing cells last; classes are rows that show and miss the same."""
+
+    form: ClassVar[str] = "blanked"
+
+    @property
+    def missing(self) -> dict[str, int]:
+        """How many cells of each quasi-identifier are missing."""
+        codes = dict(zip(self.names, zip(self.values, self.layout.unpack(self.keys), strict=True), strict=True))
+        return {name: int(self.counts[codes[name][1] == len(codes[name][0])].sum()) for name in self.quasi}
+
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
+        """Return what the output shows, with missing cells as values of their own, and how many there are."""
+        missing = self.missing
+        told = {"missing cells": sum(missing.values()), "missing cells by column": missing}
+        return {**super().evidence(unit, private=private), **told}

@@ -1,17 +1,43 @@
-"""Histogram: one row for each bin, with its labels and its count."""
+"""Histograms: tables with one row for each bin, all of them with their counts or the most common ones."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.methods.outcomes.tabular import Tabular
+from incrowd.methods.outcomes.outcome import Outcome
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
+
+
+_ROWS = 2**17
+
+
+@dataclass(frozen=True, eq=False)
+class Tabular(Outcome):
+    """A released table that is held whole: it has few rows, one for each bin."""
+
+    table: pa.Table
+
+    def __len__(self) -> int:
+        rows: int = self.table.num_rows
+        return rows
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The names and types of the columns."""
+        return self.table.schema
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Return the rows, so many at a time."""
+        yield from self.table.to_batches(max_chunksize=_ROWS)
+
 
 COUNT = "count"
 EXACT = "exact"
@@ -59,4 +85,23 @@ class Histogram(Tabular):
                 if private
                 else "not bounded: this release has no epsilon"
             ),
+        }
+
+
+RANK = "rank"
+
+
+@dataclass(frozen=True, eq=False)
+class Selection(Tabular):
+    """The most common bins: `rank`, a column for each label, then perhaps a noisy `count`."""
+
+    form: ClassVar[str] = "selection"
+
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - a promise always bounds it
+        """Return what a list of winners shows of itself."""
+        return {
+            "ranks": len(self),
+            "singling out": "no rows are published, only which bins are among the most common",
+            "linkability": "no rows are published: there is nothing to link but names of bins",
+            "inference": "bounded by the claims above, for every attribute, whatever the attacker knows",
         }

@@ -19,6 +19,7 @@ from incrowd.methods.outcomes.outcome import Outcome
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
 
+
 WEIGHT = "weight"
 _THRESHOLDS = {
     "0.09": "classes of at least 11; European Medicines Agency, Policy 0070, for public release",
@@ -97,3 +98,14 @@ def exposure(sizes: NDArray[np.int64], unit: Unit, *, private: bool) -> dict[str
             else "not bounded: this release has no epsilon"
         ),
     }
+
+
+@dataclass(frozen=True)
+class ChosenMicrodata(Microdata):
+    """Microdata whose levels were chosen by a private look at the rows; the labels tell them, and so does this."""
+
+    form: ClassVar[str] = "chosen microdata"
+
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
+        """Return what microdata shows, and the levels that were chosen: the choice is part of what was promised."""
+        return {**super().evidence(unit, private=private), "levels": self.counts.levels}

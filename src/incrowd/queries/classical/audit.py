@@ -35,7 +35,7 @@ class Auditor:
     basis: tuple[tuple[int, tuple[tuple[int, Fraction], ...]], ...] = ()
 
     @classmethod
-    def replayed(cls, sets: Iterable[Iterable[int]]) -> Auditor:
+    def replay(cls, sets: Iterable[Iterable[int]]) -> Auditor:
         """Return the auditor after sums over these sets were answered."""
         auditor = cls()
         for places in sets:

@@ -7,12 +7,17 @@ import hmac
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from incrowd.core.loss import Syntactic
 from incrowd.core.rounding import Number, exact
+from incrowd.core.steps.step import Promise, Step
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.classical.sets import QuerySet
-from incrowd.queries.question import Kind
+from incrowd.queries.question import AggregateKind
+
+if TYPE_CHECKING:
+    from incrowd.core.unit import Unit
 
 _FINE = 2**64
 
@@ -38,7 +43,7 @@ class Protection(Protocol):
 class SizeControl:
     """Exact answers about sets of at least k and at most n − k of the n rows.
 
-    >>> SizeControl(2).answer(QuerySet("", Kind.SUM, 9, {0: Fraction(5), 3: Fraction(6)}), b"")
+    >>> SizeControl(2).answer(QuerySet("", AggregateKind.SUM, 9, {0: Fraction(5), 3: Fraction(6)}), b"")
     Fraction(11, 1)
     """
 
@@ -94,7 +99,7 @@ class PerturbedCopy:
     def answer(self, asked: QuerySet, secret: bytes) -> Fraction | None:
         """Return the exact answer about the copy; counts are those of the rows."""
         rows = Fraction(len(asked.values))
-        if asked.kind is Kind.ROWS:
+        if asked.kind is AggregateKind.ROWS:
             return rows
         if asked.column is None:
             raise QuestionRefused(
@@ -194,3 +199,38 @@ def _whole(written: Number) -> int:
     if value.denominator != 1:
         raise InvalidParameter("k is a whole number of rows.")
     return int(value)
+
+
+@dataclass(frozen=True)
+class AnswerClassically(Step):
+    """A question is answered in a way that was tried before noise was measured."""
+
+    kind: ClassVar[str] = "answer classically"
+    title: ClassVar[str] = "A classical answer"
+
+    question: str
+    protection: str
+    parameters: tuple[tuple[str, str], ...]
+    source: str
+    broken_by: str
+
+    @classmethod
+    def of(cls, question: str, protection: Protection) -> AnswerClassically:
+        """Return the step that answers a question by a protection.
+
+        >>> from incrowd.core.unit import Unit
+        >>> from incrowd.queries.classical.protections import SizeControl
+        >>> AnswerClassically.of("SELECT COUNT(*) FROM t", SizeControl(5)).around(Promise(), Unit()).loss.criterion
+        'classical answer by size-control'
+        """
+        return cls(question, protection.name, protection.parameters, protection.source, protection.broken_by)
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return f"The question is answered by {self.protection} ({self.source}). It is broken by {self.broken_by}."
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - without an epsilon it is the same for all
+        """Promise a form, and no epsilon."""
+        loss = Syntactic(f"classical answer by {self.protection}", self.parameters)
+        return Promise(loss, (self.source, f"broken by {self.broken_by}"))

@@ -12,13 +12,13 @@ from sqlglot import exp
 from incrowd.core.domain import Numbers, Type
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role
-from incrowd.core.unit import Kind as UnitKind
+from incrowd.core.unit import Kind
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.normal import normal_text
 from incrowd.queries.language.reading import read
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.question import Kind, Question
+from incrowd.queries.question import AggregateKind, Question
 
 PLACE = "place_of_row"
 """The column that numbers the rows; it is added to the table for this purpose."""
@@ -27,7 +27,7 @@ MOST_ROWS = 10_000
 """Tables with more rows get no classical answers."""
 
 _CLAUSES = ("expressions", "from_", "where")
-_KINDS = (Kind.ROWS, Kind.SUM, Kind.MEAN)
+_KINDS = (AggregateKind.ROWS, AggregateKind.SUM, AggregateKind.MEAN)
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class QuerySet:
     """
 
     text: str
-    kind: Kind
+    kind: AggregateKind
     size: int
     values: Mapping[int, Fraction]
     column: str | None = None
@@ -53,7 +53,7 @@ class QuerySet:
 
     def read_off(self, total: Fraction, rows: Fraction) -> Fraction | None:
         """Return what is asked, from a sum and a number of rows; None for a mean of nothing."""
-        if self.kind is not Kind.MEAN:
+        if self.kind is not AggregateKind.MEAN:
             return total
         return total / rows if rows > 0 else None
 
@@ -63,15 +63,15 @@ class PlainQuestion:
     """A question that classical answers are given to: one number about the rows of one table that fit a condition."""
 
     text: str
-    kind: Kind
+    kind: AggregateKind
     table: str
     grouped: str
     column: str | None
     conditions: frozenset[str]
 
-    def bound(self, catalog: Catalog, size: int) -> Question:
+    def bind(self, catalog: Catalog, size: int) -> Question:
         """Return the question row by row, over the same tables whose rows are numbered by `PLACE`."""
-        return understand(self.grouped, Catalog((numbered(catalog[self.table], size),)))
+        return understand(self.grouped, Catalog((number_rows(catalog[self.table], size),)))
 
     def over(self, question: Question, rows: pa.Table, size: int) -> QuerySet:
         """Return the query set, from what an engine returned for the rows of the bound question."""
@@ -81,7 +81,7 @@ class PlainQuestion:
             return QuerySet(self.text, aggregate.kind, size, dict.fromkeys(places, Fraction(1)), None, self.conditions)
         numbers = rows.column(aggregate.value.name).to_pylist()
         found = zip(places, numbers, strict=True)
-        there = {place: number for place, number in found if number is not None or aggregate.kind is Kind.SUM}
+        there = {place: number for place, number in found if number is not None or aggregate.kind is AggregateKind.SUM}
         values = {place: Fraction(number or 0) for place, number in there.items()}
         return QuerySet(self.text, aggregate.kind, size, values, self.column, self.conditions)
 
@@ -109,7 +109,7 @@ def plain_question(sql: str, catalog: Catalog) -> PlainQuestion:
         raise QuestionRefused("classical answers are one number at a time: ask for one COUNT(*), SUM(x) or AVG(x).")
     if question.aggregates[0].kind not in _KINDS:
         raise QuestionRefused("classical answers are counts, sums and means: ask for COUNT(*), SUM(x) or AVG(x).")
-    if catalog[question.tables[0]].unit.kind is not UnitKind.ROW:
+    if catalog[question.tables[0]].unit.kind is not Kind.ROW:
         raise QuestionRefused("classical answers know rows, not people with several of them: ask about another table.")
     where = tree.args.get("where")
     named = frozenset() if where is None else frozenset(c.name.casefold() for c in where.find_all(exp.Column))
@@ -119,7 +119,7 @@ def plain_question(sql: str, catalog: Catalog) -> PlainQuestion:
     return PlainQuestion(text, kind, question.tables[0], written, _column(tree), named)
 
 
-def numbered(relation: Relation, size: int) -> Relation:
+def number_rows(relation: Relation, size: int) -> Relation:
     """Return a table with one column more, which numbers its rows from 0."""
     if any(column.name.casefold() == PLACE for column in relation.schema.columns):
         raise InvalidParameter(f"a column is called {PLACE}, which classical answers need for themselves: rename it.")

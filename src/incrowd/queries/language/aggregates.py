@@ -1,7 +1,8 @@
-"""Aggregates: what may be asked of the rows of a group, and the bounded values it is asked about."""
+"""Aggregates: what may be asked of the rows of a group, and expressions taken apart into keys and aggregates."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -9,25 +10,105 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.language.expressions import binder, title
-from incrowd.queries.language.extent import Extent, Meaning, whole
-from incrowd.queries.language.plan import Scope
-from incrowd.queries.language.rules import LARGEST, condition, sole
-from incrowd.queries.language.trees import case, cast, constant, only_type, operand, present
-from incrowd.queries.question import Kind
+from incrowd.queries.language.expressions.binder import NAMED, binder, refusal, title
+from incrowd.queries.language.expressions.rules import LARGEST, condition, sole
+from incrowd.queries.language.extent import BoundTree, Extent, whole
+from incrowd.queries.language.row_query import Scope
+from incrowd.queries.language.trees import case, cast, column, constant, only_type, operand, present
+from incrowd.queries.question import AggregateKind
+
+_AGGREGATES = ("MEAN", "HISTOGRAM")
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Return whether a node is one aggregate, with its FILTER if it has one.
+
+    >>> is_aggregate(exp.Filter(this=exp.Count(this=exp.Star())))
+    True
+    """
+    if isinstance(node, exp.Anonymous):
+        return str(node.this).upper() in _AGGREGATES
+    return isinstance(
+        node, exp.AggFunc | exp.Filter | exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls | exp.Window
+    )
+
+
+def has_aggregate(node: exp.Expr) -> bool:
+    """Return whether an aggregate stands somewhere in a node.
+
+    >>> has_aggregate(exp.Neg(this=exp.Count(this=exp.Star())))
+    True
+    """
+    return any(is_aggregate(part) for part in node.walk())
+
+
+def qualify(node: exp.Expr, scope: Scope) -> exp.Expr:
+    """Return an expression in which every column says the source it is from, by the name declared for it."""
+
+    def change(part: exp.Expr) -> exp.Expr:
+        if not isinstance(part, exp.Column) or isinstance(part.this, exp.Star):
+            return part
+        source, found = scope.find(part)
+        return column(found.name, source)
+
+    return node.copy().transform(change)
+
+
+def split(node: exp.Expr, keys: Sequence[exp.Expr], aggregate: Callable[[exp.Expr], str]) -> exp.Expr:
+    """Return an expression over k1, k2, … for keys, and over the names that `aggregate` gives to aggregates.
+
+    Preconditions: the node and the keys are qualified.
+
+    >>> split(exp.Neg(this=exp.column("x")), [exp.column("x")], lambda _: "a1").sql()
+    '-k1'
+    """
+    node = node.unnest()
+    if is_aggregate(node):
+        return exp.column(aggregate(node))
+    for place, key in enumerate(keys, 1):
+        if node == key:
+            return exp.column(f"k{place}")
+    if isinstance(node, exp.Column):
+        raise QuestionRefused(
+            f"{node.name!r} is a value of single rows, which never leave: put it after GROUP BY, or into COUNT or AVG."
+        )
+    if isinstance(node, exp.Query) or (isinstance(node, exp.Anonymous) and str(node.this).upper() not in NAMED):
+        raise refusal(node)
+    found = node.copy()
+    for part, value in node.args.items():
+        if isinstance(value, exp.Expr):
+            found.set(part, _again(node, value, keys, aggregate))
+        elif isinstance(value, list):
+            found.set(part, [split(v, keys, aggregate) if isinstance(v, exp.Expr) else v for v in value])
+    return found
+
+
+def _again(
+    parent: exp.Expr,
+    child: exp.Expr,
+    keys: Sequence[exp.Expr],
+    aggregate: Callable[[exp.Expr], str],
+) -> exp.Expr:
+    found = split(child, keys, aggregate)
+    plain = isinstance(found, exp.Column | exp.Literal | exp.Func | exp.Paren | exp.Boolean | exp.Null)
+    loose = isinstance(parent, exp.Binary | exp.Unary | exp.Predicate) and (
+        not plain or isinstance(found, exp.Connector)
+    )
+    return exp.Paren(this=found) if loose else found
+
 
 AGGREGATES = "COUNT, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN, QUANTILE, MODE and HISTOGRAM"
 
-_KINDS: dict[type[exp.Expr], Kind] = {
-    exp.Sum: Kind.SUM,
-    exp.Avg: Kind.MEAN,
-    exp.Variance: Kind.VARIANCE,
-    exp.Stddev: Kind.DEVIATION,
-    exp.StddevSamp: Kind.DEVIATION,
-    exp.Mode: Kind.MODE,
-    exp.Min: Kind.QUANTILE,
-    exp.Max: Kind.QUANTILE,
-    exp.Median: Kind.QUANTILE,
+_KINDS: dict[type[exp.Expr], AggregateKind] = {
+    exp.Sum: AggregateKind.SUM,
+    exp.Avg: AggregateKind.MEAN,
+    exp.Variance: AggregateKind.VARIANCE,
+    exp.Stddev: AggregateKind.DEVIATION,
+    exp.StddevSamp: AggregateKind.DEVIATION,
+    exp.Mode: AggregateKind.MODE,
+    exp.Min: AggregateKind.QUANTILE,
+    exp.Max: AggregateKind.QUANTILE,
+    exp.Median: AggregateKind.QUANTILE,
 }
 _PLACES: dict[type[exp.Expr], Fraction] = {exp.Min: Fraction(0), exp.Max: Fraction(1), exp.Median: Fraction(1, 2)}
 _MOST_CHOICES = 4096
@@ -37,12 +118,12 @@ _MOST_CHOICES = 4096
 class AggregateCall:
     """One aggregate, bound: its kind, the value it is about, and the quantile."""
 
-    kind: Kind
-    value: Meaning | None = None
+    kind: AggregateKind
+    value: BoundTree | None = None
     at: Fraction | None = None
 
 
-def asked(node: exp.Expr, scope: Scope) -> AggregateCall:
+def aggregate_call(node: exp.Expr, scope: Scope) -> AggregateCall:
     """Return what an aggregate asks.
 
     Preconditions: `node` is an aggregate as `splitting.is_aggregate` knows it, over the columns of the scope.  A sum
@@ -56,19 +137,19 @@ def asked(node: exp.Expr, scope: Scope) -> AggregateCall:
         node = exp.Avg(this=node.expressions[0])
     if isinstance(node, exp.CountIf):
         both = [condition(binder(scope.resolve)(node.this), "COUNT_IF").tree, *([] if filter_ is None else [filter_])]
-        return _counted(Meaning(constant(1), whole(1, 1)), both)
+        return _counted(BoundTree(constant(1), whole(1, 1)), both)
     if isinstance(node, exp.Count):
         return _count(node, scope, filter_)
     if isinstance(node, exp.Quantile | exp.PercentileCont | exp.PercentileDisc):
-        return AggregateCall(Kind.QUANTILE, _measured(node, scope, filter_), _place(node, scope))
+        return AggregateCall(AggregateKind.QUANTILE, _measured(node, scope, filter_), _place(node, scope))
     kind = _KINDS.get(type(node))
     if kind is None:
         raise _unknown(node)
     _check_plain(node, ("this",))
     value = _measured(node, scope, filter_)
-    if kind is Kind.MODE:
+    if kind is AggregateKind.MODE:
         return AggregateCall(kind, _choice(value))
-    if kind is not Kind.QUANTILE and not value.extent.numeric:
+    if kind is not AggregateKind.QUANTILE and not value.extent.numeric:
         raise InvalidParameter(
             f"{title(node)} works on numbers, not on {only_type(value.extent)}: "
             "count conditions by COUNT(*) FILTER (WHERE …)."
@@ -80,7 +161,11 @@ def _count(node: exp.Count, scope: Scope, filter_: exp.Expr | None) -> Aggregate
     _check_plain(node, ("this", "big_int"))
     what = node.this
     if what is None or isinstance(what, exp.Star):
-        return AggregateCall(Kind.ROWS) if filter_ is None else _counted(Meaning(constant(1), whole(1, 1)), [filter_])
+        return (
+            AggregateCall(AggregateKind.ROWS)
+            if filter_ is None
+            else _counted(BoundTree(constant(1), whole(1, 1)), [filter_])
+        )
     if isinstance(what, exp.Distinct):
         inner = what.expressions[0] if len(what.expressions) == 1 else None
         if not isinstance(inner, exp.Column) or not scope.find(inner)[1].person:
@@ -95,25 +180,25 @@ def _count(node: exp.Count, scope: Scope, filter_: exp.Expr | None) -> Aggregate
                 "after LEFT JOIN, COUNT(DISTINCT …) counts the people of the first table: name its column, or use JOIN "
                 "to count those who are in both."
             )
-        return AggregateCall(Kind.PEOPLE)
+        return AggregateCall(AggregateKind.PEOPLE)
     value = binder(scope.resolve)(what)
     return _counted(value, [] if filter_ is None else [filter_])
 
 
-def _counted(value: Meaning, conditions: list[exp.Expr]) -> AggregateCall:
+def _counted(value: BoundTree, conditions: list[exp.Expr]) -> AggregateCall:
     """Return a count of the rows in which a value is there and conditions hold."""
     if not conditions and value.extent.optional and value.extent.numeric and _bounded(value.extent):
-        return AggregateCall(Kind.COUNT, value)  # the column that SUM and AVG of the same expression are about
+        return AggregateCall(AggregateKind.COUNT, value)  # the column that SUM and AVG of the same expression are about
     tests = [*conditions, *([present(value.tree)] if value.extent.optional else [])]
     if not tests:
-        return AggregateCall(Kind.ROWS)
+        return AggregateCall(AggregateKind.ROWS)
     tree = operand(tests[0])
     for test in tests[1:]:
         tree = exp.And(this=tree, expression=operand(test))
-    return AggregateCall(Kind.COUNT, Meaning(case((tree, constant(1))), whole(1, 1, optional=True)))
+    return AggregateCall(AggregateKind.COUNT, BoundTree(case((tree, constant(1))), whole(1, 1, optional=True)))
 
 
-def _measured(node: exp.Expr, scope: Scope, filter_: exp.Expr | None) -> Meaning:
+def _measured(node: exp.Expr, scope: Scope, filter_: exp.Expr | None) -> BoundTree:
     if isinstance(node.this, exp.Distinct):
         raise QuestionRefused(f"{title(node)}(DISTINCT …) compares rows with each other: leave DISTINCT out.")
     value = binder(scope.resolve)(node.this)
@@ -130,14 +215,14 @@ def _measured(node: exp.Expr, scope: Scope, filter_: exp.Expr | None) -> Meaning
         )
     if filter_ is None:
         return value
-    return Meaning(case((filter_, value.tree)), replace(extent, optional=True))
+    return BoundTree(case((filter_, value.tree)), replace(extent, optional=True))
 
 
 def _bounded(extent: Extent) -> bool:
     return extent.bounded and (extent.type is Type.DATE or max(map(abs, extent.ends)) <= 2 * LARGEST)
 
 
-def _choice(value: Meaning) -> Meaning:
+def _choice(value: BoundTree) -> BoundTree:
     """Return a value of which the most frequent is asked, as a text that can be listed."""
     members = value.extent.members(_MOST_CHOICES)
     if members is None or value.extent.type is Type.DECIMAL:
@@ -153,7 +238,7 @@ def _choice(value: Meaning) -> Meaning:
         written = tuple(str(member).lower() for member in members)
     else:
         tree, written = cast(value.tree, Type.TEXT), tuple(str(member) for member in members)
-    return Meaning(tree, Extent(Type.TEXT, values=written, optional=value.extent.optional))
+    return BoundTree(tree, Extent(Type.TEXT, values=written, optional=value.extent.optional))
 
 
 def _place(node: exp.Expr, scope: Scope) -> Fraction:

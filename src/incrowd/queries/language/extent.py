@@ -77,7 +77,7 @@ class Extent:
 
 
 @dataclass(frozen=True)
-class Meaning:
+class BoundTree:
     """A bound expression: a tree that no row can make fail, and the set in which its values lie."""
 
     tree: exp.Expr
@@ -169,7 +169,7 @@ def among(kind: Type, values: Sequence[Constant], *, optional: bool) -> Extent:
     return Extent(kind, low, high, unique, optional, longest)
 
 
-def listed(extent: Extent, parts: Sequence[Meaning], twin: Callable[..., Constant | None]) -> Extent:
+def listed(extent: Extent, parts: Sequence[BoundTree], twin: Callable[..., Constant | None]) -> Extent:
     """Return the extent narrowed to the values that a function takes on the listed values of its arguments.
 
     The twin computes in Python what the engine computes from arguments that are all present.  Should the two differ

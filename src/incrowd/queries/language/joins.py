@@ -9,10 +9,9 @@ from sqlglot import exp
 
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, MixedUnits, QuestionRefused
-from incrowd.queries.language.expressions import binder
-from incrowd.queries.language.limiting import first_rows
-from incrowd.queries.language.plan import RowQuery, Scope
-from incrowd.queries.language.rules import condition
+from incrowd.queries.language.expressions.binder import binder
+from incrowd.queries.language.expressions.rules import condition
+from incrowd.queries.language.row_query import RowQuery, Scope, first_rows
 from incrowd.queries.language.trees import column, every, operation, subquery
 from incrowd.queries.question import PERSON
 
@@ -23,7 +22,7 @@ Pair = tuple[exp.Column, exp.Column]
 
 
 @dataclass(frozen=True)
-class Joined:
+class JoinedRows:
     """Sources after FROM: the first, the joins, how columns are found in them, and the rows that they make together."""
 
     source: exp.Expr
@@ -38,7 +37,7 @@ class Joined:
         return column(PERSON, self.carrier)
 
 
-def joined(first: RowQuery, others: Sequence[tuple[exp.Join, RowQuery]]) -> Joined:
+def join_rows(first: RowQuery, others: Sequence[tuple[exp.Join, RowQuery]]) -> JoinedRows:
     """Return sources joined from left to right.
 
     A private row meets at most `most` rows of a public table, as many as share the values it is joined on: so one
@@ -49,7 +48,7 @@ def joined(first: RowQuery, others: Sequence[tuple[exp.Join, RowQuery]]) -> Join
     either of its rows, so that too takes away m·n pairs at most.  After LEFT JOIN of another dataset it would turn
     pairs into rows without a partner, which are rows in addition: that is refused.
     """
-    found = Joined(subquery(first.query, "t1"), (), Scope((("t1", first),)), first)
+    found = JoinedRows(subquery(first.query, "t1"), (), Scope((("t1", first),)), first)
     for place, (join, rows) in enumerate(others, 2):
         found = _beside(found, join, rows, f"t{place}")
     return found
@@ -64,7 +63,7 @@ def same_unit(left: RowQuery, right: RowQuery) -> Unit:
     return left.unit
 
 
-def _beside(found: Joined, join: exp.Join, rows: RowQuery, name: str) -> Joined:
+def _beside(found: JoinedRows, join: exp.Join, rows: RowQuery, name: str) -> JoinedRows:
     side, kind = (join.args.get("side") or ""), (join.args.get("kind") or "")
     odd = [part for part, value in join.args.items() if value and part not in ("this", "on", "using", "side", "kind")]
     if odd or side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER"):
@@ -97,10 +96,10 @@ def _beside(found: Joined, join: exp.Join, rows: RowQuery, name: str) -> Joined:
     first = found.source if found.rows.private else subquery(limited, "t1")
     second = limited if found.rows.private else rows.query
     carrier = found.carrier if found.rows.private else name
-    return Joined(first, (*found.joins, _join(second, name, on, side)), scope, total, carrier)
+    return JoinedRows(first, (*found.joins, _join(second, name, on, side)), scope, total, carrier)
 
 
-def _people(found: Joined, how: tuple[exp.Join, exp.Expr], what: tuple[RowQuery, str], scope: Scope) -> Joined:
+def _people(found: JoinedRows, how: tuple[exp.Join, exp.Expr], what: tuple[RowQuery, str], scope: Scope) -> JoinedRows:
     (join, on), (rows, name) = how, what
     unit = same_unit(found.rows, rows)
     same = any(
@@ -124,10 +123,10 @@ def _people(found: Joined, how: tuple[exp.Join, exp.Expr], what: tuple[RowQuery,
         datasets=(*found.rows.datasets, *rows.datasets),
     )
     joins = (*found.joins, _join(rows.query, name, on, join.args.get("side") or ""))
-    return Joined(found.source, joins, scope, total, found.carrier)
+    return JoinedRows(found.source, joins, scope, total, found.carrier)
 
 
-def _conditions(join: exp.Join, found: Joined, scope: Scope, name: str) -> tuple[exp.Expr, list[Pair]]:
+def _conditions(join: exp.Join, found: JoinedRows, scope: Scope, name: str) -> tuple[exp.Expr, list[Pair]]:
     """Return the condition of a join, bound, and the pairs of columns that it makes equal."""
     mean = binder(scope.resolve)
     parts = list(_conjuncts(join.args.get("on")))

@@ -11,14 +11,12 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.language.aggregates import asked
-from incrowd.queries.language.expressions import binder, title
-from incrowd.queries.language.extent import Extent, Meaning, decimals, whole
-from incrowd.queries.language.joins import Joined
-from incrowd.queries.language.limiting import first_rows, scrambled
-from incrowd.queries.language.plan import Field, RowQuery
-from incrowd.queries.language.rules import within
-from incrowd.queries.language.splitting import qualified, split
+from incrowd.queries.language.aggregates import aggregate_call, qualify, split
+from incrowd.queries.language.expressions.binder import binder, title
+from incrowd.queries.language.expressions.rules import within
+from incrowd.queries.language.extent import BoundTree, Extent, decimals, whole
+from incrowd.queries.language.joins import JoinedRows
+from incrowd.queries.language.row_query import Field, RowQuery, first_rows, hash_order
 from incrowd.queries.language.trees import (
     alias,
     as_decimal,
@@ -30,12 +28,12 @@ from incrowd.queries.language.trees import (
     select,
     subquery,
 )
-from incrowd.queries.question import PERSON, Kind
+from incrowd.queries.question import PERSON, AggregateKind
 
 _BITS = 52
 
 
-def person_rows(query: exp.Select, found: Joined, inner: exp.Select) -> RowQuery:
+def person_rows(query: exp.Select, found: JoinedRows, inner: exp.Select) -> RowQuery:
     """Return one row for each person (and each value of further keys) with exact aggregates of that person's rows.
 
     Rows of a group are all of one person, so each row of the result is a function of that person's rows alone.  Sums
@@ -52,7 +50,7 @@ def person_rows(query: exp.Select, found: Joined, inner: exp.Select) -> RowQuery
     _check_datasets(found)
     nodes, keys = _keys(query, found)
     means = {f"k{place}": binder(found.scope.resolve)(node) for place, node in enumerate(nodes, 1) if node in keys}
-    exacts: dict[str, Meaning] = {}
+    exacts: dict[str, BoundTree] = {}
     texts: dict[str, str] = {}
 
     def name(node: exp.Expr) -> str:
@@ -65,7 +63,7 @@ def person_rows(query: exp.Select, found: Joined, inner: exp.Select) -> RowQuery
 
     items = _items(query, found, nodes, name)
     columns = means | exacts
-    resolve = binder(lambda asked_: Meaning(column(asked_.name, "t1"), columns[asked_.name].extent))
+    resolve = binder(lambda asked_: BoundTree(column(asked_.name, "t1"), columns[asked_.name].extent))
     bound = [(item, None if item.person else resolve(tree)) for item, tree in items]
     grouped = inner.copy()
     grouped.set("expressions", [*(alias(m.tree, n) for n, m in columns.items()), alias(found.person, PERSON)])
@@ -73,7 +71,7 @@ def person_rows(query: exp.Select, found: Joined, inner: exp.Select) -> RowQuery
     most = _most(found.rows.most, [meaning.extent for meaning in means.values()])
     few = bool(means) and most < found.rows.most
     parts = {item for item, meaning in means.items() if meaning.extent.type is Type.DECIMAL}
-    each = first_rows(grouped, [PERSON], scrambled(list(means), parts), most) if few else grouped
+    each = first_rows(grouped, [PERSON], hash_order(list(means), parts), most) if few else grouped
     trees = [alias(meaning.tree, item.name) for item, meaning in bound if meaning is not None]
     fields = tuple(item if meaning is None else replace(item, extent=meaning.extent) for item, meaning in bound)
     return replace(
@@ -87,7 +85,7 @@ def person_rows(query: exp.Select, found: Joined, inner: exp.Select) -> RowQuery
     )
 
 
-def _check_datasets(found: Joined) -> None:
+def _check_datasets(found: JoinedRows) -> None:
     """Raise where somebody who leaves one dataset would leave rows behind in a source of another."""
     if any(len(set(rows.datasets)) > 1 for _, rows in found.scope.sources):
         raise QuestionRefused(
@@ -96,10 +94,10 @@ def _check_datasets(found: Joined) -> None:
         )
 
 
-def _keys(query: exp.Select, found: Joined) -> tuple[list[exp.Expr], list[exp.Expr]]:
+def _keys(query: exp.Select, found: JoinedRows) -> tuple[list[exp.Expr], list[exp.Expr]]:
     """Return all that a subquery groups by, and what of it does not tell people apart."""
     group = query.args.get("group")
-    nodes = [qualified(node, found.scope) for node in group.expressions] if group is not None else []
+    nodes = [qualify(node, found.scope) for node in group.expressions] if group is not None else []
     people = [node for node in nodes if isinstance(node, exp.Column) and found.scope.find(node)[1].person]
     if not found.rows.private:
         raise QuestionRefused(
@@ -114,7 +112,7 @@ def _keys(query: exp.Select, found: Joined) -> tuple[list[exp.Expr], list[exp.Ex
 
 
 def _items(
-    query: exp.Select, found: Joined, nodes: list[exp.Expr], name: Callable[[exp.Expr], str]
+    query: exp.Select, found: JoinedRows, nodes: list[exp.Expr], name: Callable[[exp.Expr], str]
 ) -> list[tuple[Field, exp.Expr]]:
     items: list[tuple[Field, exp.Expr]] = []
     for item in query.expressions:
@@ -127,7 +125,7 @@ def _items(
             if source.person:
                 items.append((Field(called, source.extent, person=True), plain))
                 continue
-        tree = split(qualified(plain, found.scope), nodes, name)
+        tree = split(qualify(plain, found.scope), nodes, name)
         items.append((Field(called, whole(None, None)), tree))
     names = [item.name.casefold() for item, _ in items]
     if len(set(names)) < len(names):
@@ -135,42 +133,47 @@ def _items(
     return items
 
 
-def _exact(node: exp.Expr, found: Joined) -> Meaning:
+def _exact(node: exp.Expr, found: JoinedRows) -> BoundTree:
     """Return an aggregate of the rows of one person, of whom there are at most as many as declared."""
     most = found.rows.most
     if isinstance(node, exp.Count) and isinstance(node.this, exp.Distinct) and len(node.this.expressions) == 1:
         different = binder(found.scope.resolve)(node.this.expressions[0])
-        return Meaning(exp.Count(this=exp.Distinct(expressions=[different.tree.copy()])), whole(0, most))
-    wish = asked(node, found.scope)
-    if wish.kind is Kind.ROWS:
-        return Meaning(exp.Count(this=exp.Star()), whole(1, most))
-    if wish.value is None or wish.kind not in (Kind.COUNT, Kind.SUM, Kind.MEAN, Kind.QUANTILE):
+        return BoundTree(exp.Count(this=exp.Distinct(expressions=[different.tree.copy()])), whole(0, most))
+    wish = aggregate_call(node, found.scope)
+    if wish.kind is AggregateKind.ROWS:
+        return BoundTree(exp.Count(this=exp.Star()), whole(1, most))
+    if wish.value is None or wish.kind not in (
+        AggregateKind.COUNT,
+        AggregateKind.SUM,
+        AggregateKind.MEAN,
+        AggregateKind.QUANTILE,
+    ):
         raise QuestionRefused(f"{title(node)} is not computed person by person: COUNT, SUM, AVG, MIN and MAX are.")
     value = wish.value
     counted = exp.Count(this=value.tree.copy())
-    if wish.kind is Kind.COUNT:
-        return Meaning(counted, whole(0, most))
-    if wish.kind is Kind.QUANTILE:
+    if wish.kind is AggregateKind.COUNT:
+        return BoundTree(counted, whole(0, most))
+    if wish.kind is AggregateKind.QUANTILE:
         kinds = {Fraction(0): exp.Min, Fraction(1): exp.Max}
         if wish.at not in kinds:
             raise QuestionRefused("quantiles are not computed person by person: MIN and MAX are.")
-        return Meaning(kinds[wish.at](this=value.tree.copy()), value.extent)
+        return BoundTree(kinds[wish.at](this=value.tree.copy()), value.extent)
     low, high = value.extent.ends
     ends = within(min(low, most * low), max(high, most * high), "SUM")
     total = _total(value, most)
-    if wish.kind is Kind.SUM:
+    if wish.kind is AggregateKind.SUM:
         kind = value.extent.type
         extent = Extent(kind, *ends) if kind is Type.INTEGER else decimals(*ends, optional=True)
-        return Meaning(total, replace(extent, optional=value.extent.optional))
+        return BoundTree(total, replace(extent, optional=value.extent.optional))
     exact_total = cast(total, Type.DECIMAL) if value.extent.type is Type.INTEGER else total
     divided = exp.Div(
         this=exact_total, expression=exp.Nullif(this=counted, expression=exp.Literal.number(0)), typed=False, safe=False
     )
     mean = clamped(divided, float(low), float(high))
-    return Meaning(mean, decimals(low, high, optional=value.extent.optional))
+    return BoundTree(mean, decimals(low, high, optional=value.extent.optional))
 
 
-def _total(value: Meaning, most: int) -> exp.Expr:
+def _total(value: BoundTree, most: int) -> exp.Expr:
     """Return a sum that is exact whatever the order: of whole numbers, or of whole multiples of a power of two."""
     if value.extent.type is Type.INTEGER:
         return cast(exp.Sum(this=value.tree.copy()), Type.INTEGER)

@@ -8,13 +8,13 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.language.expressions import binder
+from incrowd.queries.language.aggregates import has_aggregate
+from incrowd.queries.language.expressions.binder import binder
+from incrowd.queries.language.expressions.rules import condition
 from incrowd.queries.language.extent import hull
-from incrowd.queries.language.joins import Joined, joined, same_unit
+from incrowd.queries.language.joins import JoinedRows, join_rows, same_unit
 from incrowd.queries.language.people import person_rows
-from incrowd.queries.language.plan import Context, Field, RowQuery
-from incrowd.queries.language.rules import condition
-from incrowd.queries.language.splitting import has_aggregate
+from incrowd.queries.language.row_query import Context, Field, RowQuery
 from incrowd.queries.language.tables import table_rows
 from incrowd.queries.language.trees import alias, cast, column, select, subquery
 from incrowd.queries.question import PERSON
@@ -33,14 +33,14 @@ _CLAUSES = {
 }
 
 
-def gathered(query: exp.Select, context: Context) -> Joined:
+def sources_of(query: exp.Select, context: Context) -> JoinedRows:
     """Return the sources of a query, joined."""
     from_ = query.args.get("from_")
     if from_ is None:
         raise QuestionRefused("a question is about a table: write SELECT … FROM ….")
     first = source_rows(from_.this, context)
     others = [(join, source_rows(join.this, context)) for join in query.args.get("joins") or ()]
-    return joined(first, others)
+    return join_rows(first, others)
 
 
 def source_rows(node: exp.Expr, context: Context) -> RowQuery:
@@ -67,18 +67,20 @@ def query_rows(query: exp.Expr, context: Context) -> RowQuery:
     if not isinstance(query, exp.Select):
         raise QuestionRefused("a subquery is a SELECT, or several joined by UNION ALL.")
     check_clauses(query, ("expressions", "from_", "joins", "where", "group"))
-    found = gathered(query, context)
+    found = sources_of(query, context)
     if any(item.find(exp.Window) for item in query.expressions):
         raise QuestionRefused(_CLAUSES["windows"])
     if query.args.get("group") is not None or any(has_aggregate(item) for item in query.expressions):
-        return person_rows(query, found, filtered(query, found, []))
+        return person_rows(query, found, filter_rows(query, found, []))
     items = _items(query, found)
     trees = [alias(tree, item.name) for item, tree in items if not item.person]
     fields = tuple(item for item, _ in items)
-    return replace(found.rows, query=filtered(query, found, trees), fields=fields, withheld={}, names=(), relation=None)
+    return replace(
+        found.rows, query=filter_rows(query, found, trees), fields=fields, withheld={}, names=(), relation=None
+    )
 
 
-def filtered(query: exp.Select, found: Joined, trees: list[exp.Expr]) -> exp.Select:
+def filter_rows(query: exp.Select, found: JoinedRows, trees: list[exp.Expr]) -> exp.Select:
     """Return columns, and whose each row is, FROM the sources of a query WHERE its condition holds."""
     mean = binder(found.scope.resolve)
     where = query.args.get("where")
@@ -102,7 +104,7 @@ def check_clauses(query: exp.Expr, allowed: tuple[str, ...], skip: tuple[str, ..
             )
 
 
-def _items(query: exp.Select, found: Joined) -> list[tuple[Field, exp.Expr]]:
+def _items(query: exp.Select, found: JoinedRows) -> list[tuple[Field, exp.Expr]]:
     """Return the columns of a subquery over rows."""
     mean = binder(found.scope.resolve)
     items: list[tuple[Field, exp.Expr]] = []
@@ -122,7 +124,7 @@ def _items(query: exp.Select, found: Joined) -> list[tuple[Field, exp.Expr]]:
     return items
 
 
-def _all(star: exp.Expr, found: Joined) -> list[tuple[Field, exp.Expr]]:
+def _all(star: exp.Expr, found: JoinedRows) -> list[tuple[Field, exp.Expr]]:
     if any(star.args.get(part) for part in ("except_", "replace", "rename")):
         raise QuestionRefused("* stands for all columns: name the columns instead of leaving some out.")
     table = star.args.get("table")

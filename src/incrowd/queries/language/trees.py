@@ -7,7 +7,7 @@ from datetime import date
 from sqlglot import exp
 
 from incrowd.core.domain import Type
-from incrowd.queries.language.extent import Constant, Extent, Meaning, among
+from incrowd.queries.language.extent import BoundTree, Constant, Extent, among
 
 STORED = {
     Type.INTEGER: exp.DataType.Type.BIGINT,
@@ -88,13 +88,13 @@ def constant(value: Constant) -> exp.Expr:
             return exp.Literal.string(value)
 
 
-def fixed(value: Constant, kind: Type) -> Meaning:
+def fixed(value: Constant, kind: Type) -> BoundTree:
     """Return the meaning of a value that does not depend on rows.
 
     >>> fixed(5, Type.INTEGER).extent.values
     (5,)
     """
-    return Meaning(constant(value), among(kind, (value,), optional=False))
+    return BoundTree(constant(value), among(kind, (value,), optional=False))
 
 
 def case(*branches: tuple[exp.Expr, exp.Expr], default: exp.Expr | None = None) -> exp.Expr:
@@ -216,7 +216,7 @@ def clamped(tree: exp.Expr, low: Constant | None, high: Constant | None) -> exp.
     return case(*branches, default=tree) if branches else tree.copy()
 
 
-def as_decimal(meaning: Meaning) -> exp.Expr:
+def as_decimal(meaning: BoundTree) -> exp.Expr:
     """Return the tree of a number as a decimal.
 
     >>> as_decimal(fixed(5, Type.INTEGER)).sql()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from sqlglot import exp
@@ -10,18 +11,94 @@ from incrowd.core.domain import Type
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.catalog import Catalog
-from incrowd.queries.language.collecting import Drawer
-from incrowd.queries.language.expressions import binder
-from incrowd.queries.language.grouping import count_groups, grouped, keys_of
-from incrowd.queries.language.joins import Joined
-from incrowd.queries.language.limiting import first_groups
+from incrowd.queries.language.aggregates import qualify
+from incrowd.queries.language.expressions.binder import binder
+from incrowd.queries.language.extent import BoundTree
+from incrowd.queries.language.joins import JoinedRows
 from incrowd.queries.language.normal import normal_text
-from incrowd.queries.language.plan import Context
 from incrowd.queries.language.reading import read
-from incrowd.queries.language.results import Result
-from incrowd.queries.language.sources import check_clauses, filtered, gathered
+from incrowd.queries.language.results import AggregateRegister, Result
+from incrowd.queries.language.row_query import Context, first_groups
+from incrowd.queries.language.sources import check_clauses, filter_rows, sources_of
 from incrowd.queries.language.trees import alias
 from incrowd.queries.question import Contribution, Key, Question
+
+MOST_GROUPS = 100_000
+"""The most groups that are answered whether or not anybody is in them."""
+
+
+def grouping_nodes(query: exp.Select, found: JoinedRows) -> list[exp.Expr]:
+    """Return the expressions by which rows are grouped, qualified, each once."""
+    group = query.args.get("group")
+    if query.args.get("distinct") is not None:
+        if group is not None or query.args["distinct"].args.get("on") is not None:
+            raise QuestionRefused("SELECT DISTINCT goes without GROUP BY: leave one of them out.")
+        nodes = [item.unalias() for item in query.expressions]
+    elif group is None:
+        return []
+    else:
+        check_clauses(group, ("expressions",))
+        nodes = [_renamed(node, query, found) for node in group.expressions]
+    unique: list[exp.Expr] = []
+    for node in nodes:
+        if isinstance(node, exp.Tuple | exp.Rollup | exp.Cube | exp.GroupingSets):
+            raise QuestionRefused(
+                "ROLLUP, CUBE and GROUPING SETS are not answered: ask for each grouping, or add up the finest."
+            )
+        plain = qualify(node, found.scope).unnest()
+        if plain not in unique:
+            unique.append(plain)
+    return unique
+
+
+def keys_of(meanings: list[BoundTree]) -> tuple[Key, ...]:
+    """Return the keys k1, k2, …, with their values where declarations tell them.
+
+    Groups that can be listed are all answered, present or not.  If a key cannot be listed, it is private: which of its
+    values occur is then decided by noise and a threshold.
+    """
+    keys = tuple(_key(f"k{place}", meaning) for place, meaning in enumerate(meanings, 1))
+    groups = count_groups(keys)
+    if groups is not None and groups > MOST_GROUPS:
+        raise QuestionRefused(
+            f"this makes {groups:,} groups; at most {MOST_GROUPS:,} are answered whether or not anybody is in them: "
+            "group by fewer columns, or by coarser values such as FLOOR(x / 10) or DATE_TRUNC('month', d)."
+        )
+    return keys
+
+
+def count_groups(keys: tuple[Key, ...]) -> int | None:
+    """Return how many groups there can be, or None where only rows can tell.
+
+    >>> from incrowd.core.domain import Type
+    >>> count_groups((Key("k1", Type.BOOLEAN, (False, True)), Key("k2", Type.TEXT, ("a", "b", None))))
+    6
+    """
+    known = [len(key.values) for key in keys if key.values is not None]
+    return math.prod(known) if len(known) == len(keys) else None
+
+
+def _key(name: str, meaning: BoundTree) -> Key:
+    members = meaning.extent.members(MOST_GROUPS)
+    if members is None:
+        return Key(name, meaning.extent.type, None)
+    return Key(name, meaning.extent.type, (*members, None) if meaning.extent.optional else members)
+
+
+def _renamed(node: exp.Expr, query: exp.Select, found: JoinedRows) -> exp.Expr:
+    """Return what a name after GROUP BY stands for: a column of the rows, or else what SELECT calls so."""
+    if not isinstance(node, exp.Column) or node.table:
+        return node
+    try:
+        found.scope.find(node)
+    except InvalidParameter:
+        for item in query.expressions:
+            if isinstance(item, exp.Alias) and item.alias.casefold() == node.name.casefold():
+                meant: exp.Expr = item.this
+                return meant
+        raise
+    return node
+
 
 _LARGEST_LIMIT = 10**9
 _MOST_TABLES = 16
@@ -43,7 +120,7 @@ def understand(sql: str, catalog: Catalog, max_groups: int | None = None) -> Que
     >>> births = Relation("births", Schema((Column("smokes", type=Type.BOOLEAN),)), dataset="births")
     >>> question = understand("SELECT smokes, COUNT(*) FROM births GROUP BY smokes", Catalog((births,)))
     >>> question.keys[0].values, question.aggregates[0].kind, question.contribution
-    ((False, True, None), <Kind.ROWS: 'rows'>, Contribution(rows=1, groups=1))
+    ((False, True, None), <AggregateKind.ROWS: 'rows'>, Contribution(rows=1, groups=1))
     """
     if max_groups is not None and max_groups < 1:
         raise InvalidParameter("a person is in at least one group: let max_groups be 1 or more.")
@@ -57,35 +134,35 @@ def understand(sql: str, catalog: Catalog, max_groups: int | None = None) -> Que
         raise QuestionRefused("the question is nested too deeply: simplify it.") from None
 
 
-def _sources(query: exp.Select, catalog: Catalog) -> Joined:
+def _sources(query: exp.Select, catalog: Catalog) -> JoinedRows:
     check_clauses(query, _CLAUSES)
     if sum(1 for _ in query.find_all(exp.Table)) > _MOST_TABLES:
         raise QuestionRefused(
             f"a question reads at most {_MOST_TABLES} tables, each as often as it is named: split it."
         )
-    found = gathered(query, Context(catalog, _wanted(query)))
+    found = sources_of(query, Context(catalog, _wanted(query)))
     if not found.rows.private:
         raise QuestionRefused("a question needs a private table; public ones can be read as they are.")
     return found
 
 
-def _understood(text: str, query: exp.Select, found: Joined) -> Question:
-    nodes = grouped(query, found)
+def _understood(text: str, query: exp.Select, found: JoinedRows) -> Question:
+    nodes = grouping_nodes(query, found)
     meanings = [binder(found.scope.resolve)(node) for node in nodes]
     keys = keys_of(meanings)
-    drawer = Drawer(found.scope)
-    result = Result(query, found.scope, nodes, keys, drawer)
+    register = AggregateRegister(found.scope)
+    result = Result(query, found.scope, nodes, keys, register)
     outputs, having, order = result.outputs(), result.having(), result.order()
-    if not drawer.aggregates and not keys:
+    if not register.aggregates and not keys:
         raise QuestionRefused("this asks nothing of the rows: ask for COUNT(*), SUM(x), AVG(x) and the like.")
-    if not drawer.aggregates:
-        drawer.name(exp.Count(this=exp.Star()))
-    columns = dict(zip((key.name for key in keys), meanings, strict=True)) | drawer.meanings
+    if not register.aggregates:
+        register.name(exp.Count(this=exp.Star()))
+    columns = dict(zip((key.name for key in keys), meanings, strict=True)) | register.meanings
     return Question(
         text=text,
-        rows=filtered(query, found, [alias(meaning.tree, name) for name, meaning in columns.items()]),
+        rows=filter_rows(query, found, [alias(meaning.tree, name) for name, meaning in columns.items()]),
         keys=keys,
-        aggregates=tuple(drawer.aggregates.values()),
+        aggregates=tuple(register.aggregates.values()),
         outputs=outputs,
         contribution=_contribution(found, keys),
         datasets=tuple(sorted(set(found.rows.datasets))),
@@ -97,7 +174,7 @@ def _understood(text: str, query: exp.Select, found: Joined) -> Question:
     )
 
 
-def _limited(question: Question, found: Joined, max_groups: int) -> Question:
+def _limited(question: Question, found: JoinedRows, max_groups: int) -> Question:
     """Return a question about at most so many groups of each person; where that changes nothing, the same question.
 
     So is one about several datasets: somebody who leaves one of them alone would change which groups of the others are
@@ -125,14 +202,14 @@ def _wanted(query: exp.Select) -> frozenset[str] | None:
     return None if stars else frozenset(name.name.casefold() for name in query.find_all(exp.Identifier))
 
 
-def _contribution(found: Joined, keys: tuple[Key, ...]) -> Contribution:
+def _contribution(found: JoinedRows, keys: tuple[Key, ...]) -> Contribution:
     """Return how far one unit reaches; one that is replaced leaves rows and brings others."""
     rows = found.rows.most * _sides(found)
     groups = count_groups(keys)
     return Contribution(rows, rows if groups is None else min(rows, groups))
 
 
-def _sides(found: Joined) -> int:
+def _sides(found: JoinedRows) -> int:
     unit = found.rows.unit
     return 2 if unit is not None and unit.adjacency is Adjacency.REPLACE else 1
 

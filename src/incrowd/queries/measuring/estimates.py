@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter
-from incrowd.queries.measuring.grid import Grid
-from incrowd.queries.measuring.law import MISS, Law
-from incrowd.queries.measuring.ratios import Floats, Interval, Ratio
-from incrowd.queries.measuring.sampling import widened
+from incrowd.queries.measuring.grid import IntegerGrid
+from incrowd.queries.measuring.intervals import MISS, Floats, Interval, NoiseLaw, Ratio, widen
 from incrowd.queries.measuring.statistics import Of, Statistic, Statistics, count_of
-from incrowd.queries.question import Aggregate, Kind, Value
+from incrowd.queries.question import Aggregate, AggregateKind, Value
 
 Numbers = NDArray[np.float64] | NDArray[np.int64]
 
@@ -38,7 +36,7 @@ class Reading:
     """How aggregates are read off noisy vectors with a known law; with a rate they are those of a secret sample."""
 
     statistics: Statistics
-    law: Law
+    law: NoiseLaw
     miss: float = MISS
     rate: Fraction | None = None
 
@@ -48,9 +46,9 @@ class Reading:
 
     def _half_width(self, aggregate: Aggregate) -> float | None:
         match aggregate.kind:
-            case Kind.ROWS | Kind.PEOPLE | Kind.COUNT:
+            case AggregateKind.ROWS | AggregateKind.PEOPLE | AggregateKind.COUNT:
                 return float(self.law.within(self._counted(aggregate), self.miss))
-            case Kind.SUM:
+            case AggregateKind.SUM:
                 place, grid = self._summed(aggregate)
                 if grid.center == 0:
                     return float(grid.step) * self.law.within(place, self.miss)
@@ -78,41 +76,45 @@ class Reading:
 
         Σ x² is taken from above: counts times the largest square there can be.
         """
-        total = aggregate.kind not in (Kind.MEAN, Kind.VARIANCE, Kind.DEVIATION)
+        total = aggregate.kind not in (AggregateKind.MEAN, AggregateKind.VARIANCE, AggregateKind.DEVIATION)
         values = _times(found.values, 1 / rate) if total else found.values
         count, value = self._size(aggregate), aggregate.value
-        if count is None or found.interval is None or aggregate.kind in (Kind.VARIANCE, Kind.DEVIATION):
+        if (
+            count is None
+            or found.interval is None
+            or aggregate.kind in (AggregateKind.VARIANCE, AggregateKind.DEVIATION)
+        ):
             return Estimate(values, None)
         size = np.maximum(noisy[:, count].astype(np.float64), 1.0)
-        if value is None or value.low is None or value.high is None or aggregate.kind is Kind.COUNT:
-            return Estimate(values, _not_negative(widened(found.interval, rate, size, self.miss)))
+        if value is None or value.low is None or value.high is None or aggregate.kind is AggregateKind.COUNT:
+            return Estimate(values, _not_negative(widen(found.interval, rate, size, self.miss)))
         if total:
             most = float(max(abs(value.low), abs(value.high)))
-            return Estimate(values, widened(found.interval, rate, most**2 * size, self.miss))
+            return Estimate(values, widen(found.interval, rate, most**2 * size, self.miss))
         half = float(value.high - value.low) / 2.0
-        low, high = (end * float(rate) for end in found.interval)  # `widened` divides by the rate
-        wide = widened(Interval(low, high), rate, (half * float(rate)) ** 2 / size, self.miss)
+        low, high = (end * float(rate) for end in found.interval)  # `widen` divides by the rate
+        wide = widen(Interval(low, high), rate, (half * float(rate)) ** 2 / size, self.miss)
         return Estimate(values, Interval(*(np.clip(end, float(value.low), float(value.high)) for end in wide)))
 
     def _size(self, aggregate: Aggregate) -> int | None:
         """Return the coordinate that counts the rows of an aggregate, if there is one."""
-        wanted = Statistic(Of.PEOPLE) if aggregate.kind is Kind.PEOPLE else Statistic(Of.ROWS)
+        wanted = Statistic(Of.PEOPLE) if aggregate.kind is AggregateKind.PEOPLE else Statistic(Of.ROWS)
         wanted = wanted if aggregate.value is None else count_of(aggregate.value)
         return self.statistics.place(wanted) if wanted in self.statistics.all else None
 
     def _of(self, aggregate: Aggregate, noisy: NDArray[np.int64]) -> Estimate:
         match aggregate.kind:
-            case Kind.ROWS | Kind.PEOPLE | Kind.COUNT:
+            case AggregateKind.ROWS | AggregateKind.PEOPLE | AggregateKind.COUNT:
                 counts = noisy[:, self._counted(aggregate)]
                 return Estimate(counts, _not_negative(_around(counts, self._half_width(aggregate) or 0.0)))
-            case Kind.SUM:
+            case AggregateKind.SUM:
                 total = self._sum(aggregate, noisy)
                 return Estimate(_whole(total, _value(aggregate)), _around(total, self._half_width(aggregate) or 0.0))
-            case Kind.MEAN:
+            case AggregateKind.MEAN:
                 return self._mean(aggregate, noisy)
-            case Kind.VARIANCE:
+            case AggregateKind.VARIANCE:
                 return self._variance(aggregate, noisy)
-            case Kind.DEVIATION:
+            case AggregateKind.DEVIATION:
                 found = self._variance(aggregate, noisy)
                 return Estimate(np.sqrt(found.values), Interval(*map(np.sqrt, found.interval or ())))
         raise InvalidParameter(f"{aggregate.kind} is not read off sums.")
@@ -150,11 +152,11 @@ class Reading:
         return Estimate(unit * value, Interval(unit * np.minimum(low, value), unit * np.maximum(high, value)))
 
     def _counted(self, aggregate: Aggregate) -> int:
-        if aggregate.kind is Kind.COUNT:
+        if aggregate.kind is AggregateKind.COUNT:
             return self.statistics.place(count_of(_value(aggregate)))
-        return self.statistics.place(Statistic(Of.PEOPLE if aggregate.kind is Kind.PEOPLE else Of.ROWS))
+        return self.statistics.place(Statistic(Of.PEOPLE if aggregate.kind is AggregateKind.PEOPLE else Of.ROWS))
 
-    def _summed(self, aggregate: Aggregate) -> tuple[int, Grid]:
+    def _summed(self, aggregate: Aggregate) -> tuple[int, IntegerGrid]:
         place = self.statistics.total(_value(aggregate))
         grid = self.statistics.all[place].grid
         if grid is None:

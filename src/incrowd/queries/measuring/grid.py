@@ -1,4 +1,4 @@
-"""Grid: bounded numbers as whole numbers, so that sums are exact and noise can be added to them."""
+"""IntegerGrid: bounded numbers as whole numbers, so that sums are exact and noise can be added to them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ DECIMALS = 2**24
 
 
 @dataclass(frozen=True)
-class Grid:
+class IntegerGrid:
     """A number x in its range becomes z = (x − center) / step, rounded, a whole number between −width and width.
 
     Whole numbers keep their values exactly, unless their range is wider than 2^31.
 
-    >>> Grid.of(Fraction(0), Fraction(1), whole=True, centered=True)
-    Grid(center=Fraction(1, 2), step=Fraction(1, 2), width=1)
-    >>> Grid.of(Fraction(0), Fraction(200_000), whole=True, centered=True).width
+    >>> IntegerGrid.of(Fraction(0), Fraction(1), whole=True, centered=True)
+    IntegerGrid(center=Fraction(1, 2), step=Fraction(1, 2), width=1)
+    >>> IntegerGrid.of(Fraction(0), Fraction(200_000), whole=True, centered=True).width
     100000
     """
 
@@ -35,7 +35,7 @@ class Grid:
     width: int
 
     @classmethod
-    def of(cls, low: Fraction, high: Fraction, *, whole: bool, centered: bool) -> Grid:
+    def of(cls, low: Fraction, high: Fraction, *, whole: bool, centered: bool) -> IntegerGrid:
         """Return the grid of a range, around its middle or around zero."""
         if low > high:
             raise InvalidParameter("bounds run from low to high.")
@@ -50,20 +50,20 @@ class Grid:
         return cls(center, reach / DECIMALS, DECIMALS)
 
 
-def grid_of(value: Value, *, centered: bool) -> Grid:
+def grid_of(value: Value, *, centered: bool) -> IntegerGrid:
     """Return the grid of a value.
 
     >>> grid_of(Value("x", Type.INTEGER, Fraction(1), Fraction(5)), centered=True)
-    Grid(center=Fraction(3, 1), step=Fraction(1, 1), width=2)
+    IntegerGrid(center=Fraction(3, 1), step=Fraction(1, 1), width=2)
     """
     if value.low is None or value.high is None:
         raise InvalidParameter(
             f"{value.name} has no bounds, so one person could move its sum without limit. Write CLAMP(x, low, high)."
         )
-    return Grid.of(value.low, value.high, whole=value.type is not Type.DECIMAL, centered=centered)
+    return IntegerGrid.of(value.low, value.high, whole=value.type is not Type.DECIMAL, centered=centered)
 
 
-def placed(value: Value, grid: Grid) -> exp.Expression:
+def grid_number(value: Value, grid: IntegerGrid) -> exp.Expression:
     """Return the SQL of (x − center) / step, rounded to a whole double; NULL where the value is missing.
 
     Dates count days since 1970-01-01, truth values are 0 and 1.
@@ -72,16 +72,16 @@ def placed(value: Value, grid: Grid) -> exp.Expression:
     if value.type is Type.DATE:
         start = exp.cast(exp.Literal.string("1970-01-01"), "DATE")
         number = exp.DateDiff(this=number, expression=start, unit=exp.var("DAY"))
-    return rounded(exp.Sub(this=exp.cast(number, "DOUBLE"), expression=real(grid.center)), grid.step)
+    return round_number(exp.Sub(this=exp.cast(number, "DOUBLE"), expression=double(grid.center)), grid.step)
 
 
-def rounded(number: exp.Expression, step: Fraction) -> exp.Expression:
+def round_number(number: exp.Expression, step: Fraction) -> exp.Expression:
     """Return the SQL of a double divided by a step and rounded, halves up: engines differ on them in ROUND."""
-    divided = exp.Div(this=exp.paren(number), expression=real(step), typed=False, safe=False)
-    return exp.Floor(this=exp.Add(this=divided, expression=real(Fraction(1, 2))))
+    divided = exp.Div(this=exp.paren(number), expression=double(step), typed=False, safe=False)
+    return exp.Floor(this=exp.Add(this=divided, expression=double(Fraction(1, 2))))
 
 
-def held(number: exp.Expression, width: exp.Expression) -> exp.Expression:
+def clamp_number(number: exp.Expression, width: exp.Expression) -> exp.Expression:
     """Return the SQL of a number held between −width and width; NULL where it is missing.
 
     What is no number at all compares as the greatest, and is held at the width.
@@ -95,7 +95,7 @@ def held(number: exp.Expression, width: exp.Expression) -> exp.Expression:
     )
 
 
-def real(number: Fraction) -> exp.Expression:
+def double(number: Fraction) -> exp.Expression:
     """Return the SQL of a number as a double."""
     literal = exp.cast(exp.Literal.number(repr(float(abs(number)))), "DOUBLE")
     return literal if number >= 0 else exp.Neg(this=literal)

@@ -1,4 +1,4 @@
-"""Groups: which keys are answered, and the statistics of each, whatever order the engine returned them in."""
+"""AnswerGroups: which keys are answered, and the statistics of each, whatever order the engine returned them in."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ ARROW = {
 
 
 @dataclass(frozen=True)
-class Groups:
+class AnswerGroups:
     """The groups of an answer in their order, and their exact statistics, one row each."""
 
     names: tuple[Names, ...]
     vectors: NDArray[np.int64]
 
-    def kept(self, places: Iterable[int]) -> tuple[Names, ...]:
+    def names_at(self, places: Iterable[int]) -> tuple[Names, ...]:
         """Return the names of some groups."""
         return tuple(self.names[place] for place in places)
 
 
-def listed(question: Question) -> tuple[Names, ...]:
+def public_groups(question: Question) -> tuple[Names, ...]:
     """Return all groups of public keys, in the order of the declaration; without keys there is one group.
 
     >>> from sqlglot import parse_one
     >>> from incrowd.queries.question import Contribution
     >>> key = Key("sex", Type.TEXT, ("F", "M"))
-    >>> listed(Question("", parse_one("SELECT 1"), (key,), (), (), Contribution(1, 1), (), ()))
+    >>> public_groups(Question("", parse_one("SELECT 1"), (key,), (), (), Contribution(1, 1), (), ()))
     (('F',), ('M',))
     """
     return tuple(itertools.product(*(key.values or () for key in question.keys)))
 
 
-def gathered(question: Question, collected: pa.Table, columns: tuple[str, ...]) -> Groups:
+def collect_groups(question: Question, collected: pa.Table, columns: tuple[str, ...]) -> AnswerGroups:
     """Return the groups with their statistics: all public ones, or those that occur, sorted by their values.
 
     What the engine returned for a group that is not among the public ones is left out.
@@ -61,15 +61,15 @@ def gathered(question: Question, collected: pa.Table, columns: tuple[str, ...]) 
     vectors = np.stack([_whole(collected.column(name)) for name in columns], axis=1)
     if not question.public_keys:
         order = sorted(range(len(found)), key=lambda row: _sortable(found[row]))
-        return Groups(tuple(found[row] for row in order), vectors[order])
-    names = listed(question)
+        return AnswerGroups(tuple(found[row] for row in order), vectors[order])
+    names = public_groups(question)
     result = np.zeros((len(names), len(columns)), dtype=np.int64)
     places = {name: place for place, name in enumerate(names)}
     known = [(places[name], row) for row, name in enumerate(found) if name in places]
     if known:
         to, at = np.array(known, dtype=np.int64).T
         np.add.at(result, to, vectors[at])
-    return Groups(names, result)
+    return AnswerGroups(names, result)
 
 
 def names_in(question: Question, collected: pa.Table) -> list[Names]:
@@ -78,7 +78,7 @@ def names_in(question: Question, collected: pa.Table) -> list[Names]:
     return list(zip(*columns, strict=True)) if columns else [()] * collected.num_rows
 
 
-def numbered(question: Question, collected: pa.Table, names: tuple[Names, ...]) -> NDArray[np.int64]:
+def group_places(question: Question, collected: pa.Table, names: tuple[Names, ...]) -> NDArray[np.int64]:
     """Return for every row the engine returned the position of its group among `names`, or −1.
 
     Values are looked up once for each group, not for each row.

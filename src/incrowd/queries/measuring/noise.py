@@ -7,18 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from incrowd.accounting import accountant
 from incrowd.accounting.noise.concentrated import largest_rho
-from incrowd.core.loss import Approximate
+from incrowd.core.loss import Approximate, Pure, Sampled
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.mechanisms.cube import AddCube
-from incrowd.mechanisms.gaussian_vector import AddGaussianVector
+from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.noise.system import LARGEST_CUBE, LARGEST_SCALE, MOST_COORDINATES
-from incrowd.queries.measuring.law import MISS, Law
-from incrowd.queries.measuring.sampling import inner_epsilon
+from incrowd.queries.measuring.intervals import MISS, NoiseLaw
 from incrowd.queries.measuring.statistics import Of, Statistics
-from incrowd.queries.question import Contribution
-from incrowd.queries.terms import Terms
+from incrowd.queries.question import Contribution, Terms
 
 _LARGEST = Fraction(2**20)
 _SMALLEST = Fraction(1, 2**38)
@@ -26,7 +24,7 @@ _DIGITS = 10**9
 
 
 @dataclass(frozen=True)
-class Asked:
+class Workload:
     """What noise is needed for: statistics, and how many things are picked in each group."""
 
     statistics: Statistics
@@ -41,7 +39,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Threshold:
+class CountThreshold:
     """The least noisy count of an unknown group that is shown, and the δ that it takes."""
 
     least: int
@@ -49,7 +47,7 @@ class Threshold:
 
 
 @dataclass(frozen=True)
-class Settled:
+class NoiseChoice:
     """Noise on the vectors of statistics, ε of each pick, the threshold of unknown groups, and δ of all.
 
     `share` is what Gaussian noise has of ε and δ where picks or a threshold have the rest.
@@ -57,12 +55,12 @@ class Settled:
 
     noise: AddCube | AddGaussianVector | None
     pick: Fraction | None
-    threshold: Threshold | None
+    threshold: CountThreshold | None
     delta: Fraction
     share: Approximate | None = None
 
 
-def settled(asked: Asked, terms: Terms, meets: Callable[[Law, Fraction], bool]) -> Settled:
+def choose_noise(asked: Workload, terms: Terms, meets: Callable[[NoiseLaw, Fraction], bool]) -> NoiseChoice:
     """Return the noise that the terms pay for.
 
     Statistics and picks share ε (or ρ) in proportion to their number.  Statistics get cube noise; with a δ they get
@@ -86,7 +84,7 @@ def settled(asked: Asked, terms: Terms, meets: Callable[[Law, Fraction], bool]) 
     return _drawable(_private(asked, _least(enough), terms.delta))
 
 
-def _private(asked: Asked, epsilon: Fraction, delta: Fraction) -> Settled:
+def _private(asked: Workload, epsilon: Fraction, delta: Fraction) -> NoiseChoice:
     """Settle pure or approximate privacy: cube noise, or Gaussian noise if it is narrower."""
     if len(asked.statistics.all) > MOST_COORDINATES and not delta:
         raise InvalidParameter(
@@ -99,17 +97,17 @@ def _private(asked: Asked, epsilon: Fraction, delta: Fraction) -> Settled:
     return gaussian if len(asked.statistics.all) > MOST_COORDINATES else min(pure, gaussian, key=_width)
 
 
-def _cube(asked: Asked, epsilon: Fraction, delta: Fraction) -> Settled:
+def _cube(asked: Workload, epsilon: Fraction, delta: Fraction) -> NoiseChoice:
     statistics, each = asked.statistics, epsilon / asked.parts
     pick = each if asked.picks else None
     if not statistics.all:
-        return Settled(None, pick, None, Fraction(0))
+        return NoiseChoice(None, pick, None, Fraction(0))
     noise = AddCube(each * len(statistics.all), statistics.widths, statistics.rows)
     threshold = _threshold(asked, noise.law, delta)
-    return Settled(noise, pick, threshold, Fraction(0) if threshold is None else delta)
+    return NoiseChoice(noise, pick, threshold, Fraction(0) if threshold is None else delta)
 
 
-def _gaussian(asked: Asked, epsilon: Fraction, delta: Fraction) -> Settled:
+def _gaussian(asked: Workload, epsilon: Fraction, delta: Fraction) -> NoiseChoice:
     """Settle Gaussian noise: its ε and δ, ε of the picks and δ of the threshold add up to the promised (ε, δ)."""
     statistics, each = asked.statistics, epsilon / asked.parts
     hidden = Fraction(0) if statistics.counting is None else delta / 2
@@ -118,10 +116,10 @@ def _gaussian(asked: Asked, epsilon: Fraction, delta: Fraction) -> Settled:
     threshold = _threshold(asked, noise.law, hidden)
     alone = threshold is None and not asked.picks
     share = None if alone else Approximate(each * len(statistics.all), delta - hidden)
-    return Settled(noise, each if asked.picks else None, threshold, delta, share)
+    return NoiseChoice(noise, each if asked.picks else None, threshold, delta, share)
 
 
-def _concentrated(asked: Asked, rho: Fraction, delta: Fraction) -> Settled:
+def _concentrated(asked: Workload, rho: Fraction, delta: Fraction) -> NoiseChoice:
     """Settle by ρ: a pick of ε is ε²/2-zero-concentrated (Bun & Steinke 2016, Proposition 1.4)."""
     statistics, each = asked.statistics, rho / asked.parts
     pick = Fraction(math.isqrt(math.floor(2 * each * _DIGITS**2)), _DIGITS) if asked.picks else None
@@ -129,10 +127,10 @@ def _concentrated(asked: Asked, rho: Fraction, delta: Fraction) -> Settled:
     if statistics.all:
         noise = AddGaussianVector.costing(each * len(statistics.all), statistics.widths, statistics.rows)
         threshold = _threshold(asked, noise.law, delta / 2)
-    return Settled(noise, pick, threshold, delta)
+    return NoiseChoice(noise, pick, threshold, delta)
 
 
-def _threshold(asked: Asked, law: Law, delta: Fraction) -> Threshold | None:
+def _threshold(asked: Workload, law: NoiseLaw, delta: Fraction) -> CountThreshold | None:
     """Return the least noisy count of an unknown group that is shown, None where groups are known.
 
     Groups that only one unit has are at most `groups`; without the unit none of them is shown, and with it each is
@@ -143,10 +141,10 @@ def _threshold(asked: Asked, law: Law, delta: Fraction) -> Threshold | None:
     if statistics.counting is None:
         return None
     alone = 1 if statistics.all[statistics.counting].of is Of.PEOPLE else asked.contribution.rows
-    return Threshold(alone + law.reach(statistics.counting, delta / asked.contribution.groups), delta)
+    return CountThreshold(alone + law.reach(statistics.counting, delta / asked.contribution.groups), delta)
 
 
-def _check(asked: Asked, terms: Terms) -> None:
+def _check(asked: Workload, terms: Terms) -> None:
     if max(terms.epsilon or 0, terms.rho or 0) > _LARGEST:
         raise InvalidParameter(
             "an epsilon or rho beyond a million protects nobody, and no noise is drawn for it: pay less."
@@ -166,7 +164,7 @@ def _check(asked: Asked, terms: Terms) -> None:
         )
 
 
-def _drawable(found: Settled) -> Settled:
+def _drawable(found: NoiseChoice) -> NoiseChoice:
     """Refuse noise that is too wide to be drawn, before anything is charged."""
     match found.noise:
         case AddCube(law=law):
@@ -181,7 +179,7 @@ def _drawable(found: Settled) -> Settled:
     return found
 
 
-def _width(found: Settled) -> float:
+def _width(found: NoiseChoice) -> float:
     """Return how wide the noise of the first statistic is."""
     return math.inf if found.noise is None else found.noise.law.combined((0, 0), (1.0, 0.0), MISS)
 
@@ -197,3 +195,22 @@ def _least(enough: Callable[[Fraction], bool]) -> Fraction:
         middle = Fraction(float((low + high) / 2)).limit_denominator(10**12)
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+_FINE = 10**12
+
+
+def inner_epsilon(epsilon: Fraction, rate: Fraction) -> Fraction:
+    """Return the ε that may be spent on a secret sample: ln(1 + (e^ε − 1) / rate), to twelve digits, never too much.
+
+    Source: amplification by Poisson sampling; what is returned was charged by the accountant.
+
+    >>> inner_epsilon(Fraction(1), Fraction(1, 10)) > Fraction(29, 10)
+    True
+    """
+    wanted = math.log1p(math.expm1(float(epsilon)) / float(rate)) if epsilon < 500 else float(epsilon)
+    for backward in (0, 1, 10, 100, 10**4, 10**6, 10**8):
+        tried = Fraction(math.floor(wanted * _FINE) - backward, _FINE)
+        if tried > 0 and Fraction(accountant.charge_of(Sampled(rate, Pure(tried)), 0).epsilon) <= epsilon:
+            return tried
+    raise Infeasible("this epsilon cannot be spent on a secret sample: leave the rate out.")

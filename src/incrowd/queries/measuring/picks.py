@@ -17,13 +17,11 @@ from incrowd.core.coins import Coins
 from incrowd.core.domain import Type
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
-from incrowd.mechanisms.select import Exponential
-from incrowd.mechanisms.select_each import select_each
-from incrowd.queries.measuring.grid import Grid, placed
-from incrowd.queries.measuring.groups import ARROW, Names, numbered
+from incrowd.mechanisms.selection import Exponential, MonotoneNoisyMax, NoisyMax, select_each
+from incrowd.queries.measuring.grid import IntegerGrid, grid_number
+from incrowd.queries.measuring.groups import ARROW, Names, group_places
 from incrowd.queries.measuring.statistics import named
-from incrowd.queries.question import Aggregate, Kind, Question, Value
+from incrowd.queries.question import Aggregate, AggregateKind, Question, Value
 
 MOST = 2**16
 """Candidates of one pick, at most; wider ranges are picked from on an even grid."""
@@ -44,7 +42,7 @@ class Candidates:
 
     value: Value
     number: int
-    grid: Grid | None
+    grid: IntegerGrid | None
 
     @classmethod
     def of(cls, value: Value, groups: int | None) -> Candidates:
@@ -62,10 +60,10 @@ class Candidates:
         most = MOST if groups is None else max(_FEWEST, min(MOST, _ALTOGETHER // max(1, groups)))
         span = value.high - value.low
         if span == 0:
-            return cls(value, 1, Grid(value.low, Fraction(1), 1))
+            return cls(value, 1, IntegerGrid(value.low, Fraction(1), 1))
         if value.type is not Type.DECIMAL and span < most:
-            return cls(value, int(span) + 1, Grid(value.low, Fraction(1), int(span)))
-        return cls(value, most, Grid(value.low, span / (most - 1), most - 1))
+            return cls(value, int(span) + 1, IntegerGrid(value.low, Fraction(1), int(span)))
+        return cls(value, most, IntegerGrid(value.low, span / (most - 1), most - 1))
 
     def places(self, column: pa.ChunkedArray) -> NDArray[np.int64]:
         """Return the position of each value the engine returned; −1 for what is no candidate."""
@@ -104,7 +102,7 @@ class Pick:
     @property
     def mechanism(self) -> Exponential | NoisyMax:
         """What picks."""
-        if self.aggregate.kind is Kind.MODE:
+        if self.aggregate.kind is AggregateKind.MODE:
             return (MonotoneNoisyMax if self.monotone else NoisyMax)(self.epsilon, self.rows)
         return Exponential(self.epsilon, max(_odds(self.aggregate)) * self.rows)
 
@@ -115,13 +113,13 @@ class Pick:
         Of C candidates one that scores t · scale below the best is picked with chance e^(−t) at most, hence any such
         with chance C e^(−t) (McSherry and Talwar 2007, Theorem 6; permute-and-flip is never worse).
         """
-        scale = self.mechanism.scale / (1 if self.aggregate.kind is Kind.MODE else sum(_odds(self.aggregate)))
+        scale = self.mechanism.scale / (1 if self.aggregate.kind is AggregateKind.MODE else sum(_odds(self.aggregate)))
         return math.ceil(float(scale) * math.log(_MISS * self.candidates.number))
 
     @property
     def note(self) -> str:
         """Why the pick has no interval, and what is known instead."""
-        if self.aggregate.kind is Kind.MODE:
+        if self.aggregate.kind is AggregateKind.MODE:
             return f"in 95 % of groups no other value occurs over {self.off} times more often"
         inside = ", counted from a rank as far inside," if 0 in _odds(self.aggregate) else ""
         return f"in 95 % of groups its rank{inside} is as near to the one asked for as possible, within {self.off} rows"
@@ -130,7 +128,7 @@ class Pick:
         """Return the query that counts, group by group, the rows at each candidate."""
         value, grid = self.candidates.value, self.candidates.grid
         column = exp.column(value.name, quoted=True)
-        place = column.copy() if grid is None else placed(value, grid)
+        place = column.copy() if grid is None else grid_number(value, grid)
         present = exp.select(exp.Star(), exp.alias_(place, PLACE, quoted=True)).from_(named(question.rows))
         keys = [exp.column(key.name, quoted=True) for key in question.keys]
         keys.append(exp.column(PLACE, quoted=True))
@@ -140,7 +138,7 @@ class Pick:
 
     def picked(self, question: Question, collected: pa.Table, names: tuple[Names, ...], coins: Coins) -> pa.Array:
         """Return the pick of each group; of empty groups, too."""
-        group = numbered(question, collected, names)
+        group = group_places(question, collected, names)
         place = self.candidates.places(collected.column(PLACE))
         number = np.asarray(collected.column(NUMBER).to_numpy(), dtype=np.int64)
         kept = (group >= 0) & (place >= 0)
@@ -163,7 +161,7 @@ class Pick:
         max(a, b − a).  Below the smallest value every candidate would fit the minimum equally well; so the minimum
         aims at a rank so far inside that an empty candidate is picked in 5 % of cases at most, and so does the maximum.
         """
-        if self.aggregate.kind is Kind.MODE:
+        if self.aggregate.kind is AggregateKind.MODE:
             return counts
         above, below = _odds(self.aggregate)
         less = np.cumsum(counts, axis=1) - counts
@@ -176,12 +174,12 @@ def pick_of(aggregate: Aggregate, unit: Unit, groups: int | None, epsilon: Fract
     """Return the pick for an aggregate; with many groups the candidates lie on a coarser grid."""
     if aggregate.value is None:
         raise InvalidParameter(f"{aggregate.kind} needs a value.")
-    candidates = Candidates.of(aggregate.value, groups if aggregate.kind is Kind.QUANTILE else None)
-    if aggregate.kind is Kind.MODE and candidates.grid is not None and candidates.grid.step != 1:
+    candidates = Candidates.of(aggregate.value, groups if aggregate.kind is AggregateKind.QUANTILE else None)
+    if aggregate.kind is AggregateKind.MODE and candidates.grid is not None and candidates.grid.step != 1:
         raise InvalidParameter(
             f"the mode is picked among at most {MOST:,} listed values: round the value first, or ask for the median."
         )
-    if aggregate.kind is Kind.QUANTILE and candidates.grid is None:
+    if aggregate.kind is AggregateKind.QUANTILE and candidates.grid is None:
         raise InvalidParameter("quantiles are picked among numbers and dates, not among texts: ask for the mode.")
     if max(_odds(aggregate)) > _FINEST:
         raise InvalidParameter(
@@ -195,7 +193,7 @@ def pick_of(aggregate: Aggregate, unit: Unit, groups: int | None, epsilon: Fract
 
 def is_pick(aggregate: Aggregate) -> bool:
     """Return whether an aggregate is picked, rather than read off sums."""
-    return aggregate.kind in (Kind.QUANTILE, Kind.MODE)
+    return aggregate.kind in (AggregateKind.QUANTILE, AggregateKind.MODE)
 
 
 def _odds(aggregate: Aggregate) -> tuple[int, int]:

@@ -8,13 +8,12 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from incrowd.core.unit import Kind as UnitKind
-from incrowd.core.unit import Unit
+from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.integers import WIDEST
+from incrowd.mechanisms.numbers import WIDEST
 from incrowd.queries.measuring.grid import WIDEST as WIDEST_STEP
-from incrowd.queries.measuring.grid import Grid, grid_of, held, placed, real, rounded
-from incrowd.queries.question import PERSON, Aggregate, Kind, Question, Value
+from incrowd.queries.measuring.grid import IntegerGrid, clamp_number, double, grid_number, grid_of, round_number
+from incrowd.queries.question import PERSON, Aggregate, AggregateKind, Question, Value
 
 ROWS = "_rows"
 """What the rows of a question are called in the queries that collect statistics."""
@@ -36,7 +35,7 @@ class Statistic:
 
     of: Of
     value: Value | None = None
-    grid: Grid | None = None
+    grid: IntegerGrid | None = None
 
     @property
     def width(self) -> int:
@@ -48,7 +47,7 @@ class Statistic:
         return self.grid.width
 
     @property
-    def number(self) -> tuple[Value, Grid] | None:
+    def number(self) -> tuple[Value, IntegerGrid] | None:
         """The number of each row that is added up, if it is one."""
         return None if self.value is None or self.grid is None else (self.value, self.grid)
 
@@ -69,9 +68,9 @@ class Statistic:
                 return exp.Count(this=exp.column("" if self.value is None else self.value.name, quoted=True))
         z: exp.Expression = exp.column(number, quoted=True)
         if self.of is Of.SQUARES:
-            twice = exp.Mul(this=exp.Mul(this=real(Fraction(2)), expression=z), expression=z.copy())
-            z = rounded(
-                exp.Sub(this=twice, expression=real(Fraction((1 if self.grid is None else self.grid.width) ** 2))),
+            twice = exp.Mul(this=exp.Mul(this=double(Fraction(2)), expression=z), expression=z.copy())
+            z = round_number(
+                exp.Sub(this=twice, expression=double(Fraction((1 if self.grid is None else self.grid.width) ** 2))),
                 self.coarse,
             )
         return exp.Sum(this=exp.cast(z, "BIGINT"))
@@ -116,7 +115,7 @@ def statistics_of(question: Question, unit: Unit) -> Statistics:
     sums: list[Value] = []
     for aggregate in question.aggregates:
         needed |= dict.fromkeys(_counts(aggregate, unit))
-        if aggregate.kind is Kind.SUM and aggregate.value not in sums:
+        if aggregate.kind is AggregateKind.SUM and aggregate.value not in sums:
             sums.append(_bounded(aggregate))
     counting = None if question.public_keys else _counting(needed, unit)
     if counting is not None:
@@ -126,7 +125,7 @@ def statistics_of(question: Question, unit: Unit) -> Statistics:
     for value in dict.fromkeys([*centered, *sums]):
         needed.setdefault(Statistic(Of.SUM, value, grid_of(value, centered=value in centered)))
     for aggregate in question.aggregates:
-        if aggregate.kind in (Kind.VARIANCE, Kind.DEVIATION):
+        if aggregate.kind in (AggregateKind.VARIANCE, AggregateKind.DEVIATION):
             needed.setdefault(Statistic(Of.SQUARES, aggregate.value, grid_of(_bounded(aggregate), centered=True)))
     chosen = tuple(needed)
     only_people = all(each.of is Of.PEOPLE for each in chosen)
@@ -139,16 +138,16 @@ def count_of(value: Value) -> Statistic:
     return Statistic(Of.PRESENT, value) if value.optional else Statistic(Of.ROWS)
 
 
-def collected(question: Question, statistics: Statistics) -> exp.Query:
+def statistics_query(question: Question, statistics: Statistics) -> exp.Query:
     """Return the one query that adds up all statistics, group by group.
 
     From inside out: the rows; their numbers on the grid; these held within their widths; sums; sums held within 2^61.
     """
     numbers = {pair: f"_z{i}" for i, pair in enumerate(dict.fromkeys(each.number for each in statistics.all)) if pair}
-    raw = [exp.alias_(placed(*pair), name, quoted=True) for pair, name in numbers.items()]
+    raw = [exp.alias_(grid_number(*pair), name, quoted=True) for pair, name in numbers.items()]
     columns = {pair: exp.column(name, quoted=True) for pair, name in numbers.items()}
     safe = [
-        exp.alias_(held(columns[pair], real(Fraction(pair[1].width))), name.replace("z", "c"), quoted=True)
+        exp.alias_(clamp_number(columns[pair], double(Fraction(pair[1].width))), name.replace("z", "c"), quoted=True)
         for pair, name in numbers.items()
     ]
     inner = question.rows
@@ -172,22 +171,22 @@ def named(query: exp.Query) -> exp.Subquery:
 
 def _within_64_bits(name: str) -> exp.Alias:
     total = exp.column(name, quoted=True)
-    safe = held(exp.Coalesce(this=total, expressions=[exp.Literal.number(0)]), exp.Literal.number(WIDEST))
+    safe = clamp_number(exp.Coalesce(this=total, expressions=[exp.Literal.number(0)]), exp.Literal.number(WIDEST))
     return exp.Alias(this=exp.cast(safe, "BIGINT"), alias=exp.to_identifier(name, quoted=True))
 
 
-_MOMENTS = (Kind.MEAN, Kind.VARIANCE, Kind.DEVIATION)
+_MOMENTS = (AggregateKind.MEAN, AggregateKind.VARIANCE, AggregateKind.DEVIATION)
 
 
 def _counts(aggregate: Aggregate, unit: Unit) -> tuple[Statistic, ...]:
     match aggregate.kind:
-        case Kind.ROWS:
+        case AggregateKind.ROWS:
             return (Statistic(Of.ROWS),)
-        case Kind.PEOPLE:
-            if unit.kind is not UnitKind.PERSON:
+        case AggregateKind.PEOPLE:
+            if unit.kind is not Kind.PERSON:
                 raise InvalidParameter("people can be counted only where the unit of privacy is a person.")
             return (Statistic(Of.PEOPLE),)
-        case Kind.COUNT | Kind.MEAN | Kind.VARIANCE | Kind.DEVIATION:
+        case AggregateKind.COUNT | AggregateKind.MEAN | AggregateKind.VARIANCE | AggregateKind.DEVIATION:
             return (count_of(_value_of(aggregate)),)
     return ()
 
@@ -196,7 +195,7 @@ def _counting(needed: dict[Statistic, None], unit: Unit) -> Statistic:
     for known in (Statistic(Of.PEOPLE), Statistic(Of.ROWS)):
         if known in needed:
             return known
-    return Statistic(Of.PEOPLE if unit.kind is UnitKind.PERSON else Of.ROWS)
+    return Statistic(Of.PEOPLE if unit.kind is Kind.PERSON else Of.ROWS)
 
 
 def _value_of(aggregate: Aggregate) -> Value:

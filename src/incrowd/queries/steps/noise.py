@@ -11,12 +11,10 @@ from incrowd.core.steps.step import Promise, Step
 from incrowd.core.unit import Adjacency
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.cube import AddCube
-from incrowd.mechanisms.gaussian_vector import AddGaussianVector
-from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
-from incrowd.mechanisms.select import Exponential
+from incrowd.mechanisms.selection import Exponential, MonotoneNoisyMax, NoisyMax
+from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.queries.measuring.statistics import Of
-from incrowd.queries.question import Kind
+from incrowd.queries.question import AggregateKind
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
@@ -220,7 +218,7 @@ class PrivatePick(Step):
     title: ClassVar[str] = "Choose"
 
     aggregate: str
-    of: Kind = field(metadata={"name": "kind"})
+    of: AggregateKind = field(metadata={"name": "kind"})
     candidates: int
     epsilon: Fraction
     sensitivity: int
@@ -234,7 +232,7 @@ class PrivatePick(Step):
 
     def because(self, unit: Unit) -> str:
         """Return whose theorem it rests on."""
-        if self.of is not Kind.MODE:
+        if self.of is not AggregateKind.MODE:
             return Exponential.because
         return MonotoneNoisyMax.because if unit.adjacency is Adjacency.ADD_REMOVE else NoisyMax.because
 
@@ -248,10 +246,14 @@ class PrivatePick(Step):
         Scores may move against each other, which counts twice; counts of values rise together when someone is added.
         """
         at = self.at if self.at is not None else Fraction(1, 2)
-        odds = max(at.denominator - at.numerator, at.numerator) if self.of is Kind.QUANTILE else 1
-        if self.of not in (Kind.QUANTILE, Kind.MODE) or not 0 < odds * rows == self.sensitivity or self.scale <= 0:
+        odds = max(at.denominator - at.numerator, at.numerator) if self.of is AggregateKind.QUANTILE else 1
+        if (
+            self.of not in (AggregateKind.QUANTILE, AggregateKind.MODE)
+            or not 0 < odds * rows == self.sensitivity
+            or self.scale <= 0
+        ):
             raise InvalidParameter("a unit does not move the scores of a pick as far as these steps say.")
-        together = self.of is Kind.MODE and unit.adjacency is Adjacency.ADD_REMOVE
+        together = self.of is AggregateKind.MODE and unit.adjacency is Adjacency.ADD_REMOVE
         return _same((1 if together else 2) * self.sensitivity / self.scale, self.epsilon)
 
     def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - what a unit is was decided before

@@ -4,24 +4,67 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from incrowd.core.claims.claim import GROUPS, assumed, proved
-from incrowd.core.claims.privacy import Approximate, Concentrated, Pure
-from incrowd.core.loss import Laplace, Sampled, Sequence, ZeroConcentrated
-from incrowd.core.loss import Pure as PureLoss
+from incrowd.core.claims.privacy import ApproximatePrivacy, Concentrated, PurePrivacy
+from incrowd.core.loss import Approximate, Laplace, Loss, Pure, Sampled, Sequence, ZeroConcentrated
 from incrowd.core.steps.samples import AMPLIFIED, SecretSample
 from incrowd.core.steps.step import Grounds, Promise, Step, inside, steps_of
 from incrowd.core.unit import Kind, Unit
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
-from incrowd.queries.claims import ApproximateTogether, PureTogether
-from incrowd.queries.steps.composition import together
 from incrowd.queries.steps.noise import parts_of
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
-    from incrowd.core.loss import Loss
+
+
+@dataclass(frozen=True, kw_only=True)
+class PureTogether(PurePrivacy):
+    """ε-differential privacy of all answers together."""
+
+    questions: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApproximateTogether(ApproximatePrivacy):
+    """(ε, δ)-differential privacy of all answers together."""
+
+    questions: int
+
+
+def together(losses: tuple[Loss, ...]) -> Loss:
+    """Return the loss of all: ρ adds up, and so do ε and δ of the rest; one alone stays as it is.
+
+    >>> together((Laplace(Fraction(1)), Pure(Fraction(1, 2))))
+    Pure(epsilon=Fraction(3, 2))
+    >>> together((ZeroConcentrated(Fraction(1)), Approximate(Fraction(0), Fraction(1, 9)))).parts[0]
+    ZeroConcentrated(rho=Fraction(1, 1))
+    """
+    if len(losses) == 1:
+        return losses[0]
+    concentrated = [loss.rho for loss in losses if isinstance(loss, ZeroConcentrated)]
+    stated = [_stated(loss) for loss in losses if not isinstance(loss, ZeroConcentrated)]
+    epsilon, delta = sum((each for each, _ in stated), Fraction(0)), sum((each for _, each in stated), Fraction(0))
+    plain: Loss = Approximate(epsilon, delta) if delta else Pure(epsilon)
+    if not concentrated:
+        return plain
+    spent = ZeroConcentrated(sum(concentrated, Fraction(0)))
+    return Sequence((spent, plain)) if stated else spent
+
+
+def _stated(loss: Loss) -> tuple[Fraction, Fraction]:
+    match loss:
+        case Pure(epsilon):
+            return epsilon, Fraction(0)
+        case Laplace(scale, sensitivity):
+            return sensitivity / scale, Fraction(0)
+        case Approximate(epsilon, delta):
+            return epsilon, delta
+    raise InvalidParameter("only losses with an exact epsilon and delta add up to one.")
+
 
 ROW = "one row is one person, and nobody has two"
 PERSON = "the person column tells people apart: nobody has two identifiers"
@@ -66,7 +109,7 @@ class RowSample(SecretSample):
 
     def around(self, inner: Promise, unit: Unit) -> Promise:
         """Put the sample around noise that is pure, where each row is a unit of its own."""
-        if unit != Unit() or not isinstance(inner.loss, PureLoss | Laplace):
+        if unit != Unit() or not isinstance(inner.loss, Pure | Laplace):
             raise InvalidParameter("a sample goes with pure noise, and with rows that are units of their own.")
         return replace(inner, loss=Sampled(self.rate, inner.loss), because=(*inner.because, AMPLIFIED))
 
@@ -201,8 +244,8 @@ class GiveAnswer(Step):
         if rho is not None and not delta:
             return (Concentrated(rho=rho, **shared),)
         if delta:
-            return (Approximate(epsilon=grounds.epsilon, delta=delta, rho=rho, **shared),)
-        return (Pure(epsilon=grounds.epsilon, **shared),)
+            return (ApproximatePrivacy(epsilon=grounds.epsilon, delta=delta, rho=rho, **shared),)
+        return (PurePrivacy(epsilon=grounds.epsilon, **shared),)
 
 
 @dataclass(frozen=True)

@@ -253,9 +253,9 @@ def _spread_delta(parts: tuple[Loss, ...], epsilon: float) -> float | None:
     return None if spread is None else spread.delta(epsilon)
 
 
-def _spread(parts: tuple[Loss, ...]) -> noise.Spread | None:
+def _spread(parts: tuple[Loss, ...]) -> noise.LossSpread | None:
     """Return the losses of all parts together, or None if some part has infinitely many, or all have too many."""
-    whole: noise.Spread | None = noise.NOTHING
+    whole: noise.LossSpread | None = noise.NOTHING
     for part in parts:
         single = noise.spread_of(part)
         whole = None if whole is None or single is None else whole.beside(single)

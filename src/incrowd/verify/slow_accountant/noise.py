@@ -18,13 +18,13 @@ _DIGITS = 12
 
 
 @dataclass(frozen=True)
-class Spread:
+class LossSpread:
     """Losses with the mass that "with you" has at each, and the mass where "without you" has none."""
 
     masses: tuple[tuple[float, float], ...]
     infinite: float = 0.0
 
-    def beside(self, other: Spread) -> Spread | None:
+    def beside(self, other: LossSpread) -> LossSpread | None:
         """Return the losses of both together, which are independent; None if they are too many."""
         if len(self.masses) * len(other.masses) > _MOST:
             return None
@@ -32,17 +32,17 @@ class Spread:
         for (one, here), (two, there) in product(self.masses, other.masses):
             loss = round(one + two, _DIGITS)
             sums[loss] = sums.get(loss, 0.0) + here * there
-        return Spread(tuple(sums.items()), self.infinite + other.infinite - self.infinite * other.infinite)
+        return LossSpread(tuple(sums.items()), self.infinite + other.infinite - self.infinite * other.infinite)
 
     def delta(self, epsilon: float) -> float:
         """Return δ at ε: by how much "with you" exceeds e^ε times "without you"."""
         return self.infinite + math.fsum(mass * -math.expm1(epsilon - x) for x, mass in self.masses if x > epsilon)
 
 
-NOTHING = Spread(((0.0, 1.0),))
+NOTHING = LossSpread(((0.0, 1.0),))
 
 
-def spread_of(loss: Loss) -> Spread | None:
+def spread_of(loss: Loss) -> LossSpread | None:
     """Return the losses of a stated promise or of Laplace noise, at their worst; None for anything else.
 
     A stated (ε, δ) is at worst everything with chance δ, else one bit that is right with chance e^ε/(1 + e^ε).
@@ -55,13 +55,13 @@ def spread_of(loss: Loss) -> Spread | None:
             fall, end = math.exp(-float(1 / scale)), sensitivity
             inside = [(1.0 - fall) / (1.0 + fall) * fall ** (end - z) for z in range(1, end)]
             masses = [fall**end / (1.0 + fall), *inside, 1.0 / (1.0 + fall)]
-            return Spread(tuple((float((2 * z - end) / scale), mass) for z, mass in enumerate(masses)))
+            return LossSpread(tuple((float((2 * z - end) / scale), mass) for z, mass in enumerate(masses)))
     promise = stated(loss)
     if promise is None or isinstance(loss, Sequence | Parallel):
         return None
     epsilon, rest = float(promise.epsilon), 1.0 - float(promise.delta)
     right = 1.0 / (1.0 + math.exp(-epsilon))
-    return Spread(((epsilon, rest * right), (-epsilon, rest * (1.0 - right))), float(promise.delta))
+    return LossSpread(((epsilon, rest * right), (-epsilon, rest * (1.0 - right))), float(promise.delta))
 
 
 def stated(loss: Loss) -> Approximate | None:

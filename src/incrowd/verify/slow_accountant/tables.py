@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from incrowd.verify.slow_accountant.laws import Law, binomials, suppressed
-from incrowd.verify.slow_accountant.noise import NOTHING, Spread
+from incrowd.verify.slow_accountant.noise import NOTHING, LossSpread
 
 _WORK = 1e8  # sizes of crowds times outcomes and ratios: some seconds
 _FAINT = 36.0  # what is left out has a chance of e^-36 at most
@@ -26,7 +26,7 @@ HIGH = Fraction(9, 10)
 """Above this rate an addition can show more than a removal in crowds of every size."""
 
 
-def tables_delta(k: int, rate: Fraction, tables: int, epsilon: float, beside: Spread = NOTHING) -> float | None:
+def tables_delta(k: int, rate: Fraction, tables: int, epsilon: float, beside: LossSpread = NOTHING) -> float | None:
     """Return δ at ε of so many tables, each with its own sample, beside other losses; None if it cannot be tried.
 
     Of each loss x beside them, ε − x is left for the tables.

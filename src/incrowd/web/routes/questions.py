@@ -1,8 +1,8 @@
-"""`/v1/query` and `/v1/price`: what is asked, and what it costs."""
+"""Questions and their prices; tables, budgets, releases and certificates: all that askers and readers reach."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -10,28 +10,30 @@ from fastapi import APIRouter, Response
 
 from incrowd.errors import IncrowdError
 from incrowd.queries.language.reading import is_explain
-from incrowd.queries.terms import Terms
+from incrowd.queries.question import Terms
 from incrowd.web import replies
 from incrowd.web.caller import Asker, Caller, Reader
-from incrowd.web.desk import JsonDocument
 from incrowd.web.logs import note
-from incrowd.web.routes.failures import failures
-from incrowd.web.services import Here, Services
-from incrowd.web.shapes import AskedShape
-from incrowd.web.timing import NotFinished, NotStarted, paced
+from incrowd.web.services import Here, JsonDocument, Services
+from incrowd.web.shapes import AskedShape, BudgetShape, ReleasesShape, failures
+from incrowd.web.timing import NotFinished, NotStarted, pace_reply
 from incrowd.workflows.ask.asking import Asking
 
-router = APIRouter(tags=["questions"])
+router = APIRouter()
 _FAULT = 500
 
 
-@router.post("/v1/query", summary="Ask", responses={200: {"model": dict[str, Any]}, **failures(422, 504)})
+@router.post(
+    "/v1/query", tags=["questions"], summary="Ask", responses={200: {"model": dict[str, Any]}, **failures(422, 504)}
+)
 async def query(asked: AskedShape, caller: Asker, services: Here) -> Response:
     """Charge a question, then answer it with noise; a refusal takes as long as an answer, and a repetition too."""
     return await _handled("query", asked, caller, services)
 
 
-@router.post("/v1/price", summary="Price", responses={200: {"model": dict[str, Any]}, **failures(422, 504)})
+@router.post(
+    "/v1/price", tags=["questions"], summary="Price", responses={200: {"model": dict[str, Any]}, **failures(422, 504)}
+)
 async def price(asked: AskedShape, caller: Reader, services: Here) -> Response:
     """Say what a question would cost and how exact its answer would be; no row is read and nothing is charged."""
     return await _handled("price", asked, caller, services)
@@ -41,7 +43,7 @@ async def _handled(action: str, asked: AskedShape, caller: Caller, services: Ser
     def work(wait: Callable[[], None]) -> Response:
         return _reply(action, asked, caller, services, wait)
 
-    outcome = await paced(work, services.pool, services.settings)
+    outcome = await pace_reply(work, services.pool, services.settings)
     match outcome:
         case NotStarted():
             return replies.error(503, "ServerUnavailable", "the server is busy; nothing was charged. Try again later.")
@@ -58,7 +60,7 @@ def _reply(action: str, asked: AskedShape, caller: Caller, services: Services, w
     """Return the reply to a question, whatever happens; it is written into the audit log first, after the wait."""
     about = _about(asked, services)
     try:
-        told = _told(action, asked, caller, services, wait)
+        told = _reply_to(action, asked, caller, services, wait)
         outcome, reply = "answered", replies.as_json(told.to_json())
     except IncrowdError as problem:
         reply = replies.refusal(problem)
@@ -77,7 +79,9 @@ def _reply(action: str, asked: AskedShape, caller: Caller, services: Services, w
     return reply
 
 
-def _told(action: str, asked: AskedShape, caller: Caller, services: Services, wait: Callable[[], None]) -> JsonDocument:
+def _reply_to(
+    action: str, asked: AskedShape, caller: Caller, services: Services, wait: Callable[[], None]
+) -> JsonDocument:
     delta = Fraction(0) if asked.delta is None else asked.delta
     terms = Terms(asked.epsilon, delta, asked.error, asked.rate, asked.rho)
     only_price, sql = is_explain(asked.sql)
@@ -92,3 +96,42 @@ def _about(asked: AskedShape, services: Services) -> dict[str, Any]:
     about: dict[str, Any] = {name: str(value) for name, value in offered.items() if value is not None}
     about["question"] = asked.sql if services.settings.show_questions else services.books.audit.mark(asked.sql)
     return about
+
+
+@router.get("/v1/schema", tags=["what is known"], summary="Tables", responses=failures())
+def schema(caller: Reader, services: Here) -> dict[str, Any]:
+    """Return the tables that may be asked about, as they are declared; no row was read for it."""
+    return dict(caller.desk(services).schema())
+
+
+@router.get("/v1/budget", tags=["what is known"], summary="Budget", responses=failures())
+def budget(caller: Reader, services: Here) -> BudgetShape:
+    """Return what is left of each dataset, and what the caller has spent of it and may spend."""
+    return BudgetShape(datasets=dict(caller.desk(services).budget(caller.analyst)))
+
+
+@router.get("/v1/releases", tags=["what is known"], summary="Releases", responses=failures())
+def releases(caller: Reader, services: Here) -> ReleasesShape:
+    """Return what was released of the caller's datasets; their certificates tell what was asked and promised."""
+    return ReleasesShape(releases=_visible(caller, services))
+
+
+@router.get("/v1/certificates/{number}", tags=["what is known"], summary="Certificate", responses=failures(404))
+def certificate(number: str, caller: Reader, services: Here) -> Response:
+    """Return the certificate of a release, as `incrowd verify` reads it."""
+    found = services.desk.certificate(number)
+    told = {} if found is None else found.to_json()
+    if told and not caller.holder.may_use(_datasets(told["dataset"]["name"], told["dataset"])):
+        services.books.audit.write(caller.event("certificate", "denied"))
+        told = {}
+    if not told:
+        return replies.error(404, "InvalidParameter", "there is no such release, or it is not yours to see.")
+    return replies.as_json(told)
+
+
+def _datasets(first: str, told: Mapping[str, Any]) -> list[str]:
+    return [first, *told.get("together with", ())]
+
+
+def _visible(caller: Caller, services: Services) -> list[dict[str, Any]]:
+    return [dict(each) for each in services.desk.releases() if caller.holder.may_use(_datasets(each["dataset"], each))]

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from incrowd.core.canonical import digest
 from incrowd.core.certificate import Certificate
+from incrowd.core.codec import digest
 from incrowd.errors import LedgerUnavailable
-from incrowd.governance.addresses import beside
 from incrowd.store.chain import Chain
+from incrowd.store.database import sibling_address
 from incrowd.store.link import Key, Link
 from incrowd.store.transaction import Writer
 from incrowd.workflows.verify.verify import certificate_of
@@ -20,7 +20,7 @@ _KIND = "answer"
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredAnswer:
     """An answer as it was given, with its certificate and the number of the charge that paid for it."""
 
     answer: str
@@ -29,7 +29,7 @@ class Kept:
     charge: int
 
     @classmethod
-    def of(cls, body: Mapping[str, Any]) -> Kept:
+    def of(cls, body: Mapping[str, Any]) -> StoredAnswer:
         """Read what was stored."""
         return cls(str(body["answer"]), certificate_of(body["certificate"]), int(body["charge"]))
 
@@ -43,36 +43,36 @@ class Answers:
     @classmethod
     def beside(cls, ledger: str) -> Answers:
         """Open the store that belongs to the ledger at an address, or make it."""
-        return cls(Chain.create(beside(ledger, _NAME), _NAME))
+        return cls(Chain.create(sibling_address(ledger, _NAME), _NAME))
 
-    def find(self, question: str) -> Kept | None:
+    def find(self, question: str) -> StoredAnswer | None:
         """Return the answer to a question, by its mark, if it was given before."""
         body = self.chain.read(lambda reader: reader.value(("question", question)))
-        return None if body is None else Kept.of(body)
+        return None if body is None else StoredAnswer.of(body)
 
-    def named(self, release: str) -> Kept | None:
+    def named(self, release: str) -> StoredAnswer | None:
         """Return an answer by the id of its certificate."""
         question = self.chain.read(lambda reader: reader.value(("release", release)))
         return None if question is None else self.find(str(question))
 
-    def keep(self, question: str, kept: Kept) -> Kept:
+    def keep(self, question: str, kept: StoredAnswer) -> StoredAnswer:
         """Keep an answer, unless the same question was answered in the meantime: then return the earlier answer."""
         body = {"answer": kept.answer, "certificate": kept.certificate.to_json(), "charge": kept.charge}
 
-        def write(writer: Writer) -> Kept:
+        def write(writer: Writer) -> StoredAnswer:
             found = writer.value(("question", question))
             if found is not None:
-                return Kept.of(found)
+                return StoredAnswer.of(found)
             sets: dict[Key, Any] = {("question", question): body, ("release", kept.certificate.id): question}
             writer.append(_KIND, {"question": question}, sets)
             return kept
 
         return self.chain.transact(write)
 
-    def all(self) -> Iterator[Kept]:
+    def all(self) -> Iterator[StoredAnswer]:
         """Yield all answers, the earliest first."""
         for link in self.chain.links():
-            yield from _kept(link)
+            yield from _stored(link)
 
 
 def question_mark(told: Mapping[str, Any]) -> str:
@@ -84,10 +84,10 @@ def question_mark(told: Mapping[str, Any]) -> str:
     return digest("incrowd question 1", told)
 
 
-def _kept(link: Link) -> Iterator[Kept]:
+def _stored(link: Link) -> Iterator[StoredAnswer]:
     if link.kind != _KIND:
         return
     bodies = [value for key, value in link.sets.items() if key.startswith('["question"')]
     if len(bodies) != 1:
         raise LedgerUnavailable("the store of answers holds an entry that cannot be read; restore it from a copy.")
-    yield Kept.of(bodies[0])
+    yield StoredAnswer.of(bodies[0])

@@ -9,8 +9,8 @@ from typing import Any
 from incrowd.accounting.budget import Amount
 from incrowd.core.certificate import Certificate
 from incrowd.queries.answer import Answer
-from incrowd.queries.measuring.accuracy import Expected
-from incrowd.queries.terms import Terms
+from incrowd.queries.measuring.columns import Expected
+from incrowd.queries.question import Terms
 
 
 @dataclass(frozen=True)

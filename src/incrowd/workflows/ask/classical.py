@@ -14,19 +14,18 @@ from incrowd.core.coins import Coins
 from incrowd.core.plan import Plan
 from incrowd.core.schema import Role
 from incrowd.core.steps.step import fold
-from incrowd.engines.local.fingerprint import content_digest, keyed
+from incrowd.engines.local.fingerprint import content_digest, keyed_digest
 from incrowd.engines.readers.sources import Source, open_source
 from incrowd.engines.sql.duckdb import warehouse
-from incrowd.engines.sql.engine import Asked, Stored
+from incrowd.engines.sql.engine import Asked, StoredTable
 from incrowd.errors import IncrowdError, QuestionRefused, Refused
-from incrowd.governance.addresses import beside
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.classical.audit import MOST_AUDITED, Auditor
-from incrowd.queries.classical.protections import Audited, Protection
-from incrowd.queries.classical.sets import MOST_ROWS, PLACE, PlainQuestion, QuerySet, numbered, plain_question
-from incrowd.queries.classical.steps import AnswerClassically
-from incrowd.queries.question import Kind
+from incrowd.queries.classical.protections import AnswerClassically, Audited, Protection
+from incrowd.queries.classical.sets import MOST_ROWS, PLACE, PlainQuestion, QuerySet, number_rows, plain_question
+from incrowd.queries.question import AggregateKind
 from incrowd.store.chain import Chain
+from incrowd.store.database import sibling_address
 from incrowd.store.transaction import Writer
 from incrowd.workflows.ask.desk import Desk
 from incrowd.workflows.release.perform import Payer, perform
@@ -109,10 +108,10 @@ class _Classical:
     def _answer(self, rows: Asked) -> ClassicalAnswer:
         protection = self.protection
         found = _rows(rows, self.relation, MOST_AUDITED if isinstance(protection, Audited) else MOST_ROWS)
-        mark = keyed(content_digest(found), hashlib.sha256(b"classical " + self.secret).digest())
+        mark = keyed_digest(content_digest(found), hashlib.sha256(b"classical " + self.secret).digest())
         asked = _query_set(self.question, self.relation, found)
         dataset = str(self.relation.dataset)
-        if isinstance(protection, Audited) and asked.kind is Kind.SUM:
+        if isinstance(protection, Audited) and asked.kind is AggregateKind.SUM:
             _audit(self.book, dataset, asked, mark)
         value = protection.answer(asked, mark.encode() + self.secret)
         told = (protection.name, protection.source, protection.broken_by)
@@ -137,7 +136,7 @@ def _check_auditable(plain: PlainQuestion, relation: Relation) -> None:
             "which rows an audited question is about must not depend on a sensitive column, or the choice would tell "
             "of its values: use other columns after WHERE."
         )
-    if plain.kind is not Kind.ROWS and (plain.kind is not Kind.SUM or plain.column not in sensitive):
+    if plain.kind is not AggregateKind.ROWS and (plain.kind is not AggregateKind.SUM or plain.column not in sensitive):
         raise QuestionRefused(
             "audited answers are COUNT(*), and SUM(x) of a column with role: sensitive: ask for one of these."
         )
@@ -156,15 +155,15 @@ def _rows(rows: Asked, relation: Relation, most: int) -> Source:
 
 def _query_set(plain: PlainQuestion, relation: Relation, rows: Source) -> QuerySet:
     size = sum(batch.num_rows for batch in rows.batches([PLACE]))
-    question = plain.bound(Catalog((relation,)), size)
-    stored = Stored(rows, numbered(relation, size).schema)
+    question = plain.bind(Catalog((relation,)), size)
+    stored = StoredTable(rows, number_rows(relation, size).schema)
     with warehouse({relation.name: stored}) as small:
         return plain.over(question, small.collect(question.rows), size)
 
 
 def _audit(book: str, dataset: str, asked: QuerySet, mark: str) -> None:
     """Refuse a sum by which some row's value would be determined, or write its set down, in one transaction."""
-    chain = Chain.create(beside(book, _NAME), _NAME)
+    chain = Chain.create(sibling_address(book, _NAME), _NAME)
     key = ("sums", dataset, str(asked.column))
     new = f"{sum(1 << place for place in asked.values):x}"
 
@@ -172,7 +171,7 @@ def _audit(book: str, dataset: str, asked: QuerySet, mark: str) -> None:
         before = writer.value(key) or {"rows": mark, "sets": []}
         if before["rows"] != mark:
             return "the rows changed since sums of this column were answered, and these cannot be audited together."
-        auditor = Auditor.replayed(_places(each) for each in before["sets"])
+        auditor = Auditor.replay(_places(each) for each in before["sets"])
         if auditor.determined(asked.values):
             return "with the sums answered so far, this one would determine somebody's value: ask about another set."
         if auditor.after(asked.values) != auditor:

@@ -11,31 +11,34 @@ from functools import reduce
 from typing import Any
 
 from incrowd.accounting.budget import Amount
-from incrowd.accounting.ledger.entry import Entry
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.accounting.ledger.price import Accountant
-from incrowd.accounting.ledger.standing import Standing
+from incrowd.accounting.ledger.request import Accountant
+from incrowd.accounting.ledger.standing import Entry, Standing
 from incrowd.core.certificate import Certificate, Columns
+from incrowd.core.domain import Categories, Dates, Domain, Numbers
 from incrowd.core.guarantee import Guarantee
+from incrowd.core.schema import Column, Role
 from incrowd.engines.settings import Settings
 from incrowd.engines.sql.engine import Asked, Limits
+from incrowd.engines.writers.sinks import Folders, staged
 from incrowd.errors import InvalidParameter, Refused
-from incrowd.queries.answer import Answer
+from incrowd.queries.answer import Answer, AnswerTable
 from incrowd.queries.batch import Batch, batch
-from incrowd.queries.catalog import Catalog
+from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.question import Question
-from incrowd.workflows.ask.answers import Answers, Kept, question_mark
+from incrowd.workflows.ask.answers import Answers, StoredAnswer, question_mark
 from incrowd.workflows.ask.asking import Answered, AnsweredTogether, Asking, AskingTogether, Priced
-from incrowd.workflows.ask.describe import described, plan_of
-from incrowd.workflows.ask.opening import opened
+from incrowd.workflows.ask.tables import open_tables
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.sources import Bond
 from incrowd.workflows.release.certify import Stated, certify, dataset_of
 from incrowd.workflows.release.perform import Payer, Performed, concluding, perform
+from incrowd.workflows.release.publish import Destination, write_files
 
 __all__ = ["Answered", "AnsweredTogether", "Asking", "AskingTogether", "Desk", "Priced", "open_desk"]
+_LISTED = 200
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ class Desk:
             ready()
             certificate = _certified(payer, stated, performed, planned.policies)
             (answer,) = performed.output.answers
-            new = Kept(json.dumps(answer.to_json()), certificate, performed.entry.sequence)
+            new = StoredAnswer(json.dumps(answer.to_json()), certificate, performed.entry.sequence)
             kept = self.answers.keep(planned.mark, new)
         self.ledger.conclude(performed.entry, certificate.digest() if kept is new else None)
         given = answer if kept is new else Answer.from_json(json.loads(kept.answer))
@@ -118,7 +121,7 @@ class Desk:
 
     def schema(self) -> dict[str, Any]:
         """Return what may be asked about: tables, columns, domains and units, as declared."""
-        return described(self.catalog)
+        return describe_catalog(self.catalog)
 
     def budget(self, analyst: str | None) -> dict[str, Any]:
         """Return how the datasets stand, for an analyst with what he has spent and may spend."""
@@ -143,7 +146,7 @@ class Desk:
         """Return how a dataset stands; one of which nothing was charged yet, as its policy declares it."""
         return self.ledger.standing(self.bonds[dataset].declaration)
 
-    def _again(self, kept: Kept, planned: _Planned, asking: Asking) -> Answered:
+    def _again(self, kept: StoredAnswer, planned: _Planned, asking: Asking) -> Answered:
         self.ledger.repeat(kept.charge, asking.analyst)
         left = {name: self._left(name, Amount()) for name in planned.promises}
         return Answered(Answer.from_json(json.loads(kept.answer)), kept.certificate, Amount(), left, repeated=True)
@@ -223,7 +226,7 @@ def open_desk(
     policies: Sequence[Policy], data: object = None, limits: Limits | None = None, settings: Settings | None = None
 ) -> Iterator[Desk]:
     """Open a desk for the tables of some policies that share a ledger; settings name another engine than they do."""
-    with opened(policies, data, limits, settings) as found:
+    with open_tables(policies, data, limits, settings) as found:
         answers = Answers.beside(policies[0].ledger_address)
         yield Desk(found.policies, found.catalog, found.warehouse, found.ledger, answers, found.bonds)
 
@@ -254,3 +257,48 @@ def _listed(certificate: Certificate) -> dict[str, Any]:
 def _spent(entry: Entry) -> Amount:
     paid = entry.charged[0]
     return Amount(paid.epsilon, paid.delta)
+
+
+def describe_catalog(catalog: Catalog) -> dict[str, Any]:
+    """Return the tables with their columns and domains, as declared; identifiers are not among them."""
+    return {"tables": [_table(relation) for relation in catalog.relations]}
+
+
+def plan_of(measurement: Measurement) -> tuple[str, ...]:
+    """Return the SQL that reads the rows, one text for each pass over them."""
+    return tuple(query.sql(dialect="duckdb", pretty=True) for query in measurement.statistics)
+
+
+def _table(relation: Relation) -> dict[str, Any]:
+    columns = [_column(column) for column in relation.schema.columns if column.role is not Role.IDENTIFIER]
+    told: dict[str, Any] = {"name": relation.name, "public": not relation.private, "columns": columns}
+    if relation.private:
+        unit = relation.unit
+        told |= {"dataset": relation.dataset, "unit": str(unit), "person": unit.column}
+    return told
+
+
+def _column(column: Column) -> dict[str, Any]:
+    return {"name": column.name, "type": str(column.type), **_domain(column.domain)}
+
+
+def _domain(domain: Domain) -> dict[str, Any]:
+    if isinstance(domain, Categories):
+        return {"values": list(domain.values[:_LISTED]), "more": max(0, len(domain.values) - _LISTED)}
+    if isinstance(domain, Numbers | Dates):
+        bounds = (getattr(domain, "low", None), getattr(domain, "high", None))
+        return {"bounds": [None if bound is None else str(bound) for bound in bounds]}
+    return {}
+
+
+def publish_answer(answered: Answered, ledger: Ledger, destination: Destination) -> Certificate:
+    """Write an answer into a folder that anyone may have; return its certificate with the hashes of the files.
+
+    The ledger learns that this certificate, too, came of the charge.
+    """
+    table, place = AnswerTable(answered.answer.to_arrow()), answered.certificate.ledger
+    with staged(Folders(destination.folder)) as stage:
+        certificate = write_files(answered.certificate, table, stage.public, destination)
+        charge = next(ledger.entries(place.sequence - 1))
+        ledger.conclude(charge, certificate.digest())
+    return certificate

@@ -10,10 +10,10 @@ from incrowd.queries.batch import Batch
 from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
+from incrowd.queries.question import Terms
 from incrowd.queries.steps.question import Questions, Understand
-from incrowd.queries.terms import Terms
-from incrowd.verify.findings import Problem
-from incrowd.workflows.ask.opening import relations_of
+from incrowd.verify.statement import Problem
+from incrowd.workflows.ask.tables import relations_of
 
 if TYPE_CHECKING:
     from incrowd.core.certificate import Certificate

@@ -19,9 +19,8 @@ from incrowd.core.table import Engine, Rows
 from incrowd.engines.columns import require
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
-from incrowd.measures.attackers import DEFINITIONS, Risk, risk
-from incrowd.measures.loss import class_losses, mean_loss
-from incrowd.measures.sizes import Sizes
+from incrowd.measures.sizes import DEFINITIONS, Risk, Sizes, risk
+from incrowd.quality.ladder import class_losses, mean_loss
 from incrowd.workflows.check.raw_cells import as_is
 from incrowd.workflows.policy.policy import Policy
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from incrowd.accounting.blending import closed_forms, robust, sampled_crowd
+from incrowd.accounting.blending import robust, sampled_crowd
 from incrowd.accounting.suppression.tight_delta import probability
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.bounds.stated import stated_epsilon
+from incrowd.workflows.bounds.parameters import stated_epsilon
 
 EXACT = "crowd-blending after sampling, exact worst case"
 ROBUST = "crowd-blending after biased sampling, exact worst case"
@@ -60,7 +60,7 @@ class CrowdBound:
 
 
 @dataclass(frozen=True)
-class Crowd:
+class CrowdOnSample:
     """A crowd under its sample: one place for the even and the biased theorem."""
 
     k: int
@@ -71,7 +71,7 @@ class Crowd:
     def log_delta(self, epsilon: Number) -> float:
         """Return ln δ at ε, rounded up.
 
-        >>> round(Crowd(20, Fraction(0), Fraction(1, 10)).log_delta("0.5"), 6)
+        >>> round(CrowdOnSample(20, Fraction(0), Fraction(1, 10)).log_delta("0.5"), 6)
         -24.360774
         """
         if self.bias is not None:
@@ -89,7 +89,7 @@ class Crowd:
         if self.bias is not None:
             epsilon = robust.zero_knowledge_epsilon(self.crowd_epsilon, self.bias)
             return epsilon, robust.theorem2_delta(self.k, self.bias), robust.theorem2_simple_delta(self.k, self.bias)
-        forms = closed_forms
+        forms = sampled_crowd
         epsilon = forms.zero_knowledge_epsilon(self.crowd_epsilon, self.rate)
         return epsilon, forms.theorem1_delta(self.k, self.rate), forms.theorem1_simple_delta(self.k, self.rate)
 
@@ -131,13 +131,13 @@ def solve(question: CrowdQuestion) -> CrowdBound:
     )
 
 
-def crowd_of(question: CrowdQuestion) -> Crowd:
+def crowd_of(question: CrowdQuestion) -> CrowdOnSample:
     """Return the crowd that a question is about, biased if any of the three parameters of bias is given."""
     if question.k is None or question.rate is None:
         raise InvalidParameter("a crowd after sampling needs k and rate: give both, such as --k 20 --rate 0.1.")
     crowd, rate = stated_epsilon(question.crowd_epsilon, "crowd-epsilon"), exact(question.rate, "rate")
     if question.high_rate is None and question.irregular is None and question.max_rate is None:
-        return Crowd(question.k, crowd, rate)
+        return CrowdOnSample(question.k, crowd, rate)
     high = rate if question.high_rate is None else exact(question.high_rate, "high-rate")
     largest = high if question.max_rate is None else exact(question.max_rate, "max-rate")
-    return Crowd(question.k, crowd, rate, robust.Bias(rate, high, question.irregular or 0, largest))
+    return CrowdOnSample(question.k, crowd, rate, robust.Bias(rate, high, question.irregular or 0, largest))

@@ -8,13 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 from incrowd.accounting import people
-from incrowd.accounting.suppression import inverses, people_inverses, tight_delta
-from incrowd.accounting.suppression.theorem1 import theorem1_delta
+from incrowd.accounting.suppression import inverses, tight_delta
+from incrowd.accounting.suppression.theorems import theorem1_delta
 from incrowd.core.rounding import Number, exact
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.bounds.missing import missing_one
-from incrowd.workflows.bounds.stated import stated_epsilon
+from incrowd.workflows.bounds.parameters import missing_one, stated_epsilon
 
 TIGHT = "sampled suppression, tight curve"
 REPLACED = "sampled suppression, one row replaced"
@@ -130,14 +129,14 @@ def _smallest_k(question: SafeQuestion) -> int:
     epsilon, delta, rate = map(_number, (question.epsilon, question.delta, question.rate))
     if question.rows_per_person == 1:
         return inverses.smallest_k(epsilon, delta, rate, question.adjacency)
-    return people_inverses.smallest_k(stated_epsilon(epsilon), delta, rate, question.rows_per_person)
+    return people.smallest_k(stated_epsilon(epsilon), delta, rate, question.rows_per_person)
 
 
 def _largest_rate(question: SafeQuestion) -> Fraction:
     epsilon, delta, k = _number(question.epsilon), _number(question.delta), _count(question.k)
     if question.rows_per_person == 1:
         return inverses.largest_rate(epsilon, delta, k, question.adjacency)
-    return people_inverses.largest_rate(stated_epsilon(epsilon), delta, k, question.rows_per_person)
+    return people.largest_rate(stated_epsilon(epsilon), delta, k, question.rows_per_person)
 
 
 def _smallest_epsilon(question: SafeQuestion) -> float:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.recoding import Recoding
-from incrowd.core.schema import Role
-from incrowd.core.table import Engine, Rows
+from incrowd.core.schema import Role, Schema
+from incrowd.core.table import Engine, Rows, Table
 from incrowd.criteria.k_anonymity import RELEASED, SUBSETS
 from incrowd.criteria.measure import Bound, Meaning, Measured
 from incrowd.criteria.partition import Partition
@@ -19,15 +19,16 @@ from incrowd.engines.columns import require
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
 from incrowd.measures.sizes import Sizes
-from incrowd.methods.anonymity.itemsets.method import Itemsets
-from incrowd.methods.anonymity.slicing.method import Slicing
-from incrowd.methods.anonymity.suppression.method import CellSuppression
 from incrowd.methods.anonymity.syntactic.demands import Demands
 from incrowd.methods.outcomes.microdata import WEIGHT
-from incrowd.workflows.check.criteria import Finding, Wanted
-from incrowd.workflows.check.findings import crowds, sensitive_findings, table_findings
-from incrowd.workflows.check.items import rarest_items
-from incrowd.workflows.check.measures import Declared
+from incrowd.workflows.check.criteria import (
+    CriterionFinding,
+    Declared,
+    Wanted,
+    crowds,
+    sensitive_findings,
+    table_findings,
+)
 from incrowd.workflows.check.raw_cells import as_is
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.population import people_behind
@@ -39,13 +40,25 @@ COLUMNS = Meaning(
 )
 
 
+@runtime_checkable
+class OwnMeasure(Protocol):
+    """A method that measures tables itself: the usual criteria say nothing about what it promises."""
+
+    name: ClassVar[str]
+    checked_for: ClassVar[str]
+    """What is measured, in words."""
+
+    def measure(self, table: Table, *, recoded: bool) -> tuple[int, Measured, tuple[str, ...]]:
+        """Return how many rows there are, what was found and expected, and over which columns."""
+
+
 @dataclass(frozen=True)
-class Verdict:
+class CheckResult:
     """What was found: each criterion with what was expected, and how the table was looked at."""
 
     rows: int
     measured: str
-    findings: tuple[Finding, ...]
+    findings: tuple[CriterionFinding, ...]
 
     @property
     def passed(self) -> bool:
@@ -59,7 +72,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Asked:
+class CheckedColumns:
     """Which columns are looked at: quasi-identifiers, sensitive ones, and whether they are recoded first.
 
     `levels` tell at which levels the quasi-identifiers of a released table are, so that a population is brought there.
@@ -71,7 +84,9 @@ class Asked:
     levels: Mapping[str, int] = field(default_factory=dict)
 
 
-def check(rows: Rows, wanted: Wanted, asked: Asked, policy: Policy | None = None, engine: Engine = LOCAL) -> Verdict:
+def check(
+    rows: Rows, wanted: Wanted, asked: CheckedColumns, policy: Policy | None = None, engine: Engine = LOCAL
+) -> CheckResult:
     """Count the table once, where it lives, and hold it against what is wanted, and the policy if there is one.
 
     The table is taken as it is, value by value as written; with `recoded`, after the policy's rules and levels.  With
@@ -82,22 +97,23 @@ def check(rows: Rows, wanted: Wanted, asked: Asked, policy: Policy | None = None
     >>> import pyarrow as pa
     >>> from incrowd.engines.readers.sources import open_source
     >>> rows = open_source(pa.table({"sex": ["F", "F", "M"], "zip": ["1", "1", "1"]}))
-    >>> verdict = check(rows, Wanted(k=2), Asked(("sex", "zip")))
+    >>> verdict = check(rows, Wanted(k=2), CheckedColumns(("sex", "zip")))
     >>> verdict.passed, verdict.findings[0].found, verdict.findings[0].short
     (False, 1, 1)
     """
-    if policy is not None and isinstance(policy.method, Itemsets):
-        return _of_items(rows, wanted, asked, policy, engine)
-    if policy is not None and isinstance(policy.method, Slicing) and not wanted.any and asked == Asked():
-        return _of_slice(rows, policy, engine)
-    asked, demands = _completed(asked, policy), _demands(policy)
+    if policy is not None and isinstance(policy.method, OwnMeasure):
+        return _by_own_measure(Table(policy.schema, rows, engine), policy.method, wanted, asked)
+    if _offered(policy, "one_part_each") and policy is not None and not wanted.any and asked == CheckedColumns():
+        return _of_part(rows, policy, engine)
+    asked = _completed(asked, policy)
+    demands: Demands | None = _offered(policy, "demands")
     released = () if policy is None else tuple(column.name for column in policy.schema.released)
     _check_parameters(wanted, asked, policy)
     require(rows.names, (*asked.quasi, *asked.sensitive, *released))
     names = tuple(dict.fromkeys((*asked.quasi, *asked.sensitive, *(released if demands is None else ()))))
     cells = _recoded(policy, names) if policy is not None and asked.recoded else as_is(rows, names, engine)
     counts = engine.count(rows, cells)
-    findings = [] if policy is None or asked.recoded else [_columns(rows, policy)]
+    findings = [] if policy is None or asked.recoded else [_columns(rows, policy.schema, policy.method)]
     if demands is not None:
         wanted = wanted.and_of(demands, asked.sensitive)
     elif policy is not None:
@@ -110,48 +126,52 @@ def check(rows: Rows, wanted: Wanted, asked: Asked, policy: Policy | None = None
     for sensitive in asked.sensitive:
         declared = _declared(policy, sensitive)
         findings += sensitive_findings(counts, asked.quasi, sensitive, wanted.of(sensitive), declared)
-    return Verdict(counts.total, "recoded by the policy" if asked.recoded else "as it is", tuple(findings))
+    return CheckResult(counts.total, "recoded by the policy" if asked.recoded else "as it is", tuple(findings))
 
 
-def _of_items(rows: Rows, wanted: Wanted, asked: Asked, policy: Policy, engine: Engine) -> Verdict:
-    """Hold a table with a set of items in each row against the k and m of its policy, and nothing else."""
+def _by_own_measure(table: Table, method: OwnMeasure, wanted: Wanted, asked: CheckedColumns) -> CheckResult:
+    """Hold a table against what the method of its policy measures itself, and nothing else."""
     if wanted.any or asked.quasi or asked.sensitive:
         raise InvalidParameter(
-            "a policy of method itemsets is checked for its own k and m: leave other criteria and columns out."
+            f"a policy of method {method.name} is checked for its own {method.checked_for}: leave other criteria and "
+            "columns out."
         )
-    require(rows.names, [column.name for column in policy.schema.released])
-    counted, finding = rarest_items(rows, policy, engine, recoded=asked.recoded)
-    findings = (finding,) if asked.recoded else (_columns(rows, policy), finding)
-    return Verdict(counted, "recoded by the policy" if asked.recoded else "as it is", findings)
+    require(table.rows.names, [column.name for column in table.schema.released])
+    counted, found, over = method.measure(table, recoded=asked.recoded)
+    finding = CriterionFinding(found, over)
+    findings = (finding,) if asked.recoded else (_columns(table.rows, table.schema, method), finding)
+    return CheckResult(counted, "recoded by the policy" if asked.recoded else "as it is", findings)
 
 
-def _of_slice(rows: Rows, policy: Policy, engine: Engine) -> Verdict:
-    """Hold one of the tables of slices against the k of its policy, over all columns that it has."""
+def _of_part(rows: Rows, policy: Policy, engine: Engine) -> CheckResult:
+    """Hold one of several tables against the k of its policy, over all columns that it has."""
     released = tuple(column.name for column in policy.schema.released)
     names = tuple(name for name in released if name in rows.names) or released
     require(rows.names, names)
     counts = engine.count(rows, as_is(rows, names, engine))
     promised = policy.plan.smallest_class
-    return Verdict(counts.total, "as it is", (_columns(rows, policy), crowds(counts, names, promised, RELEASED)))
+    return CheckResult(
+        counts.total,
+        "as it is",
+        (_columns(rows, policy.schema, policy.method), crowds(counts, names, promised, RELEASED)),
+    )
 
 
-def _demands(policy: Policy | None) -> Demands | None:
-    """Return what the policy's method demands of every class, if it is one that does."""
-    if policy is not None and isinstance(policy.method, CellSuppression):
-        return Demands(1 if policy.method.wild else policy.method.k)
-    found = None if policy is None else getattr(policy.method, "demands", None)
-    return found if isinstance(found, Demands) else None
+def _offered(policy: Policy | None, name: str) -> Any:
+    """Return what the policy's method offers to this verb under a name, or None."""
+    return None if policy is None else getattr(policy.method, name, None)
 
 
-def _subsets(counts: Counts, quasi: tuple[str, ...], policy: Policy | None) -> Iterator[Finding]:
+def _subsets(counts: Counts, quasi: tuple[str, ...], policy: Policy | None) -> Iterator[CriterionFinding]:
     """Return for each size of subsets that the policy's method speaks of, how its rarest combination fares."""
-    method = None if policy is None else policy.method
-    for size, k in sorted(method.subsets.items()) if isinstance(method, CellSuppression) else ():
+    for size, k in sorted((_offered(policy, "subsets") or {}).items()):
         each = [crowds(counts, chosen, k, SUBSETS) for chosen in combinations(quasi, size)]
         yield from [min(each, key=lambda finding: finding.found or 0)] if each else []
 
 
-def _partition(counts: Counts, asked: Asked, wanted: Wanted, policy: Policy | None, engine: Engine) -> Partition:
+def _partition(
+    counts: Counts, asked: CheckedColumns, wanted: Wanted, policy: Policy | None, engine: Engine
+) -> Partition:
     """Return the sizes of all classes, and the people behind them if a population is named."""
     if wanted.population is None:
         return Partition(Sizes.of(counts, asked.quasi).each)
@@ -165,7 +185,7 @@ def _partition(counts: Counts, asked: Asked, wanted: Wanted, policy: Policy | No
     return Partition(classes.counts, population=people, outside=outside)
 
 
-def _completed(asked: Asked, policy: Policy | None) -> Asked:
+def _completed(asked: CheckedColumns, policy: Policy | None) -> CheckedColumns:
     if policy is None:
         return asked
     roles = {role: tuple(c.name for c in policy.schema.columns if c.role is role) for role in Role}
@@ -174,17 +194,14 @@ def _completed(asked: Asked, policy: Policy | None) -> Asked:
     return replace(asked, quasi=quasi, sensitive=sensitive)
 
 
-def _check_parameters(wanted: Wanted, asked: Asked, policy: Policy | None) -> None:
+def _check_parameters(wanted: Wanted, asked: CheckedColumns, policy: Policy | None) -> None:
     if not asked.quasi:
         raise InvalidParameter("no quasi-identifiers to check: name them with --quasi, or give a policy that has some.")
     if policy is None and not wanted.any:
         raise InvalidParameter("nothing to check against: give --k, --l, --t or another criterion, or a policy.")
-    wild = policy is not None and isinstance(policy.method, CellSuppression) and policy.method.wild
-    if wild and not wanted.any:
-        raise InvalidParameter(
-            "with missing: matches the policy asks for rows that match, which are counted when a release is verified: "
-            "use incrowd verify, or give --k to count missing cells as values."
-        )
+    unchecked: str | None = _offered(policy, "unchecked")
+    if unchecked is not None and not wanted.any:
+        raise InvalidParameter(unchecked)
     if policy is None and asked.recoded:
         raise InvalidParameter("only a policy says how to recode: give --policy, or leave --recoded out.")
     if wanted.about_sensitive and not asked.sensitive:
@@ -196,12 +213,12 @@ def _recoded(policy: Policy, names: Sequence[str]) -> Cells:
     return Cells.of(policy.schema, levels, names)
 
 
-def _columns(rows: Rows, policy: Policy) -> Finding:
+def _columns(rows: Rows, schema: Schema, method: object) -> CriterionFinding:
     """Hold the columns that are there against those that may be: an upload gate that misses a name is none."""
-    allowed = {column.name for column in policy.schema.released}
-    allowed |= {WEIGHT} if getattr(policy.method, "weights", False) else set()
+    allowed = {column.name for column in schema.released}
+    allowed |= {WEIGHT} if getattr(method, "weights", False) else set()
     extra = tuple(name for name in rows.names if name not in allowed)
-    return Finding(Measured(COLUMNS, 0, len(extra), None), extra)
+    return CriterionFinding(Measured(COLUMNS, 0, len(extra), None), extra)
 
 
 def _declared(policy: Policy | None, name: str) -> Declared:

@@ -15,10 +15,10 @@ from incrowd.core.certificate import Certificate
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Anonymity, Blending, Pseudonymity
 from incrowd.core.claims.privacy import (
-    Approximate,
+    ApproximatePrivacy,
     Concentrated,
     PublishedTheorem,
-    Pure,
+    PurePrivacy,
     RobustTheorem,
     RobustZeroKnowledge,
     Smooth,
@@ -38,9 +38,8 @@ from incrowd.methods.anonymity.safe import check as safe
 from incrowd.methods.outcomes.histogram import COUNT, EXACT, Histogram
 from incrowd.methods.outcomes.microdata import WEIGHT, Microdata
 from incrowd.verify.files import file_of, tables_of
-from incrowd.verify.findings import Look, Problem
 from incrowd.verify.judge import check_steps
-from incrowd.verify.statement import Statement, in_order, one
+from incrowd.verify.statement import Look, Problem, Statement, in_order, one
 from incrowd.workflows.coarsen.steps import Coarsen, Parent
 from incrowd.workflows.registry import check_of
 
@@ -48,8 +47,8 @@ STEPS: tuple[type[Step], ...] = (Parent, Coarsen)
 PARENTS = ("safe", "scheme", "suppressed-histogram", "blended-histogram", "private-histogram")
 """The methods whose releases can be made coarser."""
 CLAIMS: tuple[type[Claim], ...] = (
-    Pure,
-    Approximate,
+    PurePrivacy,
+    ApproximatePrivacy,
     Concentrated,
     ZeroKnowledge,
     PublishedTheorem,

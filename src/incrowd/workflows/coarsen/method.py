@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -15,6 +15,7 @@ from incrowd.core.cells import Cells
 from incrowd.core.certificate import Certificate
 from incrowd.core.domain import Type
 from incrowd.core.plan import Plan
+from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.schema import Column, Schema
 from incrowd.core.steps.rows import Order, Recode
 from incrowd.core.steps.samples import SecretSample
@@ -29,17 +30,19 @@ from incrowd.methods.outcomes.outcome import Outcome
 from incrowd.verify.files import file_of, tables_of
 from incrowd.verify.judge import numbers_of
 from incrowd.workflows.coarsen.check import PARENTS, descent, is_counted, read, root, text_of
-from incrowd.workflows.coarsen.labels import Risen, risen
 from incrowd.workflows.coarsen.steps import Coarsen, CoarserColumn, Parent
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.release.certify import Stated, derived
-from incrowd.workflows.release.publish import Destination, Released, written
+from incrowd.workflows.release.certify import Stated, derive_certificate
+from incrowd.workflows.release.publish import Destination, Released, write_files
 from incrowd.workflows.verify.verify import read_certificate
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
 
+
 NAME = "coarser table"
+Risen = dict[str | None, str | None]
+"""For each released label (None: missing) the coarser one."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ def coarsen(parent: Path, policy: Policy, wanted: Coarser, out: Path) -> Release
     columns, rise = _columns(source, policy, wanted)
     table = read(source.file).select([*columns, *([COUNT] if is_counted(source.steps) else [])])
     maps = {
-        name: risen(policy.schema[name], low, high, text_of(table[name].unique()).to_pylist())
+        name: raise_labels(policy.schema[name], low, high, text_of(table[name].unique()).to_pylist())
         for name, (low, high) in rise.items()
         if low < high
     }
@@ -152,7 +155,7 @@ def _columns(source: SourceRelease, policy: Policy, wanted: Coarser) -> tuple[li
 def _drawn(steps: tuple[Step, ...], table: pa.Table, coins: Coins | None = None) -> Outcome:  # noqa: ARG001
     """Return the coarser table: counts added up, or rows in the order of their values; there is nothing to toss."""
     for place, name in enumerate(table.column_names):
-        table = table.set_column(place, name, [_risen(steps, name, table[name].combine_chunks())])
+        table = table.set_column(place, name, [_raise_column(steps, name, table[name].combine_chunks())])
     if is_counted(steps):
         names = [name for name in table.column_names if name != COUNT]
         summed = table.group_by(names).aggregate([(COUNT, "sum")]).rename_columns([*names, COUNT])
@@ -167,7 +170,7 @@ def _weight(steps: tuple[Step, ...]) -> Fraction | None:
     return rates[0] if any(isinstance(step, Order) and step.weights for step in steps) else None
 
 
-def _risen(steps: tuple[Step, ...], name: str, column: pa.Array) -> pa.Array:
+def _raise_column(steps: tuple[Step, ...], name: str, column: pa.Array) -> pa.Array:
     """Return a column with its labels replaced, if they rise, and every text plain."""
     risen_to = {each.column: each.labels for step in steps if isinstance(step, Coarsen) for each in step.columns}
     labels = risen_to.get(name)
@@ -193,12 +196,51 @@ def _published(source: SourceRelease, plan: Plan, policy: Policy, table: pa.Tabl
     columns = replace(
         parent.schema, released=tuple(name for name in output.schema.names if name in parent.schema.released)
     )
-    certificate = derived(parent, Stated.of(plan, policy), output, columns)
+    certificate = derive_certificate(parent, Stated.of(plan, policy), output, columns)
     with staged(Folders(out)) as stage:
         destination = Destination(out, source.file.suffix.removeprefix("."))
-        certificate = written(certificate, output, stage.public, destination)
+        certificate = write_files(certificate, output, stage.public, destination)
         files = tuple(stage.public / file.name for file in tables_of(certificate))
         problem = descent(certificate, parent, files, (source.file,))
         if problem is not None:
             raise Refused(f"the coarser table was not made: {problem.text}. Please report this.")
     return Released(output, certificate)
+
+
+def raise_labels(column: Column, low: int, high: int, met: Iterable[str | None]) -> Risen:
+    """Return what the labels that were met at level `low` become at level `high`.
+
+    >>> from incrowd.core.domain import Numbers
+    >>> from incrowd.core.hierarchy.intervals import Intervals
+    >>> from incrowd.core.domain import Type
+    >>> age = Column("age", type=Type.INTEGER, hierarchy=Intervals(Numbers(0, 39), (10, 20)))
+    >>> raise_labels(age, 1, 2, ["[0, 10)", "[10, 20)", None])
+    {'[0, 10)': '[0, 20)', '[10, 20)': '[0, 20)', None: None}
+    """
+    if high < low:
+        raise InvalidParameter(
+            f"{column.name!r} was released at level {low}: what is coarser stays so, and level {high} would need rows."
+        )
+    labels = list(met)
+    classes = Recoding(column, low).classes or _open_classes(column, low, labels)
+    target, codes = classes.rise(high)
+    here, there = text_of(classes.values()).to_pylist(), target.labels().to_pylist()
+    known = {label: there[code] for label, code in zip(here, codes.tolist(), strict=True)}
+    if not all(label in known for label in labels):
+        raise InvalidParameter(
+            f"a label of {column.name!r} in the release is not one of its classes at level {low} in this policy. Give "
+            "the policy of the release, with the files that it names as they were."
+        )
+    return {label: known[label] for label in labels}
+
+
+def _open_classes(column: Column, level: int, labels: list[str | None]) -> Classes:
+    """Return the classes of an open level, of which only those that were released are known."""
+    marks = pa.array(sorted(label for label in labels if label is not None), pa.string())
+    recoding = Recoding(column, level)
+    if column.hierarchy.names(marks, level) != marks:
+        raise InvalidParameter(
+            f"the labels of {column.name!r} at level {level} do not say which values they hold, so they cannot rise to "
+            f"another level. Leave the column as it is, or leave it out with --columns."
+        )
+    return Classes(recoding, marks, has_other=False, has_missing=None in labels)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from incrowd.drawing.class_sizes import class_sizes
+from incrowd.drawing.charts import class_sizes
 from incrowd.methods.anonymity import classes
 from incrowd.methods.histograms import bins
 from incrowd.methods.outcomes.histogram import Histogram
@@ -14,7 +14,7 @@ from incrowd.workflows.coarsen.check import is_counted
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.drawing.description import Description
+    from incrowd.drawing.markup import Description
     from incrowd.methods.outcomes.microdata import Microdata
     from incrowd.verify.statement import Statement
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from incrowd.core.claims.crowds import Anonymity, Blending, Pseudonymity
-from incrowd.core.claims.privacy import Concentrated, Private, Sampled, Surveyed
+from incrowd.core.claims.privacy import Concentrated, Private, SampledCrowd, Surveyed
 from incrowd.core.steps.step import Grounds, Promise, Step, claims_of, inside, steps_of
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.registry import check_of
@@ -57,7 +57,7 @@ class Parent(Step):
         coarser = next((step for step in grounds.steps if isinstance(step, Coarsen)), None)
         if coarser is None:
             raise InvalidParameter("these steps do not say what is made of the released table.")
-        return carried(claims_of(Grounds(grounds.promise, self.steps, grounds.numbers)), coarser.names)
+        return inherited_claims(claims_of(Grounds(grounds.promise, self.steps, grounds.numbers)), coarser.names)
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form, with the steps of the release."""
@@ -114,14 +114,14 @@ class Coarsen(Step):
         return f"The released table was made coarser, down to {names}. No row was read again, and nothing spent."
 
 
-def carried(claims: Iterable[Claim], columns: tuple[str, ...]) -> tuple[Claim, ...]:
+def inherited_claims(claims: Iterable[Claim], columns: tuple[str, ...]) -> tuple[Claim, ...]:
     """Return the claims that a coarser table inherits: promises of privacy, and those about the columns it has left.
 
     What is promised about a mechanism holds for everything computed from its output; and a class of a coarser table is
     a union of classes, so it is no smaller.  A claim about accuracy would not survive.
 
     >>> claim = Anonymity(k=5, columns=("sex", "zip"), unit="one row", theorem="counted")
-    >>> [claim.columns for claim in carried((claim,), ("zip",))]
+    >>> [claim.columns for claim in inherited_claims((claim,), ("zip",))]
     [('zip',)]
     """
     found: list[Claim] = []
@@ -129,6 +129,6 @@ def carried(claims: Iterable[Claim], columns: tuple[str, ...]) -> tuple[Claim, .
         if isinstance(claim, Anonymity | Pseudonymity):
             left = tuple(name for name in claim.columns if name in columns)
             found += [replace(claim, columns=left)] if left else []
-        elif isinstance(claim, Private | Sampled | Surveyed | Concentrated | Blending):
+        elif isinstance(claim, Private | SampledCrowd | Surveyed | Concentrated | Blending):
             found.append(claim)
     return tuple(found)

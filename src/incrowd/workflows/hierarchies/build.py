@@ -25,7 +25,7 @@ _MOST_LINES = 200_000
 
 
 @dataclass(frozen=True)
-class Wish:
+class HierarchyRequest:
     """Which hierarchy is wanted: a kind, and its steps from fine to coarse, or none to have them drafted.
 
     Steps are widths of intervals, lengths of prefixes, periods of the calendar, or sizes of groups; for a redaction the
@@ -50,7 +50,7 @@ class Built:
     derived: bool
 
 
-def from_rows(wish: Wish, rows: Rows) -> Built:
+def from_rows(wish: HierarchyRequest, rows: Rows) -> Built:
     """Draft a hierarchy of the values that occur; the mark `derived: rows` belongs to it."""
     require(rows.names, [wish.column])
     learner = Learner(wish.column, _CAPACITY)
@@ -59,20 +59,20 @@ def from_rows(wish: Wish, rows: Rows) -> Built:
     return _built(wish, _domain(wish, learner.facts()), derived=True)
 
 
-def from_values(wish: Wish, values: Sequence[str]) -> Built:
+def from_values(wish: HierarchyRequest, values: Sequence[str]) -> Built:
     r"""Draft a hierarchy of a public list of values, in its order; no row is read.
 
-    >>> built = from_values(Wish("zip", "prefix", ("3",)), ["02139", "94305"])
+    >>> built = from_values(HierarchyRequest("zip", "prefix", ("3",)), ["02139", "94305"])
     >>> built.table.text(), built.derived
     ('02139;021;*\n94305;943;*\n', False)
     """
     return _built(wish, _values(wish, tuple(values)), derived=False)
 
 
-def from_range(wish: Wish, low: str, high: str) -> Built:
+def from_range(wish: HierarchyRequest, low: str, high: str) -> Built:
     """Draft a hierarchy of all whole numbers or days from `low` to `high`; no row is read.
 
-    >>> from_range(Wish("age", "intervals", ("2",)), "1", "4").table.rows[0]
+    >>> from_range(HierarchyRequest("age", "intervals", ("2",)), "1", "4").table.rows[0]
     ('1', '[1, 3)', '*')
     """
     kind = {"intervals": Type.INTEGER, "dates": Type.DATE}.get(wish.kind)
@@ -82,7 +82,7 @@ def from_range(wish: Wish, low: str, high: str) -> Built:
     return _built(wish, drafted | {"bounds": [low, high]}, derived=False)
 
 
-def _domain(wish: Wish, facts: Facts) -> dict[str, Any]:
+def _domain(wish: HierarchyRequest, facts: Facts) -> dict[str, Any]:
     """Return the drafted section of the values that occur."""
     match wish.kind:
         case "intervals" | "dates":
@@ -101,7 +101,7 @@ def _domain(wish: Wish, facts: Facts) -> dict[str, Any]:
     return _values(wish, tuple(sorted(value for value, _ in facts.values)))
 
 
-def _ends(wish: Wish, low: Any, high: Any, kind: Type) -> dict[str, Any]:
+def _ends(wish: HierarchyRequest, low: Any, high: Any, kind: Type) -> dict[str, Any]:
     first, last = (parse(str(end), kind) for end in (low, high))
     if first is None or last is None:
         raise InvalidParameter(
@@ -114,7 +114,7 @@ def _ends(wish: Wish, low: Any, high: Any, kind: Type) -> dict[str, Any]:
     return {"type": str(kind), "bounds": drafted["bounds"], "hierarchy": {wish.kind: steps, **closed}}
 
 
-def _values(wish: Wish, values: tuple[str, ...]) -> dict[str, Any]:
+def _values(wish: HierarchyRequest, values: tuple[str, ...]) -> dict[str, Any]:
     longest = max((len(value) for value in values), default=0)
     match wish.kind:
         case "prefix":
@@ -128,7 +128,7 @@ def _values(wish: Wish, values: tuple[str, ...]) -> dict[str, Any]:
     return {"type": "text", "categories": values, "hierarchy": {wish.kind: rule}}
 
 
-def _built(wish: Wish, section: dict[str, Any], *, derived: bool) -> Built:
+def _built(wish: HierarchyRequest, section: dict[str, Any], *, derived: bool) -> Built:
     column = column_of(wish.column, ColumnSection(**section), Path())
     members = column.hierarchy.members(0)
     if members is not None and len(members) > _MOST_LINES:

@@ -6,21 +6,22 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.columns import require
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.full_domain.method import FullDomain
 from incrowd.methods.anonymity.search.minimal import minimal
 from incrowd.methods.anonymity.search.optimal import Patience, Progress, optimal
-from incrowd.workflows.assess.record_look import record_look
+from incrowd.workflows.policy.ledger import record_look
 
 if TYPE_CHECKING:
+    from incrowd.core.cells import Cells
+    from incrowd.core.counts import Counts
     from incrowd.core.schema import Schema
     from incrowd.methods.anonymity.search.lattice import Lattice
-    from incrowd.methods.anonymity.search.task import Point
+    from incrowd.methods.anonymity.search.task import Point, Task
     from incrowd.workflows.policy.policy import Policy
 
 LOOK = "plan"
@@ -28,6 +29,37 @@ LOOK = "plan"
 
 _SHARES = tuple(Fraction(share, 100) for share in (0, 1, 2, 5, 10, 20, 50, 100))
 _STEPS = 24
+
+
+@runtime_checkable
+class LevelSearch(Protocol):
+    """A method that searches combinations of levels, a frozen dataclass as all are: what it offers for exploring."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def k(self) -> int:
+        """How many rows must look alike."""
+
+    @property
+    def suppression(self) -> Fraction:
+        """The share of rows that may be left out."""
+
+    @property
+    def seconds(self) -> Fraction | None:
+        """How long a search may take; None: as long as it needs."""
+
+    def cells(self, schema: Schema) -> Cells:
+        """Return the tuples that are counted, at their finest levels."""
+
+    def people(self, engine: Engine, schema: Schema) -> Counts | None:
+        """Return the counts of the population, where something is demanded against it."""
+
+    def lattice(self, counts: Counts, schema: Schema, people: Counts | None = None) -> Lattice:
+        """Return what is searched through."""
+
+    def task(self, schema: Schema) -> Task:
+        """Return what a combination of levels must meet, and what it is measured by."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +123,7 @@ class Explored:
 
 
 @dataclass(frozen=True)
-class Wish:
+class SearchRequest:
     """What is looked for beside the best levels, and who is told how far it is and may stop it by returning true."""
 
     minimal: bool = True
@@ -99,11 +131,11 @@ class Wish:
     told: Callable[[Progress], bool] | None = None
 
 
-EVERYTHING = Wish()
+EVERYTHING = SearchRequest()
 """Minimal levels and the frontier."""
 
 
-def explore(data: object, policy: Policy, wish: Wish = EVERYTHING) -> Explored:
+def explore(data: object, policy: Policy, wish: SearchRequest = EVERYTHING) -> Explored:
     """Look at a file or a frame, or else at the policy's source; see `explore_rows`.
 
     >>> import pyarrow as pa
@@ -127,7 +159,7 @@ def explore(data: object, policy: Policy, wish: Wish = EVERYTHING) -> Explored:
         return explore_rows(open_data(data, policy, engine), policy, wish, engine)
 
 
-def explore_rows(rows: Rows, policy: Policy, wish: Wish = EVERYTHING, engine: Engine = LOCAL) -> Explored:
+def explore_rows(rows: Rows, policy: Policy, wish: SearchRequest = EVERYTHING, engine: Engine = LOCAL) -> Explored:
     """Count the table once, and search its levels as the method full-domain would; the look is written in the ledger.
 
     Every row counts, also those of a person beyond `max_rows`, which a release would draw from.
@@ -136,7 +168,7 @@ def explore_rows(rows: Rows, policy: Policy, wish: Wish = EVERYTHING, engine: En
     meet, see the method.
     """
     method, schema = policy.method, policy.schema
-    if not isinstance(method, FullDomain):
+    if not isinstance(method, LevelSearch):
         raise InvalidParameter(
             f"minimal levels and a frontier were asked for, but the method {method.name} does not search levels: "
             "write method: full-domain."
@@ -150,10 +182,10 @@ def explore_rows(rows: Rows, policy: Policy, wish: Wish = EVERYTHING, engine: En
 
 @dataclass(frozen=True)
 class _Exploring:
-    method: FullDomain
+    method: LevelSearch
     schema: Schema
     lattice: Lattice
-    wish: Wish
+    wish: SearchRequest
 
     def run(self) -> Explored:
         best = self._offer(self.method)
@@ -182,7 +214,7 @@ class _Exploring:
         shares = sorted({*_SHARES, self.method.suppression})
         return [self._offer(replace(self.method, suppression=share)) for share in shares]
 
-    def _offer(self, method: FullDomain) -> Offer:
+    def _offer(self, method: LevelSearch) -> Offer:
         seconds = math.inf if method.seconds is None else float(method.seconds)
         found = optimal(self.lattice, method.task(self.schema), Patience(seconds, told=self.wish.told))
         chosen = None if found.best is None else self._choice(found.best)

@@ -1,26 +1,28 @@
-"""A column's section of the policy becomes a column of the schema."""
+"""Sections of the policy become columns of the schema, and further tables beside the main one."""
 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from incrowd.core.domain import Categories, Dates, Domain, Numbers, Provenance, Text, Type
 from incrowd.core.hierarchy import arx
 from incrowd.core.hierarchy.calendar import Calendar, Period
-from incrowd.core.hierarchy.cuts import Cuts
 from incrowd.core.hierarchy.flat import Flat, flat
 from incrowd.core.hierarchy.hierarchy import Hierarchy
-from incrowd.core.hierarchy.intervals import Intervals
+from incrowd.core.hierarchy.intervals import Cuts, Intervals
 from incrowd.core.hierarchy.prefix import Prefix, Redaction
 from incrowd.core.hierarchy.pseudonym import Pseudonyms
 from incrowd.core.hierarchy.tree import Tree, ordered, tree
-from incrowd.core.schema import Column, Missing, Outside, Role
+from incrowd.core.schema import Column, Missing, Outside, Role, Schema
+from incrowd.core.table import SourceOptions
+from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.policy.sections import ColumnSection, HierarchySection
+from incrowd.workflows.policy.sections import ColumnSection, HierarchySection, TableSection
 
-Kind = TypeVar("Kind", Numbers, Dates)
+Span = TypeVar("Span", Numbers, Dates)
 
 
 def column_of(name: str, section: ColumnSection, folder: Path) -> Column:
@@ -126,7 +128,7 @@ def _categories(domain: Domain | None) -> Categories:
     return domain
 
 
-def _expect(domain: Domain | None, kind: type[Kind], rule: str) -> Kind:
+def _expect(domain: Domain | None, kind: type[Span], rule: str) -> Span:
     if not isinstance(domain, kind):
         raise InvalidParameter(f"{rule} do not fit this column: check its type.")
     return domain
@@ -139,3 +141,35 @@ def _read(path: Path, name: str, what: str = "hierarchy") -> bytes:
         raise InvalidParameter(
             f"the {what} file {name} cannot be read: {error.strerror or 'no reason given'}."
         ) from None
+
+
+@dataclass(frozen=True)
+class OtherTable:
+    """A table beside the main one: its name in SQL, what is declared about it, where its rows are."""
+
+    name: str
+    schema: Schema
+    source: str
+    options: SourceOptions
+    public: bool
+
+
+def other_table(
+    name: str, section: TableSection, unit: Unit, columns: tuple[Column, ...], source: tuple[str, SourceOptions]
+) -> OtherTable:
+    """Return a table as its section declares it; a private one has the people of the main table, whose unit this is.
+
+    >>> from incrowd.workflows.policy.sections import ColumnSection
+    >>> section = TableSection(source="regions.csv", public=True, columns={"zip": ColumnSection()})
+    >>> other_table("regions", section, Unit(), (Column("zip"),), ("regions.csv", SourceOptions())).public
+    True
+    """
+    if section.public:
+        return OtherTable(name, Schema(columns), *source, public=True)
+    if unit.kind is not Kind.PERSON:
+        raise InvalidParameter(
+            f"the rows of {name!r} are somebody's, but the dataset protects single rows: declare dataset.unit.column, "
+            "the column that tells people apart."
+        )
+    own = Unit(Kind.PERSON, unit.adjacency, section.unit, section.max_rows)
+    return OtherTable(name, Schema(columns, own), *source, public=False)

@@ -1,4 +1,4 @@
-"""The ledger of a policy: made by the first release, and from then on never made again in silence."""
+"""The ledger of a policy: made by the first release, never made again in silence; it also counts looks at rows."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from incrowd.store.link import Key, text_of
 from incrowd.workflows.policy.policy import Policy
 
 _MARK = "ledgers.json"
+_FILE = "sqlite:///"
 
 
 def open_book(policy: Policy) -> Ledger:
@@ -100,3 +101,20 @@ def standing_at(ledger: Ledger, dataset: str, sequence: int) -> Standing:
         return told.get(text_of(key))
 
     return standing_of(value, known_dataset(value, dataset))
+
+
+def record_look(policy: Policy | None, verb: str) -> bool:
+    """Write into the policy's ledger that `verb` looks at its dataset; return whether there is a ledger to write into.
+
+    Choosing among levels, domains or runs after a look is something that no promise covers, so the ledger counts looks.
+    A ledger that the policy names is made if it is not there yet.  The default one is made by the first release, and
+    not by a look: whoever only wants a yes or no finds no new files.
+    """
+    if policy is None:
+        return False
+    address, named = policy.ledger_address, "ledger" in policy.section.model_fields_set
+    if not named and address.startswith(_FILE) and not Path(address.removeprefix(_FILE)).exists():
+        return False
+    ledger = Ledger.create(address) if named else Ledger.open(address)
+    ledger.look(policy.name, verb)
+    return True

@@ -13,14 +13,14 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from pydantic import BaseModel, Field, ValidationError, create_model
 
 from incrowd.accounting.budget import Budget
-from incrowd.core.canonical import digest
+from incrowd.core.codec import digest
 from incrowd.core.plan import Method, Plan
 from incrowd.core.schema import Column, Schema
-from incrowd.core.source import IN_ENGINE, SourceOptions
+from incrowd.core.table import IN_ENGINE, SourceOptions
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.engines.settings import Local, Settings, Spark
 from incrowd.errors import IncrowdError, InvalidParameter, Refused, UnsupportedVersion
-from incrowd.workflows.policy.columns import column_of, files_of
+from incrowd.workflows.policy.columns import OtherTable, column_of, files_of, other_table
 from incrowd.workflows.policy.document import Document, read_document
 from incrowd.workflows.policy.population import population_hash, with_population
 from incrowd.workflows.policy.sections import (
@@ -39,7 +39,6 @@ from incrowd.workflows.policy.sections import (
     UnitSection,
     Whole,
 )
-from incrowd.workflows.policy.tables import OtherTable, other_table
 from incrowd.workflows.registry import method_class, method_names
 
 VERSION = 1

@@ -32,7 +32,7 @@ def with_population(method: Method, schema: Schema, folder: Path) -> Method:
         return method
     from incrowd.engines.readers.sources import open_source
 
-    file = _found(population.file, folder)
+    file = _population_file(population.file, folder)
     names = open_source(file).names
     quasi = [column.name for column in schema.released if column.role is Role.QUASI]
     missing = [name for name in quasi if name not in names]
@@ -55,11 +55,11 @@ def population_hash(release: Mapping[str, Any], folder: Path) -> dict[str, str]:
     if not isinstance(section, Mapping) or "file" not in section:
         return {}
     name = str(section["file"])
-    with _found(name, folder).open("rb") as opened:
+    with _population_file(name, folder).open("rb") as opened:
         return {name: hashlib.file_digest(opened, "sha256").hexdigest()}
 
 
-def _found(name: str, folder: Path) -> Path:
+def _population_file(name: str, folder: Path) -> Path:
     file = folder / name
     if not file.is_file():
         raise InvalidParameter(

@@ -27,7 +27,7 @@ from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.marks import BottomK, SourceMarks
 from incrowd.core.table import Opened
-from incrowd.engines.local.fingerprint import keyed
+from incrowd.engines.local.fingerprint import keyed_digest
 from incrowd.errors import LedgerUnavailable, Refused
 from incrowd.workflows.policy.ledger import declaration_of
 from incrowd.workflows.policy.policy import Policy
@@ -54,7 +54,7 @@ class MarkedSource:
     @classmethod
     def of(cls, source: Opened, marks: SourceMarks, digest: bytes, ledger: Ledger) -> MarkedSource:
         """Return a source with the marks of its rows; the digest of its bytes tells what version 1 knew it by."""
-        content = keyed(digest, hashlib.sha256(b"source " + ledger.secret).digest())
+        content = keyed_digest(digest, hashlib.sha256(b"source " + ledger.secret).digest())
         return cls(source.address, marks, (content, *filter(None, (source.address,))))
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from incrowd.core.recoding import Recoding
+from incrowd.core.schema import Column, Role
 from incrowd.errors import OutputUnavailable
+from incrowd.workflows.policy.columns import column_of
+from incrowd.workflows.policy.sections import ColumnSection
 from incrowd.workflows.profile.draft_columns import drafted_section
-from incrowd.workflows.profile.draft_levels import drafted_levels
-from incrowd.workflows.profile.profile import ColumnProfile, Profile
+from incrowd.workflows.profile.profile import ColumnProfile, TableProfile
 
 _WIDTH = 116
 _RATE, _K = 0.1, 10
@@ -42,6 +46,7 @@ release:
 # While anything is derived from rows there is no epsilon, and the ledger refuses unless its owner gives a reason:
 # budget: {{unbounded: "reason"}}
 """
+_FEWEST_CELLS = 12
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class Origin:
     nulls: tuple[str, ...] = ()
 
 
-def draft(profile: Profile, origin: Origin) -> str:
+def draft(profile: TableProfile, origin: Origin) -> str:
     """Return the text of a policy that can be read and run as it is."""
     sections = {column.name: drafted_section(column) for column in profile.columns}
     levels = drafted_levels(profile, sections, _RATE, _K)
@@ -140,3 +145,35 @@ def _escaped(letter: str) -> str:
 
 def _printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def drafted_levels(profile: TableProfile, sections: Mapping[str, Any], rate: float, k: int) -> dict[str, int]:
+    """Return a level for each released column: the largest is raised until k sampled rows a cell are in sight.
+
+    Only the sizes of the drafted domains and the number of rows decide, not how the rows fall into cells.
+    """
+    distinct = {column.name: column.facts.spread.distinct for column in profile.columns}
+    columns = [column_of(name, ColumnSection(**section), Path()) for name, section in sections.items()]
+    free = [column for column in columns if column.role is not Role.IDENTIFIER]
+    levels = {column.name: 0 for column in free}
+    room = max(_FEWEST_CELLS, profile.rows * rate / k)
+    while free:
+        sizes = {column.name: _classes(column, levels[column.name], distinct[column.name]) for column in free}
+        if math.prod(sizes.values()) <= room and not any(_open(column, levels[column.name]) for column in free):
+            break
+        widest = max(free, key=lambda column: (_open(column, levels[column.name]), sizes[column.name]))
+        levels[widest.name] += 1
+    return {name: level for name, level in levels.items() if level}
+
+
+def _classes(column: Column, level: int, distinct: int) -> float:
+    """Return how many classes a level has, as declared, or about how many of the values that occur."""
+    members = Recoding(column, level).classes
+    if members is not None:
+        return max(1, len(members.marks))
+    return max(1.0, math.pow(distinct, 1.0 - level / column.hierarchy.height))
+
+
+def _open(column: Column, level: int) -> bool:
+    """Return whether free text or bare decimals would be released."""
+    return level == 0 and column.hierarchy.members(0) is None

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from incrowd.core.domain import Type
 from incrowd.core.hashing import coded_bits
 from incrowd.core.reading import as_dictionary, canonical, read
-from incrowd.measures.sketch import Sketch, Spread
+from incrowd.measures.sketch import Sketch, TupleSpread
 
 LISTED = 1000
 """A column with more different values than this is not listed."""
@@ -38,7 +38,7 @@ class Facts:
 
     name: str
     missing: int
-    spread: Spread
+    spread: TupleSpread
     kinds: tuple[Type, ...]
     low: End
     high: End
@@ -170,7 +170,7 @@ class Learner:
         return self._ends.get(kind, before)
 
 
-class Columns:
+class ColumnLearners:
     """What is learned of every column of a table, batch by batch."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
@@ -181,7 +181,7 @@ class Columns:
         for name, learner in self._learners.items():
             learner.add(batch.column(name))
 
-    def merge(self, other: Columns) -> None:
+    def merge(self, other: ColumnLearners) -> None:
         """Learn what was learned from other rows."""
         for name, learner in self._learners.items():
             learner.merge(other._learners[name])

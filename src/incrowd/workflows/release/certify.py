@@ -10,8 +10,7 @@ from typing import Any
 
 from incrowd import __version__
 from incrowd.accounting.budget import Amount, plain
-from incrowd.accounting.ledger.entry import Charged
-from incrowd.accounting.ledger.standing import Standing
+from incrowd.accounting.ledger.standing import Charged, Standing
 from incrowd.core.certificate import (
     NONCE_BYTES,
     Accounting,
@@ -31,7 +30,7 @@ from incrowd.core.schema import Schema
 from incrowd.core.steps.step import Step
 from incrowd.store.link import Anchor
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.registry import named
+from incrowd.workflows.registry import method_version
 from incrowd.workflows.release.perform import Performed
 from incrowd.workflows.report.page import CHARTS
 
@@ -49,7 +48,7 @@ class Stated:
     @classmethod
     def of(cls, plan: Plan, policy: Policy) -> Stated:
         """Return what is bound of a plan under a policy."""
-        return cls(named(plan.method), policy.hash, plan.promise, plan.claims, plan.steps)
+        return cls(method_version(plan.method), policy.hash, plan.promise, plan.claims, plan.steps)
 
     def fresh_id(self) -> str:
         """Return a new name for a release of this."""
@@ -77,7 +76,7 @@ def certify(id_: str, stated: Stated, performed: Performed, dataset: Dataset, co
     )
 
 
-def derived(parent: Certificate, stated: Stated, output: Any, columns: Columns) -> Certificate:
+def derive_certificate(parent: Certificate, stated: Stated, output: Any, columns: Columns) -> Certificate:
     """Return the certificate of a table that was made from a released one: nothing was charged for it."""
     private = parent.accounting.spent.epsilon != "Infinity"
     return replace(

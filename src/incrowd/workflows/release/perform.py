@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from incrowd.accounting.ledger.entry import Entry
 from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.accounting.ledger.standing import Entry
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.plan import Plan
 from incrowd.errors import IncrowdError, InvalidParameter, SourceUnreadable

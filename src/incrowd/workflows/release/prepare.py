@@ -12,7 +12,7 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.table import Engine, Opened, Progress, Table
 from incrowd.engines.choose import settings_for
 from incrowd.engines.columns import require
-from incrowd.engines.local.fingerprint import keyed
+from incrowd.engines.local.fingerprint import keyed_digest
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.ledger import open_book
 from incrowd.workflows.policy.policy import Policy, load_policy
@@ -31,7 +31,7 @@ class Prepared:
     commitment: str
 
 
-def loaded(policy: str | Path | Mapping[str, Any] | Policy, data: object) -> Policy:
+def load_for(policy: str | Path | Mapping[str, Any] | Policy, data: object) -> Policy:
     """Return a policy that was read, with the engine that the data asks for."""
     read = policy if isinstance(policy, Policy) else load_policy(policy)
     return replace(read, engine=settings_for(data, read.engine))
@@ -45,7 +45,7 @@ def prepare(data: object, policy: Policy, engine: Engine, progress: Progress | N
     key, content = secrets.token_bytes(32), engine.digest(source)
     bond = Bond.of(policy, ledger, (MarkedSource.of(source, marks, content, ledger),))
     rows = source if progress is None else engine.watched(source, progress)
-    return Prepared(source, Table(policy.schema, rows, engine), ledger, bond, key, keyed(content, key))
+    return Prepared(source, Table(policy.schema, rows, engine), ledger, bond, key, keyed_digest(content, key))
 
 
 def open_data(data: object, policy: Policy, engine: Engine) -> Opened:

@@ -14,7 +14,7 @@ from incrowd.core.domain import Categories
 from incrowd.core.schema import Schema
 from incrowd.core.table import Progress
 from incrowd.engines.choose import engine_of
-from incrowd.engines.settings import described
+from incrowd.engines.settings import describe
 from incrowd.engines.writers.postgres import check_table, load_table
 from incrowd.engines.writers.sinks import Folders, check_free, staged, write_table
 from incrowd.errors import InvalidParameter, OutputUnavailable, PromiseBroken
@@ -25,7 +25,7 @@ from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.registry import check_of
 from incrowd.workflows.release.certify import Stated, certify, columns_of, dataset_of
 from incrowd.workflows.release.perform import Payer, Performed, concluding, perform
-from incrowd.workflows.release.prepare import Prepared, loaded, prepare
+from incrowd.workflows.release.prepare import Prepared, load_for, prepare
 from incrowd.workflows.report.page import public_report, summary_html
 from incrowd.workflows.verify.signing import private_key, sign
 
@@ -77,7 +77,7 @@ class Published:
 
 def release(data: object, policy: str | Path | Mapping[str, Any] | Policy) -> Released:
     """Release a file or a frame under a policy, in memory: the result and its certificate."""
-    read = loaded(policy, data)
+    read = load_for(policy, data)
     stated = Stated.of(read.plan, read)
     id_ = stated.fresh_id()
     with engine_of(read.engine, data) as engine:
@@ -101,7 +101,7 @@ def release_to(
 
     Where a table of a database is named, it holds the same rows and appears as soon as the folder has.
     """
-    read = loaded(policy, data)
+    read = load_for(policy, data)
     stated = Stated.of(read.plan, read)
     id_ = stated.fresh_id()
     folders = Folders(destination.folder, read.folder / ".incrowd" / "internal" / id_)
@@ -113,7 +113,7 @@ def release_to(
     try:
         # the table of a database appears when the outer block ends: after the folder, never without it
         with concluding(ready.ledger, performed.entry), ExitStack() as loading, staged(folders) as stage:
-            certificate = written(certificate, performed.output, stage.public, destination)
+            certificate = write_files(certificate, performed.output, stage.public, destination)
             _write_internal(stage, (read, ready), certificate)
             if destination.table is not None:
                 loading.enter_context(load_table(performed.output.reader, destination.table, f"incrowd release {id_}"))
@@ -125,7 +125,7 @@ def release_to(
     return Published(destination.folder, folders.internal or destination.folder, shown, notes)
 
 
-def written(certificate: Certificate, output: Any, folder: Path, destination: Destination) -> Certificate:
+def write_files(certificate: Certificate, output: Any, folder: Path, destination: Destination) -> Certificate:
     """Write tables, report and certificate into a folder, and read them again with the eyes of a verifier.
 
     The report is made from what the files show and names the certificate's id, so that it can be hashed with them.
@@ -188,7 +188,7 @@ def _write_internal(stage: Folders, found: tuple[Policy, Prepared], certificate:
         "certificate": certificate.id,
         "source": ready.source.address,
         "read as": dict(ready.source.settings),
-        "worked on": described(policy.engine),
+        "worked on": describe(policy.engine),
         "commitment key": ready.key.hex(),
         "policy": policy.section.model_dump(mode="json", exclude_none=True),
     }

@@ -12,17 +12,17 @@ from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Crowd, Grouped, Sequence, walk
 from incrowd.core.unit import Adjacency
 from incrowd.core.words import short_up, times_up
-from incrowd.drawing.axes import LEFT, TALL, TOP, WIDE, Area, picture, rounded_up, ticks, titles
+from incrowd.drawing.charts import LEFT, TALL, TOP, WIDE, Area, picture, rounded_up, ticks, titles
 from incrowd.drawing.markup import figure, table, tag
 from incrowd.errors import IncrowdError
-from incrowd.workflows.report.odds import Odds
+from incrowd.workflows.bounds.odds import Odds
 
 _STEPS = 48
 _COMPOSED_STEPS = 16  # each point of a composed loss is composed anew
 _ROWS = 16
 
 
-class Point(NamedTuple):
+class CurvePoint(NamedTuple):
     """An ε, and the δ that holds there."""
 
     epsilon: float
@@ -39,7 +39,7 @@ def loss_curve(guarantee: Guarantee, odds: Odds) -> Markup | None:
     points = curve(guarantee, odds) if odds.bounded and odds.delta else []
     if len(points) < 2:
         return None
-    promised = Point(float(odds.epsilon), float(odds.delta))
+    promised = CurvePoint(float(odds.epsilon), float(odds.delta))
     area = Area(0.0, points[-1].epsilon, min(math.floor(1.5 * promised.power), math.floor(promised.power) - 1), 0.0)
     across, powers = ticks(area.high, 5), ticks(-area.bottom, 6)
     axes = [
@@ -61,7 +61,7 @@ def loss_curve(guarantee: Guarantee, odds: Odds) -> Markup | None:
     return figure(drawing, caption, table("δ over ε", ["ε", "Factor e^ε", "δ at most"], rows))
 
 
-def curve(guarantee: Guarantee, odds: Odds) -> list[Point]:
+def curve(guarantee: Guarantee, odds: Odds) -> list[CurvePoint]:
     """Return the curve from ε = 0 to twice the promised one, as the tightest accountant gives it.
 
     >>> from fractions import Fraction
@@ -86,11 +86,11 @@ def curve(guarantee: Guarantee, odds: Odds) -> list[Point]:
         except IncrowdError:
             return []
         if delta > 0.0:
-            points.append(Point(epsilon, delta))
+            points.append(CurvePoint(epsilon, delta))
     return points
 
 
-def _line(points: list[Point], area: Area) -> Markup:
+def _line(points: list[CurvePoint], area: Area) -> Markup:
     """Return the curve in a picture of its own, which stretches while the stroke does not."""
     drawn = " ".join(f"{1000 * p.epsilon / area.high:.1f},{1000 * p.power / area.bottom:.1f}" for p in points)
     return tag(
@@ -105,7 +105,7 @@ def _line(points: list[Point], area: Area) -> Markup:
     )
 
 
-def _mark(promised: Point, area: Area) -> list[Markup]:
+def _mark(promised: CurvePoint, area: Area) -> list[Markup]:
     x, y = area.x(promised.epsilon), area.y(promised.power)
     return [
         tag("line", x1=x, x2=x, y1=y, y2=TOP + TALL, class_="guide"),

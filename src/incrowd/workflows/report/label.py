@@ -10,8 +10,8 @@ from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.step import walk
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.core.words import chance, counted, listed, short_down
-from incrowd.drawing.description import Description
-from incrowd.workflows.report.odds import Odds
+from incrowd.drawing.markup import Description
+from incrowd.workflows.bounds.odds import Odds
 
 _MANY = 10**6
 _ATTACKER = (
@@ -28,7 +28,7 @@ class Alarm:
 
 
 @dataclass(frozen=True)
-class Answer:
+class LabelLine:
     """A question a person asks, the answer in a few words, and the same in full."""
 
     question: str
@@ -43,7 +43,7 @@ class Label:
     odds: Odds
     total: Odds
     alarms: tuple[Alarm, ...]
-    answers: tuple[Answer, ...]
+    answers: tuple[LabelLine, ...]
 
     @property
     def numbers(self) -> str:
@@ -65,7 +65,7 @@ def label_of(certificate: Certificate, published: Description) -> Label:
     odds, total = Odds.of(certificate.accounting.spent), Odds.of(certificate.accounting.total)
     answers = (
         *(_bounded(certificate.guarantee.unit, odds) if odds.bounded else _unbounded(certificate, published)),
-        Answer("What was published?", published.short, published.full),
+        LabelLine("What was published?", published.short, published.full),
         _history(certificate, total),
     )
     return Label(odds, total, _alarms(certificate, odds, total), answers)
@@ -94,7 +94,7 @@ def _drafted(certificate: Certificate) -> str:
     return f" Rules for these columns were drafted from the rows, which voids any stronger claim: {', '.join(drafts)}."
 
 
-def _bounded(unit: Unit, odds: Odds) -> tuple[Answer, ...]:
+def _bounded(unit: Unit, odds: Odds) -> tuple[LabelLine, ...]:
     if unit.adjacency is Adjacency.ADD_REMOVE:
         who = f"{_ATTACKER} You are in the data with a chance of 1 in 2. From this release they guess whether you are."
         question, more = "Can anyone tell that you are in it?", "with your data as without it"
@@ -107,15 +107,15 @@ def _bounded(unit: Unit, odds: Odds) -> tuple[Answer, ...]:
     many = chance(min(Decimal(1), odds.delta * _MANY))
     return (
         _protected(unit, bounded=True),
-        Answer(question, f"A guess is right at most {odds.guess} of the time", f"{who} {right}"),
-        Answer(
+        LabelLine(question, f"A guess is right at most {odds.guess} of the time", f"{who} {right}"),
+        LabelLine(
             "With you and without you",
             f"Odds change by a factor of {odds.times} at most",
             f"Any conclusion drawn from this release, about you or about anything else, is at most {odds.times} times "
             f"as likely {more}, apart from the chance below. What it says about people in general hangs on no "
             "one person more than that.",
         ),
-        Answer(
+        LabelLine(
             "Chance that this fails",
             f"{odds.failure[:1].upper()}{odds.failure[1:]}",
             f"That is for each person. The chance that it fails for anyone among a million people is {many}.",
@@ -123,26 +123,26 @@ def _bounded(unit: Unit, odds: Odds) -> tuple[Answer, ...]:
     )
 
 
-def _unbounded(certificate: Certificate, published: Description) -> tuple[Answer, ...]:
+def _unbounded(certificate: Certificate, published: Description) -> tuple[LabelLine, ...]:
     return (
         _protected(certificate.guarantee.unit, bounded=False),
-        Answer(
+        LabelLine(
             "Can anyone tell that you are in it?",
             "No bound",
             f"Someone who knows how a person is described in the published columns finds {published.match}, or none. "
             "Someone who knows more than that, or who holds another table about the same people, may single one person "
             "out.",
         ),
-        Answer(
+        LabelLine(
             "With you and without you",
             "No bound",
             "What can be concluded from this release with your data may be impossible to conclude without it.",
         ),
-        Answer("Chance that this fails", "Not known", "Without an epsilon there is no promise that could fail."),
+        LabelLine("Chance that this fails", "Not known", "Without an epsilon there is no promise that could fail."),
     )
 
 
-def _protected(unit: Unit, *, bounded: bool) -> Answer:
+def _protected(unit: Unit, *, bounded: bool) -> LabelLine:
     if unit.kind is Kind.PERSON:
         rows = "one row" if unit.max_rows == 1 else f"at most {unit.max_rows} rows"
         short, full = "Each person", f"People are told apart by the column “{unit.column}”; {rows} of each take part."
@@ -155,26 +155,26 @@ def _protected(unit: Unit, *, bounded: bool) -> Answer:
         if unit.adjacency is Adjacency.ADD_REMOVE
         else "Hidden is what someone's record says; how many take part may be known."
     )
-    return Answer(
+    return LabelLine(
         "Who is protected?" if bounded else "Who is counted?",
         short,
         f"{full} {what}" if bounded else f"{full} No single one is promised anything.",
     )
 
 
-def _history(certificate: Certificate, total: Odds) -> Answer:
+def _history(certificate: Certificate, total: Odds) -> LabelLine:
     releases, left = certificate.accounting.releases, certificate.accounting.left
     rest = ""
     if left is not None:
         amounts = Odds.of(left)
         rest = f" Left for later releases: ε {short_down(amounts.epsilon)}, δ {short_down(amounts.delta)}."
     if not total.bounded:
-        return Answer("All releases together", "No bound", f"{counted(releases, 'release')} so far.{rest}")
+        return LabelLine("All releases together", "No bound", f"{counted(releases, 'release')} so far.{rest}")
     if releases == 1:
-        return Answer(
+        return LabelLine(
             "All releases together", "This is the first", f"No other release is charged to this dataset.{rest}"
         )
-    return Answer(
+    return LabelLine(
         "All releases together",
         f"A guess is right at most {total.guess} of the time",
         f"{counted(releases, 'release')} so far, this one included: the odds change by a factor of {total.times} at "

@@ -6,34 +6,45 @@ its report and signature, and on the published output alone: made again by the s
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from markupsafe import Markup
 
-from incrowd.core.certificate import Certificate
+from incrowd.core.certificate import Accounting, Certificate
+from incrowd.core.claims.claim import Claim, Precondition, Status
 from incrowd.core.codec import encode
 from incrowd.core.steps.rows import Recode, RecodedColumn
 from incrowd.core.steps.step import walk
+from incrowd.core.words import short_down, short_up
 from incrowd.drawing.glyphs import scenes
 from incrowd.drawing.markup import framed, table, text
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.verify.files import tables_of
 from incrowd.verify.judge import statement_of
+from incrowd.workflows.bounds.odds import PRIORS, Odds
 from incrowd.workflows.registry import picture_of
-from incrowd.workflows.report.budget import Budget, budget_of
-from incrowd.workflows.report.claims import MEANING, Remark, assumptions, conditions, gaps
 from incrowd.workflows.report.curve import loss_curve
 from incrowd.workflows.report.label import Label, label_of
-from incrowd.workflows.report.odds import PRIORS
-from incrowd.workflows.report.picture import described, sizes
+from incrowd.workflows.report.picture import describe, sizes
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+
+Item = TypeVar("Item", bound=Hashable)
+
+MEANING = {
+    Status.PROVED: ("✓ proved", "follows from how the program works"),
+    Status.CHECKED: ("✓ checked", "was tested on this release"),
+    Status.ASSUMED: ("○ assumed", "only people can know; whoever signs takes it on"),
+}
+"""How it is known that a condition holds, as a sign and in words."""
+_DIGITS = 6
 CHARTS = ", ".join(
     f"{name} {version(name)}" for name in ("jinja2", "markupsafe", "altair", "vl-convert-python", "numpy", "scipy")
 )
@@ -51,6 +62,125 @@ _TESTS = {
     "linkability": "Can rows about one person be linked across tables?",
     "inference": "Can a person's value be deduced?",
 }
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A sentence, and which claims it belongs to; a condition has a status too."""
+
+    sentence: str
+    claims: str
+    status: Status | None = None
+
+
+def gaps(claims: tuple[Claim, ...]) -> list[Remark]:
+    """Return what claims do not protect."""
+    stated = ((gap, place) for place, claim in enumerate(claims, 1) for gap in claim.not_protected)
+    return [Remark(sentence(gap), words) for gap, words in _once(stated, len(claims))]
+
+
+def conditions(claims: tuple[Claim, ...]) -> list[Remark]:
+    """Return what claims rest on: what is proved first, what is assumed last."""
+    stated = ((each, place) for place, claim in enumerate(claims, 1) for each in claim.preconditions)
+    found: list[tuple[Precondition, str]] = list(_once(stated, len(claims)))
+    found.sort(key=lambda item: list(Status).index(item[0].status))
+    return [Remark(sentence(each.text), words, each.status) for each, words in found]
+
+
+def assumptions(claims: tuple[Claim, ...]) -> list[str]:
+    """Return what whoever signs takes on."""
+    return [sentence(text) for text in dict.fromkeys(text for claim in claims for text in claim.assumed)]
+
+
+def sentence(words: str) -> str:
+    """Return words as a sentence.
+
+    >>> sentence("what holds for a group")
+    'What holds for a group.'
+    """
+    return f"{words[:1].upper()}{words[1:]}" + ("" if words.endswith((".", "!", "?")) else ".")
+
+
+def _once(items: Iterable[tuple[Item, int]], of: int) -> Iterator[tuple[Item, str]]:
+    """Yield each item once, in order, with the numbers of the claims that it belongs to."""
+    found: dict[Item, list[int]] = {}
+    for item, place in items:
+        found.setdefault(item, []).append(place)
+    for item, places in found.items():
+        yield item, _numbers(places, of)
+
+
+def _numbers(places: list[int], of: int) -> str:
+    if len(places) == of:
+        return "all claims"
+    if len(places) > 2 and places[-1] - places[0] == len(places) - 1:
+        return f"claims {places[0]} to {places[-1]}"
+    return f"claim{'s' if len(places) > 1 else ''} {', '.join(map(str, places))}"
+
+
+@dataclass(frozen=True)
+class BarPart:
+    """A part of a bar: what it stands for, where it starts and how wide it is, in percent."""
+
+    kind: str
+    start: float
+    wide: float
+
+
+@dataclass(frozen=True)
+class BudgetBar:
+    """The whole budget of ε or δ: what was spent, by this release and by all, and what is left."""
+
+    sign: str
+    spent: Decimal
+    total: Decimal
+    left: Decimal
+
+    @property
+    def title(self) -> str:
+        """What the bar shows, for those who do not see it."""
+        return (
+            f"Budget of {self.sign}: this release spent {short_up(self.spent)}, all releases together "
+            f"{short_up(self.total)}, left is {short_down(self.left)}"
+        )
+
+    @property
+    def parts(self) -> tuple[BarPart, ...]:
+        """What earlier releases spent, what this one did, and what is left."""
+        amounts = (max(self.total - self.spent, Decimal(0)), min(self.spent, self.total))
+        earlier, now = (100.0 * float(amount / (self.total + self.left)) for amount in amounts)
+        parts = (
+            BarPart("before", 0.0, earlier),
+            BarPart("now", earlier, now),
+            BarPart("left", earlier + now, 100.0 - earlier - now),
+        )
+        return tuple(part for part in parts if part.wide > 1e-9)
+
+
+@dataclass(frozen=True)
+class BudgetOverview:
+    """The bars that can be drawn, and all amounts: spent is rounded up, left is rounded down."""
+
+    bars: tuple[BudgetBar, ...]
+    rows: tuple[tuple[str, str, str], ...]
+
+
+def budget_of(accounting: Accounting) -> BudgetOverview:
+    """Return what a release cost and what is left."""
+    spent, total = Odds.of(accounting.spent), Odds.of(accounting.total)
+    left = None if accounting.left is None else Odds.of(accounting.left)
+    rest = left or Odds(Decimal(0), Decimal(0))
+    bars = (
+        BudgetBar("ε", spent.epsilon, total.epsilon, rest.epsilon),
+        BudgetBar("δ", spent.delta, total.delta, rest.delta),
+    )
+    rows = [
+        (name, short_up(odds.epsilon, _DIGITS), short_up(odds.delta, _DIGITS))
+        for name, odds in (("Spent by this release", spent), ("Spent by all releases", total))
+    ]
+    if left is not None:
+        rows.append(("Left", short_down(left.epsilon, _DIGITS), short_down(left.delta, _DIGITS)))
+    return BudgetOverview(tuple(bar for bar in bars if bar.total.is_finite() and bar.total + bar.left > 0), tuple(rows))
 
 
 @dataclass(frozen=True)
@@ -96,7 +226,7 @@ class Page:
     conditions: tuple[Remark, ...]
     cards: tuple[Card, ...]
     recoded: tuple[RecodedColumn, ...]
-    budget: Budget
+    budget: BudgetOverview
     evidence: Evidence
     identity: tuple[tuple[str, str], ...]
     assumptions: tuple[str, ...]
@@ -117,7 +247,7 @@ def internal_report(certificate: Certificate, output: Any, comparison: Markup | 
 
 def summary_html(certificate: Certificate) -> str:
     """Return the label as a fragment of HTML that brings its own style and takes the page's colors."""
-    label = label_of(certificate, described(certificate, picture_of(certificate.method.name)))
+    label = label_of(certificate, describe(certificate, picture_of(certificate.method.name)))
     return _templates().get_template("summary.html").render(certificate=certificate, label=label)
 
 
@@ -134,7 +264,7 @@ def _rendered(certificate: Certificate, output: Any, comparison: Markup | None, 
 
 def _page(certificate: Certificate, output: Any, comparison: Markup | None) -> Page:
     own, claims, steps = picture_of(certificate.method.name), certificate.claims, tuple(walk(certificate.steps))
-    label = label_of(certificate, described(certificate, own))
+    label = label_of(certificate, describe(certificate, own))
     drawn = None if own is None or output is None else own.picture(statement_of(certificate), output)
     return Page(
         certificate=certificate,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from incrowd.drawing.description import Description
+from incrowd.drawing.markup import Description
 from incrowd.verify.judge import statement_of
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Comparison(Protocol):
         """Return what is before and after; it may not leave."""
 
 
-def described(certificate: Certificate, own: Picture | None) -> Description:
+def describe(certificate: Certificate, own: Picture | None) -> Description:
     """Return what was published, in words."""
     return _PLAIN if own is None else own.description(statement_of(certificate))
 

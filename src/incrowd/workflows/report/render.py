@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from incrowd.core.certificate import Certificate
 from incrowd.engines.choose import engine_of
 from incrowd.engines.columns import require
-from incrowd.engines.writers.staging import beside
+from incrowd.engines.writers.sinks import staging_folder
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
 from incrowd.verify.files import REPORT, tables_of
 from incrowd.verify.judge import statement_of
-from incrowd.workflows.assess.opening import open_rows, settings_of
-from incrowd.workflows.assess.record_look import record_look
+from incrowd.workflows.policy.ledger import record_look
 from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.policy.rows import open_rows, settings_of
 from incrowd.workflows.registry import check_of, picture_of
 from incrowd.workflows.report.page import internal_report, public_report
 from incrowd.workflows.verify.verify import read_certificate
@@ -96,7 +96,7 @@ def _output(certificate: Certificate, folder: Path) -> Any:
 def _write(page: str, target: Path, mode: int = _READABLE) -> None:
     """Write beside, then rename: a reader never sees half a report."""
     try:
-        with beside(target) as folder:
+        with staging_folder(target) as folder:
             written = folder / target.name
             written.write_text(page, encoding="utf-8")
             written.chmod(mode)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -11,12 +12,20 @@ from incrowd.accounting.suppression import tight_delta
 from incrowd.accounting.suppression.inverses import smallest_epsilon
 from incrowd.core.rounding import Number, exact, round_up
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.workflows.rules.grammar import Reading, read_rule
-from incrowd.workflows.rules.policy import policy_text
-from incrowd.workflows.rules.rule import Rule, Zeros
+from incrowd.workflows.rules.grammar import Rule, RuleReading, Zeros, read_rule
 
 _RATES = (Fraction(1, 100), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction(1, 2))
 DELTA = Fraction(1, 10**6)
+_HEAD = """\
+incrowd: 1
+dataset:
+  name: my-table                 # spending is kept under this name, for good
+columns:                         # your columns, with all the values there can be
+  region: {role: quasi, categories: [north, south, east, west]}
+  sex: {role: quasi, categories: [F, M]}
+release:
+  method: suppressed-histogram
+"""
 
 
 @dataclass(frozen=True)
@@ -83,7 +92,7 @@ def explain(rule: str | Rule, delta: Number = DELTA) -> Explanation:
     >>> [promise.epsilon for promise in explain("minimum cell size 20").sampled if promise.rate == Fraction(1, 10)]
     [0.1829...]
     """
-    reading = read_rule(rule) if isinstance(rule, str) else Reading(rule)
+    reading = read_rule(rule) if isinstance(rule, str) else RuleReading(rule)
     found, wanted = reading.rule, exact(delta, "delta")
     if not 0 < wanted < 1:
         raise InvalidParameter("delta must lie strictly between 0 and 1, such as 1e-6.")
@@ -187,3 +196,39 @@ def _notes(rule: Rule) -> tuple[str, ...]:
         f"shown while 1 to {rule.minimum - 1} is marked, whoever is alone in a cell shows."
     )
     return (unsaid,)
+
+
+def policy_text(rule: Rule, delta: Fraction) -> str:
+    """Return a policy that releases one table of counts by the rule; with the rule's secret sample, if it has one.
+
+    >>> from incrowd.workflows.rules.grammar import Rule
+    >>> print(policy_text(Rule(8, base=5), Fraction(1, 10**6)).split("release:")[1])
+    <BLANKLINE>
+      method: suppressed-histogram
+      columns: [region, sex]
+      k: 8
+      rate: 1                        # every row; with a rate below 1 there is an epsilon
+      round: 5
+    budget:
+      unbounded: a suppression rule without a secret sample has no epsilon
+    <BLANKLINE>
+    """
+    lines = ["  columns: [region, sex]", f"  k: {rule.minimum}"]
+    if rule.rate is None:
+        lines.append("  rate: 1                        # every row; with a rate below 1 there is an epsilon")
+    else:
+        lines += [f"  rate: {rule.rate}", f"  target: {{delta: {_feasible(rule, delta)}}}"]
+    if rule.base is not None:
+        lines.append(f"  round: {rule.base}")
+    if rule.rate is None:
+        lines += ["budget:", "  unbounded: a suppression rule without a secret sample has no epsilon"]
+    return _HEAD + "\n".join(lines) + "\n"
+
+
+def _feasible(rule: Rule, delta: Fraction) -> str:
+    """Return δ as it is written, or the next power of ten that some ε reaches: none lies below rate to the k."""
+    if rule.rate is not None:
+        floor = rule.minimum * math.log10(rule.rate)
+        if math.log10(delta) <= floor + 1e-9:
+            delta = min(Fraction(10) ** (math.floor(floor + 1e-9) + 1), (1 + Fraction(10**floor)) / 2)
+    return f"{float(delta):g}"

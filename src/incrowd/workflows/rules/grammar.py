@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 
 from incrowd.core.rounding import exact
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.rules import phrases
-from incrowd.workflows.rules.rule import Rule, Zeros, minimum_after_rounding
 
+_MOST = 10**6
 _LONGEST = 500
 _ALIKE = 0.7
 _SIGNS = {"≤": "<=", "≥": ">=", "–": "-", "−": "-", "per cent": "%", "percent": "%", "=<": "<="}
@@ -30,11 +32,60 @@ _FORMS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("zeros shown", phrases.ZEROS_SHOWN),
     ("zeros hidden", phrases.ZEROS_HIDDEN),
 )
+
+
+class Zeros(StrEnum):
+    """Whether a reader can tell an empty cell from a suppressed one."""
+
+    HIDDEN = "hidden"
+    UNSAID = "unsaid"
+    SHOWN = "shown"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Counts of at least `minimum` are published, smaller ones are not; then rounded to `base`, if there is one.
+
+    `rate` is that of a secret sample drawn in front of the counting, if there is one.
+
+    >>> Rule(8, base=5).minimum
+    8
+    """
+
+    minimum: int
+    base: int | None = None
+    rate: Fraction | None = None
+    zeros: Zeros = Zeros.UNSAID
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.minimum <= _MOST:
+            raise InvalidParameter(
+                "a rule needs a minimum of at least 2, and of at most a million: a minimum of 1 publishes every count."
+            )
+        if self.base is not None and not 2 <= self.base <= _MOST:
+            raise InvalidParameter("counts are rounded to a whole number of at least 2, such as 5 or 10.")
+        if self.rate is not None and not 0 < self.rate < 1:
+            raise InvalidParameter("a sample keeps a share strictly between 0 and 1, such as 10 % or 1/20.")
+
+
+def minimum_after_rounding(minimum: int, base: int) -> int:
+    """Return the least count that shows when counts are rounded first and compared with a minimum afterwards.
+
+    A count of at least m − base/2 is rounded to m, the first multiple of the base that is not below the minimum; where
+    half a base could be rounded either way, it is taken to be rounded up, which promises less.
+
+    >>> minimum_after_rounding(10, 5), minimum_after_rounding(11, 5), minimum_after_rounding(10, 10)
+    (8, 13, 5)
+    """
+    shown = math.ceil(Fraction(minimum, base)) * base
+    return math.ceil(Fraction(2 * shown - base, 2))
+
+
 _ZEROS = {"below, to zero": Zeros.HIDDEN, "up to, to zero": Zeros.HIDDEN, "one to": Zeros.SHOWN}
 
 
 @dataclass(frozen=True)
-class Reading:
+class RuleReading:
     """A rule as it was understood, and what of the sentence deserves a second look."""
 
     rule: Rule
@@ -55,7 +106,7 @@ class _Parts:
     rate: Fraction | None
 
 
-def read_rule(sentence: str) -> Reading:
+def read_rule(sentence: str) -> RuleReading:
     """Return the rule that a sentence says, or refuse it with the nearest phrase that is understood.
 
     >>> read_rule("counts of 7 or fewer become 0, then round to 5").rule
@@ -84,7 +135,7 @@ def read_rule(sentence: str) -> Reading:
     return _assembled(thresholds[0], rounded[0] if rounded else None, parts)
 
 
-def _assembled(threshold: _Clause, rounding: _Clause | None, parts: _Parts) -> Reading:
+def _assembled(threshold: _Clause, rounding: _Clause | None, parts: _Parts) -> RuleReading:
     minimum = threshold.number + (1 if threshold.form.startswith(("up to", "one to")) else 0)
     base = rounding.number if rounding else None
     notes: tuple[str, ...] = ()
@@ -100,7 +151,7 @@ def _assembled(threshold: _Clause, rounding: _Clause | None, parts: _Parts) -> R
     for each in parts.clauses:
         if each.form.startswith("zeros"):
             zeros = Zeros.SHOWN if each.form == "zeros shown" else Zeros.HIDDEN
-    return Reading(Rule(minimum, base, parts.rate, zeros), notes)
+    return RuleReading(Rule(minimum, base, parts.rate, zeros), notes)
 
 
 def _parts(text: str) -> _Parts:

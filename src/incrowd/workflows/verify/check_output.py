@@ -13,7 +13,7 @@ import pyarrow as pa
 from incrowd.core.certificate import Certificate
 from incrowd.core.codec import encode
 from incrowd.engines.readers.sources import open_source
-from incrowd.verify.findings import Look, Problem
+from incrowd.verify.statement import Look, Problem
 
 _ELSEWHERE = {"levels"}  # the method's own check holds chosen levels against the labels
 _CUSTOMS = {"thresholds"}  # are told in other words since version 1, and nothing in a file shows them

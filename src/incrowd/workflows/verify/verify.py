@@ -19,8 +19,8 @@ from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.store.link import Anchor
 from incrowd.verify import version_1
 from incrowd.verify.files import CERTIFICATE, REPORT, check_files, check_folder, placed, tables_of
-from incrowd.verify.findings import Finding, Look, Problem, Verdict, finding
 from incrowd.verify.judge import judge, statement_of
+from incrowd.verify.statement import Finding, Look, Problem, Verdict, finding
 from incrowd.workflows.coarsen.steps import Parent
 from incrowd.workflows.registry import check_of, names, vocabulary
 from incrowd.workflows.verify.signing import check_signature
@@ -33,7 +33,7 @@ _OUTSIDE = {"assumption", "files", "ledger", "parent", "policy", "report", "sign
 """Findings about what lies outside of steps, claims and tables: who wrote them, and what they were made with."""
 
 
-class Beside(TypedDict, total=False):
+class References(TypedDict, total=False):
     """What a certificate can be held against besides its own files.
 
     `trusted` is the signer's public key, `parent` the folder of the release that a coarser table was made from.
@@ -103,7 +103,7 @@ def certificate_of(plain: dict[str, object]) -> Certificate:
     return Certificate.from_json(plain, vocabulary)
 
 
-def verify(path: Path, data: Path | None = None, **held: Unpack[Beside]) -> Verification:
+def verify(path: Path, data: Path | None = None, **held: Unpack[References]) -> Verification:
     """Check a certificate; the data is looked for beside it unless named, `held` is what it is held against."""
     certificate, folder = read_certificate(path), path if path.is_dir() else path.parent
     findings = [
@@ -114,7 +114,7 @@ def verify(path: Path, data: Path | None = None, **held: Unpack[Beside]) -> Veri
         *_descent(certificate, placed(certificate, folder, data), held.get("parent")),
     ]
     if Verification(certificate, tuple(findings)).passed:
-        findings += _shown(certificate, folder, data)
+        findings += _appearance(certificate, folder, data)
     findings += [
         *_policy(certificate, held.get("policy")),
         *_ledger(certificate, held.get("ledger")),
@@ -142,7 +142,7 @@ def _contents(certificate: Certificate, folder: Path, data: Path | None) -> Iter
         yield Finding("contents of the file", Verdict.FAILED, f"the file cannot be counted ({type(error).__name__})")
 
 
-def _shown(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[Finding]:
+def _appearance(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[Finding]:
     """Where all else holds, look at what the files show beside their counts, and at the report."""
     from incrowd.workflows.verify.check_output import check_output
 

@@ -21,7 +21,7 @@ from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.full_domain.method import FullDomain
-from incrowd.methods.anonymity.full_domain.output import Generalized
+from incrowd.methods.outcomes.anonymized import Generalized
 from incrowd.noise.system import SystemCoins
 from tests.tables import Batches
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from incrowd.core.hierarchy.tree import Tree
 from incrowd.core.schema import Column, Outside, Role
-from incrowd.methods.anonymity.itemsets.items import ItemTree
+from incrowd.methods.anonymity.itemsets.cuts import ItemTree
 
 Row = tuple[int, frozenset[int]]
 """A row: its class, and its items by number."""

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from incrowd.core.steps.rows import Recode
 from incrowd.core.unit import Kind, Unit
-from incrowd.criteria.slow_itemsets import rarest
 from incrowd.methods.anonymity.itemsets import check
+from incrowd.methods.anonymity.itemsets.check import rarest
 from incrowd.methods.anonymity.itemsets.steps import CutItems
 from tests.contract.examples import POLICIES
 from tests.contract.examples import rows as examples

@@ -27,10 +27,10 @@ from incrowd.criteria.likeness import BasicLikeness, EnhancedLikeness
 from incrowd.criteria.partition import Partition
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.local.beside import Beside
 from incrowd.methods.anonymity.local.method import LocalRecoding
-from incrowd.methods.anonymity.local.output import LocallyGeneralized
+from incrowd.methods.anonymity.local.rounds import WholeTableCriterion
 from incrowd.methods.anonymity.syntactic.sensitive import Sensitive
+from incrowd.methods.outcomes.anonymized import LocallyGeneralized
 from incrowd.noise.system import SystemCoins
 from tests.plans import steps_json
 from tests.tables import Batches
@@ -208,8 +208,8 @@ def test_classes_of_a_part_are_judged_as_they_are_in_the_whole(
     whole, here = groups(rows, every), groups(rows, some)
     table, alone = Partition(whole.sizes, {"ill": whole}), Partition(here.sizes, {"ill": here})
     expected = [bool(met) for number, met in zip(every, criterion.met(table), strict=True) if number in part]
-    assert Beside(criterion, table).met(alone).tolist() == expected
-    assert Beside(criterion, table).monotone is criterion.monotone
+    assert WholeTableCriterion(criterion, table).met(alone).tolist() == expected
+    assert WholeTableCriterion(criterion, table).monotone is criterion.monotone
 
 
 @pytest.mark.parametrize(

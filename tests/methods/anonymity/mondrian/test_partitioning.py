@@ -16,7 +16,7 @@ from incrowd.core.hierarchy.tree import Tree
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Missing, Outside
 from incrowd.methods.anonymity.mondrian.axes import Axis
-from incrowd.methods.anonymity.mondrian.partitioning import Grid, partitioned
+from incrowd.methods.anonymity.mondrian.partitioning import TupleGrid, partition_tuples
 from incrowd.methods.anonymity.mondrian.pieces import Pieces
 from tests.methods.anonymity.mondrian.recursion import Branches, Line, Row, recursion
 
@@ -39,12 +39,12 @@ def axis(column: Line | Branches) -> Axis:
 AXES = tuple(axis(column) for column in COLUMNS)
 
 
-def grid(rows: list[Row]) -> tuple[Grid, list[Row]]:
+def grid(rows: list[Row]) -> tuple[TupleGrid, list[Row]]:
     """Return the table as it is counted: each tuple once, in order, with how often it occurs."""
     counted = sorted(Counter(rows).items())
     tuples = [row for row, _ in counted]
     codes = [np.array([row[c] for row in tuples], np.int32) for c in range(len(COLUMNS))]
-    return Grid.of(AXES, codes, np.array([times for _, times in counted], np.int64)), tuples
+    return TupleGrid.of(AXES, codes, np.array([times for _, times in counted], np.int64)), tuples
 
 
 def fast(rows: list[Row], k: int, odd: int, *, relaxed: bool) -> list[Counter[Row]]:
@@ -55,7 +55,7 @@ def fast(rows: list[Row], k: int, odd: int, *, relaxed: bool) -> list[Counter[Ro
         several = [len({tuples[t][2] for t in part}) >= odd for part in np.split(pieces.tuples, pieces.starts[1:])]
         return (pieces.sizes >= k) & np.array(several, np.bool_)
 
-    pieces = partitioned(laid, met, k, relaxed=relaxed)
+    pieces = partition_tuples(laid, met, k, relaxed=relaxed)
     parts = zip(np.split(pieces.tuples, pieces.starts[1:]), np.split(pieces.rows, pieces.starts[1:]), strict=True)
     found: list[Counter[Row]] = []
     for inside, times in parts:
@@ -122,7 +122,12 @@ def test_a_piece_without_an_allowed_cut_along_its_widest_axis_is_cut_along_the_n
 
 def test_a_table_without_rows_has_no_classes() -> None:
     assert (
-        len(partitioned(Grid(AXES, np.zeros((3, 0), np.int16), np.zeros(0, np.int64)), lambda p: p.sizes > 0, 2)) == 0
+        len(
+            partition_tuples(
+                TupleGrid(AXES, np.zeros((3, 0), np.int16), np.zeros(0, np.int64)), lambda p: p.sizes > 0, 2
+            )
+        )
+        == 0
     )
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.methods.anonymity.partition import check
-from incrowd.methods.anonymity.partition.output import Partitioned
 from incrowd.methods.anonymity.partition.steps import ChooseCuts
+from incrowd.methods.outcomes.anonymized import Partitioned
 from incrowd.verify.statement import Statement
 from incrowd.workflows.policy.policy import load_policy
 from tests.contract.examples import POLICIES

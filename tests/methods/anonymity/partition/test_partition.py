@@ -15,12 +15,12 @@ from incrowd.core.loss import Crowd, Pure, Sampled, Sequence, Syntactic
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.partition.method import Partition
+from incrowd.methods.anonymity.partition.method import PrivatePartition
 from incrowd.methods.crowds.parameters import Target
 
 AGE = Column("age", Role.QUASI, Type.INTEGER, Flat(Numbers(0, 99)))
 SCHEMA = Schema((AGE, Column("ill", Role.SENSITIVE, hierarchy=Flat(Categories(("flu", "gout"))))))
-METHOD = Partition(Fraction(1, 2), Target(Fraction(1, 10**6), Fraction(1)), Fraction(1, 10))
+METHOD = PrivatePartition(Fraction(1, 2), Target(Fraction(1, 10**6), Fraction(1)), Fraction(1, 10))
 
 
 def test_the_loss_is_that_of_the_cuts_and_of_the_sampled_suppression() -> None:

@@ -24,10 +24,9 @@ from incrowd.core.table import Table
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
-from incrowd.methods.anonymity.scheme.kept import FINENESS, kept_of
+from incrowd.mechanisms.selection import MonotoneNoisyMax, NoisyMax
 from incrowd.methods.anonymity.scheme.method import Scheme
-from incrowd.methods.anonymity.scheme.worth import DETAIL, worths
+from incrowd.methods.anonymity.scheme.scores import DETAIL, FINENESS, expected_rows, scores
 from incrowd.methods.crowds.parameters import Target
 from incrowd.noise.system import SystemCoins
 from tests.plans import steps_json
@@ -42,19 +41,19 @@ DELTA = Fraction(1, 10**6)
 SCHEME = Scheme(Fraction(1, 10), Target(DELTA, Fraction(1)), rate=Fraction(1, 10))
 
 
-def scores(rows: tuple[tuple[str, str], ...], k: int, rate: Fraction) -> list[int]:
+def scores_of(rows: tuple[tuple[str, str], ...], k: int, rate: Fraction) -> list[int]:
     columns = {"city": [city for city, _ in rows], "sex": [sex for _, sex in rows]}
     table = pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
     counts = LocalEngine().count(Batches(table), Cells.of(SCHEMA, {}))
-    return [int(each) for each in worths(counts, CHOICES, kept_of(k, rate))]
+    return [int(each) for each in scores(counts, CHOICES, expected_rows(k, rate))]
 
 
 def test_no_row_moves_any_score_by_more_than_the_sensitivity_and_all_move_the_same_way() -> None:
     """Every table of up to five rows, every row that can join it."""
     k, rate = 2, Fraction(1, 2)
-    most = DETAIL * kept_of(k, rate).most
+    most = DETAIL * expected_rows(k, rate).most
     values = list(product(("Oslo", "Bergen", "Rome"), ("F", "M")))
-    known = {rows: scores(rows, k, rate) for n in range(6) for rows in combinations_with_replacement(values, n)}
+    known = {rows: scores_of(rows, k, rate) for n in range(6) for rows in combinations_with_replacement(values, n)}
     reached = 0
     for rows, before in known.items():
         if len(rows) == 5:
@@ -73,7 +72,7 @@ def test_no_row_moves_any_score_by_more_than_the_sensitivity_and_all_move_the_sa
 def test_what_is_kept_is_the_expectation_of_sampled_suppression(k: int, rate: Fraction) -> None:
     from scipy.stats import binom
 
-    kept = kept_of(k, rate)
+    kept = expected_rows(k, rate)
     for n in (0, k - 1, k, math.ceil(k / rate), 3 * math.ceil(k / rate)):
         sizes = np.arange(k, n + 1)
         expected = float((sizes * binom.pmf(sizes, n, float(rate))).sum())
@@ -82,7 +81,7 @@ def test_what_is_kept_is_the_expectation_of_sampled_suppression(k: int, rate: Fr
 
 
 def test_kept_grows_by_no_more_than_its_steps_also_beyond_the_table() -> None:
-    kept = kept_of(7, Fraction(1, 3))
+    kept = expected_rows(7, Fraction(1, 3))
     sizes = np.arange(5 * len(kept.steps))
     moved = np.diff(kept.of(sizes))
     assert moved.min() >= 0
@@ -116,7 +115,7 @@ def test_people_with_several_rows_move_scores_by_as_many_steps() -> None:
     assert isinstance(loss.parts[1], Grouped)
     choose = steps_json(SCHEME, several)[0]
     found = SCHEME.parameters(several.unit)
-    assert choose["sensitivity"] == 3 * DETAIL * kept_of(found.k, found.rate).most
+    assert choose["sensitivity"] == 3 * DETAIL * expected_rows(found.k, found.rate).most
 
 
 def test_replaced_rows_move_scores_both_ways_and_need_twice_the_noise() -> None:

@@ -15,7 +15,7 @@ from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.hierarchy import arx
 from incrowd.core.schema import Column, Role, Schema
-from incrowd.core.source import SourceOptions
+from incrowd.core.table import SourceOptions
 from incrowd.criteria.criterion import Criterion
 from incrowd.criteria.diversity import DistinctDiversity
 from incrowd.criteria.k_anonymity import KAnonymity

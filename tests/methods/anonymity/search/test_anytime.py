@@ -11,7 +11,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search.lattice import Lattice
 from incrowd.methods.anonymity.search.optimal import Patience, Progress, optimal
 from incrowd.methods.anonymity.search.task import Task
-from incrowd.quality.sizes import Discernibility
+from incrowd.quality.quality import Discernibility
 from tests.methods.anonymity.search.huge import huge
 from tests.methods.anonymity.search.universe import QUASI, Row, counted, cut, label
 

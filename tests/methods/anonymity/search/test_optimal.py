@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.search import kernels
 from incrowd.methods.anonymity.search import optimal as search
-from incrowd.methods.anonymity.search.lattice import Lattice, Limits
+from incrowd.methods.anonymity.search import rollup
+from incrowd.methods.anonymity.search.lattice import Lattice, LevelLimits
 from incrowd.methods.anonymity.search.minimal import minimal
 from incrowd.methods.anonymity.search.optimal import Patience, Progress, optimal
 from incrowd.methods.anonymity.search.task import Task
@@ -107,7 +107,7 @@ def test_compiled_kernels_group_as_numpy_does(table: list[Row], node: tuple[int,
     tables = [column[rung] for column, rung in zip(made.tables, node, strict=True)]
     sizes = [column[rung] for column, rung in zip(made.sizes, node, strict=True)]
     groupings = []
-    for group in (kernels.grouped_by_numpy, kernels.grouped_by_numba):
+    for group in (rollup.grouped_by_numpy, rollup.grouped_by_numba):
         ids, first = group(made.base.codes, tables, sizes)
         assert ids[first].tolist() == list(range(len(first)))
         groupings.append({tuple(ids == number) for number in range(len(first))})
@@ -117,13 +117,13 @@ def test_compiled_kernels_group_as_numpy_does(table: list[Row], node: tuple[int,
 def test_numba_is_loaded_only_when_much_was_grouped_already() -> None:
     with patch.dict(sys.modules):
         sys.modules.pop("numba", None)
-        assert kernels.grouper(10**6) is kernels.grouped_by_numpy
+        assert rollup.grouper(10**6) is rollup.grouped_by_numpy
         if importlib.util.find_spec("numba") is not None:
-            assert kernels.grouper(10**8) is kernels.grouped_by_numba
+            assert rollup.grouper(10**8) is rollup.grouped_by_numba
 
 
 def test_levels_stay_within_their_limits() -> None:
-    limited = Lattice.of(counted(SMALL), QUASI, limits=Limits({"place": 1}, {"sex": 0}))
+    limited = Lattice.of(counted(SMALL), QUASI, limits=LevelLimits({"place": 1}, {"sex": 0}))
     found = optimal(limited, Task(KAnonymity(2), limit=1))
     assert found.best is not None
     assert found.levels is not None
@@ -133,7 +133,7 @@ def test_levels_stay_within_their_limits() -> None:
 
 def test_limits_that_leave_no_level_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="none lies between"):
-        Lattice.of(counted(SMALL), QUASI, limits=Limits({"place": 2}, {"place": 1}))
+        Lattice.of(counted(SMALL), QUASI, limits=LevelLimits({"place": 2}, {"place": 1}))
 
 
 def test_nothing_is_found_where_no_node_meets_the_task() -> None:

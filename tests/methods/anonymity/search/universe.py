@@ -21,8 +21,7 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.quality.additive import Height, Loss, Precision
 from incrowd.quality.information import Ambiguity, Divergence, NonUniformEntropy
-from incrowd.quality.quality import Factors, Quality
-from incrowd.quality.sizes import AverageSize, Discernibility
+from incrowd.quality.quality import AverageSize, Discernibility, Factors, Quality
 from tests.criteria.slow_criteria import ILLNESSES, SENSITIVE, VALUES, Histogram, Holds
 from tests.tables import Batches, text_table
 

@@ -17,7 +17,7 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.keys import Layout
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Missing, Outside
-from incrowd.methods.anonymity.slicing.association import MOVED, association, associations
+from incrowd.methods.anonymity.slicing.grouping import MOVED, association, associations
 
 VALUES = ("x", "y", "z", "w")
 Cell = tuple[int, int]

@@ -20,8 +20,7 @@ from incrowd.core.schema import Column, Missing, Outside, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.slicing.association import associations
-from incrowd.methods.anonymity.slicing.grouping import Group, Grouping, kept_together
+from incrowd.methods.anonymity.slicing.grouping import Group, Grouping, associations, kept_together
 from tests.coins import SeededCoins, largest_loss, law_of
 from tests.tables import Batches
 

@@ -8,19 +8,19 @@ from itertools import combinations
 
 import numpy as np
 
-from incrowd.methods.anonymity.suppression.shown import Parts, Shown
+from incrowd.methods.anonymity.suppression.cells import Parts, VisibleTuples
 
 Row = tuple[int, ...]
 """What a row shows in each column; 0 stands for missing."""
 
 
-def shown_of(rows: Sequence[Row]) -> Shown:
+def shown_of(rows: Sequence[Row]) -> VisibleTuples:
     """Return the tuples of rows."""
     tuples, counts = np.unique(np.array(rows), axis=0, return_counts=True)
-    return Shown(np.ascontiguousarray(tuples.T).astype(np.int32), counts.astype(np.int64))
+    return VisibleTuples(np.ascontiguousarray(tuples.T).astype(np.int32), counts.astype(np.int64))
 
 
-def rows_of(shown: Shown, parts: Parts | None = None) -> list[Row]:
+def rows_of(shown: VisibleTuples, parts: Parts | None = None) -> list[Row]:
     """Return one row for each row of the tuples, or of their parts."""
     codes, rows = shown.codes.T, shown.rows
     if parts is not None:

@@ -22,7 +22,7 @@ from incrowd.core.unit import Kind, Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.suppression.method import CellSuppression
-from incrowd.methods.anonymity.suppression.output import Blanked
+from incrowd.methods.outcomes.anonymized import Blanked
 from incrowd.noise.system import SystemCoins
 from tests.tables import Batches
 

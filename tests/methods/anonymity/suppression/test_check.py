@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from incrowd.core.steps.rows import Recode
 from incrowd.methods.anonymity.suppression import check
-from incrowd.methods.anonymity.suppression.output import Blanked
-from incrowd.methods.anonymity.suppression.recount import fewest_alike, fewest_matching, tuples_of
+from incrowd.methods.anonymity.suppression.check import fewest_alike, fewest_matching, tuples_of
 from incrowd.methods.anonymity.suppression.steps import LeaveOutCells
+from incrowd.methods.outcomes.anonymized import Blanked
 from tests.methods.anonymity.suppression import slow
 from tests.methods.anonymity.syntactic.patients import file_of, released, stated
 from tests.policies import PEOPLE, changed, people

@@ -234,7 +234,7 @@ def test_what_is_demanded_of_one_column_takes_the_place_of_what_is_demanded_of_a
     demands = Demands(2, 2, sensitive={"ill": Sensitive(l=3, t=Fraction(1, 2), harmless=("healthy",))})
     assert demands.of("ill") == Sensitive(l=3, t=Fraction(1, 2), harmless=("healthy",))
     assert demands.of("paid") == Sensitive(l=2)
-    assert demands.told() == {"k": 2, "l": 2, "l of ill": 3, "t of ill": "1/2", "harmless of ill": ("healthy",)}
+    assert demands.terms() == {"k": 2, "l": 2, "l of ill": 3, "t of ill": "1/2", "harmless of ill": ("healthy",)}
     assert demands.spelled()["harmless of ill"] == "healthy"
 
 

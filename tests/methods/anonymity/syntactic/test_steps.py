@@ -230,7 +230,7 @@ def test_sizes_of_subsets_are_told_as_numbers_are_ordered() -> None:
     plain = {"step": "leave out cells", "columns": list(columns), "until": until, "missing": "value", "importance": {}}
     step = step_of(plain, suppression.STEPS)
     assert isinstance(step, LeaveOutCells)
-    assert list(step.told) == ["k", "k of any 2", "k of any 10"]
+    assert list(step.terms) == ["k", "k of any 2", "k of any 10"]
 
 
 @pytest.mark.parametrize("change", [{"k": 0}, {"m": 0}, {"items left out": "few"}, {"k": "4"}])

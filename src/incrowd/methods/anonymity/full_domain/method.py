@@ -19,21 +19,20 @@ from incrowd.criteria.criterion import All
 from incrowd.criteria.partition import Partition
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.cells import released_cells
-from incrowd.methods.anonymity.full_domain.output import Generalized
 from incrowd.methods.anonymity.full_domain.steps import CutLevels, least
 from incrowd.methods.anonymity.mondrian.labels import kept_values
-from incrowd.methods.anonymity.search.lattice import Lattice, Limits
-from incrowd.methods.anonymity.search.optimal import Found, Patience, optimal
+from incrowd.methods.anonymity.search.lattice import Lattice, LevelLimits
+from incrowd.methods.anonymity.search.optimal import Patience, SearchResult, optimal
 from incrowd.methods.anonymity.search.task import Task
 from incrowd.methods.anonymity.syntactic.demands import Demands, quasi_identifiers
 from incrowd.methods.anonymity.syntactic.population import Population, Unique
 from incrowd.methods.anonymity.syntactic.sensitive import Sensitive
 from incrowd.methods.anonymity.syntactic.steps import at_most_share
-from incrowd.methods.outcomes.anonymized import Anonymized
-from incrowd.quality.additive import Height, Loss, Precision
+from incrowd.methods.outcomes.anonymized import Anonymized, Generalized
+from incrowd.methods.person_rows import row_limits
+from incrowd.quality.additive import Height, Loss, Precision, WeightedQuality
 from incrowd.quality.information import Divergence, NonUniformEntropy
-from incrowd.quality.quality import Quality
-from incrowd.quality.sizes import AverageSize, Discernibility
+from incrowd.quality.quality import AverageSize, Discernibility, Quality
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -49,7 +48,6 @@ _QUALITIES: dict[str, type[Quality]] = {
     "entropy": NonUniformEntropy,
     "divergence": Divergence,
 }
-_WEIGHTED = (Loss, Precision)
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ class FullDomain:
     Source: Samarati 2001 and LeFevre, DeWitt & Ramakrishnan 2005 for full-domain generalization; Iyengar 2002 for the
     loss; what a class must meet is said, with its source, at `Sensitive`, `Population` and `Unique`.
 
-    >>> FullDomain(5, l=3, suppression=Fraction(1, 20)).demands.told()
+    >>> FullDomain(5, l=3, suppression=Fraction(1, 20)).demands.terms()
     {'k': 5, 'l': 3}
     """
 
@@ -101,7 +99,7 @@ class FullDomain:
             )
         if self.quality not in _QUALITIES:
             raise InvalidParameter(f"quality is one of {', '.join(_QUALITIES)}, not {self.quality!r}.")
-        if self.importance and _QUALITIES[self.quality] not in _WEIGHTED:
+        if self.importance and not issubclass(_QUALITIES[self.quality], WeightedQuality):
             raise InvalidParameter("the importance of columns counts for loss and precision only: leave it out.")
         if self.seconds is not None and self.seconds <= 0:
             raise InvalidParameter("a search needs some time: seconds must be positive.")
@@ -172,13 +170,11 @@ class FullDomain:
 
     def release(self, table: Table, coins: Coins) -> Generalized:
         """Count the rows of each tuple in one pass, search the levels on the counts, and leave small classes out."""
-        schema, limits = table.schema, []
-        if schema.unit.column is not None:
-            limits.append(table.engine.limit(table.rows, schema[schema.unit.column], schema.unit.max_rows, coins))
-        counts = table.engine.count(table.rows, self.cells(schema), *limits)
+        schema = table.schema
+        counts = table.engine.count(table.rows, self.cells(schema), *row_limits(table, coins))
         return self.generalized(counts, schema, self.people(table.engine, schema))
 
-    def search(self, counts: Counts, schema: Schema, people: Counts | None = None) -> Found:
+    def search(self, counts: Counts, schema: Schema, people: Counts | None = None) -> SearchResult:
         """Return the best levels of counts at their finest, and every point that was judged on the way.
 
         `people` are the counts of the population at the same levels, where something is demanded against it.
@@ -226,8 +222,8 @@ class FullDomain:
         return Generalized(table.names, table.values, table.keys, table.counts, table.quasi, levels)
 
     @property
-    def _limits(self) -> Limits:
-        return Limits(self.lowest, self.highest)
+    def _limits(self) -> LevelLimits:
+        return LevelLimits(self.lowest, self.highest)
 
     def _people(self, schema: Schema) -> Cells:
         """Return the cells in which a population is counted: the quasi-identifiers at their lowest levels."""
@@ -236,7 +232,7 @@ class FullDomain:
     @property
     def _quality(self) -> Quality:
         kind = _QUALITIES[self.quality]
-        return kind(weights=self.importance) if kind in _WEIGHTED else kind()
+        return kind(weights=self.importance) if issubclass(kind, WeightedQuality) else kind()
 
 
 def _tuples_in(places: Counts, classes: Counts, columns: int) -> np.ndarray[Any, np.dtype[np.intp]]:

@@ -17,18 +17,18 @@ from incrowd.core.cells import Cells
 from incrowd.core.keys import Codes, Keys, Layout
 from incrowd.core.plan import Plan
 from incrowd.core.schema import Column, Missing, Role, Schema
-from incrowd.core.sets import Rows, Sets
+from incrowd.core.sets import Rows, Sets, read_sets
 from incrowd.core.steps.rows import Recode, recode
 from incrowd.core.steps.step import Step, fold
 from incrowd.core.unit import Kind
-from incrowd.criteria.itemsets import check
+from incrowd.criteria.itemsets import KmAnonymity, check, smallest_support
+from incrowd.criteria.measure import Measured
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.cells import released_cells
-from incrowd.methods.anonymity.itemsets.baskets import Baskets
-from incrowd.methods.anonymity.itemsets.cutting import Cut, Demand, best_cut, joinable
-from incrowd.methods.anonymity.itemsets.items import ItemTree
+from incrowd.methods.anonymity.itemsets.cuts import ItemCut, ItemDemand, ItemTree, best_cut, joinable
 from incrowd.methods.anonymity.itemsets.output import ItemTable
 from incrowd.methods.anonymity.itemsets.steps import ArrangeSets, CutItems
+from incrowd.methods.anonymity.itemsets.written import WrittenSets
 from incrowd.methods.anonymity.mondrian.labels import kept_values
 from incrowd.methods.anonymity.syntactic.steps import at_most_share
 from incrowd.methods.outcomes.anonymized import Anonymized
@@ -56,6 +56,7 @@ class Itemsets:
     """
 
     name: ClassVar[str] = "itemsets"
+    checked_for: ClassVar[str] = "k and m"
 
     k: int
     m: int
@@ -139,9 +140,28 @@ class Itemsets:
         reads = [column.name, *(cells.reads if cells else ())]
         return table.engine.learn(table.rows, reads, partial(Baskets, column, cells))
 
-    def cut(self, sets: Sets, classes: Rows, tree: ItemTree) -> Cut:
+    def measure(self, table: Table, *, recoded: bool) -> tuple[int, Measured, tuple[str, ...]]:
+        """Return how many rows there are, k^m-anonymity as it is found, and over which columns; sets are in memory.
+
+        As it is, whatever stands between separators is an item; recoded, the rules for items and the levels of the
+        other columns are applied first, and no item is made coarser.
+        """
+        schema, column = table.schema, self.column(table.schema)
+        names, found = (*self._quasi(schema), column.name), None
+        if recoded:
+            baskets = self.baskets(table)
+            sets, classes = baskets.sets(), self.classes(schema, baskets)
+        else:
+            written = partial(WrittenSets, names, str(column.separator))
+            sets, classes = table.engine.learn(table.rows, names, written).sets()
+        if len(sets):
+            smallest = int(np.unique(classes, return_counts=True)[1].min())
+            found = min(smallest_support(sets.within(classes), self.m), smallest)
+        return len(sets), Measured(KmAnonymity.meaning, self.k, found, None), names
+
+    def cut(self, sets: Sets, classes: Rows, tree: ItemTree) -> ItemCut:
         """Return as what each item is shown, and what that loses."""
-        return best_cut(sets, classes, tree, Demand(self.k, self.m, int(self.suppression * len(sets.items))))
+        return best_cut(sets, classes, tree, ItemDemand(self.k, self.m, int(self.suppression * len(sets.items))))
 
     def classes(self, schema: Schema, baskets: Baskets) -> Rows:
         """Return the class of each row: which rows agree in all other quasi-identifiers."""
@@ -187,7 +207,7 @@ def _of_items(schema: Schema) -> Schema:
     return replace(schema, columns=tuple(c if c.separator is None else c.item for c in schema.columns))
 
 
-def _texts(sets: Sets, tree: ItemTree, cut: Cut, separator: str) -> pa.DictionaryArray:
+def _texts(sets: Sets, tree: ItemTree, cut: ItemCut, separator: str) -> pa.DictionaryArray:
     """Return each row's nodes as text: every label once, in the order of the hierarchy; null for the empty set."""
     labels = list(dict.fromkeys(tree.labels[node] for node in cut.shown.tolist() if node >= 0))
     places = {label: place for place, label in enumerate(labels)}
@@ -206,3 +226,50 @@ def _ranked(texts: pa.DictionaryArray) -> tuple[pa.Array, Codes]:
     ranks[order], ranks[-1] = np.arange(len(values)), len(values)
     codes = texts.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
     return values.take(pa.array(order)), ranks[codes]
+
+
+@dataclass
+class Baskets:
+    """A summary that keeps every row's items, four bytes each, and the key of its other columns.
+
+    >>> from incrowd.core.domain import Categories
+    >>> from incrowd.core.hierarchy.flat import Flat
+    >>> bought = Column("bought", hierarchy=Flat(Categories(("tea", "milk"))), separator=",")
+    >>> baskets = Baskets(bought)
+    >>> baskets.add(pa.record_batch({"bought": ["milk,tea", "tea"]}))
+    >>> baskets.sets().items.tolist()
+    [0, 1, 0]
+    """
+
+    column: Column
+    cells: Cells | None = None
+    _keys: list[Keys] = field(default_factory=list)
+    _sets: list[Sets] = field(default_factory=list)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Read some rows; those that a rule of the schema leaves out are forgotten."""
+        sets, kept = read_sets(batch.column(self.column.name), self.column)
+        recodings = () if self.cells is None else self.cells.recodings
+        codes = [
+            each.codes(batch.column(each.column.name)) if each.needs_rows else np.zeros(len(batch), np.int32)
+            for each in recodings
+        ]
+        for column in codes:
+            kept &= column >= 0
+        self._sets.append(sets if kept.all() else sets.take(np.flatnonzero(kept)))
+        if self.cells is not None:
+            self._keys.append(self.cells.layout.pack([column[kept] for column in codes]))
+
+    def merge(self, other: Baskets) -> None:
+        """Take over what another one read of other rows."""
+        self._keys += other._keys
+        self._sets += other._sets
+
+    def sets(self) -> Sets:
+        """Return the items of all rows."""
+        return Sets.joined(self._sets)
+
+    def keys(self) -> Keys:
+        """Return the keys of the other columns, row by row; only where there are other columns."""
+        empty = np.zeros(0, np.int64 if self.cells is None else self.cells.layout.dtype)
+        return np.concatenate([empty, *self._keys])

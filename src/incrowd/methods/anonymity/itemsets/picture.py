@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from incrowd.core.words import counted
-from incrowd.drawing.class_sizes import class_sizes
-from incrowd.drawing.description import EMPTY, Description
+from incrowd.drawing.charts import class_sizes
+from incrowd.drawing.markup import EMPTY, Description
 from incrowd.methods.anonymity.itemsets.steps import CutItems
 
 if TYPE_CHECKING:

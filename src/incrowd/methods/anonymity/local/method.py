@@ -12,15 +12,15 @@ from incrowd.core.plan import Plan
 from incrowd.core.steps.step import Step, fold
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.full_domain.method import FullDomain
-from incrowd.methods.anonymity.local.course import Course, recoded
-from incrowd.methods.anonymity.local.rounds import Ground
-from incrowd.methods.anonymity.local.shown import shown
+from incrowd.methods.anonymity.local.rounds import Ground, label
+from incrowd.methods.anonymity.local.schedule import Schedule, recode_in_rounds
 from incrowd.methods.anonymity.local.steps import CutRounds, in_rounds
-from incrowd.methods.anonymity.search.lattice import Limits
+from incrowd.methods.anonymity.search.lattice import LevelLimits
 from incrowd.methods.anonymity.search.optimal import Patience
 from incrowd.methods.anonymity.syntactic.demands import Demands, quasi_identifiers
 from incrowd.methods.anonymity.syntactic.sensitive import Sensitive
 from incrowd.methods.anonymity.syntactic.steps import Cut, at_most_share
+from incrowd.methods.person_rows import row_limits
 
 if TYPE_CHECKING:
     from incrowd.core.cells import Cells
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from incrowd.core.counts import Counts
     from incrowd.core.schema import Schema
     from incrowd.core.table import Table
-    from incrowd.methods.anonymity.local.output import LocallyGeneralized
+    from incrowd.methods.outcomes.anonymized import LocallyGeneralized
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class LocalRecoding:
     shares in a union are means of shares, closeness is convex and entropy concave; all the same, the classes are
     counted again as they are shown.
 
-    >>> LocalRecoding(5, l=3).demands.told()
+    >>> LocalRecoding(5, l=3).demands.terms()
     {'k': 5, 'l': 3}
     """
 
@@ -105,21 +105,20 @@ class LocalRecoding:
 
     def release(self, table: Table, coins: Coins) -> LocallyGeneralized:
         """Count the rows of each tuple in one pass, and search the levels of each round on the counts."""
-        schema, limits = table.schema, []
-        if schema.unit.column is not None:
-            limits.append(table.engine.limit(table.rows, schema[schema.unit.column], schema.unit.max_rows, coins))
-        return self.recoded(table.engine.count(table.rows, self.cells(schema), *limits), schema)
+        schema = table.schema
+        counts = table.engine.count(table.rows, self.cells(schema), *row_limits(table, coins))
+        return self.recoded(counts, schema)
 
     def recoded(self, counts: Counts, schema: Schema) -> LocallyGeneralized:
         """Return the table at the levels of its rounds; without rows if no combination of levels meets the demands."""
         quasi, criteria = quasi_identifiers(schema), tuple(self.demands.criteria(schema))
-        ground = Ground.of(counts, quasi, criteria, Limits(self.lowest, self.highest), self.importance)
+        ground = Ground.of(counts, quasi, criteria, LevelLimits(self.lowest, self.highest), self.importance)
         patience = Patience(math.inf if self.seconds is None else float(self.seconds))
-        course = Course(self.rounds, self.left, self.suppression, patience)
-        rounds = recoded(ground, course)
-        made = shown(ground, rounds)
+        schedule = Schedule(self.rounds, self.left, self.suppression, patience)
+        rounds = recode_in_rounds(ground, schedule)
+        made = label(ground, rounds)
         if len(rounds) > 1 and not ground.holds(made.classes, made.outside):
-            made = shown(ground, recoded(ground, replace(course, most=0)))
+            made = label(ground, recode_in_rounds(ground, replace(schedule, most=0)))
         return made.table(ground)
 
     @property

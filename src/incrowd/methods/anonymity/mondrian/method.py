@@ -17,14 +17,14 @@ from incrowd.core.steps.step import Step, fold
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.cells import released_cells
 from incrowd.methods.anonymity.mondrian.axes import Axis
-from incrowd.methods.anonymity.mondrian.conditions import condition, criteria
 from incrowd.methods.anonymity.mondrian.labels import Show, kept_values, labels
-from incrowd.methods.anonymity.mondrian.partitioning import Grid, partitioned
+from incrowd.methods.anonymity.mondrian.partitioning import TupleGrid, condition, criteria, partition_tuples
 from incrowd.methods.anonymity.mondrian.pieces import NONE, Pieces
 from incrowd.methods.anonymity.mondrian.steps import CutRows, Where
 from incrowd.methods.anonymity.syntactic.demands import Demands, quasi_identifiers
 from incrowd.methods.anonymity.syntactic.sensitive import Sensitive
 from incrowd.methods.outcomes.anonymized import Anonymized
+from incrowd.methods.person_rows import row_limits
 
 if TYPE_CHECKING:
     from incrowd.core.cells import Cells
@@ -47,7 +47,7 @@ class Mondrian:
     Source: LeFevre, DeWitt & Ramakrishnan 2006 (strict and relaxed partitioning, median cuts); what a class must meet
     is said, with its source, at `Sensitive`.
 
-    >>> Mondrian(5, l=3).demands.told()
+    >>> Mondrian(5, l=3).demands.terms()
     {'k': 5, 'l': 3}
     """
 
@@ -94,10 +94,9 @@ class Mondrian:
 
     def release(self, table: Table, coins: Coins) -> Anonymized:
         """Count the rows of each tuple in one pass, cut the counts, and label the classes."""
-        schema, limits = table.schema, []
-        if schema.unit.column is not None:
-            limits.append(table.engine.limit(table.rows, schema[schema.unit.column], schema.unit.max_rows, coins))
-        return self.cut(table.engine.count(table.rows, self.cells(schema), *limits), schema)
+        schema = table.schema
+        counts = table.engine.count(table.rows, self.cells(schema), *row_limits(table, coins))
+        return self.cut(counts, schema)
 
     def cut(self, counts: Counts, schema: Schema) -> Anonymized:
         """Return the anonymized table of counts at their finest; without rows if even the whole table falls short."""
@@ -105,12 +104,12 @@ class Mondrian:
         places = [counts.names.index(name) for name in quasi]
         axes = [Axis.of(counts.classes[place], self.ordered) for place in places]
         codes = counts.codes()
-        grid = Grid.of(axes, [codes[place] for place in places], counts.counts)
+        grid = TupleGrid.of(axes, [codes[place] for place in places], counts.counts)
         met = condition(criteria(self.demands.criteria(schema)), counts)
         everything = Pieces(np.arange(len(counts)), counts.counts, np.zeros(min(1, len(counts)), np.intp))
         pieces = NONE
         if len(everything) and met(everything)[0]:
-            pieces = partitioned(grid, met, self.k, relaxed=self.relaxed)
+            pieces = partition_tuples(grid, met, self.k, relaxed=self.relaxed)
         shown: dict[str, tuple[pa.Array, Any]] = {}
         for place, (name, classes) in enumerate(zip(counts.names, counts.classes, strict=True)):
             if place in places:

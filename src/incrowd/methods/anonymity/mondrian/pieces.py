@@ -1,4 +1,4 @@
-"""Pieces: parts of a table at one depth, side by side in a few arrays, so that all of them are worked on at once."""
+"""Pieces: parts of a table at one depth, side by side in a few arrays, all worked on and cut at once."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from incrowd.methods.anonymity.mondrian.axes import Axis
 
 Whole = NDArray[np.int64]
 _ROOM = 4
@@ -57,10 +59,10 @@ class Pieces:
 NONE = Pieces(np.zeros(0, np.intp), np.zeros(0, np.int64), np.zeros(0, np.intp))
 
 
-def together(several: Sequence[Pieces]) -> Pieces:
+def concatenate(several: Sequence[Pieces]) -> Pieces:
     """Return the pieces of several, in order.
 
-    >>> len(together([NONE, Pieces(np.array([2, 0, 1]), np.array([5, 1, 1]), np.array([0, 1]))]))
+    >>> len(concatenate([NONE, Pieces(np.array([2, 0, 1]), np.array([5, 1, 1]), np.array([0, 1]))]))
     2
     """
     ends = np.cumsum([0, *(len(pieces.tuples) for pieces in several)])
@@ -72,7 +74,7 @@ def together(several: Sequence[Pieces]) -> Pieces:
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class ValueCounts:
     """How many rows of each piece have each value, for values that occur, in order, piece after piece."""
 
     starts: NDArray[np.intp]
@@ -85,7 +87,7 @@ class Tally:
         return np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=len(self.values)))
 
 
-def tally(pieces: Pieces, values: NDArray[np.integer], low: Whole, high: Whole) -> Tally:
+def tally(pieces: Pieces, values: NDArray[np.integer], low: Whole, high: Whole) -> ValueCounts:
     """Count the rows of each piece by a value that each tuple has; `low` and `high` bound the values in each piece.
 
     Where the bounds leave few places there is a counter for each; else values are sorted.
@@ -108,4 +110,88 @@ def tally(pieces: Pieces, values: NDArray[np.integer], low: Whole, high: Whole) 
         first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
         found, rows = keys[first], np.add.reduceat(pieces.rows[order], first)
     starts = np.searchsorted(found, offsets + low)
-    return Tally(starts, found - np.repeat(offsets, np.diff(starts, append=len(found))), rows)
+    return ValueCounts(starts, found - np.repeat(offsets, np.diff(starts, append=len(found))), rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Pieces, perhaps with tuples shared out between two sides, and the side of each tuple; sides are in order."""
+
+    pieces: Pieces
+    sides: NDArray[np.int64]
+
+    def only(self, which: NDArray[np.bool_]) -> Split:
+        """Return what is cut of some of the pieces."""
+        inside = np.repeat(which, self.pieces.lengths)
+        return Split(self.pieces.only(which), self.sides[inside])
+
+    def parts(self) -> tuple[Pieces, NDArray[np.intp]]:
+        """Return the parts, piece by piece and side by side, and for each the number of the piece it comes from."""
+        number, sides = self.pieces.number, self.sides
+        room = int(sides.max(initial=0)) + 1
+        order = np.argsort(number * room + sides, kind="stable")
+        number, sides = number[order], sides[order]
+        changes = np.append(True, (number[1:] != number[:-1]) | (sides[1:] != sides[:-1]))
+        starts = np.flatnonzero(changes)
+        return Pieces(self.pieces.tuples[order], self.pieces.rows[order], starts), number[starts]
+
+
+def median(pieces: Pieces, places: NDArray[np.integer], low: Whole, high: Whole) -> Split:
+    """Split each piece between two values of a line, as evenly as whole values can be shared out.
+
+    The cut is beside the median, on the side that leaves the larger smaller part; if both do the same, the median
+    goes to the lower part.  So if this cut leaves a part of fewer than k rows, every cut of the piece along this line
+    does.
+
+    Source: LeFevre, DeWitt & Ramakrishnan 2006, strict multidimensional partitioning at the median.
+
+    >>> one = Pieces(np.arange(3), np.array([1, 3, 1]), np.array([0]))
+    >>> median(one, np.array([4, 7, 9]), np.array([4]), np.array([9])).sides.tolist()
+    [0, 0, 1]
+    """
+    counted = tally(pieces, places, low, high)
+    upto = np.cumsum(counted.rows)
+    before = upto[counted.starts] - counted.rows[counted.starts]
+    middle = np.searchsorted(upto, before + (pieces.sizes + 1) // 2)
+    above, below = before + pieces.sizes - upto[middle], upto[middle] - counted.rows[middle] - before
+    last = counted.values[middle] - (above < below)
+    return Split(pieces, (places > np.repeat(last, pieces.lengths)).astype(np.int64))
+
+
+def halves(pieces: Pieces, places: NDArray[np.integer], low: Whole, high: Whole) -> Split:
+    """Split each piece of a line into halves whose sizes differ by at most one; equal rows may go to either.
+
+    Tuples are taken in the order of their places, equal ones in the order of the table, so that nothing hangs on the
+    order of the rows.
+
+    Source: LeFevre, DeWitt & Ramakrishnan 2006, relaxed multidimensional partitioning.
+
+    >>> one = Pieces(np.arange(3), np.array([1, 3, 1]), np.array([0]))
+    >>> cut = halves(one, np.array([4, 7, 9]), np.array([4]), np.array([9]))
+    >>> cut.sides.tolist(), cut.pieces.rows.tolist()
+    ([0, 0, 1, 1], [1, 1, 2, 1])
+    """
+    offsets = np.cumsum(high - low + 1)
+    order = np.argsort(np.repeat(offsets - high, pieces.lengths) + places, kind="stable")
+    tuples, rows = pieces.tuples[order], pieces.rows[order]
+    upto = np.cumsum(rows)
+    goal = np.repeat(upto[pieces.starts] - rows[pieces.starts] + pieces.sizes // 2, pieces.lengths)
+    left = np.clip(goal - (upto - rows), 0, rows)
+    shared = 1 + ((left > 0) & (left < rows))
+    sides, times = np.repeat((left == 0).astype(np.int64), shared), np.repeat(rows, shared)
+    seconds = np.cumsum(shared)[shared == 2] - 1
+    times[seconds - 1], times[seconds] = left[shared == 2], (rows - left)[shared == 2]
+    sides[seconds] = 1
+    lengths = np.add.reduceat(shared, pieces.starts)
+    return Split(Pieces(np.repeat(tuples, shared), times, np.cumsum(lengths) - lengths), sides)
+
+
+def branches(axis: Axis, pieces: Pieces, places: NDArray[np.integer], low: Whole, high: Whole) -> Split:
+    """Split each piece of a tree into the branches below the lowest node that holds it.
+
+    Source: LeFevre, DeWitt & Ramakrishnan 2006, categories with a generalization hierarchy.
+    """
+    nodes = np.stack(axis.nodes)
+    below = np.maximum(axis.lowest(low, high) - 1, 0)
+    sides = nodes[np.repeat(below, pieces.lengths), places] - np.repeat(nodes[below, low], pieces.lengths)
+    return Split(pieces, sides.astype(np.int64))

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Anonymity, Pseudonymity
-from incrowd.core.claims.privacy import Approximate
+from incrowd.core.claims.privacy import ApproximatePrivacy
 from incrowd.core.plan import Output
 from incrowd.core.schema import Role
 from incrowd.core.steps.choices import SuppressChosen
@@ -20,15 +20,14 @@ from incrowd.core.steps.step import Step
 from incrowd.core.unit import Adjacency
 from incrowd.engines.local.smallest_class import smallest_class
 from incrowd.engines.readers.sources import open_source
-from incrowd.methods.anonymity.partition.output import Partitioned
 from incrowd.methods.anonymity.partition.steps import ArrangeBoxes, ChooseCuts
 from incrowd.methods.anonymity.safe import check as safe
+from incrowd.methods.outcomes.anonymized import Partitioned
 from incrowd.verify.files import columns_of
-from incrowd.verify.findings import Look, Problem
-from incrowd.verify.statement import Statement, maybe, one
+from incrowd.verify.statement import Look, Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (KeepRows, ChooseCuts, SecretSample, Recode, SuppressChosen, ArrangeBoxes)
-CLAIMS: tuple[type[Claim], ...] = (Approximate, Anonymity, Pseudonymity)
+CLAIMS: tuple[type[Claim], ...] = (ApproximatePrivacy, Anonymity, Pseudonymity)
 ORDER = (maybe(KeepRows), one(ChooseCuts), one(SecretSample), one(Recode), one(SuppressChosen), one(ArrangeBoxes))
 
 

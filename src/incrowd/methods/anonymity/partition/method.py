@@ -22,14 +22,14 @@ from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.mondrian.axes import Axis
 from incrowd.methods.anonymity.mondrian.labels import box_names, kept_values
-from incrowd.methods.anonymity.mondrian.partitioning import Grid
-from incrowd.methods.anonymity.partition.boxes import Box
-from incrowd.methods.anonymity.partition.growing import Growth, leaf_of
-from incrowd.methods.anonymity.partition.output import Partitioned
+from incrowd.methods.anonymity.mondrian.partitioning import TupleGrid
+from incrowd.methods.anonymity.partition.boxes import Box, Growth, leaf_of
 from incrowd.methods.anonymity.partition.steps import ArrangeBoxes, ChooseCuts
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.anonymity.syntactic.demands import quasi_identifiers
 from incrowd.methods.crowds.parameters import Parameters, Target, charged
+from incrowd.methods.outcomes.anonymized import Partitioned
+from incrowd.methods.person_rows import row_limits
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -41,7 +41,7 @@ _WIDEST = 20_000
 
 
 @dataclass(frozen=True)
-class Partition:
+class PrivatePartition:
     """Mondrian made safe: boxes chosen by a private look at all rows, filled by sampled suppression.
 
     Promise: (ε, δ)-differential privacy, ε being what the private cuts and the sampled suppression cost together;
@@ -60,7 +60,7 @@ class Partition:
     boxes read all rows, never the sample that is released, whose counts would be tied to them.  Labels are a function
     of g and the tuple.  ∎
 
-    >>> partition = Partition(Fraction(1, 2), Target(Fraction(1, 10**6), Fraction(1)), rate=Fraction(1, 10))
+    >>> partition = PrivatePartition(Fraction(1, 2), Target(Fraction(1, 10**6), Fraction(1)), rate=Fraction(1, 10))
     >>> partition.parameters(Unit()).k
     8
     """
@@ -136,22 +136,20 @@ class Partition:
 
     def release(self, table: Table, coins: Coins) -> Partitioned:
         """Count all rows, cut boxes, and release a fresh sample in them."""
-        schema, axes, limits = table.schema, self.axes(table.schema), []
-        if schema.unit.column is not None:
-            limits.append(table.engine.limit(table.rows, schema[schema.unit.column], 1, coins))
+        schema, axes, limits = table.schema, self.axes(table.schema), row_limits(table, coins)
         quasi = quasi_identifiers(schema)
         counts = table.engine.count(table.rows, Cells.of(schema, self.levels, quasi), *limits)
-        leaves = self.growth(schema.unit).leaves(Grid.of(axes, counts.codes(), counts.counts), coins)
+        leaves = self.growth(schema.unit).leaves(TupleGrid.of(axes, counts.codes(), counts.counts), coins)
         found = self.parameters(schema.unit)
         sample = table.engine.count(table.rows, self._safe.cells(schema), *limits, coins.sample(found.rate))
-        return filled(sample, axes, leaves, found.k)
+        return fill_boxes(sample, axes, leaves, found.k)
 
     @property
     def _safe(self) -> Safe:
         return Safe(self.levels, self.target, self.rate, self.k)
 
 
-def filled(sample: Counts, axes: list[Axis], leaves: tuple[Box, ...], k: int) -> Partitioned:
+def fill_boxes(sample: Counts, axes: list[Axis], leaves: tuple[Box, ...], k: int) -> Partitioned:
     """Return what is released of a sample: the tuples of a leaf and all other columns that occur at least k times."""
     names = [axis.classes.recoding.column.name for axis in axes]
     codes = dict(zip(sample.names, sample.codes(), strict=True))

@@ -9,7 +9,7 @@ from incrowd.core.cells import Cells
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Anonymity, Blending, Pseudonymity
 from incrowd.core.claims.privacy import (
-    Approximate,
+    ApproximatePrivacy,
     PublishedTheorem,
     RobustTheorem,
     RobustZeroKnowledge,
@@ -27,13 +27,12 @@ from incrowd.engines.local.smallest_class import smallest_class
 from incrowd.engines.readers.sources import open_source
 from incrowd.methods.outcomes.microdata import WEIGHT, Microdata
 from incrowd.verify.files import columns_of, values_of
-from incrowd.verify.findings import Look, Problem
-from incrowd.verify.statement import Statement, maybe, one
+from incrowd.verify.statement import Look, Problem, Statement, maybe, one
 
 SAMPLES = (EveryRow, SecretSample, DrawnBefore, DrawnHere)
 STEPS: tuple[type[Step], ...] = (KeepRows, *SAMPLES, Recode, Suppress, Order)
 CLAIMS: tuple[type[Claim], ...] = (
-    Approximate,
+    ApproximatePrivacy,
     ZeroKnowledge,
     PublishedTheorem,
     Smooth,

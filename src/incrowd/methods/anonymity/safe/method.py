@@ -8,8 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from incrowd.accounting.suppression.smooth import theorem6_delta
-from incrowd.accounting.suppression.theorem1 import theorem1_delta
+from incrowd.accounting.suppression.theorems import theorem1_delta, theorem6_delta
 from incrowd.core.cells import Cells
 from incrowd.core.plan import Plan
 from incrowd.core.schema import Schema
@@ -20,14 +19,14 @@ from incrowd.core.steps.suppression import Suppress, publishable
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.cells import refuse_names
-from incrowd.methods.crowds.drawing import drawn, with_chances
 from incrowd.methods.crowds.parameters import Parameters, Target, solve
-from incrowd.methods.crowds.robust import Robust, published_numbers, solve_robust, survey
+from incrowd.methods.crowds.robust import Robust, draw_sample, published_numbers, solve_robust, survey, with_chances
 from incrowd.methods.outcomes.microdata import WEIGHT, Microdata
+from incrowd.methods.person_rows import row_limits
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
-    from incrowd.core.table import Kept, Table
+    from incrowd.core.table import Table
 
 
 @dataclass(frozen=True)
@@ -143,15 +142,13 @@ class Safe:
     def release(self, table: Table, coins: Coins) -> Microdata:
         """Count the sampled rows of each tuple in one pass and keep the tuples seen at least k times."""
         schema, unit, k = table.schema, table.schema.unit, self.smallest_class(table.schema)
-        kept: list[Kept] = []
-        if unit.column is not None:
-            kept.append(table.engine.limit(table.rows, schema[unit.column], unit.max_rows, coins))
+        kept = [*row_limits(table, coins)]
         if not self.unsampled and self.robust is None:
             kept.append(coins.sample(self.parameters(unit).rate))
         cells, robust = self.cells(schema), self.robust
         if robust is not None and robust.probability is not None:
             split = table.engine.count(table.rows, with_chances(cells, schema, robust.probability), *kept)
-            counts = drawn(split, robust.low, robust.high, coins).at_least(k)
+            counts = draw_sample(split, robust.low, robust.high, coins).at_least(k)
         else:
             counts = table.engine.count(table.rows, cells, *kept, at_least=k).at_least(k)
         return Microdata(counts, 1 / self.parameters(unit).rate if self.weights else None)

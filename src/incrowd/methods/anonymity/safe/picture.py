@@ -12,9 +12,8 @@ from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.samples import SecretSample
-from incrowd.drawing.class_sizes import class_sizes
+from incrowd.drawing.charts import Share, class_sizes, share_bars
 from incrowd.drawing.markup import joined, table, tag
-from incrowd.drawing.shares import Share, share_bars
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.classes import EVIDENCE, description
 

@@ -6,18 +6,17 @@ import math
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Anonymity, Pseudonymity
-from incrowd.core.claims.privacy import Approximate
+from incrowd.core.claims.privacy import ApproximatePrivacy
 from incrowd.core.steps.choices import SuppressChosen
 from incrowd.core.steps.rows import KeepRows, Recode
 from incrowd.core.steps.samples import SecretSample
 from incrowd.core.steps.step import Grounds, Step
 from incrowd.methods.anonymity.safe import check as safe
 from incrowd.methods.anonymity.scheme.steps import ChooseLevels, OrderChosen
-from incrowd.verify.findings import Problem
-from incrowd.verify.statement import Statement, maybe, one
+from incrowd.verify.statement import Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (ChooseLevels, KeepRows, SecretSample, Recode, SuppressChosen, OrderChosen)
-CLAIMS: tuple[type[Claim], ...] = (Approximate, Anonymity, Pseudonymity)
+CLAIMS: tuple[type[Claim], ...] = (ApproximatePrivacy, Anonymity, Pseudonymity)
 ORDER = (one(ChooseLevels), maybe(KeepRows), one(SecretSample), one(Recode), one(SuppressChosen), one(OrderChosen))
 
 looks, recount, reopen = safe.looks, safe.recount, safe.reopen

@@ -19,13 +19,13 @@ from incrowd.core.steps.samples import SecretSample
 from incrowd.core.steps.step import Step, fold
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
+from incrowd.mechanisms.selection import MonotoneNoisyMax, NoisyMax
 from incrowd.methods.anonymity.safe.method import Safe
-from incrowd.methods.anonymity.scheme.kept import kept_of
-from incrowd.methods.anonymity.scheme.output import ChosenMicrodata
+from incrowd.methods.anonymity.scheme.scores import DETAIL, expected_rows, scores
 from incrowd.methods.anonymity.scheme.steps import ChooseLevels, OrderChosen
-from incrowd.methods.anonymity.scheme.worth import DETAIL, worths
 from incrowd.methods.crowds.parameters import Parameters, Target, charged
+from incrowd.methods.outcomes.microdata import ChosenMicrodata
+from incrowd.methods.person_rows import row_limits
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -50,7 +50,7 @@ class Scheme:
     ε₁-private.  For a set S of pairs (g, output), P[(g, o) ∈ S] = Σ_g P[g]·P[o ∈ S_g] ≤ δ + Σ_g P[g]·min(1, e^ε₂·P′[o ∈
     S_g]) ≤ δ + e^(ε₁+ε₂)·P′[S]; δ is paid once, outside.  The choice reads all rows, not the sample that is released:
     a choice made on that sample would be tied to the counts it exposes.  Its score, the worth of a recoding, is moved
-    by one row by at most DETAIL·most and by all rows in the same direction (`worth`).  ∎
+    by one row by at most DETAIL·most and by all rows in the same direction (`score`).  ∎
 
     >>> scheme = Scheme(Fraction(1, 10), Target(Fraction(1, 10**6), Fraction(1)), rate=Fraction(1, 10))
     >>> scheme.parameters(Unit()).k
@@ -134,19 +134,16 @@ class Scheme:
         """Count all rows at the finest levels, choose, and release a fresh sample at the chosen ones."""
         choices, unit = self.choices(table.schema), table.schema.unit
         cells = Cells.of(table.schema, {name: levels[0] for name, levels in choices.items()})
-        limits = []
-        if unit.column is not None:
-            limits.append(table.engine.limit(table.rows, table.schema[unit.column], unit.max_rows, coins))
-        counts = table.engine.count(table.rows, cells, *limits)
+        counts = table.engine.count(table.rows, cells, *row_limits(table, coins))
         found = self.parameters(unit)
-        place = self._selection(unit).release(worths(counts, choices, kept_of(found.k, found.rate)), coins)
+        place = self._selection(unit).release(scores(counts, choices, expected_rows(found.k, found.rate)), coins)
         levels = dict(zip(choices, list(product(*choices.values()))[place], strict=True))
         released = self._safe(levels).release(table, coins)
         return ChosenMicrodata(released.counts, released.weight)
 
     def _selection(self, unit: Unit) -> NoisyMax:
         found = self.parameters(unit)
-        sensitivity = DETAIL * kept_of(found.k, found.rate).most * unit.max_rows
+        sensitivity = DETAIL * expected_rows(found.k, found.rate).most * unit.max_rows
         pick = MonotoneNoisyMax if unit.adjacency is Adjacency.ADD_REMOVE else NoisyMax
         return pick(self.choosing, sensitivity)
 

@@ -24,7 +24,7 @@ Node = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Sensitive:
+class SensitiveLabels:
     """The values of a sensitive column that occur: their labels in order, and their classes at the levels above."""
 
     labels: pa.Array
@@ -32,10 +32,10 @@ class Sensitive:
 
 
 @dataclass(frozen=True)
-class Limits:
+class LevelLimits:
     """The lowest and the highest level that each column may have; where nothing is said, all it has.
 
-    >>> Limits({"age": 1}, {"age": 3}).of("age"), Limits().of("age")
+    >>> LevelLimits({"age": 1}, {"age": 3}).of("age"), LevelLimits().of("age")
     ((1, 3), (0, None))
     """
 
@@ -47,7 +47,7 @@ class Limits:
         return self.lowest.get(name, 0), self.highest.get(name)
 
 
-EVERYTHING = Limits()
+EVERYTHING = LevelLimits()
 """No limits."""
 
 
@@ -62,11 +62,11 @@ class Lattice:
     base: Tuples
     tables: tuple[tuple[Codes, ...], ...]
     sizes: tuple[tuple[int, ...], ...]
-    sensitive: Mapping[str, Sensitive]
+    sensitive: Mapping[str, SensitiveLabels]
 
     @classmethod
     def of(
-        cls, counts: Counts, quasi: Sequence[str], sensitive: Sequence[str] = (), limits: Limits = EVERYTHING
+        cls, counts: Counts, quasi: Sequence[str], sensitive: Sequence[str] = (), limits: LevelLimits = EVERYTHING
     ) -> Lattice:
         """Return the lattice over the quasi-identifiers of a table that was counted at its finest levels."""
         both = [name for name in quasi if name in sensitive]
@@ -106,7 +106,7 @@ class Lattice:
         return self._over(self.ladders, Tuples(codes, sizes, counts, self.base.spreads), self.sensitive)
 
     @classmethod
-    def _over(cls, ladders: tuple[Ladder, ...], base: Tuples, sensitive: Mapping[str, Sensitive]) -> Lattice:
+    def _over(cls, ladders: tuple[Ladder, ...], base: Tuples, sensitive: Mapping[str, SensitiveLabels]) -> Lattice:
         tables = occurring(ladders, list(base.codes))
         sizes = tuple(tuple(int(table.max(initial=0)) + 1 for table in column) for column in tables)
         return cls(ladders, base, tables, sizes, sensitive)
@@ -141,7 +141,7 @@ class Lattice:
         return {ladder.name: ladder.levels[rung] for ladder, rung in zip(self.ladders, node, strict=True)}
 
 
-def _spread(counts: Counts) -> tuple[Spread, Sensitive]:
+def _spread(counts: Counts) -> tuple[Spread, SensitiveLabels]:
     """Return how the last column falls into the tuples of the others, and its values."""
     starts = class_starts(counts, len(counts.names) - 1)
     owners = np.zeros(len(counts), np.int32)
@@ -149,5 +149,5 @@ def _spread(counts: Counts) -> tuple[Spread, Sensitive]:
     codes = counts.codes()[-1]
     met, values = np.unique(codes, return_inverse=True)
     classes = counts.classes[-1]
-    found = Sensitive(classes.labels().take(pa.array(met)), lifts(classes, met.astype(np.int32)))
+    found = SensitiveLabels(classes.labels().take(pa.array(met)), lifts(classes, met.astype(np.int32)))
     return Spread(np.cumsum(owners, dtype=np.int32), values.astype(np.int32), counts.counts), found

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.search.burdens import Burdens
+from incrowd.methods.anonymity.search.frontier import Burdens
 from incrowd.methods.anonymity.search.lattice import Lattice, Node
 from incrowd.methods.anonymity.search.rollup import Roller
-from incrowd.methods.anonymity.search.task import Judged, Point, Task, judge
+from incrowd.methods.anonymity.search.task import Judgment, Point, Task, judge
 
 _MOST = 2**22
 
@@ -30,7 +30,7 @@ def minimal(lattice: Lattice, task: Task) -> tuple[Point, ...]:
         )
     measure = task.quality.over(lattice.ladders, lattice.base)
     roller, failing, found = Roller(lattice), Burdens.over(lattice), list[Point]()
-    above, known = _Above(lattice), dict[Node, Judged]()
+    above, known = _Above(lattice), dict[Node, Judgment]()
     for node in sorted(itertools.product(*(range(len(ladder)) for ladder in lattice.ladders)), key=_order):
         if above.covers(node) or failing.covers(node):
             continue

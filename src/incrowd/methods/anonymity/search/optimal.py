@@ -9,11 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from incrowd.methods.anonymity.search.board import Board, Visit
+from incrowd.methods.anonymity.search.frontier import BoundQueue, BoundTable, Visit
 from incrowd.methods.anonymity.search.lattice import Lattice, Node
 from incrowd.methods.anonymity.search.rollup import Roller
-from incrowd.methods.anonymity.search.task import Judged, Point, Task, judge
-from incrowd.methods.anonymity.search.waiting import Waiting
+from incrowd.methods.anonymity.search.task import Judgment, Point, Task, judge
 from incrowd.quality.quality import Measure
 
 TIE = 1e-12
@@ -54,7 +53,7 @@ ENDLESS = Patience()
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """The result of a search: the best point, a bound that no node is below, and every point that was judged.
 
     `complete` says that the best point is optimal: then the bound is its score.  Without a best point and complete, no
@@ -79,7 +78,7 @@ class Found:
         return None if self.best is None else dict(zip(self.names, self.best.levels, strict=True))
 
 
-def optimal(lattice: Lattice, task: Task, patience: Patience = ENDLESS) -> Found:
+def optimal(lattice: Lattice, task: Task, patience: Patience = ENDLESS) -> SearchResult:
     """Return the generalization that meets the task and loses least; ties go to the lowest height, then to the order.
 
     Every node has a lower bound on its score, and the one with the least is visited next: it is judged, perhaps after
@@ -107,7 +106,7 @@ class Front(Protocol):
     def step(self, beaten: float, visit: Visit) -> None:
         """Go on with the node that has the least bound."""
 
-    def learn(self, node: Node, judged: Judged) -> None:
+    def learn(self, node: Node, judged: Judgment) -> None:
         """Take in what a node says about finer and coarser ones."""
 
 
@@ -121,16 +120,16 @@ class _Search:
     front: Front = field(init=False)
     steps: list[list[float]] = field(init=False)
     climb: list[tuple[int, int]] = field(init=False)
-    judged: dict[Node, Judged] = field(default_factory=dict)
+    judged: dict[Node, Judgment] = field(default_factory=dict)
     best: Point | None = None
 
     def __post_init__(self) -> None:
         self.roller = Roller(self.lattice)
         self.steps = [[float(step) for step in column] for column in self.measure.steps]
-        self.front = Board.over(self.steps) if self.lattice.nodes <= _SMALL else Waiting.over(self.steps)
+        self.front = BoundTable.over(self.steps) if self.lattice.nodes <= _SMALL else BoundQueue.over(self.steps)
         self.climb = _climb(self.steps, evenly=self.task.share == 0)
 
-    def run(self) -> Found:
+    def run(self) -> SearchResult:
         start = asked = time.monotonic()
         if self.lattice.nodes > _SMALL:
             self._open(start)
@@ -183,7 +182,7 @@ class _Search:
             chain.append(tuple(rungs))
         return chain
 
-    def _judge(self, node: Node) -> Judged:
+    def _judge(self, node: Node) -> Judgment:
         if node in self.judged:
             return self.judged[node]
         found = judge(self.task, self.measure, self.roller(node), node)
@@ -207,12 +206,12 @@ class _Search:
         told = self.patience.told
         return told is not None and told(Progress(len(self.judged), self.best, bound))
 
-    def _found(self, bound: float) -> Found:
+    def _found(self, bound: float) -> SearchResult:
         best = self.best
         complete = bound == math.inf or (best is not None and bound >= best.score)
         points = tuple(found.point for found in self.judged.values() if found.point is not None)
         least = bound if best is None else min(bound, best.score)
-        return Found(self.lattice.names, best, least, complete, len(self.judged), points)
+        return SearchResult(self.lattice.names, best, least, complete, len(self.judged), points)
 
 
 def _better(point: Point, best: Point) -> bool:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+import sys
 from bisect import bisect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +17,115 @@ from numpy.typing import NDArray
 from incrowd.core.keys import Codes
 from incrowd.criteria.groups import Groups
 from incrowd.criteria.partition import Partition
-from incrowd.methods.anonymity.search.kernels import grouper
 from incrowd.methods.anonymity.search.lattice import Lattice, Node
 from incrowd.quality.tuples import Spread, Tuples, merged_spread
+
+Grouper = Callable[[NDArray[np.int32], Sequence[Codes], Sequence[int]], tuple[Codes, Codes]]
+"""Codes by column, a table for each column and how many numbers it gives: each tuple's class, one tuple of each."""
+
+_DENSE = 8
+_LIMIT = 2**62
+_MANY = 2**24
+
+
+def grouped_by_numpy(codes: NDArray[np.int32], tables: Sequence[Codes], sizes: Sequence[int]) -> tuple[Codes, Codes]:
+    """Return for each tuple the number of its class after recoding, and for each class the place of one tuple.
+
+    >>> codes = np.array([[0, 1, 2], [0, 0, 1]], np.int32)
+    >>> ids, first = grouped_by_numpy(codes, [np.array([0, 0, 1], np.int32), np.array([0, 0], np.int32)], [2, 1])
+    >>> ids.tolist(), len(first)
+    ([0, 0, 1], 2)
+    """
+    keys, room = np.zeros(codes.shape[1], np.int64), 1
+    for column, table, size in zip(codes, tables, sizes, strict=True):
+        if size == 1:
+            continue
+        if room * size >= _LIMIT:
+            keys = np.unique(keys, return_inverse=True)[1].astype(np.int64)
+            room = int(keys.max(initial=0)) + 1
+        keys *= size
+        keys += table[column]
+        room *= size
+    if room > _DENSE * len(keys) + 1024:
+        _, places, numbers = np.unique(keys, return_index=True, return_inverse=True)
+        return numbers.astype(np.int32), places.astype(np.int32)
+    met = np.zeros(room, np.bool_)
+    met[keys] = True
+    ids = (np.cumsum(met, dtype=np.int32) - 1)[keys]
+    first = np.empty(int(np.count_nonzero(met)), np.int32)
+    first[ids] = np.arange(len(ids), dtype=np.int32)
+    return ids, first
+
+
+def grouped_by_numba(codes: NDArray[np.int32], tables: Sequence[Codes], sizes: Sequence[int]) -> tuple[Codes, Codes]:
+    """Return the same as `grouped_by_numpy`, classes numbered as they are met; needs Numba."""
+    active = [place for place, size in enumerate(sizes) if size > 1]
+    strides, starts, room, length = [], [], 1, 0
+    for place in active:
+        strides.append(room)
+        starts.append(length)
+        room *= sizes[place]
+        length += len(tables[place])
+    if room >= _LIMIT or not active:
+        return grouped_by_numpy(codes, tables, sizes)
+    flat = np.concatenate([tables[place] for place in active])
+    ids, first = _compiled(_hashed)(codes, flat, np.array((active, starts, strides), np.int64), room)
+    return ids, first
+
+
+def grouper(done: int) -> Grouper:
+    """Return the kernel to go on with after so many tuples were grouped.
+
+    Loading Numba takes longer than most searches.  It is loaded when NumPy has worked for about as long as that takes,
+    so at worst twice the time of the better choice is spent; where it is loaded already, it is used.
+    """
+    compiled = "numba" in sys.modules or (done >= _MANY and _installed())
+    return grouped_by_numba if compiled else grouped_by_numpy
+
+
+@cache
+def _installed() -> bool:
+    return importlib.util.find_spec("numba") is not None
+
+
+@cache
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    compiled: Callable[..., Any] = importlib.import_module("numba").njit(cache=True, nogil=True)(function)
+    return compiled
+
+
+def _hashed(
+    codes: NDArray[np.int32], flat: NDArray[np.int32], columns: NDArray[np.int64], room: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    length = codes.shape[1]
+    keys = np.zeros(length, np.int64)
+    for place in range(columns.shape[1]):
+        column, start, stride = columns[0, place], columns[1, place], columns[2, place]
+        for at in range(length):
+            keys[at] += flat[start + codes[column, at]] * stride
+    slots = 16
+    while slots < 2 * length:
+        slots *= 2
+    dense = room <= slots
+    numbers = np.full(room if dense else slots, -1, np.int32)
+    holders = np.empty(1 if dense else slots, np.int64)
+    ids, first = np.empty(length, np.int32), np.empty(length, np.int32)
+    met = 0
+    for at in range(length):
+        key = keys[at]
+        slot = key
+        if not dense:
+            slot = ((key ^ (key >> 29)) * np.int64(0x2545F4914F6CDD1D) >> 20) & (slots - 1)
+            while numbers[slot] >= 0 and holders[slot] != key:
+                slot = (slot + 1) & (slots - 1)
+            holders[slot] = key
+        if numbers[slot] < 0:
+            numbers[slot] = met
+            first[met] = at
+            met += 1
+        ids[at] = numbers[slot]
+    return ids, first[:met].copy()
+
 
 _WORTH = 2
 """A node's classes are kept for coarser nodes if there are so many times fewer than where they came from."""

@@ -80,7 +80,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judgment:
     """One node judged: the point if it meets the task, a bound for coarser nodes and a burden for finer ones.
 
     `least` is at most the score of this node and every coarser one.  Every finer node's score is at least the sum of
@@ -92,7 +92,7 @@ class Judged:
     burden: float
 
 
-def judge(task: Task, measure: Measure, rolled: Rolled, node: Node) -> Judged:
+def judge(task: Task, measure: Measure, rolled: Rolled, node: Node) -> Judgment:
     """Return what a node is worth.
 
     Soundness of `burden`: an upward criterion that fails here for some rows fails for them at every finer node.  So
@@ -109,16 +109,16 @@ def judge(task: Task, measure: Measure, rolled: Rolled, node: Node) -> Judged:
         kept = part.kept(partition, kept)
         suppressed = _gone(tuples.sizes, kept)
         if suppressed > allowed:
-            return Judged(None, least, _out_of_reach(task, partition, part, allowed))
+            return Judgment(None, least, _out_of_reach(task, partition, part, allowed))
         upward = kept if part.monotone is Monotone.UPWARD else upward
     if task.criterion.whole and len(task.parts) > 1:
         kept = task.criterion.kept(partition, kept)
         suppressed = _gone(tuples.sizes, kept)
         if suppressed > allowed:
-            return Judged(None, least, math.inf if task.inherited else 0.0)
+            return Judgment(None, least, math.inf if task.inherited else 0.0)
     score = measure.score(node, tuples, kept)
     burden = measure.surcharge(node, tuples, upward)
-    return Judged(_point(lattice, node, score, (tuples.sizes, kept), suppressed), least, burden)
+    return Judgment(_point(lattice, node, score, (tuples.sizes, kept), suppressed), least, burden)
 
 
 def _out_of_reach(task: Task, partition: Partition, failed: Criterion, allowed: int) -> float:

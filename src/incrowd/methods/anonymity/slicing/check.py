@@ -9,7 +9,7 @@ from pathlib import Path
 from incrowd.core.cells import Cells
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Anonymity, Blending, Pseudonymity
-from incrowd.core.claims.privacy import Approximate, PublishedTheorem, Smooth, ZeroKnowledge
+from incrowd.core.claims.privacy import ApproximatePrivacy, PublishedTheorem, Smooth, ZeroKnowledge
 from incrowd.core.plan import Output
 from incrowd.core.schema import Column, Schema
 from incrowd.core.steps.rows import Recode
@@ -21,9 +21,9 @@ from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.local.smallest_class import smallest_class
 from incrowd.engines.readers.sources import open_source
 from incrowd.methods.anonymity.safe import check as safe
-from incrowd.methods.anonymity.slicing.claims import BlendingAlone
 from incrowd.methods.anonymity.slicing.output import Sliced
 from incrowd.methods.anonymity.slicing.steps import (
+    BlendingAlone,
     ChooseGroups,
     Drawing,
     FreshSamples,
@@ -34,8 +34,7 @@ from incrowd.methods.anonymity.slicing.steps import (
 )
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.verify.files import columns_of
-from incrowd.verify.findings import Look, Problem
-from incrowd.verify.statement import Statement, maybe, one
+from incrowd.verify.statement import Look, Problem, Statement, maybe, one
 
 _SAMPLES, _SUPPRESSIONS = (SecretSample, FreshSamples), (SuppressJointly, SuppressEach)
 STEPS: tuple[type[Step], ...] = (
@@ -47,7 +46,7 @@ STEPS: tuple[type[Step], ...] = (
     PublishTables,
 )
 CLAIMS: tuple[type[Claim], ...] = (
-    Approximate,
+    ApproximatePrivacy,
     ZeroKnowledge,
     PublishedTheorem,
     Smooth,

@@ -16,11 +16,16 @@ from incrowd.core.table import Table
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, SampleReused
 from incrowd.methods.anonymity.safe.method import Safe
-from incrowd.methods.anonymity.slicing.association import associations
-from incrowd.methods.anonymity.slicing.grouping import Grouping
+from incrowd.methods.anonymity.slicing.grouping import (
+    Grouping,
+    Groups,
+    associations,
+    groups_of,
+    part_of,
+    released_names,
+)
 from incrowd.methods.anonymity.slicing.output import Sliced
-from incrowd.methods.anonymity.slicing.parts import Groups, groups_of, part_of, released_names
-from incrowd.methods.anonymity.slicing.price import Slices
+from incrowd.methods.anonymity.slicing.price import SampledSlices
 from incrowd.methods.anonymity.slicing.steps import (
     Drawing,
     FreshSamples,
@@ -31,6 +36,7 @@ from incrowd.methods.anonymity.slicing.steps import (
 )
 from incrowd.methods.crowds.parameters import Parameters, Target, charged
 from incrowd.methods.outcomes.microdata import Microdata
+from incrowd.methods.person_rows import row_limits
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -71,6 +77,8 @@ class Slicing:
     """
 
     name: ClassVar[str] = "slicing"
+    one_part_each: ClassVar[bool] = True
+    """Each released table holds some of the columns only."""
 
     groups: tuple[tuple[str, ...] | str, ...] | str
     target: Target
@@ -168,19 +176,17 @@ class Slicing:
 
     def _chosen(self, table: Table, coins: Coins) -> Groups:
         """Return the groups that a private look at all rows chose."""
-        schema, unit, limits = table.schema, table.schema.unit, []
-        if unit.column is not None:
-            limits.append(table.engine.limit(table.rows, schema[unit.column], unit.max_rows, coins))
-        counts = table.engine.count(table.rows, self._safe(schema).cells(schema), *limits)
+        schema, unit = table.schema, table.schema.unit
+        counts = table.engine.count(table.rows, self._safe(schema).cells(schema), *row_limits(table, coins))
         if self.choosing is None:
             raise AssertionError("a choice has its epsilon")
         groups = self.grouping(schema).choose(associations(counts), self.choosing, unit, coins)
         return tuple(tuple(counts.names[place] for place in group) for group in groups)
 
-    def _slices(self, unit: Unit, tables: int) -> Slices:
-        return Slices(1 if self.sample == Drawing.JOINT else tables, unit)
+    def _slices(self, unit: Unit, tables: int) -> SampledSlices:
+        return SampledSlices(1 if self.sample == Drawing.JOINT else tables, unit)
 
-    def _found(self, schema: Schema) -> tuple[Parameters, Slices]:
+    def _found(self, schema: Schema) -> tuple[Parameters, SampledSlices]:
         tables = self.tables(schema)
         return self.parameters(schema.unit, tables), self._slices(schema.unit, tables)
 

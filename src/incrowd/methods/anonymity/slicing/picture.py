@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from incrowd.drawing.class_sizes import class_sizes
+from incrowd.drawing.charts import class_sizes
 from incrowd.drawing.markup import figure, joined, table, tag
 from incrowd.methods.anonymity import classes
 from incrowd.methods.anonymity.classes import EVIDENCE
 
 if TYPE_CHECKING:
-    from incrowd.drawing.description import Description
+    from incrowd.drawing.markup import Description
     from incrowd.methods.anonymity.slicing.output import Sliced
     from incrowd.verify.statement import Statement
 

@@ -17,7 +17,7 @@ _DIGITS, _HALVINGS = 4, 16
 
 
 @dataclass(frozen=True)
-class Slices:
+class SampledSlices:
     """So many samples for a unit, each released by sampled suppression at one k and one rate."""
 
     samples: int
@@ -26,7 +26,7 @@ class Slices:
     def loss(self, k: int, rate: Fraction, choosing: Fraction | None = None) -> Loss:
         """Return the loss of all of them, behind a private choice if there is one.
 
-        >>> Slices(2, Unit()).loss(5, Fraction(1, 10)).parts[1]
+        >>> SampledSlices(2, Unit()).loss(5, Fraction(1, 10)).parts[1]
         Sampled(rate=Fraction(1, 10), inner=Crowd(k=5, epsilon=Fraction(0, 1)), sample=None)
         """
         parts = ((Pure(choosing),) if choosing is not None else ()) + (loss_of(k, rate, self.unit),) * self.samples
@@ -35,7 +35,7 @@ class Slices:
     def epsilon(self, k: int, rate: Fraction, delta: Fraction, choosing: Fraction | None = None) -> Decimal:
         """Return what the ledger charges for all of them at δ, by the tightest composition; infinite if nothing does.
 
-        >>> f"{Slices(2, Unit()).epsilon(8, Fraction(1, 10), Fraction(1, 10**6)):.4f}"
+        >>> f"{SampledSlices(2, Unit()).epsilon(8, Fraction(1, 10), Fraction(1, 10**6)):.4f}"
         '0.8527'
         """
         return charged(self.loss(k, rate, choosing), delta, self.unit.adjacency)
@@ -45,7 +45,7 @@ class Slices:
 
         A larger k and a smaller rate never cost more, so the least k and the largest rate are found by halving.
 
-        >>> Slices(2, Unit()).solve(None, Fraction(1, 10), Target(Fraction(1, 10**6), Fraction(1))).k
+        >>> SampledSlices(2, Unit()).solve(None, Fraction(1, 10), Target(Fraction(1, 10**6), Fraction(1))).k
         8
         """
         if self.samples == 1:
@@ -59,7 +59,7 @@ class Slices:
 
 
 @lru_cache(maxsize=256)
-def _solved(slices: Slices, k: int | None, rate: Fraction | None, target: Target) -> Parameters:
+def _solved(slices: SampledSlices, k: int | None, rate: Fraction | None, target: Target) -> Parameters:
     delta, epsilon = target.delta, target.epsilon
     if k is None and rate is not None and epsilon is not None:
         solved, k = "k", _least_k(slices, rate, epsilon, delta)
@@ -78,7 +78,7 @@ def _solved(slices: Slices, k: int | None, rate: Fraction | None, target: Target
     return Parameters(k, rate, found, delta, solved)
 
 
-def _least_k(slices: Slices, rate: Fraction, epsilon: Fraction, delta: Fraction) -> int:
+def _least_k(slices: SampledSlices, rate: Fraction, epsilon: Fraction, delta: Fraction) -> int:
     """Return the least k that is enough; one table alone, whose k is known, never needs a larger one than several."""
     low = solve(None, rate, Target(delta, epsilon), slices.unit).k
     high = low
@@ -95,7 +95,7 @@ def _least_k(slices: Slices, rate: Fraction, epsilon: Fraction, delta: Fraction)
     return high
 
 
-def _largest_rate(slices: Slices, k: int, epsilon: Fraction, delta: Fraction) -> Fraction:
+def _largest_rate(slices: SampledSlices, k: int, epsilon: Fraction, delta: Fraction) -> Fraction:
     """Return a rate of a few digits that is enough, near the largest; several tables never allow more than one does."""
     high = solve(k, None, Target(delta, epsilon), slices.unit).rate
     low = high

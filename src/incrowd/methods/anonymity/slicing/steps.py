@@ -7,9 +7,9 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-from incrowd.core.claims.claim import GROUPS, assumed, checked, proved
+from incrowd.core.claims.claim import GROUPS, Claim, assumed, checked, proved
 from incrowd.core.claims.crowds import Anonymity
-from incrowd.core.claims.privacy import Approximate
+from incrowd.core.claims.privacy import ApproximatePrivacy
 from incrowd.core.loss import Grouped, Loss, Sampled, Sequence
 from incrowd.core.steps.choices import PrivateChoice
 from incrowd.core.steps.rows import KeepRows
@@ -17,11 +17,25 @@ from incrowd.core.steps.samples import COINS, SecretSample
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
 from incrowd.core.steps.suppression import GEHRKE, LI, Suppress
 from incrowd.core.words import counted
-from incrowd.methods.anonymity.slicing.claims import BlendingAlone
 
 if TYPE_CHECKING:
-    from incrowd.core.claims.claim import Claim, Precondition
+    from incrowd.core.claims.claim import Precondition
     from incrowd.core.unit import Unit
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlendingAlone(Claim):
+    """(k, 0)-crowd-blending of each table alone."""
+
+    kind = "crowd-blending, each table alone"
+    sentence = (
+        "In each table everyone blends with k people or is left out. Of several tables side by side this is not said."
+    )
+    rank: ClassVar[int] = 20
+
+    k: int
+    epsilon: Fraction
+
 
 RARE = checked("in no written table does a tuple occur fewer than k times")
 _CHOSEN = "groups chosen by an epsilon-private selection"
@@ -203,7 +217,7 @@ def together(suppress: SuppressJointly, grounds: Grounds) -> tuple[Claim, ...]:
     if grounds.promise.syntactic:
         return (same,)
     unit, choice, samples = grounds.unit, grounds.find(ChooseGroups), grounds.need(PublishTables).samples
-    private = Approximate(
+    private = ApproximatePrivacy(
         k=suppress.k,
         rate=grounds.need(SecretSample).rate,
         samples=samples,

@@ -8,6 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from incrowd.core.plan import Plan
 from incrowd.core.steps.rows import keep_rows, recode
@@ -15,19 +17,21 @@ from incrowd.core.steps.step import Step, fold
 from incrowd.criteria.groups import class_starts
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.cells import released_cells
-from incrowd.methods.anonymity.suppression.dealing import codes_of, dealt, table_of
-from incrowd.methods.anonymity.suppression.fewest import Crowded, Pieces, suppressed
-from incrowd.methods.anonymity.suppression.shown import Shown
-from incrowd.methods.anonymity.suppression.steps import ArrangeBlanks, LeaveOutCells, Missing, demanded
-from incrowd.methods.anonymity.syntactic.demands import quasi_identifiers
+from incrowd.methods.anonymity.mondrian.labels import kept_values
+from incrowd.methods.anonymity.suppression.cells import MISSING, VisibleTuples, overlaps
+from incrowd.methods.anonymity.suppression.demands import CrowdDemand, SuppressedTuples, suppress_cells
+from incrowd.methods.anonymity.suppression.steps import ArrangeBlanks, LeaveOutCells, MissingCells, demanded
+from incrowd.methods.anonymity.syntactic.demands import Demands, quasi_identifiers
+from incrowd.methods.outcomes.anonymized import Blanked
+from incrowd.methods.person_rows import row_limits
 
 if TYPE_CHECKING:
     from incrowd.core.cells import Cells
     from incrowd.core.coins import Coins
     from incrowd.core.counts import Counts
+    from incrowd.core.recoding import Classes
     from incrowd.core.schema import Schema
     from incrowd.core.table import Table
-    from incrowd.methods.anonymity.suppression.output import Blanked
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,21 @@ class CellSuppression:
         """Whether a missing cell matches every value."""
         return self.missing == "matches"
 
+    @property
+    def demands(self) -> Demands:
+        """What every class must meet where missing cells are values."""
+        return Demands(1 if self.wild else self.k)
+
+    @property
+    def unchecked(self) -> str | None:
+        """Why a table alone is not checked for what this method demands, and what to do; None where it can be."""
+        if not self.wild:
+            return None
+        return (
+            "with missing: matches the policy asks for rows that match, which are counted when a release is verified: "
+            "use incrowd verify, or give --k to count missing cells as values."
+        )
+
     def cells(self, schema: Schema) -> Cells:
         """Return the tuples that are counted; free text that nothing makes coarser is refused."""
         quasi = quasi_identifiers(schema)
@@ -99,7 +118,7 @@ class CellSuppression:
         leave_out = LeaveOutCells(
             quasi_identifiers(schema),
             demanded(self.k, self.subsets),
-            Missing(self.missing),
+            MissingCells(self.missing),
             {name: Fraction(weight) for name, weight in self.importance.items()},
         )
         return (*keep_rows(schema.unit), recoded, leave_out, ArrangeBlanks())
@@ -110,22 +129,70 @@ class CellSuppression:
         Where some rows of a tuple lose cells and others do not, coins decide which, so that what is missing tells
         nothing about the columns that stay.
         """
-        schema, limits = table.schema, []
-        if schema.unit.column is not None:
-            limits.append(table.engine.limit(table.rows, schema[schema.unit.column], schema.unit.max_rows, coins))
-        return self.blanked(table.engine.count(table.rows, self.cells(schema), *limits), schema, coins)
+        schema = table.schema
+        counts = table.engine.count(table.rows, self.cells(schema), *row_limits(table, coins))
+        return self.blanked(counts, schema, coins)
 
     def blanked(self, counts: Counts, schema: Schema, coins: Coins) -> Blanked:
         """Return the table with missing cells; without rows if there are fewer than k."""
         quasi = quasi_identifiers(schema)
         tuples = counts.marginal(quasi)
-        shown = Shown(codes_of(tuples.classes, tuples.codes()), tuples.counts)
+        shown = VisibleTuples(codes_of(tuples.classes, tuples.codes()), tuples.counts)
         weights = np.array([float(self.importance.get(name, 1)) for name in quasi])
-        pieces = suppressed(shown, Crowded(self.k, self.subsets, self.wild), weights) if len(tuples) else None
+        pieces = suppress_cells(shown, CrowdDemand(self.k, self.subsets, self.wild), weights) if len(tuples) else None
         places = counts.marginal([*quasi, *(name for name in counts.names if name not in quasi)])
         if pieces is None:
-            nobody = Shown(np.zeros((len(quasi), 0), np.int32), np.zeros(0, np.int64))
-            return table_of(places, Pieces(np.zeros(0, np.intp), nobody), quasi, counts.names)
+            nobody = VisibleTuples(np.zeros((len(quasi), 0), np.int32), np.zeros(0, np.int64))
+            return table_of(places, SuppressedTuples(np.zeros(0, np.intp), nobody), quasi, counts.names)
         owners = np.zeros(len(places), np.intp)
         owners[class_starts(places, len(quasi))[1:]] = 1
-        return table_of(places, dealt(pieces, (np.cumsum(owners), places.counts), coins), quasi, counts.names)
+        return table_of(places, deal(pieces, (np.cumsum(owners), places.counts), coins), quasi, counts.names)
+
+
+def codes_of(classes: tuple[Classes, ...], codes: list[NDArray[np.int32]]) -> NDArray[np.int32]:
+    """Return codes from 1 on, and MISSING for what is missing."""
+    found = []
+    for column, code in zip(classes, codes, strict=True):
+        there = column.values().is_valid().to_numpy(zero_copy_only=False)
+        found.append(np.where(there[code], code + 1, MISSING))
+    return np.stack(found).astype(np.int32)
+
+
+def deal(pieces: SuppressedTuples, cells: tuple[NDArray[np.intp], NDArray[np.int64]], coins: Coins) -> SuppressedTuples:
+    """Deal the rows of each tuple's cells, which differ in other columns, out to its pieces at random.
+
+    `cells` are the tuple and the rows of each; the pieces that come back name cells as their origins.
+    """
+    owners, rows = cells
+    pieces_of = np.bincount(pieces.origins, minlength=int(owners.max(initial=-1)) + 1)
+    mixed = (pieces_of > 1)[owners] & (np.bincount(owners)[owners] > 1)
+    single = np.repeat(np.flatnonzero(mixed), rows[mixed])
+    drawn = coins.below(2**62, len(single)) if len(single) else np.zeros(0, np.int64)
+    cards = np.concatenate([np.flatnonzero(~mixed), single[np.lexsort((drawn, owners[single]))]])
+    times = np.concatenate([rows[~mixed], np.ones(len(single), np.int64)])
+    order = np.argsort(owners[cards], kind="stable")
+    cards, times = cards[order], times[order]
+    sequence = np.argsort(pieces.origins, kind="stable")
+    card, piece, shared = overlaps(times, pieces.shown.rows[sequence])
+    return SuppressedTuples(cards[card], VisibleTuples(pieces.shown.codes[:, sequence[piece]], shared))
+
+
+def table_of(places: Counts, pieces: SuppressedTuples, quasi: tuple[str, ...], released: tuple[str, ...]) -> Blanked:
+    """Return a table of pieces that name cells as their origins: quasi-identifiers as they show, others as kept."""
+    codes = places.codes()
+    columns: dict[str, tuple[pa.Array, NDArray[np.intp]]] = {}
+    for place, (name, classes) in enumerate(zip(places.names, places.classes, strict=True)):
+        values = classes.values()
+        if name in quasi:
+            shown = pieces.shown.codes[place]
+            values = pa.concat_arrays([values, pa.nulls(1, values.type)])
+            columns[name] = kept_values(values, np.where(shown == MISSING, len(values) - 1, shown - 1))
+        else:
+            columns[name] = kept_values(values, codes[place][pieces.origins])
+    columns = {name: columns[name] for name in released}
+    return Blanked.of(
+        {name: values for name, (values, _) in columns.items()},
+        [code for _, code in columns.values()],
+        pieces.shown.rows,
+        quasi,
+    )

@@ -42,7 +42,7 @@ _WILD_SOME = (
 _ANY = "k of any "
 
 
-class Missing(StrEnum):
+class MissingCells(StrEnum):
     """In which sense rows with missing cells agree with others."""
 
     VALUE = "value"
@@ -96,7 +96,7 @@ class LeaveOutCells(Step):
 
     columns: tuple[str, ...]
     until: Mapping[str, int]
-    missing: Missing
+    missing: MissingCells
     importance: Mapping[str, Fraction]
 
     def __post_init__(self) -> None:
@@ -123,10 +123,10 @@ class LeaveOutCells(Step):
     @property
     def wild(self) -> bool:
         """Whether a missing cell matches every value."""
-        return self.missing is Missing.MATCHES
+        return self.missing is MissingCells.MATCHES
 
     @property
-    def told(self) -> dict[str, int]:
+    def terms(self) -> dict[str, int]:
         """What is demanded, in order."""
         return demanded(self.k, self.subsets)
 
@@ -136,7 +136,7 @@ class LeaveOutCells(Step):
         columns = counted(len(self.columns), "quasi-identifier")
         sense = "matches anything" if self.wild else "is a value of its own"
         return (
-            f"Cells of {columns} are left empty until {spelled(self.told)}, where an empty cell {sense}. Which cells "
+            f"Cells of {columns} are left empty until {spelled(self.terms)}, where an empty cell {sense}. Which cells "
             "those are was chosen by looking at all rows; all others stay as they are."
         )
 
@@ -145,8 +145,8 @@ class LeaveOutCells(Step):
         if inner.loss is not None:
             return inner
         name = WildcardsClaim.kind if self.wild else Anonymity.kind
-        told = tuple((key, str(value)) for key, value in self.told.items())
-        return Promise(Syntactic(name, told), (BECAUSE,), form_assumptions(unit))
+        terms = tuple((key, str(value)) for key, value in self.terms.items())
+        return Promise(Syntactic(name, terms), (BECAUSE,), form_assumptions(unit))
 
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim it of all quasi-identifiers and of each size of subsets; beside these, k of 1 is no claim."""

@@ -14,7 +14,7 @@ from incrowd.core.claims.crowds import Pseudonymity
 from incrowd.core.plan import Output
 from incrowd.core.schema import Role
 from incrowd.core.steps.rows import Recode
-from incrowd.criteria import until
+from incrowd.criteria import catalog
 from incrowd.criteria.closeness import DISTANT
 from incrowd.criteria.demand import ALL_ROWS, PEOPLE
 from incrowd.criteria.recount import Recount, Written, classes_of
@@ -23,15 +23,14 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.methods.anonymity.syntactic.steps import Cut
 from incrowd.methods.outcomes.anonymized import Anonymized
 from incrowd.verify.files import columns_of
-from incrowd.verify.findings import Look, Problem
-from incrowd.verify.statement import Statement
+from incrowd.verify.statement import Look, Problem, Statement
 
 _HIDDEN = (
     (PEOPLE, "the population is not here to count it again"),
     (ALL_ROWS, "rows that were left out count too and are not here"),
     (DISTANT, "how far its values are apart is not told here"),
 )
-CLAIMS: tuple[type[Claim], ...] = (*until.CLAIMS, Pseudonymity)
+CLAIMS: tuple[type[Claim], ...] = (*catalog.CLAIMS, Pseudonymity)
 
 Reader = Callable[[list[str]], Iterable[pa.RecordBatch]]
 """Reads some columns of an output."""
@@ -110,10 +109,10 @@ def recount(statement: Statement, output: Output) -> Problem | None:
 
 def reopen(statement: Statement, files: tuple[Path, ...]) -> Anonymized:
     """Count the published file, as anyone can; every column is text."""
-    return reopened(statement, files[0], statement.grounds.need(Cut).columns)
+    return reopen_table(statement, files[0], statement.grounds.need(Cut).columns)
 
 
-def reopened(statement: Statement, file: Path, quasi: Sequence[str]) -> Anonymized:
+def reopen_table(statement: Statement, file: Path, quasi: Sequence[str]) -> Anonymized:
     """Read a published table as text, with the columns that make a class."""
     names = list(statement.released)
     text = pa.schema([(name, pa.string()) for name in names])

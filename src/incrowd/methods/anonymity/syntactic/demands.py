@@ -11,10 +11,10 @@ from incrowd.core.domain import Dates, Numbers, Type
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Role, Schema
 from incrowd.criteria.average_risk import AverageRisk
-from incrowd.criteria.demand import Demand, Told, listed
+from incrowd.criteria.catalog import in_order
+from incrowd.criteria.demand import Demand, Term, listed
 from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.criteria.recount import Places
-from incrowd.criteria.until import in_order
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.syntactic.population import Population, Unique
 from incrowd.methods.anonymity.syntactic.sensitive import Distance, Sensitive
@@ -30,7 +30,7 @@ class Demands:
     level each is released; `coarse` names further ones that are shown above their values.  Labels are equally far
     apart, while numbers and dates are as far apart as their places in order, unless a distance is named.
 
-    >>> Demands(5, distinct=3, sensitive={"ill": Sensitive(t=Fraction(1, 5))}).told()
+    >>> Demands(5, distinct=3, sensitive={"ill": Sensitive(t=Fraction(1, 5))}).terms()
     {'k': 5, 'l': 3, 't of ill': '1/5'}
     """
 
@@ -57,14 +57,14 @@ class Demands:
             raise InvalidParameter("t lies between 0 (every class is like the whole table) and 1.")
         self._together()
 
-    def told(self) -> dict[str, Told]:
-        """Return the demands as they stand in certificates; those on one column are told with its name."""
-        told: dict[str, Told] = {**KAnonymity(self.k).told(), **self.general.told()}
+    def terms(self) -> dict[str, Term]:
+        """Return the demands as they stand in certificates; those on one column carry its name."""
+        terms: dict[str, Term] = {**KAnonymity(self.k).terms(), **self.general.terms()}
         for criterion in self._together():
-            told |= criterion.told()
+            terms |= criterion.terms()
         for column, demanded in self.sensitive.items():
-            told |= {f"{name} of {column}": value for name, value in demanded.told().items()}
-        return in_order(told, tuple(self.sensitive))
+            terms |= {f"{name} of {column}": value for name, value in demanded.terms().items()}
+        return in_order(terms, tuple(self.sensitive))
 
     def criteria(self, schema: Schema) -> list[Demand]:
         """Return the criteria: each about one sensitive column, or about all rows."""
@@ -113,7 +113,7 @@ class Demands:
         return {
             "columns": quasi_identifiers(schema),
             "sensitive": self.about(schema),
-            "until": self.told(),
+            "until": self.terms(),
             "places": self.places(schema) or None,
             "ordered": self.ordered(schema) or None,
         }
@@ -137,7 +137,7 @@ class Demands:
         >>> Demands(5, sensitive={"ill": Sensitive(l=2, harmless=("cold", "healthy"))}).spelled()["harmless of ill"]
         'cold, healthy'
         """
-        return {name: listed(each) if isinstance(each, tuple) else each for name, each in self.told().items()}
+        return {name: listed(each) if isinstance(each, tuple) else each for name, each in self.terms().items()}
 
     def _together(self) -> list[Demand]:
         """Return the criteria that are about no sensitive column."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from incrowd.core.cells import Cells
-from incrowd.criteria.demand import TableDemand, Told
+from incrowd.criteria.demand import TableDemand, Term
 from incrowd.criteria.k_map import KMap
 from incrowd.criteria.presence import DeltaPresence
 from incrowd.criteria.uniqueness.criterion import PopulationUniqueness
@@ -38,7 +38,7 @@ class Population:
 
     Source: Sweeney 2001 (k-map); Nergiz, Atzori & Clifton 2007 (δ-presence).
 
-    >>> Population("people.csv", k=10).told()
+    >>> Population("people.csv", k=10).terms()
     {'k-map': 10, 'population': 'people.csv'}
     """
 
@@ -56,9 +56,9 @@ class Population:
         crowds: list[TableDemand] = [] if self.k is None else [KMap(self.k, name)]
         return crowds if there is None else [*crowds, DeltaPresence(there.least, there.most, name)]
 
-    def told(self) -> dict[str, Told]:
+    def terms(self) -> dict[str, Term]:
         """Return the demands as they stand in certificates."""
-        return {name: value for criterion in self.criteria() for name, value in criterion.told().items()}
+        return {name: value for criterion in self.criteria() for name, value in criterion.terms().items()}
 
     def check(self, cells: Cells) -> None:
         """Refuse classes that the declaration does not list: they could not be told apart in another file."""
@@ -85,7 +85,7 @@ class Unique:
     Source: Zayatz 1991; Hoshino 2001 (pitman); Chen & Keller-McNulty 1998 (snb); Dankar, El Emam, Neisa & Roffey 2012,
     whose rule chooses among them (dankar).
 
-    >>> Unique(Fraction(1, 100), 300000).told()
+    >>> Unique(Fraction(1, 100), 300000).terms()
     {'unique': '1/100', 'unique among': 300000, 'unique by': 'zayatz'}
     """
 
@@ -100,6 +100,6 @@ class Unique:
         """Return the criterion."""
         return PopulationUniqueness(self.share, self.people, self.estimator)
 
-    def told(self) -> Mapping[str, Told]:
+    def terms(self) -> Mapping[str, Term]:
         """Return the demand as it stands in certificates."""
-        return self.criterion().told()
+        return self.criterion().terms()

@@ -10,9 +10,9 @@ from typing import Any, Literal
 from incrowd.core.domain import Dates, Numbers
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column
+from incrowd.criteria.catalog import OF_COLUMN, OF_EACH
 from incrowd.criteria.closeness import CLOSENESS, Closeness
-from incrowd.criteria.demand import ColumnDemand, Told
-from incrowd.criteria.until import OF_COLUMN, OF_EACH
+from incrowd.criteria.demand import ColumnDemand, Term
 from incrowd.errors import Infeasible, InvalidParameter
 
 Distance = Literal["equal", "ordered", "hierarchical"]
@@ -42,7 +42,7 @@ class Sensitive:
     Source: Machanavajjhala et al. 2006 (l), Li, Li & Venkatasubramanian 2007 (t), Cao & Karras 2012 (beta), Brickell &
     Shmatikov 2008 (disclosure).
 
-    >>> Sensitive(l=3, t=Fraction(1, 5), harmless=("healthy",)).told()
+    >>> Sensitive(l=3, t=Fraction(1, 5), harmless=("healthy",)).terms()
     {'l': 3, 't': '1/5', 'harmless': ('healthy',)}
     """
 
@@ -82,19 +82,19 @@ class Sensitive:
     def or_else(self, general: Sensitive) -> Sensitive:
         """Return the same demands, and those of another where there is none here.
 
-        >>> Sensitive(l=4).or_else(Sensitive(l=3, t=Fraction(1, 5))).told()
+        >>> Sensitive(l=4).or_else(Sensitive(l=3, t=Fraction(1, 5))).terms()
         {'l': 4, 't': '1/5'}
         """
         return replace(general, **{name: value for name, value in self._given().items() if value not in (None, ())})
 
-    def told(self) -> dict[str, Told]:
+    def terms(self) -> dict[str, Term]:
         """Return the demands as they stand in certificates."""
-        told: dict[str, Told] = {} if self.distance is None else {"distance": self.distance}
+        terms: dict[str, Term] = {} if self.distance is None else {"distance": self.distance}
         for criterion in self.criteria("", self.distance or "equal"):
-            told |= criterion.told()
+            terms |= criterion.terms()
         if self.harmless:
-            told["harmless"] = tuple(sorted(set(self.harmless)))
-        return {name: told[name] for name in OF_EACH if name in told}
+            terms["harmless"] = tuple(sorted(set(self.harmless)))
+        return {name: terms[name] for name in OF_EACH if name in terms}
 
     def check(self, column: Column, level: int) -> None:
         """Refuse what the declaration of a column at its level shows to be impossible or mistaken."""

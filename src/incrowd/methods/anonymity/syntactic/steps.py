@@ -14,10 +14,10 @@ from incrowd.core.domain import Type
 from incrowd.core.loss import Syntactic
 from incrowd.core.steps.step import Grounds, Promise, Step
 from incrowd.core.words import counted
+from incrowd.criteria.catalog import criteria_of, in_order
 from incrowd.criteria.closeness import Closeness
-from incrowd.criteria.demand import BECAUSE, MINIMALITY, Demand, Form, Told, form_assumptions, listed, spelled
+from incrowd.criteria.demand import BECAUSE, MINIMALITY, Demand, Form, Term, form_assumptions, listed, spelled
 from incrowd.criteria.recount import Places
-from incrowd.criteria.until import criteria_of, in_order
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Cut(Step):
 
     columns: tuple[str, ...]
     sensitive: tuple[str, ...]
-    until: Mapping[str, Told]
+    until: Mapping[str, Term]
     at: str
     places: Mapping[str, Places] | None = None
     ordered: Mapping[str, Type] | None = None

@@ -9,7 +9,7 @@ import numpy as np
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Blending
-from incrowd.core.claims.privacy import Approximate, ZeroKnowledge
+from incrowd.core.claims.privacy import ApproximatePrivacy, ZeroKnowledge
 from incrowd.core.plan import Output
 from incrowd.core.steps.bins import Count, Listing, PublishCounts, RecodeToBins
 from incrowd.core.steps.counts import NoiseWhenSmall
@@ -18,8 +18,7 @@ from incrowd.core.steps.samples import EveryRow, SecretSample
 from incrowd.core.steps.step import Step
 from incrowd.methods.histograms import contents
 from incrowd.methods.histograms.contents import Flags, Numbers, reopen
-from incrowd.verify.findings import Look, Problem
-from incrowd.verify.statement import Statement, maybe, one
+from incrowd.verify.statement import Look, Problem, Statement, maybe, one
 
 __all__ = ["CLAIMS", "ORDER", "STEPS", "contradiction", "looks", "recount", "reopen"]
 
@@ -32,7 +31,7 @@ STEPS: tuple[type[Step], ...] = (
     NoiseWhenSmall,
     PublishCounts,
 )
-CLAIMS: tuple[type[Claim], ...] = (Approximate, ZeroKnowledge, Blending)
+CLAIMS: tuple[type[Claim], ...] = (ApproximatePrivacy, ZeroKnowledge, Blending)
 ORDER = (
     maybe(KeepRows),
     one(EveryRow, SecretSample),

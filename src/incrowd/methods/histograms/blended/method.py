@@ -14,10 +14,9 @@ from incrowd.core.schema import Schema
 from incrowd.core.steps.bins import Listing, PublishCounts
 from incrowd.core.steps.counts import NoiseWhenSmall
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.noisy_when_small import ClampedWhenSmall, NoisyWhenSmall
-from incrowd.mechanisms.partition import blended
+from incrowd.mechanisms.partition import ClampedSmallCounts, NoisySmallCounts, blend
 from incrowd.methods.histograms.crowd import CrowdHistogram
-from incrowd.methods.histograms.partition import LISTED, Partition, rounded
+from incrowd.methods.histograms.partition import LISTED, BinPartition, rounded
 from incrowd.methods.outcomes.histogram import EXACT, Histogram
 
 if TYPE_CHECKING:
@@ -66,9 +65,9 @@ class BlendedHistogram(CrowdHistogram):
         """The ε of the noise on counts below k."""
         return self.epsilon
 
-    def partition(self, schema: Schema) -> Partition:
+    def partition(self, schema: Schema) -> BinPartition:
         """Return the bins; each must be known, since the empty ones get noise too."""
-        partition = Partition.of(schema, self.columns, self.levels).drawn_over()
+        partition = BinPartition.of(schema, self.columns, self.levels).drawn_over()
         size = partition.closed_size("use method suppressed-histogram, which needs no noise")
         if partition.listed:
             return partition
@@ -85,7 +84,7 @@ class BlendedHistogram(CrowdHistogram):
             )
         return partition
 
-    def listed(self, partition: Partition) -> Listing:
+    def listed(self, partition: BinPartition) -> Listing:
         """Return which bins are listed: all, or those above zero."""
         return Listing.ALL if partition.listed else Listing.ABOVE_ZERO
 
@@ -99,11 +98,11 @@ class BlendedHistogram(CrowdHistogram):
         bins = partition.occupied(partition.count(table, coins, self.sampled_at(table.schema.unit)))
         if partition.listed:
             counts = bins.dense()
-            kind = ClampedWhenSmall if self.clamp else NoisyWhenSmall
+            kind = ClampedSmallCounts if self.clamp else NoisySmallCounts
             noisy, exact = kind(k, self.epsilon).release(counts, coins), counts >= k
             found = partition.labeled(np.arange(bins.size), rounded(noisy, self.round))
         else:
-            above = blended(ClampedWhenSmall(k, self.epsilon), bins, coins)
+            above = blend(ClampedSmallCounts(k, self.epsilon), bins, coins)
             exact = above.counts >= k
             found = partition.labeled(above.places, rounded(above.counts, self.round))
         return Histogram(found.append_column(EXACT, pa.array(exact)) if self.flag else found)

@@ -14,7 +14,7 @@ from incrowd.methods.histograms.bins import EVIDENCE, EXACT, NOISY
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.drawing.description import Description
+    from incrowd.drawing.markup import Description
     from incrowd.methods.outcomes.histogram import Histogram
     from incrowd.verify.statement import Statement
 

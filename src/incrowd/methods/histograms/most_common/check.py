@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.claims.claim import Claim
-from incrowd.core.claims.privacy import Pure
+from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.plan import Output
 from incrowd.core.steps.bins import Count, Listing, RecodeToBins
 from incrowd.core.steps.noise import Law
@@ -18,14 +18,12 @@ from incrowd.core.steps.samples import EveryRow
 from incrowd.core.steps.step import Step
 from incrowd.methods.histograms import contents
 from incrowd.methods.histograms.laws import strays
-from incrowd.methods.histograms.most_common.output import RANK, Selection
 from incrowd.methods.histograms.most_common.steps import PermuteAndFlip, PublishRanking, ReadOff, Winners
-from incrowd.methods.outcomes.histogram import COUNT
-from incrowd.verify.findings import Look, Problem
-from incrowd.verify.statement import Statement, maybe, one
+from incrowd.methods.outcomes.histogram import COUNT, RANK, Selection
+from incrowd.verify.statement import Look, Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (KeepRows, EveryRow, RecodeToBins, Count, ReadOff, PermuteAndFlip, PublishRanking)
-CLAIMS: tuple[type[Claim], ...] = (Pure,)
+CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)
 ORDER = (
     maybe(KeepRows),
     one(EveryRow),

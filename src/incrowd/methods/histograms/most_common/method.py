@@ -20,11 +20,11 @@ from incrowd.core.steps.samples import EveryRow
 from incrowd.core.steps.step import fold
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import InvalidParameter
-from incrowd.mechanisms.noisy_max import MonotoneNoisyMax, NoisyMax
-from incrowd.methods.histograms.most_common.output import RANK, Selection
+from incrowd.mechanisms.selection import MonotoneNoisyMax, NoisyMax
 from incrowd.methods.histograms.most_common.steps import PermuteAndFlip, PublishRanking, ReadOff, Winners
-from incrowd.methods.histograms.noise import Asked, Noise, settled
-from incrowd.methods.histograms.partition import COUNT, LISTED, Partition
+from incrowd.methods.histograms.noise import Noise, NoiseRequest, settle_noise
+from incrowd.methods.histograms.partition import COUNT, LISTED, BinPartition
+from incrowd.methods.outcomes.histogram import RANK, Selection
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -74,9 +74,9 @@ class MostCommon:
         """Whether one winner is picked without any count."""
         return self.top == 1 and not self.counts
 
-    def partition(self, schema: Schema) -> Partition:
+    def partition(self, schema: Schema) -> BinPartition:
         """Return the candidates, which must be known and not too many."""
-        partition = Partition.of(schema, self.columns, self.levels)
+        partition = BinPartition.of(schema, self.columns, self.levels)
         size = partition.closed_size("use method private-histogram with a delta, and read off the largest counts")
         if RANK in partition.cells.names:
             raise InvalidParameter(f"a selection has a column {RANK!r} of its own: leave that column out.")
@@ -96,7 +96,7 @@ class MostCommon:
 
     def noise(self, unit: Unit) -> Noise:
         """Return the noise on all counts."""
-        return settled(Asked("laplace", self.epsilon, None, None, None), unit, unknown=False)
+        return settle_noise(NoiseRequest("laplace", self.epsilon, None, None, None), unit, unknown=False)
 
     def plan(self, schema: Schema) -> Plan:
         """Promise from the schema alone."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from incrowd.core.words import counted
-from incrowd.drawing.description import Description
-from incrowd.drawing.markup import table
+from incrowd.drawing.markup import Description, table
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.methods.histograms.most_common.output import Selection
+    from incrowd.methods.outcomes.histogram import Selection
     from incrowd.verify.statement import Statement
 
 EVIDENCE = {"ranks": "Bins chosen"}

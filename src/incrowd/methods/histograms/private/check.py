@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from incrowd.core.claims.claim import Claim
-from incrowd.core.claims.privacy import Approximate, Pure
+from incrowd.core.claims.privacy import ApproximatePrivacy, PurePrivacy
 from incrowd.core.plan import Output
 from incrowd.core.steps.bins import Count, Listing, PublishCounts, RecodeToBins
 from incrowd.core.steps.noise import Law
@@ -21,8 +21,7 @@ from incrowd.methods.histograms import contents
 from incrowd.methods.histograms.contents import Flags, Numbers, reopen
 from incrowd.methods.histograms.laws import TOLERANCE, WIDEST, noise_delta, strays, tail
 from incrowd.methods.histograms.private.steps import AddNoise, HideUnknown, ListFrom
-from incrowd.verify.findings import Look, Problem
-from incrowd.verify.statement import Statement, maybe, one
+from incrowd.verify.statement import Look, Problem, Statement, maybe, one
 
 __all__ = ["CLAIMS", "ORDER", "STEPS", "contradiction", "looks", "recount", "reopen"]
 
@@ -37,7 +36,7 @@ STEPS: tuple[type[Step], ...] = (
     HideUnknown,
     PublishCounts,
 )
-CLAIMS: tuple[type[Claim], ...] = (Pure, Approximate)
+CLAIMS: tuple[type[Claim], ...] = (PurePrivacy, ApproximatePrivacy)
 ORDER = (
     maybe(KeepRows),
     one(EveryRow, SecretSample),

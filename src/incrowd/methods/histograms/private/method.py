@@ -19,8 +19,8 @@ from incrowd.core.steps.step import Step, fold
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.add_noise import AddLaplace
 from incrowd.mechanisms.partition import noisy_from
-from incrowd.methods.histograms.noise import Asked, Noise, settled
-from incrowd.methods.histograms.partition import Partition, rounded
+from incrowd.methods.histograms.noise import Noise, NoiseRequest, settle_noise
+from incrowd.methods.histograms.partition import BinPartition, rounded
 from incrowd.methods.histograms.private.steps import AddNoise, HideUnknown, ListFrom
 from incrowd.methods.outcomes.histogram import COUNT, Histogram
 from incrowd.noise.tails import laplace_reach
@@ -70,12 +70,12 @@ class PrivateHistogram:
 
     def settled(self, schema: Schema) -> Noise:
         """Return the noise, its scale solved."""
-        asked = Asked(self.noise, self.epsilon, self.delta, self.error, self.rate)
-        return settled(asked, schema.unit, unknown=self.partition(schema).size is None)
+        asked = NoiseRequest(self.noise, self.epsilon, self.delta, self.error, self.rate)
+        return settle_noise(asked, schema.unit, unknown=self.partition(schema).size is None)
 
-    def partition(self, schema: Schema) -> Partition:
+    def partition(self, schema: Schema) -> BinPartition:
         """Return the bins; beyond ten million, and at open levels, those from a public threshold on are listed."""
-        partition = Partition.of(schema, self.columns, self.levels).drawn_over()
+        partition = BinPartition.of(schema, self.columns, self.levels).drawn_over()
         if partition.size is not None and not partition.listed and self.noise == "gaussian":
             raise InvalidParameter(
                 f"{partition.size:,} bins are too many to list them all, and only Laplace noise can be drawn where it "
@@ -120,7 +120,7 @@ class PrivateHistogram:
         noisy = np.maximum(noisy, 0) if self.clamp else noisy
         return Histogram(partition.labeled(np.arange(bins.size), rounded(noisy, self.round)))
 
-    def _least(self, found: Noise, partition: Partition) -> int | None:
+    def _least(self, found: Noise, partition: BinPartition) -> int | None:
         """Return the least noisy count that is listed: by its proof for unknown bins, else to list few in vain."""
         if found.threshold is not None:
             return found.threshold.threshold
@@ -128,7 +128,7 @@ class PrivateHistogram:
             return None
         return laplace_reach(found.scale, Fraction(1, partition.size))
 
-    def _threshold(self, found: Noise, partition: Partition) -> tuple[Step, ...]:
+    def _threshold(self, found: Noise, partition: BinPartition) -> tuple[Step, ...]:
         if found.threshold is not None:
             return (HideUnknown(found.threshold.threshold, found.threshold.delta, found.epsilon),)
         least = self._least(found, partition)

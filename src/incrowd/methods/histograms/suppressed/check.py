@@ -9,7 +9,7 @@ import numpy as np
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Blending
-from incrowd.core.claims.privacy import Approximate, RobustTheorem, RobustZeroKnowledge, ZeroKnowledge
+from incrowd.core.claims.privacy import ApproximatePrivacy, RobustTheorem, RobustZeroKnowledge, ZeroKnowledge
 from incrowd.core.plan import Output
 from incrowd.core.steps.bins import Count, Listing, PublishCounts, RecodeToBins
 from incrowd.core.steps.counts import SuppressCounts
@@ -18,14 +18,13 @@ from incrowd.core.steps.samples import DrawnBefore, DrawnHere, EveryRow, SecretS
 from incrowd.core.steps.step import Step
 from incrowd.methods.histograms import contents
 from incrowd.methods.histograms.contents import Flags, Numbers, reopen
-from incrowd.verify.findings import Look, Problem
-from incrowd.verify.statement import Statement, maybe, one
+from incrowd.verify.statement import Look, Problem, Statement, maybe, one
 
 __all__ = ["CLAIMS", "ORDER", "STEPS", "contradiction", "looks", "recount", "reopen"]
 
 SAMPLES = (EveryRow, SecretSample, DrawnBefore, DrawnHere)
 STEPS: tuple[type[Step], ...] = (KeepRows, *SAMPLES, RecodeToBins, Count, SuppressCounts, PublishCounts)
-CLAIMS: tuple[type[Claim], ...] = (Approximate, ZeroKnowledge, RobustZeroKnowledge, RobustTheorem, Blending)
+CLAIMS: tuple[type[Claim], ...] = (ApproximatePrivacy, ZeroKnowledge, RobustZeroKnowledge, RobustTheorem, Blending)
 ORDER = (
     maybe(KeepRows),
     one(*SAMPLES),

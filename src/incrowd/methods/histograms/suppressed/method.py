@@ -13,10 +13,9 @@ from incrowd.core.schema import Schema
 from incrowd.core.steps.bins import Listing, PublishCounts
 from incrowd.core.steps.counts import SuppressCounts
 from incrowd.errors import InvalidParameter
-from incrowd.methods.crowds.drawing import drawn, with_chances
-from incrowd.methods.crowds.robust import Robust, published_numbers, solve_robust, survey
+from incrowd.methods.crowds.robust import Robust, draw_sample, published_numbers, solve_robust, survey, with_chances
 from incrowd.methods.histograms.crowd import CrowdHistogram
-from incrowd.methods.histograms.partition import Partition, rounded
+from incrowd.methods.histograms.partition import BinPartition, rounded
 from incrowd.methods.outcomes.histogram import COUNT, Histogram
 
 if TYPE_CHECKING:
@@ -59,9 +58,9 @@ class SuppressedHistogram(CrowdHistogram):
     def noise(self) -> None:
         """Small counts have no noise: they are zero."""
 
-    def partition(self, schema: Schema) -> Partition:
+    def partition(self, schema: Schema) -> BinPartition:
         """Return the bins; at open levels and beyond ten million of them those from k on are listed."""
-        return Partition.of(schema, self.columns, self.levels)
+        return BinPartition.of(schema, self.columns, self.levels)
 
     def parameters(self, unit: Unit) -> Parameters:
         """Return k, rate, ε and δ for a unit, the missing one solved."""
@@ -73,7 +72,7 @@ class SuppressedHistogram(CrowdHistogram):
         """Return the rate of an even secret sample, or None where there is none."""
         return None if self.robust is not None else super().sampled_at(unit)
 
-    def listed(self, partition: Partition) -> Listing:
+    def listed(self, partition: BinPartition) -> Listing:
         """Return which bins are listed: all, or those from k on."""
         return Listing.ALL if partition.listed else Listing.FROM_K
 
@@ -98,8 +97,8 @@ class SuppressedHistogram(CrowdHistogram):
         """Count the bins in one pass and keep the counts from k on."""
         partition, k = self.partition(table.schema), self.crowd(table.schema.unit)
         if self.robust is not None and self.robust.probability is not None:
-            split = Partition(with_chances(partition.cells, table.schema, self.robust.probability))
-            counts = drawn(split.count(table, coins, None), self.robust.low, self.robust.high, coins).at_least(k)
+            split = BinPartition(with_chances(partition.cells, table.schema, self.robust.probability))
+            counts = draw_sample(split.count(table, coins, None), self.robust.low, self.robust.high, coins).at_least(k)
         else:
             counts = partition.count(table, coins, self.sampled_at(table.schema.unit), at_least=k)
         if partition.listed:

@@ -27,9 +27,8 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from incrowd.mechanisms.partition import MOST_BINS
-from incrowd.methods.synthesis.points.grid import Grid
-from incrowd.methods.synthesis.points.slowly_changing import EXPECTED, LIKELY, MOVES
-from incrowd.methods.synthesis.points.steps import Place
+from incrowd.methods.synthesis.points.grid import PointGrid
+from incrowd.methods.synthesis.points.steps import EXPECTED, LIKELY, MOVES, Placement
 
 MOST_PHANTOMS = 10**7
 """Points that stand for nobody: with more expected than this, a release is refused."""
@@ -67,14 +66,14 @@ class Accuracy:
         return {name: number for name, number in stated.items() if number is not None}
 
 
-def accuracy(grid: Grid, place: Place, k: int, epsilon: Fraction | None) -> Accuracy:
+def accuracy(grid: PointGrid, place: Placement, k: int, epsilon: Fraction | None) -> Accuracy:
     """Return what the grid and the noise guarantee; ε is that of the noise, None for suppression.
 
     >>> from incrowd.core.domain import Numbers
     >>> from incrowd.core.hierarchy.slices import Slices
     >>> from incrowd.core.schema import Column, Type
     >>> age = Column("age", type=Type.INTEGER, hierarchy=Slices(Numbers(0, 99), 1))
-    >>> accuracy(Grid.of([age], 10), Place.CENTERS, 5, Fraction(1))
+    >>> accuracy(PointGrid.of([age], 10), Placement.CENTERS, 5, Fraction(1))
     Accuracy(reach=Decimal('0.045'), expected=Decimal('8.50918129'), likely=Decimal('23.0791591'))
     """
     reach = _root_up(grid.reach_squared(place))
@@ -88,21 +87,21 @@ def accuracy(grid: Grid, place: Place, k: int, epsilon: Fraction | None) -> Accu
     return Accuracy(reach, min(most, expected), min(most, _DIGITS.add(expected, spread)))
 
 
-def least_pieces(grid: Grid, place: Place, error: Fraction) -> int:
+def least_pieces(grid: PointGrid, place: Placement, error: Fraction) -> int:
     """Return the least s for which points move by at most `error`, whatever the pieces of the grid that is given.
 
     >>> from incrowd.core.domain import Numbers
     >>> from incrowd.core.hierarchy.slices import Slices
     >>> from incrowd.core.schema import Column, Type
     >>> side = Column("x", type=Type.DECIMAL, hierarchy=Slices(Numbers(0, 1, Type.DECIMAL), 1))
-    >>> least_pieces(Grid.of([side, Column("y", type=side.type, hierarchy=side.hierarchy)], 1), Place.CENTERS,
+    >>> least_pieces(PointGrid.of([side, Column("y", type=side.type, hierarchy=side.hierarchy)], 1), Placement.CENTERS,
     ...              Fraction(1, 50))                        # √2 / (2·36) < 1/50 < √2 / (2·35)
     36
     """
     columns = [axis.column for axis in grid.axes]
 
     def meets(pieces: int) -> bool:
-        return Grid.of(columns, pieces).reach_squared(place) <= error**2
+        return PointGrid.of(columns, pieces).reach_squared(place) <= error**2
 
     low, high = 0, 1
     while not meets(high):
@@ -124,7 +123,7 @@ def phantoms(cells: int, k: int, epsilon: Fraction) -> float:
     return cells * -math.expm1(-float(epsilon) * (k - 1)) / (2.0 * _sinh(float(epsilon)))
 
 
-def refusal(grid: Grid, k: int, epsilon: Fraction) -> str | None:
+def refusal(grid: PointGrid, k: int, epsilon: Fraction) -> str | None:
     """Return why a grid cannot take noise on every cell, and the ways out; None if it can."""
     cells, found = grid.size, phantoms(grid.size, k, epsilon)
     if cells <= MOST_BINS and found <= MOST_PHANTOMS:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Blending
-from incrowd.core.claims.privacy import Approximate, ZeroKnowledge
+from incrowd.core.claims.privacy import ApproximatePrivacy, ZeroKnowledge
 from incrowd.core.keys import grouped
 from incrowd.core.plan import Output
 from incrowd.core.steps.counts import NoiseWhenSmall, SuppressCounts
@@ -20,14 +20,11 @@ from incrowd.core.steps.samples import EveryRow
 from incrowd.core.steps.step import Grounds, Step
 from incrowd.engines.readers.sources import open_source
 from incrowd.methods.synthesis.points.accuracy import Accuracy
-from incrowd.methods.synthesis.points.box import changed, impossible, reach_squared
-from incrowd.methods.synthesis.points.contents import Contents, contents
-from incrowd.methods.synthesis.points.grid import Grid
+from incrowd.methods.synthesis.points.contents import Contents, changed, contents, impossible, reach_squared
+from incrowd.methods.synthesis.points.grid import PointGrid
 from incrowd.methods.synthesis.points.output import MEAN_ERROR, Points
-from incrowd.methods.synthesis.points.slowly_changing import LipschitzError
-from incrowd.methods.synthesis.points.steps import IntoCells, PlacePoints, SampleOfCells
-from incrowd.verify.findings import Look, Problem
-from incrowd.verify.statement import Statement, maybe, one
+from incrowd.methods.synthesis.points.steps import IntoCells, LipschitzError, PlacePoints, SampleOfCells
+from incrowd.verify.statement import Look, Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (
     KeepRows,
@@ -38,7 +35,7 @@ STEPS: tuple[type[Step], ...] = (
     NoiseWhenSmall,
     PlacePoints,
 )
-CLAIMS: tuple[type[Claim], ...] = (Approximate, ZeroKnowledge, Blending, LipschitzError)
+CLAIMS: tuple[type[Claim], ...] = (ApproximatePrivacy, ZeroKnowledge, Blending, LipschitzError)
 ORDER = (
     maybe(KeepRows),
     one(EveryRow, SampleOfCells),
@@ -87,7 +84,7 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> Points:
     """Read what was published, as anyone can: each point stands for its cell."""
     step = statement.grounds.need(IntoCells)
     found = _contents(statement, open_source(str(files[0])).batches(step.names))
-    grid = Grid.laid(step.columns)
+    grid = PointGrid.laid(step.columns)
     keys = grid.cells.layout.pack([column.astype("int32") for column in found.cells.T])
     return Points(grid, *grouped(keys, found.counts), _accuracy(statement))
 

@@ -1,4 +1,4 @@
-"""Grid: a public box of numbers and days, cut into cells of equal sides before a row is read."""
+"""PointGrid: a public box of numbers and days, cut into cells of equal sides before a row is read."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from incrowd.core.keys import Codes
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Missing, Outside
 from incrowd.errors import InvalidParameter
-from incrowd.methods.synthesis.points.steps import FINE, Place, Side
+from incrowd.methods.synthesis.points.steps import FINE, Placement, Side
 
 
 @dataclass(frozen=True)
-class Axis:
+class GridAxis:
     """One coordinate: a column between its declared bounds, in pieces; the length of the whole is its unit.
 
     Whole numbers and days each own one unit of length, so that n of them are n long.
 
-    >>> age = Axis.of(Column("age", type=Type.INTEGER, hierarchy=Slices(Numbers(0, 99), 1)), 10)
-    >>> age.centers[:2].tolist(), age.reach(Place.CENTERS), age.reach(Place.UNIFORM)
+    >>> age = GridAxis.of(Column("age", type=Type.INTEGER, hierarchy=Slices(Numbers(0, 99), 1)), 10)
+    >>> age.centers[:2].tolist(), age.reach(Placement.CENTERS), age.reach(Placement.UNIFORM)
     ([4.5, 14.5], Fraction(9, 200), Fraction(9, 100))
     """
 
     column: Column
 
     @classmethod
-    def of(cls, column: Column, pieces: int) -> Axis:
+    def of(cls, column: Column, pieces: int) -> GridAxis:
         """Return a column as a coordinate in so many pieces, or in as many as it has whole numbers or days.
 
         A row without a value here is left out, unless the column says what stands in for it; a value beyond a bound
@@ -63,10 +63,10 @@ class Axis:
     def slices(self) -> Slices:
         """The pieces."""
         if not isinstance(self.column.hierarchy, Slices):
-            raise TypeError("an axis is made by Axis.of")
+            raise TypeError("an axis is made by GridAxis.of")
         return self.column.hierarchy
 
-    def reach(self, place: Place) -> Fraction:
+    def reach(self, place: Placement) -> Fraction:
         """Return how far, at most, a point lies from the value it stands for, in units of the whole length.
 
         Half a piece for centers and a piece for uniform points; of m whole numbers the outermost are m − 1 apart.
@@ -76,16 +76,16 @@ class Axis:
         slices = self.slices
         if not slices.whole:
             largest = max(abs(float(end)) for end in slices.ends[[0, -1]])
-            exactly = Fraction(1, slices.pieces) / (2 if place is Place.CENTERS else 1)
+            exactly = Fraction(1, slices.pieces) / (2 if place is Placement.CENTERS else 1)
             return exactly + Fraction(math.ulp(largest)) / slices.length
         apart = -(-slices.length // slices.pieces) - 1
-        if place is Place.UNIFORM:
+        if place is Placement.UNIFORM:
             return apart / slices.length
         return (Fraction((apart + 1) // 2) if self.column.type is Type.DATE else Fraction(apart, 2)) / slices.length
 
-    def storage(self, place: Place) -> pa.DataType:
+    def storage(self, place: Placement) -> pa.DataType:
         """Return the Arrow type of the released coordinate; the center of whole numbers need not be whole."""
-        centered = self.column.type is Type.INTEGER and place is Place.CENTERS
+        centered = self.column.type is Type.INTEGER and place is Placement.CENTERS
         return pa.float64() if centered else self.column.type.storage
 
     @cached_property
@@ -119,30 +119,30 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Grid:
+class PointGrid:
     """A box in cells, as a point in it is described by one piece of every axis.
 
     >>> x = Column("x", type=Type.DECIMAL, hierarchy=Slices(Numbers(0, 1, Type.DECIMAL), 1))
-    >>> grid = Grid.of([x, Column("y", type=x.type, hierarchy=x.hierarchy)], 4)
-    >>> grid.size, round(float(grid.reach_squared(Place.CENTERS)), 6)   # (1/8)² + (1/8)²
+    >>> grid = PointGrid.of([x, Column("y", type=x.type, hierarchy=x.hierarchy)], 4)
+    >>> grid.size, round(float(grid.reach_squared(Placement.CENTERS)), 6)   # (1/8)² + (1/8)²
     (16, 0.03125)
     """
 
-    axes: tuple[Axis, ...]
+    axes: tuple[GridAxis, ...]
 
     @classmethod
-    def of(cls, columns: Iterable[Column], pieces: int) -> Grid:
+    def of(cls, columns: Iterable[Column], pieces: int) -> PointGrid:
         """Return the grid of these columns, every side in so many pieces."""
-        return cls(tuple(Axis.of(column, pieces) for column in columns))
+        return cls(tuple(GridAxis.of(column, pieces) for column in columns))
 
     @classmethod
-    def laid(cls, sides: Iterable[Side]) -> Grid:
+    def laid(cls, sides: Iterable[Side]) -> PointGrid:
         """Lay the grid of these sides again; what becomes of missing values and of values outside is not read back."""
         axes = []
         for side in sides:
             ends = (side.low, side.high)
             domain = Dates(*ends) if side.type is Type.DATE else Numbers(*ends, side.type)
-            axes.append(Axis.of(Column(side.column, type=side.type, hierarchy=Slices(domain, 1)), side.pieces))
+            axes.append(GridAxis.of(Column(side.column, type=side.type, hierarchy=Slices(domain, 1)), side.pieces))
         return cls(tuple(axes))
 
     def sides(self) -> tuple[Side, ...]:
@@ -175,6 +175,6 @@ class Grid:
         """How many cells there are."""
         return math.prod(axis.slices.pieces for axis in self.axes)
 
-    def reach_squared(self, place: Place) -> Fraction:
+    def reach_squared(self, place: Placement) -> Fraction:
         """Return the square of how far a point lies at most from what it stands for, in units of the box."""
         return sum((axis.reach(place) ** 2 for axis in self.axes), Fraction(0))

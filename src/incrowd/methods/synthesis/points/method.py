@@ -7,6 +7,12 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.core.coins import Coins
+from incrowd.core.counts import Counts
+from incrowd.core.keys import Codes, Keys
 from incrowd.core.plan import Plan
 from incrowd.core.steps.counts import small_counts
 from incrowd.core.steps.rows import keep_rows
@@ -14,16 +20,16 @@ from incrowd.core.steps.samples import EveryRow
 from incrowd.core.steps.step import fold
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
+from incrowd.mechanisms.partition import ClampedSmallCounts, OccupiedBins, blend
 from incrowd.methods.crowds.parameters import Parameters, Target
 from incrowd.methods.crowds.small_counts import solve
+from incrowd.methods.person_rows import row_limits
 from incrowd.methods.synthesis.points.accuracy import Accuracy, accuracy, least_pieces, refusal
-from incrowd.methods.synthesis.points.grid import Grid
+from incrowd.methods.synthesis.points.grid import GridAxis, PointGrid
 from incrowd.methods.synthesis.points.output import Points
-from incrowd.methods.synthesis.points.placing import released_cells, uniform_offsets
-from incrowd.methods.synthesis.points.steps import IntoCells, Place, PlacePoints, SampleOfCells
+from incrowd.methods.synthesis.points.steps import FINE, IntoCells, Placement, PlacePoints, SampleOfCells
 
 if TYPE_CHECKING:
-    from incrowd.core.coins import Coins
     from incrowd.core.schema import Schema
     from incrowd.core.table import Table
 
@@ -70,7 +76,7 @@ class SyntheticPoints:
             raise InvalidParameter("the epsilon of the noise is above 0; left out, cells below k are suppressed.")
         if self.rate is not None and not 0 < self.rate <= 1:
             raise InvalidParameter("the rate lies above 0 and at most at 1; below 1 there is a secret sample.")
-        if self.place not in tuple(Place):
+        if self.place not in tuple(Placement):
             raise InvalidParameter(f"points are placed at centers or uniform, not {self.place!r}.")
         if len(set(self.columns)) < len(self.columns):
             raise InvalidParameter("name each column once; left out, all released ones are taken.")
@@ -101,7 +107,7 @@ class SyntheticPoints:
         """Return k, solved where it was left open."""
         return self.k if self.k is not None else self.parameters(unit).k
 
-    def grid(self, schema: Schema) -> Grid:
+    def grid(self, schema: Schema) -> PointGrid:
         """Return the cells of the public box; what was drafted from rows is refused, and free text has no place."""
         names = self.columns or tuple(column.name for column in schema.released)
         for name in names:
@@ -112,11 +118,11 @@ class SyntheticPoints:
                     f"the bounds of {name!r} were drafted from rows, and no promise can rest on them. Where the same "
                     'is public, write public: "source" there.'
                 )
-        return _grid(tuple(schema[name] for name in names), self.s, self.error, Place(self.place))
+        return _grid(tuple(schema[name] for name in names), self.s, self.error, Placement(self.place))
 
     def accuracy(self, schema: Schema) -> Accuracy:
         """Return what is known about slowly changing functions before a row is read."""
-        return accuracy(self.grid(schema), Place(self.place), self.crowd(schema.unit), self.noise)
+        return accuracy(self.grid(schema), Placement(self.place), self.crowd(schema.unit), self.noise)
 
     def plan(self, schema: Schema) -> Plan:
         """Promise from the schema alone; a grid on which noise would drown everything is refused here."""
@@ -134,7 +140,7 @@ class SyntheticPoints:
             EveryRow() if found is None else SampleOfCells(found.rate),
             IntoCells(grid.sides()),
             small_counts(k, self.noise),
-            PlacePoints(Place(self.place)),
+            PlacePoints(Placement(self.place)),
         )
         exact, sides = self.accuracy(schema).numbers, max(axis.slices.pieces for axis in grid.axes)
         settings = {"s": sides, "cells": grid.size, **{name: str(number) for name, number in exact.items()}}
@@ -150,10 +156,7 @@ class SyntheticPoints:
     def release(self, table: Table, coins: Coins) -> Points:
         """Count the sampled rows of each cell in one pass, release the counts, and put points into the cells."""
         schema, k, grid = table.schema, self.crowd(table.schema.unit), self.grid(table.schema)
-        kept: list[Any] = []
-        if schema.unit.column is not None:
-            column = schema[schema.unit.column]
-            kept.append(table.engine.limit(table.rows, column, schema.unit.max_rows, coins))
+        kept = [*row_limits(table, coins)]
         if not self.unsampled:
             kept.append(coins.sample(self.parameters(schema.unit).rate))
         at_least = k if self.noise is None else 1
@@ -164,9 +167,39 @@ class SyntheticPoints:
 
 
 @lru_cache(maxsize=64)
-def _grid(columns: tuple[Any, ...], s: int | None, error: Fraction | None, place: Place) -> Grid:
+def _grid(columns: tuple[Any, ...], s: int | None, error: Fraction | None, place: Placement) -> PointGrid:
     if s is not None:
-        return Grid.of(columns, s)
+        return PointGrid.of(columns, s)
     if error is None:
         raise AssertionError("s or error is given")
-    return Grid.of(columns, least_pieces(Grid.of(columns, 1), place, error))
+    return PointGrid.of(columns, least_pieces(PointGrid.of(columns, 1), place, error))
+
+
+def released_cells(counts: Counts, k: int, noise: Fraction | None, coins: Coins) -> tuple[Keys, NDArray[np.int64]]:
+    """Return the cells that get points, in order, and how many; without noise, cells below k were left out before.
+
+    With noise every cell of the grid takes part: those that no row was in get theirs as all others do.
+    """
+    if noise is None:
+        large = counts.at_least(k)
+        return large.keys, large.counts
+    bins = OccupiedBins(counts.keys.astype(np.int64), counts.counts, counts.layout.size)
+    out = blend(ClampedSmallCounts(k, noise), bins, coins)
+    return out.places, out.counts
+
+
+def uniform_offsets(grid: PointGrid, keys: Keys, counts: NDArray[np.int64], coins: Coins) -> tuple[NDArray[Any], ...]:
+    """Draw for each axis and each point a place inside its cell, uniform and exact, whatever the rows are."""
+    codes = grid.cells.layout.unpack(keys)
+    return tuple(_drawn(axis, np.repeat(found, counts), coins) for axis, found in zip(grid.axes, codes, strict=True))
+
+
+def _drawn(axis: GridAxis, codes: Codes, coins: Coins) -> NDArray[Any]:
+    if not axis.slices.whole:
+        return coins.below(FINE, len(codes)).astype(np.uint32)
+    sizes = np.diff(axis.slices.ends)[codes]
+    drawn = np.zeros(len(codes), np.int64)
+    for size in np.unique(sizes).tolist():
+        where = np.flatnonzero(sizes == size)
+        drawn[where] = coins.below(size, len(where))
+    return drawn

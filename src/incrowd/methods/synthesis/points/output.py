@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from incrowd.core.keys import Codes, Keys
 from incrowd.methods.outcomes.outcome import Outcome
 from incrowd.methods.synthesis.points.accuracy import Accuracy
-from incrowd.methods.synthesis.points.grid import Grid
-from incrowd.methods.synthesis.points.steps import Place
+from incrowd.methods.synthesis.points.grid import PointGrid
+from incrowd.methods.synthesis.points.steps import Placement
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
@@ -32,7 +32,7 @@ class Points(Outcome):
 
     form: ClassVar[str] = "points"
 
-    grid: Grid
+    grid: PointGrid
     keys: Keys
     counts: NDArray[np.int64]
     accuracy: Accuracy
@@ -42,9 +42,9 @@ class Points(Outcome):
         return int(self.counts.sum())
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Placement:
         """Where in their cells the points lie."""
-        return Place.CENTERS if self.offsets is None else Place.UNIFORM
+        return Placement.CENTERS if self.offsets is None else Placement.UNIFORM
 
     @property
     def schema(self) -> pa.Schema:

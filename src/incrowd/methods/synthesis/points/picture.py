@@ -15,9 +15,8 @@ from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.keys import Codes, Keys
 from incrowd.core.words import counted
-from incrowd.drawing.description import EMPTY, Description
-from incrowd.drawing.markup import figure, joined, table, tag
-from incrowd.methods.synthesis.points.grid import Axis
+from incrowd.drawing.markup import EMPTY, Description, figure, joined, table, tag
+from incrowd.methods.synthesis.points.grid import GridAxis
 from incrowd.methods.synthesis.points.output import Points
 
 if TYPE_CHECKING:
@@ -34,11 +33,11 @@ _SIZE = 320
 class Shades:
     """Counts over the first two coordinates, at most 64 by 64 of them; one coordinate makes a single line."""
 
-    axes: tuple[Axis, ...]
+    axes: tuple[GridAxis, ...]
     counts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, axes: tuple[Axis, ...], codes: list[Codes], counts: NDArray[np.int64]) -> Shades:
+    def of(cls, axes: tuple[GridAxis, ...], codes: list[Codes], counts: NDArray[np.int64]) -> Shades:
         """Return the counts of cells, added up over all other coordinates and over neighbors where there are many."""
         shown = axes[:2]
         sides = [min(axis.slices.pieces, _FINEST) for axis in shown]
@@ -195,6 +194,6 @@ def _other(points: Points) -> str:
     return f"All values of {', '.join(further)} are added up. " if further else ""
 
 
-def _span(axis: Axis, arrow: str) -> str:
+def _span(axis: GridAxis, arrow: str) -> str:
     ends = [end if isinstance(end, date) else f"{float(end or 0):g}" for end in axis.slices.domain.bounds]
     return f"{axis.column.name} {arrow} {ends[0]} to {ends[1]}"

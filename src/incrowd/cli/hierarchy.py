@@ -1,0 +1,198 @@
+"""`incrowd hierarchy`: make hierarchies, and find out what is wrong with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from incrowd.cli.options import Json, takes
+from incrowd.cli.output import print_json, print_table
+from incrowd.errors import InvalidParameter, OutputUnavailable
+
+if TYPE_CHECKING:
+    from incrowd.workflows.hierarchies.build import Built, HierarchyRequest
+    from incrowd.workflows.hierarchies.check import Report
+
+
+_FAILED = 1
+_SHOWN = 50
+hierarchy = typer.Typer(help="Make hierarchies, and find out what is wrong with them.", no_args_is_help=True)
+
+
+@dataclass(frozen=True)
+class HierarchyCheckOptions:
+    """What `incrowd hierarchy check` can be told."""
+
+    files: Annotated[
+        list[str], typer.Argument(help="A hierarchy in ARX's format, then the data; with --policy the data alone.")
+    ] = field(default_factory=list)
+    policy: Annotated[Path | None, typer.Option(metavar="FILE", help="Check everything that this policy declares.")] = (
+        None
+    )
+    column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The column the file is for; by default the file's name.")
+    ] = None
+    delimiter: Annotated[str, typer.Option(metavar="CHARACTER", help="What separates the levels in the file.")] = ";"
+    json: Json = False
+
+
+@takes(HierarchyCheckOptions)
+def check(options: HierarchyCheckOptions) -> None:
+    """Name every value that is missing, listed twice or in two places, with a line to paste; exit code 1 if any.
+
+    What is printed holds values of the data: it is for its holder only.
+    """
+    report = _policy(options, options.policy) if options.policy is not None else _file(options)
+    if options.json:
+        print_json(report.to_json())
+    else:
+        _show_report(report, options.delimiter)
+    if not report.passed:
+        raise typer.Exit(_FAILED)
+
+
+def _policy(options: HierarchyCheckOptions, path: Path) -> Report:
+    from incrowd.workflows.hierarchies.check import check_policy
+    from incrowd.workflows.policy.ledger import record_look
+    from incrowd.workflows.policy.policy import load_policy
+    from incrowd.workflows.policy.rows import open_rows
+
+    if len(options.files) > 1:
+        raise InvalidParameter("with --policy there is one more file to name at most: the data.")
+    policy = load_policy(path)
+    if not options.files and policy.source is None:
+        return check_policy(policy, None)
+    rows = open_rows(options.files[0] if options.files else None, policy)
+    record_look(policy, "hierarchy check")
+    return check_policy(policy, rows)
+
+
+def _file(options: HierarchyCheckOptions) -> Report:
+    from incrowd.workflows.hierarchies.check import check_file
+    from incrowd.workflows.policy.rows import open_rows
+
+    if not 1 <= len(options.files) <= 2:
+        raise InvalidParameter("name a hierarchy file, and after it the data if you want; or give --policy.")
+    rows = open_rows(options.files[1], None) if len(options.files) > 1 else None
+    return check_file(Path(options.files[0]), options.delimiter, rows, options.column)
+
+
+def _show_report(report: Report, delimiter: str) -> None:
+    if report.passed:
+        print(f"Nothing is wrong with {', '.join(report.checked)}.")
+        return
+    header = ("what", "column", "value", "rows", "fix")
+    shown = report.problems[:_SHOWN]
+    lines = [
+        (problem.what, problem.column or "", problem.value, _count(problem.rows), problem.fix) for problem in shown
+    ]
+    more = len(report.problems) - len(shown)
+    note = f"and {more} more: --json lists all." if more else ""
+    title = "1 problem" if len(report.problems) == 1 else f"{len(report.problems):,} problems"
+    print_table(title, lines, note, header=header)
+    from incrowd.core.hierarchy.arx import ArxStyle, ArxTable
+
+    paste = [problem.paste for problem in shown if problem.paste is not None]
+    if paste:
+        print("Rows to paste, after a look at their labels:\n")
+        print(ArxTable(tuple(paste), ArxStyle(delimiter)).text(), end="")
+
+
+def _count(rows: int | None) -> str:
+    return "" if rows is None else f"{rows:,}"
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """What `incrowd hierarchy build` can be told."""
+
+    column: Annotated[str, typer.Option(metavar="NAME", help="The column it is for.")]
+    kind: Annotated[str, typer.Option(metavar="KIND", help="intervals, prefix, redaction, dates or groups.")]
+    out: Annotated[Path, typer.Option(metavar="FILE", help="A new file, in ARX's format.")]
+    data: Annotated[str | None, typer.Argument(help="Rows to take the values from; the draft is then marked.")] = None
+    steps: Annotated[
+        str, typer.Option(metavar="A,B,C", help="Widths, lengths, periods or sizes, from fine to coarse.")
+    ] = ""
+    values: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A public list of values, one a line; no row is read.")
+    ] = None
+    range: Annotated[
+        str | None, typer.Option(metavar="LOW,HIGH", help="Public bounds of whole numbers or days; no row is read.")
+    ] = None
+    json: Json = False
+
+
+@takes(BuildOptions)
+def build(options: BuildOptions) -> None:
+    """Draft a hierarchy and print what to write into the policy.
+
+    Values come from a public list, a public range, or the rows. What was taken from rows is marked in the policy, since
+    the file has no place for a mark: no promise rests on it until its owner names a public source that says the same.
+    """
+    from incrowd.workflows.hierarchies.build import HierarchyRequest
+
+    steps = tuple(step.strip() for step in options.steps.split(",") if step.strip())
+    built = _built(options, HierarchyRequest(options.column, options.kind, steps))
+    _write(built.table.text(), options.out)
+    snippet = _snippet(built, options.out)
+    if options.json:
+        found = {"file": str(options.out), "values": len(built.table.rows), "levels": built.column.hierarchy.height}
+        print_json(found | {"derived": "rows" if built.derived else None, "policy": snippet})
+    else:
+        _show_built(built, options.out, snippet)
+
+
+def _built(options: BuildOptions, wish: HierarchyRequest) -> Built:
+    from incrowd.workflows.hierarchies.build import from_range, from_rows, from_values
+    from incrowd.workflows.policy.rows import open_rows
+
+    given = [each for each in (options.data, options.values, options.range) if each is not None]
+    if len(given) != 1:
+        raise InvalidParameter("take the values from one place: DATA, --values or --range.")
+    if options.values is not None:
+        return from_values(wish, _lines(options.values))
+    if options.range is not None:
+        low, comma, high = options.range.partition(",")
+        if not comma:
+            raise InvalidParameter("a range is written LOW,HIGH, such as 0,99.")
+        return from_range(wish, low.strip(), high.strip())
+    return from_rows(wish, open_rows(options.data, None))
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line]
+    except (OSError, UnicodeDecodeError):
+        raise InvalidParameter(f"{path} cannot be read as UTF-8 text with one value a line.") from None
+
+
+def _write(text: str, target: Path) -> None:
+    try:
+        with target.open("x", encoding="utf-8", newline="") as file:
+            file.write(text)
+    except FileExistsError:
+        raise OutputUnavailable(f"{target} exists, and nothing is overwritten. Choose another name.") from None
+    except OSError as error:
+        raise OutputUnavailable(f"{target} could not be written: {error.strerror}.") from None
+
+
+def _snippet(built: Built, out: Path) -> str:
+    mark = ", derived: rows" if built.derived else ""
+    return f"{built.column.name}: {{type: {built.column.type}, hierarchy: {{file: {out.name}{mark}}}}}"
+
+
+def _show_built(built: Built, out: Path, snippet: str) -> None:
+    print(f"{out}: {len(built.table.rows):,} values, levels 0 to {built.column.hierarchy.height}.")
+    print(f"\nIn the policy, with the role you decide on:\n\n  {snippet}\n")
+    if built.derived:
+        print(
+            "It was drafted from rows: it lists values that occur there, so keep it internal. It voids every promise "
+            'but k-anonymity until you add public: "source", where a public source says the same.'
+        )
+
+
+hierarchy.command("check")(check)
+hierarchy.command("build")(build)

@@ -1,0 +1,343 @@
+"""`incrowd ledger`: budgets and entries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from incrowd.cli.options import DEFAULT, Address, Json, Who, person, takes, whole
+from incrowd.cli.output import print_json, print_table
+from incrowd.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from incrowd.accounting.budget import Amount
+    from incrowd.accounting.ledger.ledger import Ledger
+    from incrowd.accounting.ledger.standing import AnalystShare, Entry, Overview, Standing
+    from incrowd.core.unit import Unit
+    from incrowd.store.link import Anchor
+
+
+Dataset = Annotated[str, typer.Argument(metavar="DATASET", help="The dataset's name.")]
+Why = Annotated[str, typer.Option(metavar="TEXT", help="The reason, kept in the ledger.")]
+_FAILED = 1
+ledger = typer.Typer(help="Budgets and entries: what was promised about whom, and what is left.", no_args_is_help=True)
+
+
+def make_folder(address: str) -> None:
+    """Make the folder of a ledger that is about to be made in a file."""
+    if address.startswith("sqlite:///"):
+        folder = Path(address.removeprefix("sqlite:///")).parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InvalidParameter("the folder of the ledger cannot be made: choose another --ledger.") from error
+
+
+@dataclass(frozen=True)
+class ShowOptions:
+    """What `incrowd ledger show` can be told."""
+
+    ledger: Address = DEFAULT
+    entries: Annotated[bool, typer.Option("--entries", help="List every entry, too.")] = False
+    as_json: Json = False
+
+
+@takes(ShowOptions)
+def show(options: ShowOptions) -> None:
+    """Show budgets, what is spent and what is left."""
+    from incrowd.accounting.ledger.ledger import Ledger
+
+    ledger = Ledger.open(options.ledger)
+    overview = ledger.show()
+    entries = tuple(ledger.entries()) if options.entries else ()
+    if options.as_json:
+        listed = {"entries": [_entry_json(entry) for entry in entries]} if options.entries else {}
+        return print_json(overview.to_json() | listed)
+    _print(overview, entries)
+    return None
+
+
+def print_standing(standing: Standing, as_json: bool) -> None:
+    """Print how one dataset stands."""
+    if as_json:
+        print_json(standing.to_json())
+    else:
+        names = ("dataset", "protects", "budget", "spent", "left", "state")
+        print_table("Budget", list(zip(names, _standing(standing), strict=True)))
+
+
+def _print(overview: Overview, entries: tuple[Entry, ...]) -> None:
+    header = ("dataset", "protects", "budget", "spent", "left", "state")
+    rows = [_standing(standing) for standing in overview.datasets] or [("none yet", "", "", "", "", "")]
+    print_table(f"Ledger {overview.head.chain[:12]}, {overview.head.sequence} entries", rows, header=header)
+    if overview.shares:
+        shares = [(share.dataset, share.analyst, _up(share.spent), _allowance_text(share)) for share in overview.shares]
+        print_table("Analysts", shares, header=("dataset", "analyst", "spent", "allowance"))
+    if overview.accounts:
+        accounts = [(one.dataset, one.account, f"{one.rho:f}", f"{one.left:f}") for one in overview.accounts]
+        print_table("Zero-concentrated accounts", accounts, header=("dataset", "account", "rho", "left"))
+    if entries:
+        lines = [(str(entry.sequence), entry.at, entry.kind, _about(entry)) for entry in entries]
+        print_table("Entries", lines, header=("entry", "at", "kind", "about"))
+
+
+def _standing(standing: Standing) -> tuple[str, ...]:
+    budget, left = standing.terms.budget, standing.left
+    state = standing.terms.closed or ("has releases without an ε" if standing.totals.unbounded else "open")
+    return (
+        standing.dataset,
+        str(standing.terms.unit),
+        _down(budget.limit) if budget else "set by the first release",
+        "infinite" if standing.totals.unbounded else _up(standing.totals.spent),
+        _down(left) if left else "",
+        state,
+    )
+
+
+def _allowance_text(share: AnalystShare) -> str:
+    if share.allowance is None:
+        return "none: the dataset's budget holds"
+    return _down(share.allowance.limit) + (f", until {share.allowance.until}" if share.allowance.until else "")
+
+
+def _up(amount: Amount) -> str:
+    from incrowd.accounting.budget import shown_up
+
+    return f"ε {shown_up(amount.epsilon)}, δ {shown_up(amount.delta)}"
+
+
+def _down(amount: Amount) -> str:
+    from incrowd.accounting.budget import shown_down
+
+    return f"ε {shown_down(amount.epsilon)}, δ {shown_down(amount.delta)}"
+
+
+def _about(entry: Entry) -> str:
+    asked = entry.body.get("request", entry.body)
+    named = asked.get("dataset") or ", ".join(part["dataset"] for part in asked.get("parts", ()))
+    release = f": {asked['release']}" if "release" in asked else ""
+    return f"{named}{release}" + (f" ({entry.body['error']})" if entry.kind == "refused" else "")
+
+
+def _entry_json(entry: Entry) -> dict[str, Any]:
+    return {
+        "sequence": entry.sequence,
+        "at": entry.at,
+        "kind": entry.kind,
+        "hash": entry.anchor.hash,
+        "body": {name: value for name, value in entry.body.items() if name != "secret"},
+    }
+
+
+@dataclass(frozen=True)
+class LedgerGrantOptions:
+    """What `incrowd ledger grant` can be told."""
+
+    dataset: Dataset
+    why: Why
+    epsilon: Annotated[str, typer.Option(metavar="NUMBER", help="ε to add; for an analyst, the ε allowed.")] = "0"
+    delta: Annotated[str, typer.Option(metavar="NUMBER", help="δ to add; for an analyst, the δ allowed.")] = "0"
+    unbounded: Annotated[
+        str | None, typer.Option(metavar="REASON", help="Let releases without an ε pass from now on, for this reason.")
+    ] = None
+    analyst: Annotated[str | None, typer.Option(metavar="NAME", help="Set this analyst's allowance instead.")] = None
+    until: Annotated[str | None, typer.Option(metavar="DATE", help="Last day of the analyst's allowance.")] = None
+    new: Annotated[bool, typer.Option("--new", help="Make a new dataset, and the ledger if it is not there.")] = False
+    person: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="With --new: protect people, known by this column.")
+    ] = None
+    max_rows: Annotated[str, typer.Option(metavar="COUNT", help="With --person: rows that one person may have.")] = "1"
+    replace: Annotated[bool, typer.Option("--replace", help="With --new: protect what a unit says.")] = False
+    who: Who = None
+    ledger: Address = DEFAULT
+    as_json: Json = False
+
+
+@takes(LedgerGrantOptions)
+def grant(options: LedgerGrantOptions) -> None:
+    """Add to the budget of a dataset, for good, or set an analyst's allowance.
+
+    This is the only way to change a budget. With --new the dataset, and if need be the ledger, is made first.
+    """
+    from incrowd.accounting.ledger.ledger import Ledger
+
+    _check(options)
+    grant_it = _allowance(options, options.analyst) if options.analyst is not None else _addition(options)
+    ledger = _with_new_dataset(options) if options.new else Ledger.open(options.ledger)
+    grant_it(ledger)
+    print_standing(ledger.standing(options.dataset), options.as_json)
+
+
+def _addition(options: LedgerGrantOptions) -> Callable[[Ledger], object]:
+    from incrowd.accounting.budget import Budget
+
+    more, who = Budget.of(options.epsilon, options.delta, options.unbounded), person(options.who)
+    return lambda ledger: ledger.grant(options.dataset, more, who, options.why)
+
+
+def _allowance(options: LedgerGrantOptions, analyst: str) -> Callable[[Ledger], object]:
+    from incrowd.accounting.budget import Allowance
+
+    allowance = Allowance.of(analyst, options.epsilon, options.delta, _day(options.until))
+    who = person(options.who)
+    return lambda ledger: ledger.allow(options.dataset, allowance, who, options.why)
+
+
+def _with_new_dataset(options: LedgerGrantOptions) -> Ledger:
+    from incrowd.accounting.ledger.datasets import Declaration
+    from incrowd.accounting.ledger.ledger import Ledger
+
+    declaration = Declaration(options.dataset, _unit(options))
+    make_folder(options.ledger)
+    ledger = Ledger.create(options.ledger)
+    overview = ledger.show()
+    if options.dataset in {*overview.shared, *(standing.dataset for standing in overview.datasets)}:
+        raise InvalidParameter(
+            f"the ledger already knows dataset {options.dataset}: leave out --new to add to its budget."
+        )
+    ledger.register(declaration)
+    return ledger
+
+
+def _unit(options: LedgerGrantOptions) -> Unit:
+    from incrowd.core.unit import Adjacency, Kind, Unit
+
+    adjacency = Adjacency.REPLACE if options.replace else Adjacency.ADD_REMOVE
+    if options.person is None:
+        return Unit(adjacency=adjacency)
+    return Unit(Kind.PERSON, adjacency, options.person, whole(options.max_rows, "max-rows"))
+
+
+def _check(options: LedgerGrantOptions) -> None:
+    if options.new and options.analyst is not None:
+        raise InvalidParameter("make the dataset known first (--new), then allow an analyst a part of it (--analyst).")
+    if not options.new and (options.person is not None or options.replace or options.max_rows != "1"):
+        raise InvalidParameter("the unit of privacy is declared once, with --new; it cannot be changed later.")
+    if options.until is not None and options.analyst is None:
+        raise InvalidParameter("a budget is for good; --until belongs to an analyst's allowance (--analyst).")
+    if options.unbounded is not None and options.analyst is not None:
+        raise InvalidParameter(
+            "releases without an ε are a matter of the dataset's budget, not of an analyst's allowance."
+        )
+    if not options.why.strip():
+        raise InvalidParameter("write why, for those who will read the ledger.")
+    if options.analyst is None and options.unbounded is None and options.epsilon == options.delta == "0":
+        raise InvalidParameter("nothing is granted: give --epsilon, --delta or --unbounded.")
+
+
+def _day(text: str | None) -> date | None:
+    if text is None:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidParameter("a day is written like 2030-12-31.") from error
+
+
+@dataclass(frozen=True)
+class CarveOptions:
+    """What `incrowd ledger carve` can be told."""
+
+    dataset: Dataset
+    account: Annotated[str, typer.Argument(metavar="ACCOUNT", help="What the account is called.")]
+    rho: Annotated[str, typer.Option(metavar="NUMBER", help="How much ρ the account holds.")]
+    delta: Annotated[str, typer.Option(metavar="NUMBER", help="The δ at which its ε is charged, now and for all.")]
+    ledger: Address = DEFAULT
+    as_json: Json = False
+
+
+@takes(CarveOptions)
+def carve(options: CarveOptions) -> None:
+    """Set a zero-concentrated account aside: its whole ε and δ are charged at once, then only ρ is counted.
+
+    Questions that pay by `incrowd query --account ACCOUNT --rho NUMBER` get Gaussian noise. For many of them this is
+    worth more than paying each with ε.
+    """
+    from incrowd.accounting.ledger.ledger import Ledger
+
+    ledger = Ledger.open(options.ledger)
+    ledger.carve(options.dataset, options.account, options.rho, options.delta)
+    print_standing(ledger.standing(options.dataset), options.as_json)
+
+
+@dataclass(frozen=True)
+class CloseOptions:
+    """What `incrowd ledger close` can be told."""
+
+    dataset: Dataset
+    why: Why
+    retire: Annotated[bool, typer.Option("--retire", help="Record that the data was destroyed.")] = False
+    who: Who = None
+    ledger: Address = DEFAULT
+    as_json: Json = False
+
+
+@takes(CloseOptions)
+def close(options: CloseOptions) -> None:
+    """Close a dataset for good; with --retire, record that its data was destroyed."""
+    from incrowd.accounting.ledger.ledger import Ledger
+
+    ledger = Ledger.open(options.ledger)
+    end = ledger.retire if options.retire else ledger.close
+    end(options.dataset, person(options.who), options.why)
+    print_standing(ledger.standing(options.dataset), options.as_json)
+
+
+@dataclass(frozen=True)
+class LedgerCheckOptions:
+    """What `incrowd ledger check` can be told."""
+
+    against: Annotated[
+        list[str], typer.Option(metavar="CERTIFICATE", help="A certificate that names an entry; can be repeated.")
+    ] = field(default_factory=list)
+    ledger: Address = DEFAULT
+    as_json: Json = False
+
+
+@takes(LedgerCheckOptions)
+def check(options: LedgerCheckOptions) -> None:
+    """Recompute the whole chain; exit 1 and name the first entry that is wrong.
+
+    A changed or deleted entry is always found. A cut-off tail or a restored old copy is found only --against a
+    certificate.
+    """
+    from incrowd.accounting.ledger.ledger import Ledger
+
+    anchors = [_anchor(path) for path in options.against]
+    report = Ledger.open(options.ledger).check(*anchors)
+    if options.as_json:
+        found = {"ok": report.ok, "entries": report.entries, "bad": report.bad, "finding": report.finding}
+        print_json(found | {"head": report.head.to_json(), "against": len(anchors)})
+    else:
+        compared = f"and {len(anchors)} certificates agree" if anchors else "not compared with any certificate"
+        rows = [("entries in order", str(report.entries)), ("finding", report.finding or f"none, {compared}")]
+        print_table("The ledger is in order" if report.ok else "The ledger is NOT in order", rows)
+    if not report.ok:
+        raise typer.Exit(_FAILED)
+
+
+def _anchor(path: str) -> Anchor:
+    from incrowd.core.codec import encode
+    from incrowd.store.link import Anchor
+    from incrowd.workflows.verify.verify import certificate_of
+
+    try:
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidParameter(f"{path} cannot be read as a certificate: it must be a file with JSON in it.") from error
+    if not isinstance(document, dict):
+        raise InvalidParameter(f"{path} is no certificate: a certificate is one JSON object.")
+    return Anchor.from_json(encode(certificate_of(document).ledger) if "certificate" in document else document)
+
+
+ledger.command("show")(show)
+ledger.command("grant")(grant)
+ledger.command("carve")(carve)
+ledger.command("close")(close)
+ledger.command("check")(check)

@@ -1,0 +1,245 @@
+"""Charts: bars and histograms in a picture that is as wide as the page; text keeps its size."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from incrowd.core.words import counted
+from incrowd.drawing.markup import figure, table, tag
+
+TALL, TOP, LEFT, WIDE = 230, 30, 13.0, 81.0
+_ROUND = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
+_LINE = 22
+_NAME, _WIDE = 38.0, 50.0  # percent of the width: where bars start, and how long the longest is
+_LONG = 40
+_BARS = 10
+_BEFORE, _AFTER = "before", "after"
+_COLORS = ["#8c96a0", "#2f7fd1"]
+
+
+@dataclass(frozen=True)
+class Area:
+    """The part of a picture in which values are drawn: x in percent of the width, y in pixels."""
+
+    low: float
+    high: float
+    bottom: float
+    top: float
+
+    def x(self, value: float) -> str:
+        """Return where a value lies across, in percent."""
+        return f"{LEFT + WIDE * (value - self.low) / (self.high - self.low):.2f}%"
+
+    def y(self, value: float) -> float:
+        """Return where a value lies from above, in pixels."""
+        return round(TOP + TALL * (self.top - value) / (self.top - self.bottom), 1)
+
+    def across(self, values: Sequence[float], labels: Sequence[str], below: Sequence[str] = ()) -> list[Markup]:
+        """Return labels under the picture, in one line or two."""
+        drawn = [
+            tag("text", label, x=self.x(value), y=TOP + TALL + 18, class_="mid")
+            for value, label in zip(values, labels, strict=True)
+        ]
+        drawn += [
+            tag("text", label, x=self.x(value), y=TOP + TALL + 34, class_="mid faint")
+            for value, label in zip(values, below, strict=False)
+        ]
+        return drawn
+
+    def upward(self, values: Sequence[float], labels: Sequence[str]) -> list[Markup]:
+        """Return labels to the left of the picture, each with a line through it."""
+        drawn = []
+        for value, label in zip(values, labels, strict=True):
+            height = self.y(value)
+            drawn.append(tag("line", x1=f"{LEFT}%", x2=f"{LEFT + WIDE}%", y1=height, y2=height, class_="grid"))
+            drawn.append(tag("text", label, x=f"{LEFT - 1}%", y=height + 4, class_="end"))
+        return drawn
+
+
+def titles(across: str, upward: str) -> list[Markup]:
+    """Return the names of the axes."""
+    return [
+        tag("text", across, x=f"{LEFT + WIDE}%", y=TOP + TALL + 52, class_="end strong"),
+        tag("text", upward, x="0", y=13, class_="strong"),
+    ]
+
+
+def picture(title: str, *parts: Markup) -> Markup:
+    """Return a whole picture under a title that is read aloud."""
+    return tag("svg", *parts, height=TALL + TOP + 60, class_="chart", role="img", aria_label=title)
+
+
+def rounded_up(value: float) -> float:
+    """Return a round number that is not below a positive value.
+
+    >>> rounded_up(0.73), rounded_up(2.1), rounded_up(1.0)
+    (0.8, 2.5, 1.0)
+    """
+    size = 10.0 ** math.floor(math.log10(value))
+    return next(step * size for step in _ROUND if step * size >= value * (1 - 1e-12))
+
+
+def ticks(high: float, most: int) -> list[float]:
+    """Return round numbers from 0 to `high`, not many more than `most`.
+
+    >>> ticks(2.0, 5)
+    [0.0, 0.5, 1.0, 1.5, 2.0]
+    """
+    size = 10.0 ** math.floor(math.log10(high / most))
+    step = next(each * size for each in (1, 2, 5, 10) if high / (each * size) <= most)
+    return [round(place * step, 12) for place in range(int(high / step + 1e-9) + 1)]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A name, its count, and whether that is exact."""
+
+    name: str
+    count: int
+    exact: bool
+
+
+def bars(title: str, shown: Sequence[Bar]) -> Markup:
+    """Return bars as a picture under a title that is read aloud."""
+    longest = max(1, *(bar.count for bar in shown))
+    drawn = [part for place, bar in enumerate(shown) for part in _bar(bar, place * _LINE, longest)]
+    return tag("svg", *drawn, height=_LINE * len(shown) + 4, class_="chart", role="img", aria_label=title)
+
+
+def _bar(bar: Bar, top: int, longest: int) -> tuple[Markup, ...]:
+    width = _WIDE * max(0, bar.count) / longest
+    name = bar.name if len(bar.name) <= _LONG else f"{bar.name[: _LONG - 1]}…"
+    look = {"y": top + 3, "width": f"{width:.2f}%", "height": _LINE - 6, "class_": "bar" if bar.exact else "bar noisy"}
+    return (
+        tag("text", name, x=f"{_NAME - 1}%", y=top + 15, class_="end"),
+        tag("rect", x=f"{_NAME}%", **look),
+        tag("text", f"{bar.count:,}", x=f"{_NAME + width + 0.7:.2f}%", y=top + 15, class_="faint"),
+    )
+
+
+def class_sizes(sizes: NDArray[np.int64], what: str = "published rows", over: str = "in all columns") -> Markup | None:
+    """Return the histogram of rows by the size of their class, for classes that agree in some columns."""
+    if not len(sizes):
+        return None
+    ranges, total = ranges_of(sizes), int(sizes.sum())
+    inside = [sizes[(sizes >= low) & (sizes <= high)] for low, high in ranges]
+    shares = [float(found.sum()) / total for found in inside]
+    area = Area(0.0, float(len(ranges)), 0.0, rounded_up(max(shares)))
+    names = [f"{low:,}" if low == high else f"{low:,}–{high:,}" for low, high in ranges]
+    extremes = f"The smallest class has {counted(int(sizes.min()), 'row')}, the largest "
+    extremes += f"{counted(int(sizes.max()), 'row')}."
+    rows = [
+        [name, counted(len(found), "class"), f"{100 * share:.1f} %"]
+        for name, found, share in zip(names, inside, shares, strict=True)
+    ]
+    numbers = table(f"Classes by size: {what}", ["Rows in the class", "Classes", "Share of rows"], rows)
+    drawn = [*_axes(area, names), *titles("rows in the same class", f"share of {what}"), *_bars(shares, area)]
+    caption = f"Share of {what} by how many rows have the same values {over}. {extremes}"
+    return figure(picture(f"Histogram of {what} by size of class. {extremes}", *drawn), caption, numbers)
+
+
+def ranges_of(sizes: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return ranges from the smallest to the largest size, each wider than the one before by about the same factor.
+
+    >>> ranges_of(np.array([5, 30])), ranges_of(np.array([8]))
+    ([(5, 5), (6, 6), (7, 8), (9, 9), (10, 11), (12, 14), (15, 17), (18, 21), (22, 25), (26, 30)], [(8, 8)])
+    """
+    low, high = int(sizes.min()), int(sizes.max())
+    edges = np.unique(np.round(np.geomspace(low, high + 1, _BARS + 1)).astype(np.int64)).tolist()
+    return [(edges[place], edges[place + 1] - 1) for place in range(len(edges) - 1)]
+
+
+def _axes(area: Area, names: list[str]) -> list[Markup]:
+    labeled = range(0, len(names), math.ceil(len(names) / 5))
+    upward = ticks(area.top, 4)
+    across = area.across([place + 0.5 for place in labeled], [names[place] for place in labeled])
+    return across + area.upward(upward, [f"{100 * share:g} %" for share in upward])
+
+
+def _bars(shares: list[float], area: Area) -> list[Markup]:
+    wide = f"{WIDE * 0.8 / len(shares):.2f}%"
+    tops = [area.y(share) for share in shares]
+    return [
+        tag("rect", x=area.x(place + 0.1), y=y, width=wide, height=round(TOP + TALL - y, 1), class_="bar")
+        for place, y in enumerate(tops)
+    ]
+
+
+@dataclass(frozen=True)
+class Share:
+    """The part of all rows that lies in a class, before and after."""
+
+    label: str
+    before: float
+    after: float
+
+
+def distance(shares: tuple[Share, ...]) -> float:
+    """Return the total variation distance: the part of the rows that would have to change class.
+
+    >>> distance((Share("F", 0.5, 0.6), Share("M", 0.5, 0.4)))
+    0.1
+    """
+    return round(sum(abs(share.before - share.after) for share in shares) / 2.0, 12)
+
+
+def share_bars(name: str, shares: tuple[Share, ...]) -> Markup:
+    """Return a column before and after, with its numbers."""
+    drawing = tag("div", _drawn(name, shares), class_="drawn", role="img", aria_label=f"{name} before and after")
+    rows = [[share.label, f"{100 * share.before:.2f} %", f"{100 * share.after:.2f} %"] for share in shares]
+    numbers = table(f"Shares of {name}", ["Class", "Before", "After"], rows)
+    moved = f"{100 * distance(shares):.1f} % of the released rows would have to change class to match."
+    return figure(drawing, f"{name}: {counted(len(shares), 'class')}; {moved}", numbers)
+
+
+def _drawn(name: str, shares: tuple[Share, ...]) -> Markup:
+    """Return the chart, drawn in this process; its ink is the page's, so that it can be read in the dark."""
+    import vl_convert
+
+    svg = str(vl_convert.vegalite_to_svg(specification(name, shares)))
+    return Markup(re.sub(r' xmlns(:xlink)?="[^"]*"', "", svg))  # noqa: S704 - Vega escapes the texts of its SVG
+
+
+def specification(name: str, shares: tuple[Share, ...]) -> dict[str, Any]:
+    """Return the chart of a column as a Vega-Lite specification that holds its own data."""
+    import altair as alt
+
+    sides = [_BEFORE, _AFTER]
+    rows = [{"class": each.label, "share": getattr(each, side), "rows": side} for each in shares for side in sides]
+    color = alt.Color(
+        "rows:N",
+        title=None,
+        sort=sides,
+        scale=alt.Scale(domain=sides, range=_COLORS),
+        legend=alt.Legend(orient="top", labelFontSize=12),
+    )
+    chart = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_bar()
+        .encode(
+            x=alt.X("share:Q", title=None, axis=alt.Axis(format="%", tickCount=4)),
+            y=alt.Y("class:N", title=None, sort=[share.label for share in shares]),
+            yOffset=alt.YOffset("rows:N", sort=sides),
+            color=color,
+        )
+        .properties(width=300, height=alt.Step(10), title=alt.TitleParams(name, anchor="start"))
+    )
+    ink = {"labelColor": "currentColor", "titleColor": "currentColor"}
+    around = {"left": 16, "top": 5, "right": 5, "bottom": 5}
+    plain: dict[str, Any] = (
+        chart.configure(background="transparent", font="sans-serif", padding=around)
+        .configure_axis(**ink, labelFontSize=12, gridColor="#88888855", domainColor="#888888", tickColor="#888888")
+        .configure_legend(**ink)
+        .configure_title(color="currentColor")
+        .configure_view(stroke=None)
+        .to_dict()
+    )
+    return plain

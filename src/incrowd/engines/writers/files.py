@@ -1,0 +1,192 @@
+"""Files that hold the released values and nothing else: Parquet and CSV; the same values give the same bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import compute as pc
+from pyarrow import parquet as pq
+from pyarrow import types
+
+from incrowd.errors import InvalidParameter
+
+Released: TypeAlias = "pa.Table | pa.RecordBatchReader"
+"""What can be written: a table, or a stream of batches with its schema."""
+
+
+def pieces(data: Released, rows: int) -> Iterator[pa.Table]:
+    """Cut into pieces of exactly that many rows (the last one has what is left).
+
+    How the data was cut before makes no difference: the same values give the same pieces.
+
+    >>> table = pa.table({"sex": ["F", "M", "F"]})
+    >>> [piece.num_rows for piece in pieces(table, 2)]
+    [2, 1]
+    """
+    waiting: list[pa.Table] = []
+    have = 0
+    for batch in data.to_batches() if isinstance(data, pa.Table) else data:
+        rest = pa.Table.from_batches([batch])
+        while have + rest.num_rows >= rows:
+            yield pa.concat_tables([*waiting, rest.slice(0, rows - have)])
+            rest = rest.slice(rows - have)
+            waiting, have = [], 0
+        waiting, have = [*waiting, rest], have + rest.num_rows
+    if have:
+        yield pa.concat_tables(waiting)
+
+
+def rebuild(table: pa.Table) -> pa.Table:
+    """Return the same values without metadata, in one chunk, with dictionaries that hold the used values, sorted.
+
+    A dictionary keeps the values of rows that were filtered away, and the order in which they first appeared: Parquet
+    files would show both.
+
+    >>> sexes = pa.array(["M", "secret", "F"]).dictionary_encode()
+    >>> rebuild(pa.table({"sex": sexes.take(pa.array([0, 2]))}))["sex"].chunk(0).dictionary.to_pylist()
+    ['F', 'M']
+    """
+    arrays = [_array(column) for column in table.columns]
+    schema = pa.schema([(name, array.type) for name, array in zip(table.column_names, arrays, strict=True)])
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def bare(schema: pa.Schema) -> pa.Schema:
+    """Return the schema that rebuilt pieces have."""
+    return pa.schema([(field.name, _kind(field.type)) for field in schema])
+
+
+def _kind(kind: pa.DataType) -> pa.DataType:
+    if not types.is_dictionary(kind):
+        return kind
+    text = types.is_string(kind.value_type) or types.is_large_string(kind.value_type)
+    return pa.dictionary(pa.int32(), pa.string()) if text else kind.value_type
+
+
+def _array(column: pa.ChunkedArray) -> pa.Array:
+    kind = _kind(column.type)
+    if not types.is_dictionary(column.type):
+        return _one(column)
+    if not types.is_dictionary(kind):
+        return _one(column.cast(kind))
+    coded = _one(column.unify_dictionaries())
+    values = coded.dictionary.cast(pa.string())
+    if values.null_count:
+        return _one(column.cast(column.type.value_type)).cast(pa.string()).dictionary_encode()
+    used = np.bincount(coded.indices.drop_null().to_numpy(), minlength=len(values)) > 0
+    kept = np.flatnonzero(used)
+    kept = kept[pc.sort_indices(values.take(pa.array(kept))).to_numpy()]
+    places = np.zeros(len(values), dtype=np.int32)
+    places[kept] = np.arange(len(kept), dtype=np.int32)
+    codes = pa.array(places).take(coded.indices) if len(values) else coded.indices.cast(pa.int32())
+    return pa.DictionaryArray.from_arrays(codes, values.take(pa.array(kept)))
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    whole = column.combine_chunks()
+    return whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
+
+
+ROW_GROUP = 1 << 20
+
+
+def write_parquet(data: Released, path: Path) -> None:
+    """Write the data; row groups, dictionaries and statistics are made anew from its values.
+
+    No metadata of other programs, no stored Arrow schema, no time and no path gets into the file.  Values in a
+    dictionary are sorted, so that the order of codes tells nothing about the order of the input.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> import pyarrow as pa
+    >>> with TemporaryDirectory() as folder:
+    ...     write_parquet(pa.table({"zip": ["01234"]}, metadata={"note": "internal"}), Path(folder, "t.parquet"))
+    ...     pq.read_metadata(Path(folder, "t.parquet")).metadata is None
+    True
+    """
+    schema = bare(data.schema)
+    with pq.ParquetWriter(path, schema, compression="zstd", compression_level=1, store_schema=False) as file:
+        for piece in pieces(data, ROW_GROUP):
+            file.write_table(rebuild(piece).cast(schema), row_group_size=ROW_GROUP)
+
+
+_ROWS = 1 << 16
+
+
+@dataclass(frozen=True)
+class CsvStyle:
+    """How a CSV file is written.
+
+    Spreadsheet programs run a cell that begins with = + - or @ as a formula, which somebody may have planted in the
+    data.  `formulas` decides: `keep` (the default) leaves every value as it was released, which is what programs that
+    read data need; `defuse` puts an apostrophe before such text, for files meant to be opened in a spreadsheet.
+    """
+
+    delimiter: str = ","
+    formulas: str = "keep"
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        if self.delimiter not in {",", ";", "\t", "|"}:
+            raise InvalidParameter("delimiter must be a comma, a semicolon, a tab or a bar.")
+        if self.formulas not in {"keep", "defuse"}:
+            raise InvalidParameter("formulas must be keep or defuse.")
+
+
+COMMAS = CsvStyle()
+
+
+def write_csv(data: Released, path: Path, style: CsvStyle = COMMAS) -> None:
+    r"""Write a header and one line a row, ended by \n.
+
+    A missing value is an empty field and an empty text is a quoted one; in a file of a single column, where an empty
+    line would be no row at all, both are quoted.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_csv(pa.table({"zip": ["01234", None], "note": ["a, b", ""]}), Path(folder, "t.csv"))
+    ...     Path(folder, "t.csv").read_text()
+    'zip,note\n01234,"a, b"\n,""\n'
+    """
+    header = style.delimiter.join(_cells(pa.array(data.schema.names, pa.string()), style).to_pylist())
+    with path.open("wb") as file:
+        file.write(f"{header}\n".encode())
+        for piece in pieces(data, _ROWS):
+            for batch in piece.to_batches():
+                file.write(_lines(batch.columns, style))
+
+
+def _lines(columns: Sequence[pa.Array], style: CsvStyle) -> pa.Buffer:
+    cells = [_column(column, style) for column in columns]
+    empty = '""' if len(cells) == 1 else ""
+    *most, last = [pc.fill_null(cell, empty) for cell in cells]
+    ended = pc.binary_join_element_wise(last, "", "\n")
+    joined = pc.binary_join_element_wise(*most, ended, style.delimiter)
+    _, offsets, characters = joined.buffers()
+    return characters[: pa.Array.from_buffers(pa.int32(), len(joined) + 1, [None, offsets])[len(joined)].as_py()]
+
+
+def _column(column: pa.Array, style: CsvStyle) -> pa.Array:
+    if types.is_dictionary(column.type):
+        if len(column.dictionary) <= len(column):
+            return _cells(column.dictionary.cast(pa.string()), style).take(column.indices)
+        column = column.dictionary_decode()
+    text = column.cast(pa.string())
+    return _cells(text, style) if types.is_string(column.type) or types.is_large_string(column.type) else text
+
+
+def _cells(texts: pa.Array, style: CsvStyle) -> pa.Array:
+    if style.formulas == "defuse":
+        texts = _prefixed(texts, pc.match_substring_regex(texts, "^[=+\\-@\t\r]"), "'")
+    special = pc.match_substring_regex(texts, f'^$|["\r\n{re.escape(style.delimiter)}]')
+    doubled = pc.replace_substring(texts, '"', '""')
+    return pc.if_else(special, pc.binary_join_element_wise('"', doubled, '"', ""), texts)
+
+
+def _prefixed(texts: pa.Array, where: pa.Array, prefix: str) -> pa.Array:
+    return pc.if_else(where, pc.binary_join_element_wise(prefix, texts, ""), texts)

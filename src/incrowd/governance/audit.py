@@ -1,0 +1,114 @@
+"""Audit: the hash-chained log of what was asked and what came of it, refusals included, without data."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from typing import Any
+
+from incrowd.errors import LedgerCorrupted
+from incrowd.store.chain import Chain
+from incrowd.store.database import sibling_address
+from incrowd.store.link import Key, Link
+from incrowd.store.transaction import Reader, Writer
+from incrowd.store.verify import ChainReport, Values, verify
+
+_NAME = "audit"
+_KIND = "event"
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that somebody did, and its outcome; `about` holds names and amounts as text, never data."""
+
+    action: str
+    outcome: str
+    holder: str | None = None
+    grant: str | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form that the log stores."""
+        who = {"holder": self.holder, "grant": self.grant}
+        return {"action": self.action, "outcome": self.outcome, **who, "about": {**self.about}}
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The log beside a ledger.  Each entry carries the running count of its kind, so counts are the same everywhere.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     audit = Audit.create(f"sqlite:///{folder}/ledger.sqlite")
+    ...     audit.write(Event("query", "answered", "ann"))
+    ...     audit.write(Event("query", "answered", "bob"))
+    ...     audit.counts(), audit.check().ok
+    ({('query', 'answered'): 2}, True)
+    """
+
+    chain: Chain
+
+    @classmethod
+    def create(cls, ledger: str) -> Audit:
+        """Make the log beside the ledger at an address unless it is there already, and open it."""
+        return cls(Chain.create(sibling_address(ledger, _NAME), _NAME))
+
+    @classmethod
+    def open(cls, ledger: str) -> Audit:
+        """Open the log beside the ledger at an address."""
+        return cls(Chain.open(sibling_address(ledger, _NAME), _NAME))
+
+    @property
+    def id(self) -> str:
+        """The random name that the log was given when it was made."""
+        return self.chain.head().chain
+
+    def write(self, event: Event) -> None:
+        """Write an event down durably; who cannot be written down gets no answer."""
+        self.chain.transact(lambda writer: _append(writer, event))
+
+    def read(self, after: int, limit: int) -> list[dict[str, Any]]:
+        """Return up to `limit` events that follow the entry numbered `after`."""
+        links = self.chain.read(lambda reader: reader.links(max(after, 1), limit))
+        return [{"sequence": link.sequence, "at": link.at, "hash": link.hash, **link.body} for link in links]
+
+    def counts(self) -> dict[tuple[str, str], int]:
+        """Return how often each action had each outcome."""
+        found: dict[Key, int] = self.chain.read(lambda reader: reader.values(("count",)))
+        return {(key[1], key[2]): count for key, count in found.items()}
+
+    def mark(self, text: str) -> str:
+        """Return a name for a text that tells nothing about it without the log's secret, and is the same next time."""
+        return hmac.new(self._secret, text.encode(), sha256).hexdigest()[:32]
+
+    def check(self) -> ChainReport:
+        """Recompute the log from its first entry."""
+        return verify(self.chain, _derive)
+
+    @cached_property
+    def _secret(self) -> bytes:
+        return self.chain.read(_secret_of)
+
+
+def _secret_of(reader: Reader) -> bytes:
+    first = reader.links(0, 1)
+    if not first or "secret" not in first[0].body:
+        raise LedgerCorrupted("the log's first entry is not one that this version makes: restore it from a backup.")
+    return bytes.fromhex(first[0].body["secret"])
+
+
+def _append(writer: Writer, event: Event) -> None:
+    body = event.to_json()
+    writer.append(_KIND, body, _counted(body, writer.value))
+
+
+def _derive(link: Link, values: Values) -> dict[Key, Any]:
+    return _counted(link.body, values)
+
+
+def _counted(body: Mapping[str, Any], values: Values) -> dict[Key, Any]:
+    key = ("count", body["action"], body["outcome"])
+    return {key: (values(key) or 0) + 1}

@@ -1,1 +1,0 @@
-"""What was asked, by whom, and what came of it."""

@@ -1,0 +1,20 @@
+"""Rows of a person: of everyone as many rows are read as the unit of privacy allows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from incrowd.core.coins import Coins
+    from incrowd.core.table import Kept, Table
+
+
+def row_limits(table: Table, coins: Coins) -> tuple[Kept, ...]:
+    """Return what keeps at most so many rows of each person, drawn among the person's own; none where rows are units.
+
+    What is counted twice for one release is counted under the same limits.
+    """
+    unit = table.schema.unit
+    if unit.column is None:
+        return ()
+    return (table.engine.limit(table.rows, table.schema[unit.column], unit.max_rows, coins),)

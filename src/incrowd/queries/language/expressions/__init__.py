@@ -1,0 +1,1 @@
+"""Expressions: how each kind of expression over the columns of a row is understood."""

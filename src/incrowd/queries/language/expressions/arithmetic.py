@@ -1,0 +1,309 @@
+"""Arithmetic: numbers with bounds in, numbers with bounds out; what has no value is NULL."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+from sqlglot import exp
+
+from incrowd.core.domain import Type
+from incrowd.core.rounding import exact
+from incrowd.errors import InvalidParameter
+from incrowd.queries.language.expressions.dates import days_between, shifted, span
+from incrowd.queries.language.expressions.rules import LARGEST, Mean, NodeRule, number, whole_number, within
+from incrowd.queries.language.extent import LISTED, BoundTree, Constant, Extent, among, decimals, listed
+from incrowd.queries.language.trees import as_decimal, case, cast, constant, function, operand, operation
+
+_LEAST_DIVISOR = Fraction(1, 10**6)
+_MOST_EXPONENT = 8
+_DIGITS = 9
+
+
+def _literal(node: exp.Expr, mean: Mean) -> BoundTree:  # noqa: ARG001 (a rule takes what every rule takes)
+    """Understand a number or a text that is written out."""
+    written = str(node.this)
+    if node.args.get("is_string"):
+        if len(written) > 1000:
+            raise InvalidParameter("a text in a question has at most 1,000 characters.")
+        return BoundTree(constant(written), among(Type.TEXT, (written,), optional=False))
+    value = exact(written, "a number in the question")
+    if abs(value) > LARGEST:
+        raise InvalidParameter("numbers in a question lie within ±10^15: write a smaller one.")
+    if value.denominator == 1 and written.isdigit():
+        return BoundTree(constant(int(value)), among(Type.INTEGER, (int(value),), optional=False))
+    return BoundTree(constant(float(value)), among(Type.DECIMAL, (float(value),), optional=False))
+
+
+def _add(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand a sum: of two numbers, or of a date and days."""
+    if isinstance(node.expression, exp.Interval):
+        return shifted(mean(node.this), span(node.expression, mean))
+    left, right = mean(node.this), mean(node.expression)
+    if left.extent.type is Type.DATE:
+        return shifted(left, right)
+    if right.extent.type is Type.DATE:
+        return shifted(right, left)
+    (a, b), (c, d) = (number(part, "+").extent.ends for part in (left, right))
+    return _combined(exp.Add, (left, right), within(a + c, b + d, "+"))
+
+
+def _subtract(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand a difference: of two numbers, of two dates in days, or of a date and days."""
+    if isinstance(node.expression, exp.Interval):
+        return shifted(mean(node.this), negated(span(node.expression, mean)))
+    left, right = mean(node.this), mean(node.expression)
+    if left.extent.type is Type.DATE and right.extent.type is Type.DATE:
+        return days_between(left, right)
+    if left.extent.type is Type.DATE:
+        return shifted(left, negated(number(right, "-")))
+    (a, b), (c, d) = (number(part, "-").extent.ends for part in (left, right))
+    return _combined(exp.Sub, (left, right), within(a - d, b - c, "-"))
+
+
+def _multiply(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand a product."""
+    left, right = number(mean(node.this), "*"), number(mean(node.expression), "*")
+    corners = [x * y for x in left.extent.ends for y in right.extent.ends]
+    return _combined(exp.Mul, (left, right), within(min(corners), max(corners), "*"))
+
+
+def _divide(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand a quotient; it is NULL where the divisor is 0, and where it would leave ±10^15."""
+    left, right = number(mean(node.this), "/"), number(mean(node.expression), "/")
+    optional = left.extent.optional or right.extent.optional
+    above, below = as_decimal(left), as_decimal(right)
+    divided = exp.Div(this=operand(above), expression=_not_zero(below), typed=False, safe=False)
+    low, high = right.extent.ends
+    least = max(low, -high, Fraction(right.extent.type is Type.INTEGER))
+    if least >= _LEAST_DIVISOR:
+        most = max(map(abs, left.extent.ends)) / least
+        zero = low <= 0 <= high
+        ends = _quotient_ends(left.extent, right.extent) if not zero else (-most, most)
+        extent = decimals(*within(*ends, "/"), optional=optional or zero)
+        return BoundTree(divided, listed(extent, (left, right), _divided))
+    # One less than the limit leaves room for the rounding of both sides.
+    room = operation(exp.Mul, function(exp.Abs, below), constant(float(LARGEST - 1)))
+    guarded = case((operation(exp.GTE, room, function(exp.Abs, above)), divided))
+    return BoundTree(guarded, decimals(Fraction(-LARGEST), Fraction(LARGEST), optional=True))
+
+
+def _remainder(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand what a division of whole numbers leaves; NULL where the divisor is 0."""
+    left, right = number(mean(node.this), "%"), number(mean(node.expression), "%")
+    if Type.DECIMAL in (left.extent.type, right.extent.type):
+        raise InvalidParameter("% works on whole numbers: use FLOOR(x) first.")
+    low, high = left.extent.ends
+    most = min(max(map(abs, right.extent.ends)) - 1, max(abs(low), abs(high)))
+    most = max(most, Fraction(0))
+    zero = right.extent.ends[0] <= 0 <= right.extent.ends[1]
+    extent = Extent(
+        Type.INTEGER,
+        -most if low < 0 else Fraction(0),
+        most if high > 0 else Fraction(0),
+        optional=left.extent.optional or right.extent.optional or zero,
+    )
+    tree = exp.Mod(this=operand(left.tree), expression=_not_zero(right.tree))
+    return BoundTree(tree, listed(extent, (left, right), lambda x, y: int(math.fmod(x, y)) if y else None))
+
+
+def _floor_divide(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand x // y as FLOOR(x / y)."""
+    return _floor(exp.Floor(this=exp.Div(this=node.this.copy(), expression=node.expression.copy())), mean)
+
+
+def _negate(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand a number with its sign changed."""
+    return negated(number(mean(node.this), "-"))
+
+
+def negated(part: BoundTree) -> BoundTree:
+    """Return a number with its sign changed; a number that is written out stays one.
+
+    >>> from incrowd.queries.language.trees import fixed
+    >>> negated(fixed(5, Type.INTEGER)).extent.values
+    (-5,)
+    """
+    low, high = part.extent.ends
+    extent = replace(part.extent, low=-high, high=-low, values=None)
+    values = part.extent.values
+    if values is not None and len(values) == 1 and not part.extent.optional:
+        value: Constant = -values[0]  # type: ignore[operator]
+        return BoundTree(constant(value), among(part.extent.type, (value,), optional=False))
+    return BoundTree(exp.Neg(this=operand(part.tree)), listed(extent, (part,), lambda x: -x))
+
+
+def _absolute(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand a number without its sign."""
+    part = number(mean(node.this), "ABS")
+    low, high = part.extent.ends
+    ends = (max(low, -high, Fraction(0)), max(abs(low), abs(high)))
+    extent = Extent(part.extent.type, *ends, optional=part.extent.optional)
+    return BoundTree(function(exp.Abs, part.tree), listed(extent, (part,), abs))
+
+
+def _sign(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand the sign of a number: -1, 0 or 1."""
+    part = number(mean(node.this), "SIGN")
+    low, high = part.extent.ends
+    values = [v for v, can in ((-1, low < 0), (0, low <= 0 <= high), (1, high > 0)) if can]
+    tree = cast(function(exp.Sign, part.tree), Type.INTEGER)
+    return BoundTree(tree, among(Type.INTEGER, values, optional=part.extent.optional))
+
+
+def _floor(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand a number rounded down."""
+    return _integral(number(mean(node.this), "FLOOR"), exp.Floor)
+
+
+def _ceil(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand a number rounded up."""
+    return _integral(number(mean(node.this), "CEIL"), exp.Ceil)
+
+
+def rounded(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand a number rounded to digits after the point; halves go away from zero.
+
+    >>> from incrowd.queries.language.trees import fixed
+    >>> rounded(exp.Round(this=exp.Null()), lambda _: fixed(2.5, Type.DECIMAL)).extent.ends
+    (Fraction(3, 1), Fraction(3, 1))
+    """
+    part = number(mean(node.this), "ROUND")
+    wanted = node.args.get("decimals")
+    digits = 0 if wanted is None else whole_number(mean(wanted), "the digits of ROUND", -_DIGITS, _DIGITS)
+    if digits <= 0 and part.extent.type is Type.INTEGER and digits == 0:
+        return part
+    tree = exp.Round(this=as_decimal(part), decimals=exp.Literal.number(digits))
+    low, high = part.extent.ends
+    ends = within(_half_away(low, digits), _half_away(high, digits), "ROUND")
+    kind = Type.INTEGER if digits <= 0 else Type.DECIMAL
+    if kind is Type.DECIMAL:
+        return BoundTree(tree, decimals(*ends, optional=part.extent.optional))
+    return BoundTree(cast(tree, kind), _multiples(ends, 10**-digits, optional=part.extent.optional))
+
+
+def _root(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand a square root; NULL below 0."""
+    part = number(mean(node.this), "SQRT")
+    low, high = (max(end, Fraction(0)) for end in part.extent.ends)
+    tree = case((operation(exp.GTE, part.tree, constant(0)), function(exp.Sqrt, as_decimal(part))))
+    ends = _outward(math.sqrt(low), math.sqrt(high))
+    optional = part.extent.optional or part.extent.ends[0] < 0
+    return BoundTree(tree, decimals(max(ends[0], Fraction(0)), ends[1], optional=optional))
+
+
+def _logarithm(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand a natural logarithm; NULL at and below 0."""
+    part = number(mean(node.this), "LN")
+    low, high = part.extent.ends
+    least = max(low, Fraction(1)) if part.extent.type is Type.INTEGER else max(low, Fraction(math.ulp(0.0)))
+    ends = _outward(_log(least), _log(max(high, least)))
+    tree = case((operation(exp.GT, part.tree, constant(0)), function(exp.Ln, as_decimal(part))))
+    return BoundTree(tree, decimals(*ends, optional=part.extent.optional or low <= 0))
+
+
+def _exponential(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand e to the power of a number that is not above 34."""
+    part = number(mean(node.this), "EXP")
+    low, high = part.extent.ends
+    within(low, high, "EXP")
+    ends = _outward(*(math.exp(min(max(float(end), -700.0), 700.0)) for end in (low, high)))
+    within(Fraction(0), ends[1], "EXP")
+    extent = decimals(max(ends[0], Fraction(0)), ends[1], optional=part.extent.optional)
+    return BoundTree(function(exp.Exp, as_decimal(part)), extent)
+
+
+def _power(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand a number to a small whole power."""
+    part = number(mean(node.this), "POWER")
+    times = whole_number(mean(node.expression), "the exponent of POWER", 0, _MOST_EXPONENT)
+    ends = [end**times for end in part.extent.ends]
+    if part.extent.ends[0] < 0 < part.extent.ends[1]:
+        ends.append(Fraction(times == 0))
+    ends = list(_outward(*within(min(ends), max(ends), "POWER")))
+    extent = decimals(*ends, optional=part.extent.optional)
+    tree = exp.Pow(this=as_decimal(part), expression=exp.Literal.number(times))
+    return BoundTree(tree, listed(extent, (part,), lambda x: float(x) ** times))
+
+
+def _combined(kind: type[exp.Expr], parts: tuple[BoundTree, BoundTree], ends: tuple[Fraction, Fraction]) -> BoundTree:
+    both = {part.extent.type for part in parts}
+    of = Type.DECIMAL if Type.DECIMAL in both else Type.INTEGER
+    optional = any(part.extent.optional for part in parts)
+    extent = decimals(*ends, optional=optional) if of is Type.DECIMAL else Extent(of, *ends, optional=optional)
+    twins: dict[type[exp.Expr], Callable[..., Constant]] = {
+        exp.Add: lambda x, y: x + y,
+        exp.Sub: lambda x, y: x - y,
+        exp.Mul: lambda x, y: x * y,
+    }
+    trees = [part.tree if of is Type.INTEGER else as_decimal(part) for part in parts]
+    found = listed(extent, parts, twins[kind])
+    if of is Type.DECIMAL and found.values is not None:
+        found = among(of, [float(value) for value in found.values], optional=found.optional)  # type: ignore[arg-type]
+    return BoundTree(operation(kind, *trees), found)
+
+
+def _not_zero(tree: exp.Expr) -> exp.Expr:
+    return exp.Nullif(this=tree.copy(), expression=exp.Literal.number(0))
+
+
+def _divided(x: float, y: float) -> float | None:
+    return float(x) / float(y) if y else None
+
+
+def _quotient_ends(above: Extent, below: Extent) -> tuple[Fraction, Fraction]:
+    corners = [x / y for x in above.ends for y in below.ends]
+    return min(corners), max(corners)
+
+
+def _integral(part: BoundTree, kind: type[exp.Expr]) -> BoundTree:
+    if part.extent.type is Type.INTEGER:
+        return part
+    whole = math.floor if kind is exp.Floor else math.ceil
+    low, high = (Fraction(whole(end)) for end in part.extent.ends)
+    extent = Extent(Type.INTEGER, low, high, optional=part.extent.optional)
+    return BoundTree(cast(function(kind, part.tree), Type.INTEGER), listed(extent, (part,), whole))
+
+
+def _half_away(value: Fraction, digits: int) -> Fraction:
+    scale = Fraction(10) ** digits
+    steps = math.floor(abs(value) * scale + Fraction(1, 2))
+    return (steps if value >= 0 else -steps) / scale
+
+
+def _multiples(ends: tuple[Fraction, Fraction], step: int, *, optional: bool) -> Extent:
+    numbers = range(int(ends[0]), int(ends[1]) + 1, step)
+    known = len(numbers) <= LISTED and step > 1
+    return among(Type.INTEGER, numbers, optional=optional) if known else Extent(Type.INTEGER, *ends, optional=optional)
+
+
+def _log(value: Fraction) -> float:
+    return math.log(value.numerator) - math.log(value.denominator)
+
+
+def _outward(low: float | Fraction, high: float | Fraction) -> tuple[Fraction, Fraction]:
+    spare = Fraction(1, 10**9)
+    return (Fraction(low) - abs(Fraction(low)) * spare - spare, Fraction(high) + abs(Fraction(high)) * spare + spare)
+
+
+RULES: dict[type[exp.Expr], NodeRule] = {
+    exp.Literal: NodeRule(_literal, ("this", "is_string")),
+    exp.Add: NodeRule(_add, ("this", "expression")),
+    exp.Sub: NodeRule(_subtract, ("this", "expression")),
+    exp.Mul: NodeRule(_multiply, ("this", "expression")),
+    exp.Div: NodeRule(_divide, ("this", "expression")),
+    exp.IntDiv: NodeRule(_floor_divide, ("this", "expression")),
+    exp.Mod: NodeRule(_remainder, ("this", "expression")),
+    exp.Neg: NodeRule(_negate),
+    exp.Abs: NodeRule(_absolute),
+    exp.Sign: NodeRule(_sign),
+    exp.Floor: NodeRule(_floor),
+    exp.Ceil: NodeRule(_ceil),
+    exp.Round: NodeRule(rounded, ("this", "decimals")),
+    exp.Sqrt: NodeRule(_root),
+    exp.Ln: NodeRule(_logarithm),
+    exp.Exp: NodeRule(_exponential),
+    exp.Pow: NodeRule(_power, ("this", "expression")),
+}

@@ -1,0 +1,120 @@
+"""Expressions: what each part of a row means; every function on the list is total, every other is refused."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+
+from sqlglot import exp
+
+from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.language.expressions import arithmetic, casts, dates, logic, texts
+from incrowd.queries.language.expressions.rules import Mean, NodeRule
+from incrowd.queries.language.extent import BoundTree
+
+RULES: Mapping[type[exp.Expr], NodeRule] = {
+    **arithmetic.RULES,
+    **logic.RULES,
+    **texts.RULES,
+    **dates.RULES,
+    **casts.RULES,
+}
+
+NAMED: Mapping[str, Callable[[exp.Expr, Mean], BoundTree]] = {
+    "CLAMP": logic.clamp,
+    "DATE_PART": dates.date_part,
+    "DATEPART": dates.date_part,
+}
+
+FUNCTIONS = (
+    "ABS", "CAST", "CEIL", "CLAMP", "COALESCE", "CONCAT", "CONTAINS", "DATE_DIFF", "DATE_PART", "DATE_TRUNC", "DAY",
+    "DAYOFWEEK", "EXP", "EXTRACT", "FLOOR", "GREATEST", "IF", "LEAST", "LEFT", "LENGTH", "LN", "LOWER", "MONTH",
+    "NULLIF", "POWER", "QUARTER", "REPLACE", "RIGHT", "ROUND", "SIGN", "SQRT", "STARTS_WITH", "SUBSTRING", "TRIM",
+    "TRY_CAST", "UPPER", "YEAR",
+)  # fmt: skip
+"""The functions of rows, by name."""
+
+_SMALL, _GROWTH = 500, 20
+"""A tree has at most so many parts, and so many more for each part of what was asked."""
+
+
+def binder(resolve: Callable[[exp.Column], BoundTree]) -> Mean:
+    """Return what expressions mean where columns mean what `resolve` says.
+
+    >>> binder(lambda _: None)(exp.Add(this=exp.Literal.number(1), expression=exp.Literal.number(2))).extent.values
+    (3,)
+    """
+
+    def mean(node: exp.Expr) -> BoundTree:
+        if isinstance(node, exp.Paren):
+            return mean(node.this)
+        if isinstance(node, exp.Column):
+            return resolve(node)
+        if isinstance(node, exp.Anonymous) and str(node.this).upper() in NAMED:
+            return _small(NAMED[str(node.this).upper()](node, mean), node)
+        rule = RULES.get(type(node))
+        if rule is None:
+            raise refusal(node)
+        odd = [name for name, value in node.args.items() if value and name not in rule.parts]
+        if odd:
+            raise QuestionRefused(
+                f"{title(node)} is answered in its plain form only: leave out what follows its arguments."
+            )
+        return _small(rule.understand(node, mean), node)
+
+    return mean
+
+
+def _small(found: BoundTree, node: exp.Expr) -> BoundTree:
+    """Return a meaning, unless its tree has outgrown what was asked.
+
+    What is made safe can name its argument several times, so that what is nested n deep would be written 3^n times.
+    """
+    size = _size(found.tree)
+    if size > _SMALL and size > _SMALL + _GROWTH * _size(node):
+        raise QuestionRefused(
+            f"{title(node)} is nested so that its parts would be computed again and again: "
+            "compute the inner part in a subquery under a name, and go on with that name."
+        )
+    return found
+
+
+def _size(tree: exp.Expr) -> int:
+    return sum(1 for _ in tree.walk())
+
+
+def title(node: exp.Expr) -> str:
+    """Return the name under which a part of a question is known.
+
+    >>> title(exp.Sqrt(this=exp.column("x")))
+    'SQRT'
+    """
+    if isinstance(node, exp.Anonymous):
+        return str(node.this).upper()[:40]
+    if isinstance(node, exp.Func):
+        return node.sql_name().upper()
+    return type(node).__name__.upper()
+
+
+def refusal(node: exp.Expr) -> Exception:
+    """Return why a kind of expression is not understood, with the nearest that is.
+
+    >>> type(refusal(exp.Window())).__name__
+    'QuestionRefused'
+    """
+    if isinstance(node, exp.Null):
+        return InvalidParameter("NULL stands in CASE and COALESCE only: ask whether something is missing by x IS NULL.")
+    if isinstance(node, exp.Window):
+        return QuestionRefused("OVER is not answered: it shows rows beside each other. Use GROUP BY.")
+    if isinstance(node, exp.AggFunc):
+        return QuestionRefused(
+            f"{title(node)} cannot stand here: aggregates stand in SELECT, HAVING and ORDER BY, not inside each other."
+        )
+    if isinstance(node, exp.Query | exp.Subquery | exp.Exists):
+        return QuestionRefused("a query inside an expression is not answered: put it into FROM ( … ), or JOIN it.")
+    if isinstance(node, exp.Star):
+        return QuestionRefused("* stands for rows, which never leave: name what to count, sum or average.")
+    name = title(node)
+    near = difflib.get_close_matches(name, FUNCTIONS, 1)
+    hint = f" Did you mean {near[0]}?" if near else f" There are: {', '.join(FUNCTIONS)}."
+    return QuestionRefused(f"{name} is not among the functions that no row can make fail.{hint}")

@@ -1,0 +1,275 @@
+"""Logic: comparisons, conditions, and the choice between values; a missing value makes a comparison missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from sqlglot import exp
+
+from incrowd.core.domain import Type
+from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.language.expressions.dates import written
+from incrowd.queries.language.expressions.rules import Mean, NodeRule, condition, sole, text
+from incrowd.queries.language.extent import BoundTree, Constant, Extent, decimals, hull, listed, truth
+from incrowd.queries.language.trees import (
+    as_decimal,
+    between,
+    case,
+    clamped,
+    constant,
+    fixed,
+    only_type,
+    operand,
+    operation,
+)
+
+_MOST_WILDCARDS = 5
+_LONGEST_PATTERN = 200
+
+
+def together(parts: Sequence[BoundTree]) -> tuple[BoundTree, ...]:
+    """Return meanings of one kind: a text written beside dates is a date, whole numbers beside decimals decimals.
+
+    >>> [part.extent.type.value for part in together((fixed(1, Type.INTEGER), fixed(0.5, Type.DECIMAL)))]
+    ['decimal', 'decimal']
+    """
+    kinds = {part.extent.type for part in parts}
+    if Type.DATE in kinds and Type.TEXT in kinds:
+        return together([_as_date(part) for part in parts])
+    if kinds == {Type.INTEGER, Type.DECIMAL}:
+        return tuple(_widened(part) for part in parts)
+    if len(kinds) > 1:
+        first, second, *_ = parts
+        other = next((part for part in parts if part.extent.type is not first.extent.type), second)
+        raise InvalidParameter(
+            f"{only_type(first.extent)} and {only_type(other.extent)} do not go together: use CAST(x AS …) on one."
+        )
+    return tuple(parts)
+
+
+def _compare(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand = <> < <= > >=."""
+    left, right = together((mean(node.this), mean(node.expression)))
+    return BoundTree(operation(type(node), left.tree, right.tree), truth(optional=_any_missing(left, right)))
+
+
+def _same(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand IS NOT DISTINCT FROM and IS DISTINCT FROM: comparisons that are never missing."""
+    left, right = together((mean(node.this), mean(node.expression)))
+    return BoundTree(operation(type(node), left.tree, right.tree), truth(optional=False))
+
+
+def _in_between(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand x BETWEEN low AND high."""
+    parts = together((mean(node.this), mean(node.args["low"]), mean(node.args["high"])))
+    return BoundTree(between(*(part.tree for part in parts)), truth(optional=_any_missing(*parts)))
+
+
+def _is_in(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand x IN (values that are written out)."""
+    if node.args.get("query") or node.args.get("unnest") or node.args.get("field") or not node.expressions:
+        raise QuestionRefused(
+            "IN takes a list of values such as ('a', 'b'), not another query: JOIN the other table instead."
+        )
+    parts = together([mean(node.this), *(mean(value) for value in node.expressions)])
+    for part in parts[1:]:
+        sole(part, "a value in the list after IN")
+    tree = exp.In(this=operand(parts[0].tree), expressions=[part.tree.copy() for part in parts[1:]])
+    return BoundTree(tree, truth(optional=parts[0].extent.optional))
+
+
+def _is_a(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand x IS NULL, and IS TRUE or IS FALSE of a condition."""
+    part = mean(node.this)
+    if isinstance(node.expression, exp.Boolean):
+        condition(part, "IS TRUE")
+    elif not isinstance(node.expression, exp.Null):
+        raise QuestionRefused("IS goes with NULL, TRUE or FALSE: compare by = otherwise.")
+    return BoundTree(exp.Is(this=operand(part.tree), expression=node.expression.copy()), truth(optional=False))
+
+
+def _like(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand x LIKE 'pattern', with a few wildcards."""
+    part, pattern = text(mean(node.this), "LIKE"), sole(text(mean(node.expression), "LIKE"), "the pattern of LIKE")
+    if len(str(pattern)) > _LONGEST_PATTERN or str(pattern).count("%") > _MOST_WILDCARDS or "\\" in str(pattern):
+        raise QuestionRefused(
+            f"a pattern of LIKE has at most {_LONGEST_PATTERN} characters, {_MOST_WILDCARDS} of them %, no backslash: "
+            "use STARTS_WITH or CONTAINS."
+        )
+    tree: exp.Expr = exp.Like(this=operand(part.tree), expression=constant(pattern))
+    tree = exp.Not(this=tree) if node.args.get("negate") else tree
+    return BoundTree(tree, truth(optional=part.extent.optional))
+
+
+def _combine(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand AND and OR."""
+    parts = [condition(mean(side), type(node).__name__.upper()) for side in (node.this, node.expression)]
+    return BoundTree(operation(type(node), *(part.tree for part in parts)), truth(optional=_any_missing(*parts)))
+
+
+def _negation(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand NOT."""
+    part = condition(mean(node.this), "NOT")
+    extent = listed(truth(optional=part.extent.optional), (part,), lambda value: not value)
+    return BoundTree(exp.Not(this=operand(part.tree)), extent)
+
+
+def _boolean(node: exp.Expr, mean: Mean) -> BoundTree:  # noqa: ARG001 (a rule takes what every rule takes)
+    """Understand TRUE and FALSE."""
+    return fixed(bool(node.this), Type.BOOLEAN)
+
+
+def _choose(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand CASE, with or without a value after it."""
+    ifs: list[exp.Expr] = node.args["ifs"]
+    if node.this is not None:
+        tests = [_compare(exp.EQ(this=node.this.copy(), expression=branch.this.copy()), mean) for branch in ifs]
+    else:
+        tests = [condition(mean(branch.this), "WHEN") for branch in ifs]
+    return _chosen(tests, [branch.args["true"] for branch in ifs], node.args.get("default"), mean)
+
+
+def _when(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand IF(condition, then, else)."""
+    return _chosen([condition(mean(node.this), "IF")], [node.args["true"]], node.args.get("false"), mean)
+
+
+def _coalesce(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand COALESCE: the first that is not missing."""
+    nodes = [part for part in (node.this, *node.expressions) if not isinstance(part, exp.Null)]
+    if not nodes:
+        raise InvalidParameter("COALESCE needs something that is not NULL.")
+    parts = together([mean(part) for part in nodes])
+    extent = hull([part.extent for part in parts], optional=all(part.extent.optional for part in parts))
+    first, *others = (part.tree.copy() for part in parts)
+    return BoundTree(exp.Coalesce(this=first, expressions=others), extent)
+
+
+def _nullif(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand NULLIF(x, y): missing where both are equal."""
+    left, right = together((mean(node.this), mean(node.expression)))
+    return BoundTree(
+        exp.Nullif(this=left.tree.copy(), expression=right.tree.copy()), replace(left.extent, optional=True)
+    )
+
+
+def _extreme(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand LEAST and GREATEST: of those that are not missing."""
+    parts = together([mean(part) for part in (node.this, *node.expressions)])
+    kind = parts[0].extent.type
+    if kind not in (Type.INTEGER, Type.DECIMAL, Type.DATE):
+        raise InvalidParameter(f"{type(node).__name__.upper()} compares numbers or dates.")
+    optional = all(part.extent.optional for part in parts)
+    least = isinstance(node, exp.Least)
+    outer = [part.extent.low if least else part.extent.high for part in parts]
+    inner = _inner_end([part.extent for part in parts], least=least)
+    pick = min if least else max
+    far = None if None in outer else pick(end for end in outer if end is not None)
+    low, high = (far, inner) if least else (inner, far)
+    first, *others = (part.tree.copy() for part in parts)
+    tree = type(node)(this=first, expressions=others, ignore_nulls=True) if others else first
+    extent = Extent(kind, low, high, optional=optional)
+    certain = not any(part.extent.optional for part in parts)
+    return BoundTree(tree, listed(extent, parts, lambda *values: pick(values)) if certain else extent)
+
+
+def clamp(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand CLAMP(x, low, high): what lies beyond an end is moved to it.
+
+    >>> values = iter((fixed(9, Type.INTEGER), fixed(0, Type.INTEGER), fixed(5, Type.INTEGER)))
+    >>> clamp(exp.Anonymous(this="CLAMP", expressions=[exp.Null()] * 3), lambda _: next(values)).extent.values
+    (5,)
+    """
+    if len(node.expressions) != 3:
+        raise InvalidParameter("write CLAMP(x, low, high).")
+    part, *ends = together([mean(value) for value in node.expressions])
+    if not (part.extent.numeric or part.extent.type is Type.DATE):
+        raise InvalidParameter(f"CLAMP works on numbers and dates, not on {only_type(part.extent)}.")
+    bottom, top = (sole(end, "an end of CLAMP") for end in ends)
+    low, high = (end.extent.ends[0] for end in ends)
+    if low > high:
+        raise InvalidParameter("CLAMP(x, low, high) goes from low to high: swap its ends.")
+    start, end = (
+        _moved(side, low, high, open_end) for side, open_end in ((part.extent.low, low), (part.extent.high, high))
+    )
+    tree = clamped(part.tree, bottom, top)
+    if part.extent.type is Type.DECIMAL:
+        extent = decimals(start, end, optional=part.extent.optional)
+    else:
+        extent = Extent(part.extent.type, start, end, optional=part.extent.optional)
+    return BoundTree(tree, listed(extent, (part,), lambda value: min(max(value, bottom), top)))
+
+
+def _moved(side: Fraction | None, low: Fraction, high: Fraction, open_end: Fraction) -> Fraction:
+    return open_end if side is None else min(max(side, low), high)
+
+
+def _inner_end(extents: Sequence[Extent], *, least: bool) -> Fraction | None:
+    """Return the end that an argument sets which is never missing; without one, the farthest end of all."""
+    sure = [extent.high if least else extent.low for extent in extents if not extent.optional]
+    known = [end for end in sure if end is not None]
+    if known:
+        return min(known) if least else max(known)
+    ends = [extent.high if least else extent.low for extent in extents]
+    if None in ends:
+        return None
+    return max(e for e in ends if e is not None) if least else min(e for e in ends if e is not None)
+
+
+def _chosen(tests: Sequence[BoundTree], results: Sequence[exp.Expr], default: exp.Expr | None, mean: Mean) -> BoundTree:
+    nodes = [*results, exp.Null() if default is None else default]
+    known = [index for index, node in enumerate(nodes) if not isinstance(node, exp.Null)]
+    if not known:
+        raise InvalidParameter("CASE needs a result that is not NULL.")
+    parts = dict(zip(known, together([mean(nodes[index]) for index in known]), strict=True))
+    trees = [parts[index].tree if index in parts else exp.Null() for index in range(len(nodes))]
+    optional = len(known) < len(nodes) or any(part.extent.optional for part in parts.values())
+    branches = [(test.tree, tree) for test, tree in zip(tests, trees[:-1], strict=True)]
+    return BoundTree(
+        case(*branches, default=None if default is None else trees[-1]),
+        hull([part.extent for part in parts.values()], optional=optional),
+    )
+
+
+def _as_date(part: BoundTree) -> BoundTree:
+    if part.extent.type is not Type.TEXT:
+        return part
+    value: Constant = sole(part, "a date beside a column of dates")
+    return fixed(written(str(value)), Type.DATE)
+
+
+def _widened(part: BoundTree) -> BoundTree:
+    if part.extent.type is Type.DECIMAL:
+        return part
+    members = part.extent.values
+    values = None if members is None else tuple(float(value) for value in members)  # type: ignore[arg-type]
+    return BoundTree(as_decimal(part), replace(part.extent, type=Type.DECIMAL, values=values))
+
+
+def _any_missing(*parts: BoundTree) -> bool:
+    return any(part.extent.optional for part in parts)
+
+
+RULES: dict[type[exp.Expr], NodeRule] = {
+    **{
+        kind: NodeRule(_compare, ("this", "expression")) for kind in (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+    },
+    exp.NullSafeEQ: NodeRule(_same, ("this", "expression")),
+    exp.NullSafeNEQ: NodeRule(_same, ("this", "expression")),
+    exp.Between: NodeRule(_in_between, ("this", "low", "high")),
+    exp.In: NodeRule(_is_in, ("this", "expressions", "query", "unnest", "field")),
+    exp.Is: NodeRule(_is_a, ("this", "expression")),
+    exp.Like: NodeRule(_like, ("this", "expression", "negate")),
+    exp.And: NodeRule(_combine, ("this", "expression")),
+    exp.Or: NodeRule(_combine, ("this", "expression")),
+    exp.Not: NodeRule(_negation),
+    exp.Boolean: NodeRule(_boolean),
+    exp.Case: NodeRule(_choose, ("this", "ifs", "default")),
+    exp.If: NodeRule(_when, ("this", "true", "false")),
+    exp.Coalesce: NodeRule(_coalesce, ("this", "expressions")),
+    exp.Nullif: NodeRule(_nullif, ("this", "expression")),
+    exp.Least: NodeRule(_extreme, ("this", "expressions", "ignore_nulls")),
+    exp.Greatest: NodeRule(_extreme, ("this", "expressions", "ignore_nulls")),
+}

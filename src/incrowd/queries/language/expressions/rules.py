@@ -1,0 +1,112 @@
+"""Rules: how each kind of expression is understood; what has no rule is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from sqlglot import exp
+
+from incrowd.core.domain import Type
+from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.language.extent import BoundTree, Constant, decimals
+from incrowd.queries.language.trees import only_type
+
+LARGEST = 10**15
+"""Numbers in a question stay within plus or minus this: doubles hold its whole numbers exactly, nothing overflows."""
+
+Mean = Callable[[exp.Expr], BoundTree]
+"""What an expression means, where it stands."""
+
+
+@dataclass(frozen=True)
+class NodeRule:
+    """How one kind of node is understood, and the parts that it may have; any other part is refused."""
+
+    understand: Callable[[exp.Expr, Mean], BoundTree]
+    parts: tuple[str, ...] = ("this",)
+
+
+def number(meaning: BoundTree, what: str) -> BoundTree:
+    """Return the meaning if it is a number within bounds.
+
+    >>> from incrowd.queries.language.trees import fixed
+    >>> number(fixed("a", Type.TEXT), "+")
+    Traceback (most recent call last):
+    incrowd.errors.InvalidParameter: + works on numbers, not on a text: use CAST(x AS …) if it is written as one.
+    """
+    extent = meaning.extent
+    if not extent.numeric:
+        raise InvalidParameter(
+            f"{what} works on numbers, not on {only_type(extent)}: use CAST(x AS …) if it is written as one."
+        )
+    if not extent.bounded or max(map(abs, extent.ends)) > LARGEST:
+        raise QuestionRefused(
+            f"{what} needs numbers with bounds, within ±10^15, so that no row can make it overflow: "
+            "write CLAMP(x, low, high) around it, or let the owner of the data declare bounds."
+        )
+    if extent.type is Type.INTEGER or extent.values is not None:
+        return meaning
+    return replace(meaning, extent=decimals(*extent.ends, optional=extent.optional))
+
+
+def within(low: Fraction, high: Fraction, what: str) -> tuple[Fraction, Fraction]:
+    """Return the ends of a result, if they are not beyond what is computed with.
+
+    >>> within(Fraction(0), Fraction(5), "+")
+    (Fraction(0, 1), Fraction(5, 1))
+    """
+    if max(abs(low), abs(high)) > LARGEST:
+        raise QuestionRefused(
+            f"the result of {what} could leave ±10^15, where numbers are no longer exact: "
+            "write CLAMP(x, low, high) around its parts."
+        )
+    return low, high
+
+
+def text(meaning: BoundTree, what: str) -> BoundTree:
+    """Return the meaning if it is a text."""
+    if meaning.extent.type is not Type.TEXT:
+        raise InvalidParameter(f"{what} works on texts, not on {only_type(meaning.extent)}: use CAST(x AS TEXT).")
+    return meaning
+
+
+def moment(meaning: BoundTree, what: str) -> BoundTree:
+    """Return the meaning if it is a date."""
+    if meaning.extent.type is not Type.DATE:
+        raise InvalidParameter(f"{what} works on dates, not on {only_type(meaning.extent)}: use CAST(x AS DATE).")
+    return meaning
+
+
+def condition(meaning: BoundTree, what: str) -> BoundTree:
+    """Return the meaning if it is a condition."""
+    if meaning.extent.type is not Type.BOOLEAN:
+        raise InvalidParameter(f"{what} works on conditions such as x > 1, not on {only_type(meaning.extent)}.")
+    return meaning
+
+
+def sole(meaning: BoundTree, what: str) -> Constant:
+    """Return the one value of an expression that is written out in the question.
+
+    >>> from incrowd.queries.language.trees import fixed
+    >>> sole(fixed("a", Type.TEXT), "a pattern")
+    'a'
+    """
+    values = meaning.extent.values
+    if values is None or len(values) != 1 or meaning.extent.optional:
+        raise QuestionRefused(f"{what} must be written out as a value in the question, not be taken from rows.")
+    return values[0]
+
+
+def whole_number(meaning: BoundTree, what: str, low: int, high: int) -> int:
+    """Return the whole number that is written out, between two ends.
+
+    >>> from incrowd.queries.language.trees import fixed
+    >>> whole_number(fixed(3, Type.INTEGER), "a length", 0, 9)
+    3
+    """
+    value = sole(meaning, what)
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise InvalidParameter(f"{what} must be a whole number from {low} to {high}.")
+    return value

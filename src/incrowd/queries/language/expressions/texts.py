@@ -1,0 +1,157 @@
+"""Texts: their parts, their length, and texts made of them, never longer than a known bound."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.language.expressions.rules import Mean, NodeRule, sole, text, whole_number
+from incrowd.queries.language.extent import BoundTree, Constant, Extent, listed, texts, truth, whole
+from incrowd.queries.language.trees import function, operand
+
+_CUT = 1000
+_LONGEST = 10_000
+
+
+def _letters(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand UPPER and LOWER."""
+    part = text(mean(node.this), type(node).__name__.upper())
+    extent = texts(None if part.extent.longest is None else 3 * part.extent.longest, optional=part.extent.optional)
+    twin = str.upper if isinstance(node, exp.Upper) else str.lower
+    # Alphabets have rules of their own, on which engines differ: only plain ones are computed ahead.
+    plain = all(str(value).isascii() for value in part.extent.members() or ())
+    return BoundTree(function(type(node), part.tree), listed(extent, (part,), twin) if plain else extent)
+
+
+def _trim(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand TRIM, LTRIM and RTRIM of spaces."""
+    part = text(mean(node.this), "TRIM")
+    side = node.args.get("position")
+    twins = {None: lambda x: x.strip(" "), "LEADING": lambda x: x.lstrip(" "), "TRAILING": lambda x: x.rstrip(" ")}
+    if side not in twins:
+        raise QuestionRefused("TRIM takes spaces away: write TRIM(x), LTRIM(x) or RTRIM(x).")
+    extent = texts(part.extent.longest, optional=part.extent.optional)
+    return BoundTree(exp.Trim(this=part.tree.copy(), position=side), listed(extent, (part,), twins[side]))
+
+
+def _length(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand LENGTH, in characters; of an open text at most 1,000 are counted."""
+    part = _cut(text(mean(node.this), "LENGTH"))
+    extent = whole(0, part.extent.longest, optional=part.extent.optional)
+    return BoundTree(function(exp.Length, part.tree), listed(extent, (part,), len))
+
+
+def _substring(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand SUBSTRING(x, start, length), counted from 1."""
+    part = text(mean(node.this), "SUBSTRING")
+    start = whole_number(mean(node.args["start"]), "the start of SUBSTRING", 1, _CUT)
+    wanted = node.args.get("length")
+    many = _CUT if wanted is None else whole_number(mean(wanted), "the length of SUBSTRING", 0, _CUT)
+    numbers = {"start": exp.Literal.number(start), "length": exp.Literal.number(many)}
+    return _shorter(exp.Substring(this=part.tree.copy(), **numbers), part, slice(start - 1, start - 1 + many))
+
+
+def _side(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand LEFT(x, n) and RIGHT(x, n)."""
+    name = type(node).__name__.upper()
+    part = text(mean(node.this), name)
+    many = whole_number(mean(node.expression), f"the length of {name}", 1, _CUT)
+    tree = type(node)(this=part.tree.copy(), expression=exp.Literal.number(many))
+    return _shorter(tree, part, slice(0, many) if isinstance(node, exp.Left) else slice(-many, None))
+
+
+def _joined(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand x || y, which is missing if a part is."""
+    parts = [_cut(text(mean(part), "||")) for part in (node.this, node.expression)]
+    tree = exp.DPipe(this=operand(parts[0].tree), expression=operand(parts[1].tree), safe=True)
+    return _longer(tree, parts, optional=any(part.extent.optional for part in parts))
+
+
+def _concat(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand CONCAT(x, y, …), which leaves out what is missing."""
+    parts = [_cut(text(mean(part), "CONCAT")) for part in node.expressions]
+    if not parts:
+        raise InvalidParameter("CONCAT needs something to put together.")
+    first, *others = (exp.Coalesce(this=part.tree.copy(), expressions=[exp.Literal.string("")]) for part in parts)
+    tree: exp.Expr = first
+    for other in others:
+        tree = exp.DPipe(this=tree, expression=other, safe=True)
+    filled = [_with_empty(part) for part in parts]
+    return _longer(tree, filled, optional=False)
+
+
+def _replaced(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand REPLACE(x, 'from', 'to')."""
+    part = _cut(text(mean(node.this), "REPLACE"))
+    old, new = (
+        sole(text(mean(node.args[arg]), "REPLACE"), "what REPLACE replaces") for arg in ("expression", "replacement")
+    )
+    if not old:
+        raise InvalidParameter("REPLACE needs a text to look for that is not empty.")
+    longest = _checked((part.extent.longest or 0) * max(1, len(str(new))))
+    tree = exp.Replace(this=part.tree.copy(), expression=exp.Literal.string(old), replacement=exp.Literal.string(new))
+    twin = lambda value: value.replace(old, new)  # noqa: E731 (a twin is a value here)
+    return BoundTree(tree, listed(texts(longest, optional=part.extent.optional), (part,), twin))
+
+
+def _has(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand STARTS_WITH and CONTAINS."""
+    name = "STARTS_WITH" if isinstance(node, exp.StartsWith) else "CONTAINS"
+    part, sought = text(mean(node.this), name), text(mean(node.expression), name)
+    sole(sought, f"what {name} looks for")
+    tree = type(node)(this=part.tree.copy(), expression=sought.tree.copy())
+    return BoundTree(tree, truth(optional=part.extent.optional))
+
+
+def _shorter(tree: exp.Expr, part: BoundTree, kept: slice) -> BoundTree:
+    most = len(range(*kept.indices(_CUT)))
+    known = part.extent.longest
+    extent = texts(most if known is None else min(known, most), optional=part.extent.optional)
+    return BoundTree(tree, listed(extent, (part,), lambda value: value[kept]))
+
+
+def _longer(tree: exp.Expr, parts: list[BoundTree], *, optional: bool) -> BoundTree:
+    longest = _checked(sum(part.extent.longest or 0 for part in parts))
+    return BoundTree(tree, listed(texts(longest, optional=optional), parts, _put_together))
+
+
+def _put_together(*values: Constant) -> str:
+    return "".join(str(value) for value in values)
+
+
+def _cut(part: BoundTree) -> BoundTree:
+    """Return a text that is cut after a thousand characters where nothing else bounds it."""
+    if part.extent.longest is not None:
+        return part
+    tree = exp.Left(this=part.tree.copy(), expression=exp.Literal.number(_CUT))
+    return BoundTree(tree, replace(part.extent, longest=_CUT))
+
+
+def _with_empty(part: BoundTree) -> BoundTree:
+    extent: Extent = part.extent
+    values = None if extent.values is None or not extent.optional else ("", *extent.values)
+    return replace(part, extent=replace(extent, optional=False, values=values if extent.optional else extent.values))
+
+
+def _checked(longest: int) -> int:
+    if longest > _LONGEST:
+        raise QuestionRefused(f"texts of more than {_LONGEST:,} characters are not put together: use LEFT(x, n) first.")
+    return longest
+
+
+RULES: dict[type[exp.Expr], NodeRule] = {
+    exp.Upper: NodeRule(_letters),
+    exp.Lower: NodeRule(_letters),
+    exp.Trim: NodeRule(_trim, ("this", "position")),
+    exp.Length: NodeRule(_length),
+    exp.Substring: NodeRule(_substring, ("this", "start", "length")),
+    exp.Left: NodeRule(_side, ("this", "expression")),
+    exp.Right: NodeRule(_side, ("this", "expression")),
+    exp.DPipe: NodeRule(_joined, ("this", "expression", "safe")),
+    exp.Concat: NodeRule(_concat, ("expressions", "safe", "coalesce")),
+    exp.Replace: NodeRule(_replaced, ("this", "expression", "replacement")),
+    exp.StartsWith: NodeRule(_has, ("this", "expression")),
+    exp.Contains: NodeRule(_has, ("this", "expression")),
+}

@@ -1,0 +1,169 @@
+"""Row queries: the rows that take part in a question, where they come from, and at most so many of each person."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from incrowd.core.domain import Type, listed
+from incrowd.core.unit import Unit
+from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.catalog import Catalog, Relation
+from incrowd.queries.language.extent import BoundTree, Extent
+from incrowd.queries.language.trees import alias, case, cast, column, constant, operation, select, subquery
+from incrowd.queries.question import PERSON
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of rows: its name, what it can be, and whether it tells people apart."""
+
+    name: str
+    extent: Extent
+    person: bool = False
+
+    @property
+    def stored(self) -> str:
+        """The name of the column in the query of the rows."""
+        return PERSON if self.person else self.name
+
+
+@dataclass(frozen=True)
+class RowQuery:
+    """Rows as a query that cannot fail; adding or removing one unit changes at most `most` of them.
+
+    Public rows have no unit; nobody changes them.  Private rows whose unit is a person carry the column `PERSON`.
+    `withheld` tells for names that cannot be asked about why not, `names` all that can, used or not; `relation` is the
+    public table whose rows they are.
+    """
+
+    query: exp.Query
+    fields: tuple[Field, ...]
+    tables: tuple[str, ...]
+    unit: Unit | None = None
+    most: int = 0
+    datasets: tuple[str, ...] = ()
+    withheld: Mapping[str, str] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    relation: Relation | None = None
+
+    @property
+    def private(self) -> bool:
+        """Whether they are somebody's."""
+        return self.unit is not None
+
+    @property
+    def personal(self) -> bool:
+        """Whether they carry the column that tells people apart."""
+        return self.unit is not None and self.unit.column is not None
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the whole question knows: the catalog, and the names of columns that occur in it (None: all)."""
+
+    catalog: Catalog
+    wanted: frozenset[str] | None
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The sources after FROM by their names; columns shared by USING are those of the first source that has them."""
+
+    sources: tuple[tuple[str, RowQuery], ...]
+    shared: frozenset[str] = frozenset()
+    optional: frozenset[str] = frozenset()
+
+    def find(self, asked: exp.Column) -> tuple[str, Field]:
+        """Return the source and the field that a column names."""
+        name, table = asked.name.casefold(), asked.table
+        places = [(source, rows) for source, rows in self.sources if not table or source == table]
+        found = [(source, item) for source, rows in places for item in rows.fields if item.name.casefold() == name]
+        if len(found) == 1 or (found and not table and name in self.shared):
+            return found[0]
+        if found:
+            raise InvalidParameter(f"several columns are called {asked.name!r}: write table.column to say which.")
+        for _, rows in places:
+            if name in rows.withheld:
+                raise QuestionRefused(f"{asked.name!r} cannot be asked about: {rows.withheld[name]}")
+        known = sorted({name for _, rows in places for name in (*rows.names, *(item.name for item in rows.fields))})
+        near = difflib.get_close_matches(asked.name, known, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else f" There are: {listed(known, 20)}."
+        raise InvalidParameter(f"there is no column {asked.name!r}.{hint}")
+
+    def resolve(self, asked: exp.Column) -> BoundTree:
+        """Return what a column means in an expression; the column that tells people apart means nothing there."""
+        source, found = self.find(asked)
+        if found.person:
+            raise QuestionRefused(
+                f"{asked.name!r} tells people apart and never stands in an expression: "
+                "COUNT(DISTINCT it), JOIN on it, or GROUP BY it in a subquery."
+            )
+        extent = replace(found.extent, optional=found.extent.optional or source in self.optional)
+        return BoundTree(column(found.stored, source), extent)
+
+
+PLACE = "_place"
+"""The column in which rows or groups are numbered."""
+
+
+def first_rows(query: exp.Query, by: Sequence[str], order: Sequence[exp.Expr], most: int) -> exp.Query:
+    """Return a query with at most so many rows for each value of `by`, the first in the order given.
+
+    >>> first_rows(select([alias(column("x"), "x")], exp.Table(this="t")), ["x"], [column("x")], 2).named_selects
+    ['x']
+    """
+    return _numbered(query, exp.RowNumber(), by, order, most)
+
+
+def first_groups(
+    query: exp.Query, keys: Sequence[str], most: int, decimals: Collection[str] = frozenset()
+) -> exp.Query:
+    """Return a query with the rows of at most so many groups of each person, whichever groups come first by a hash.
+
+    Which groups these are depends on the person's own rows alone: rows are ranked among the rows of one person, by
+    their keys, and equal keys have equal ranks.
+
+    >>> query = select([alias(column("x"), "k1"), alias(column("p"), PERSON)], exp.Table(this="t"))
+    >>> first_groups(query, ["k1"], 1).named_selects
+    ['k1', '_person']
+    """
+    return _numbered(query, exp.DenseRank(), [PERSON], hash_order(keys, decimals), most)
+
+
+def hash_order(names: Sequence[str], decimals: Collection[str] = frozenset()) -> list[exp.Expr]:
+    """Return an order by a hash of columns, then by the columns themselves, so that no value is preferred.
+
+    It is the same on every engine: of decimals, which engines spell differently, the hash takes whole steps.
+
+    >>> [type(tree).__name__ for tree in hash_order(["x", "y"], decimals={"y"})]
+    ['MD5', 'Column', 'Column']
+    """
+    if not names:
+        return [column(PERSON)]
+    texts = [_steps(item) if item in decimals else cast(column(item), Type.TEXT) for item in names]
+    written = [exp.Coalesce(this=text, expressions=[exp.Literal.string("")]) for text in texts]
+    together: exp.Expr = written[0]
+    for other in written[1:]:
+        bar = exp.DPipe(this=together, expression=exp.Literal.string("|"), safe=True)
+        together = exp.DPipe(this=bar, expression=other, safe=True)
+    return [exp.MD5(this=together), *(column(item) for item in names)]
+
+
+def _steps(item: str) -> exp.Expr:
+    """Return in how many steps of 1/1024 a decimal lies from zero, as text; NULL where it lies far off."""
+    near = operation(exp.LT, exp.Abs(this=column(item)), constant(2.0**40))
+    steps = exp.Floor(this=operation(exp.Mul, column(item), constant(2.0**10)))
+    return case((near, cast(cast(steps, Type.INTEGER), Type.TEXT)))
+
+
+def _numbered(query: exp.Query, number: exp.Expr, by: Sequence[str], order: Sequence[exp.Expr], most: int) -> exp.Query:
+    ordered = exp.Order(expressions=[exp.Ordered(this=tree.copy(), nulls_first=False) for tree in order])
+    window = exp.Window(this=number, partition_by=[column(item) for item in by], order=ordered)
+    names = [item.alias for item in query.expressions]
+    inner = select([*(column(item) for item in names), alias(window, PLACE)], subquery(query, "t1"))
+    first = exp.LTE(this=column(PLACE), expression=exp.Literal.number(most))
+    return select([column(item) for item in names], subquery(inner, "t1"), first)

@@ -1,0 +1,121 @@
+"""Intervals: what the law of the noise says about numbers, about ratios of two, and about totals of a secret sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from statistics import NormalDist
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+MISS = 0.05
+"""Intervals miss the truth this often."""
+
+
+class NoiseLaw(Protocol):
+    """What is known about the noise of one vector, whatever the rows."""
+
+    def __hash__(self) -> int:
+        """Laws are values: the same law is asked the same thing once."""
+
+    def reach(self, place: int, chance: Fraction) -> int:
+        """Return an m ≥ 1 with P[x_place ≥ m] ≤ chance, never understated."""
+
+    def within(self, place: int, miss: float) -> int:
+        """Return a w with P[|x_place| > w] ≤ miss."""
+
+    def combined(self, places: tuple[int, int], factors: tuple[float, float], miss: float) -> float:
+        """Return a t with P[|a x_i + b x_j| > t] ≤ miss."""
+
+    def together(self, miss: float) -> tuple[int, ...]:
+        """Return half-widths of a box that the whole vector leaves with chance at most `miss`."""
+
+
+Floats = NDArray[np.float64]
+
+_NODES = 12
+_CHUNK = 4096
+
+
+class Interval(NamedTuple):
+    """Lower and upper ends, one pair per group."""
+
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A mean's distance from the center of its range, |a| ≤ half: total · step over count."""
+
+    places: tuple[int, int]
+    step: float
+    half: float
+
+    def interval(self, total: Floats, count: Floats, law: NoiseLaw, miss: float = MISS) -> Interval:
+        """Return all distances that the noisy total and count do not speak against, by inverting a test.
+
+        If a is the true one, step · total − a · count holds noise alone, so it stays within C(a) with the wanted
+        chance; the interval is the hull of all a in ±half for which it does.  C is convex, as quantiles of a fixed
+        level of linear forms in symmetric log-concave noise are norms of the form; so the chord between nodes is
+        above it.
+        Where nothing is left, which the noise makes rare, both ends are the nearest end of the range.
+
+        Source: Fieller 1954, for the law of this noise.
+        """
+        nodes = np.linspace(-self.half, self.half, 2 * _NODES + 1)
+        wide = _reaches(self, law, miss)
+        reach = np.array([*wide[:0:-1], *wide])
+        parts = [
+            _accepted(nodes, reach, self.step * total[at : at + _CHUNK], count[at : at + _CHUNK])
+            for at in range(0, max(1, total.size), _CHUNK)  # also where no group is shown
+        ]
+        low, high = (np.concatenate(ends) for ends in zip(*parts, strict=True))
+        return Interval(low, high)
+
+
+@lru_cache(maxsize=64)
+def _reaches(ratio: Ratio, law: NoiseLaw, miss: float) -> tuple[float, ...]:
+    """Return C at the nodes from the center to the end of the range."""
+    nodes = (ratio.half * node / _NODES for node in range(_NODES + 1))
+    return tuple(law.combined(ratio.places, (ratio.step, node), miss) for node in nodes)
+
+
+def _accepted(nodes: Floats, reach: Floats, total: Floats, count: Floats) -> Interval:
+    rest = total[:, None] - count[:, None] * nodes[None, :]
+    above, below = rest - reach, -rest - reach
+    starts, stops = zip(_where_negative(above), _where_negative(below), strict=True)
+    start, stop = np.maximum(*starts), np.minimum(*stops)
+    open_, width = start <= stop, np.diff(nodes)
+    low = np.min(np.where(open_, nodes[:-1] + np.where(open_, start, 0.0) * width, np.inf), axis=1)
+    high = np.max(np.where(open_, nodes[:-1] + np.where(open_, stop, 1.0) * width, -np.inf), axis=1)
+    nearest = np.where((total > 0) == (count > 0), nodes[-1], nodes[0])
+    lost = low > high
+    return Interval(np.where(lost, nearest, low), np.where(lost, nearest, high))
+
+
+def _where_negative(values: Floats) -> tuple[Floats, Floats]:
+    """Return for each segment between nodes from where to where (0 to 1) the linear function is at most zero."""
+    left, right = values[:, :-1], values[:, 1:]
+    gap = np.where(left == right, 1.0, left - right)
+    root = left / gap
+    start = np.where(left <= 0, 0.0, np.where(right <= 0, root, np.inf))
+    stop = np.where(right <= 0, 1.0, np.where(left <= 0, root, -np.inf))
+    return start, stop
+
+
+def widen(interval: Interval, rate: Fraction, squares: Floats, miss: float) -> Interval:
+    """Return the interval of a total over all rows from that of its sample.
+
+    The total over the sample, divided by the rate, has the variance Σ x² · (1 − rate) / rate over all rows; `squares`
+    is an estimate of Σ x² over the sample, from above.  Its error is taken for normal, and squared half-widths add up:
+    an approximation, good from some ten rows of the sample on.
+    """
+    times = 1.0 / float(rate)
+    middle, half = (interval.low + interval.high) / 2.0 * times, (interval.high - interval.low) / 2.0 * times
+    spread = np.sqrt(np.maximum(squares, 1.0) * (1.0 - float(rate))) * times
+    reach = np.hypot(half, NormalDist().inv_cdf(1.0 - miss / 2.0) * spread)
+    return Interval(middle - reach, middle + reach)

@@ -1,0 +1,220 @@
+"""Opening a desk: the tables of policies become a catalog and a warehouse, and the ledger learns of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+from sqlglot import exp
+
+from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.core.marks import SourceMarks
+from incrowd.core.schema import Schema
+from incrowd.core.table import Opened, SourceOptions
+from incrowd.engines.choose import engine_of, settings_for
+from incrowd.engines.columns import require
+from incrowd.engines.local.engine import LOCAL
+from incrowd.engines.local.fingerprint import keyed_digest
+from incrowd.engines.row_marks import marks_of
+from incrowd.engines.settings import Settings, Spark
+from incrowd.engines.sql.duckdb import warehouse
+from incrowd.engines.sql.engine import Asked, Limits, StoredTable
+from incrowd.errors import InvalidParameter
+from incrowd.queries.catalog import Catalog, Relation
+from incrowd.queries.language.row_query import Context
+from incrowd.queries.language.tables import table_rows
+from incrowd.workflows.policy.ledger import open_book
+from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.policy.sources import Bond, MarkedSource, SourceBook
+
+_JOINED = 2
+"""Public tables are joined by so many columns at most."""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What a desk works with: the catalog, the rows, and the one ledger of all its policies."""
+
+    policies: tuple[Policy, ...]
+    catalog: Catalog
+    warehouse: Asked
+    ledger: Ledger
+    bonds: Mapping[str, Bond]
+
+
+@contextmanager
+def open_tables(
+    policies: Sequence[Policy], data: object = None, limits: Limits | None = None, settings: Settings | None = None
+) -> Iterator[Opening]:
+    """Open the tables of all policies; `data` overrides the source of the first policy's main table.
+
+    Private rows are marked, so that another name brings them no fresh budget, and not looked at otherwise.  They are
+    asked where the policies say, or on the engine of the settings.  Nothing is bound before a question is charged.
+    """
+    _one_ledger(policies)
+    with place_of(policies, data, settings) as place:
+        stored, relations = dict[str, StoredTable](), list[Relation]()
+        for number, policy in enumerate(policies):
+            for relation, each in _tables(policy, data if number == 0 else None, place):
+                relations.append(relation)
+                stored[relation.name] = each
+        catalog = Catalog(tuple(relations))
+        ledger = open_book(policies[0])
+        bonds = dict[str, Bond]()
+        for policy in policies:
+            own = [stored[each.name] for each in relations if each.dataset == policy.name]
+            bonds[policy.name] = _bond(ledger, policy, own, place)
+        with place.asked(stored, limits) as rows:
+            public = {each.name: _measured(each, catalog, rows) for each in relations if not each.private}
+            catalog = Catalog(tuple(public.get(each.name, each) for each in relations))
+            yield Opening(tuple(policies), catalog, rows, ledger, bonds)
+
+
+def relations_of(policy: Policy) -> Iterator[Relation]:
+    """Yield the tables of a policy as questions see them, the main table first; no row is read."""
+    yield Relation(main_table(policy), policy.schema, policy.name)
+    for other in policy.tables:
+        yield Relation(other.name, other.schema, None if other.public else policy.name)
+
+
+def main_table(policy: Policy) -> str:
+    """Return what the main table of a policy is called in SQL.
+
+    >>> from incrowd.workflows.policy.policy import load_policy
+    >>> main_table(load_policy({"incrowd": 1, "dataset": {"name": "births-2025"}, "columns": {"a": {}}, "queries": {}}))
+    'births_2025'
+    """
+    told = policy.section.queries.table if policy.section.queries is not None else None
+    return told or re.sub(r"\W", "_", policy.name)
+
+
+def _one_ledger(policies: Sequence[Policy]) -> None:
+    if not policies:
+        raise InvalidParameter("a desk needs at least one policy.")
+    if len({policy.ledger_address for policy in policies}) > 1:
+        raise InvalidParameter(
+            "these policies keep their budgets in different ledgers, and a question about several datasets is charged "
+            "in one. Give them the same ledger: address."
+        )
+    for policy in policies:
+        if policy.section.queries is None:
+            raise InvalidParameter(
+                f"the policy of {policy.name} does not let questions be asked: write queries: into it."
+            )
+        if policy.budget is None:
+            raise InvalidParameter(
+                f"the policy of {policy.name} has no budget, so its first question could use up everything: write "
+                "budget: {epsilon: …, delta: …} into it."
+            )
+        if policy.schema.drafted:
+            raise InvalidParameter(
+                f"the domains of {', '.join(policy.schema.drafted)} were drafted from the rows, and an answer would "
+                "rest on them: write public: with their source in the policy, or declare them."
+            )
+
+
+def _tables(policy: Policy, data: object, place: Location) -> Iterator[tuple[Relation, StoredTable]]:
+    source = data if data is not None else policy.source
+    if source is None:
+        raise InvalidParameter("no data: name a file, or write source: in the policy.")
+    main = place.open(source, policy.options)
+    require(main.names, policy.schema.names)
+    relations = relations_of(policy)
+    yield next(relations), StoredTable(main, policy.schema)
+    for relation, other in zip(relations, policy.tables, strict=True):
+        rows = place.open(other.source, other.options)
+        require(rows.names, other.schema.names)
+        yield relation, StoredTable(rows, other.schema)
+
+
+def _bond(ledger: Ledger, policy: Policy, tables: Sequence[StoredTable], place: Location) -> Bond:
+    key, marked = SourceBook.of(policy).key(), list[MarkedSource]()
+    for each in tables:
+        digest = place.digest(each.source)
+        bare = SourceMarks(keyed_digest(digest, key))
+        marks = bare if place.marks is None else place.marks(each.source, each.schema, key)
+        marked.append(MarkedSource.of(each.source, marks, digest, ledger))
+    return Bond.of(policy, ledger, tuple(marked))
+
+
+def _measured(relation: Relation, catalog: Catalog, rows: Asked) -> Relation:
+    """Return a public table with how many of its rows share the values of one or two columns, at most.
+
+    Values are compared as questions see them: after each was brought into its declared domain.
+    """
+    domain = table_rows(relation, Context(catalog, None)).query
+    names, most = relation.schema.names, dict[frozenset[str], int]()
+    for size in range(1, _JOINED + 1):
+        for chosen in combinations(names, size):
+            most[frozenset(chosen)] = _most(domain, chosen, rows)
+    return Relation(relation.name, relation.schema, None, most)
+
+
+def _most(domain: exp.Query, chosen: tuple[str, ...], rows: Asked) -> int:
+    columns = [exp.column(exp.to_identifier(name, quoted=True)) for name in chosen]
+    grouped = (
+        exp.select(exp.alias_(exp.Count(this=exp.Star()), "n"))
+        .from_(domain.subquery("domain"))
+        .where(*(column.copy().is_(exp.null()).not_() for column in columns))
+        .group_by(*columns)
+    )
+    query = exp.select(exp.alias_(exp.func("MAX", exp.column("n")), "most")).from_(grouped.subquery("counted"))
+    found = rows.collect(query)["most"][0].as_py()
+    return max(1, int(found or 0))
+
+
+@dataclass(frozen=True)
+class Location:
+    """How rows are opened, how they are told from others, and what is asked about them.
+
+    Rows that stay in their database leave no marks but their digest.
+    """
+
+    open: Callable[[Any, SourceOptions], Opened]
+    digest: Callable[[Any], bytes]
+    marks: Callable[[Any, Schema, bytes], SourceMarks] | None
+    asked: Callable[[Mapping[str, StoredTable], Limits | None], AbstractContextManager[Asked]]
+
+
+@contextmanager
+def place_of(policies: Sequence[Policy], data: object = None, settings: Settings | None = None) -> Iterator[Location]:
+    """Open the place that the policies name, or the engine that a caller names instead.
+
+    A frame of Spark is asked in its own session.
+    """
+    told = [policy.engine for policy in policies] if settings is None else [settings]
+    told = [settings_for(data, each) for each in told]
+    pushed = {policy.section.queries is not None and policy.section.queries.pushdown for policy in policies}
+    if any(each != told[0] for each in told) or len(pushed) > 1:
+        raise InvalidParameter(
+            "questions over several policies are computed in one place, and these name different ones: give them the "
+            "same engine: and pushdown:."
+        )
+    if isinstance(told[0], Spark) and True in pushed:
+        raise InvalidParameter("with pushdown the database computes, not Spark: name one of both.")
+    if isinstance(told[0], Spark):
+        with _on_spark(told[0], data) as place:
+            yield place
+    elif True in pushed:
+        from incrowd.engines.sql.postgres import ServerRows, open_server_rows, postgres_warehouse
+
+        yield Location(open_server_rows, ServerRows.digest, None, postgres_warehouse)
+    else:
+        yield Location(LOCAL.open, LOCAL.digest, partial(marks_of, LOCAL), warehouse)
+
+
+@contextmanager
+def _on_spark(settings: Spark, data: object) -> Iterator[Location]:
+    from incrowd.engines.spark.engine import SparkEngine
+    from incrowd.engines.sql.spark import spark_warehouse
+
+    with engine_of(settings, data) as engine:
+        if isinstance(engine, SparkEngine):
+            yield Location(
+                engine.open, engine.digest, partial(marks_of, engine), partial(spark_warehouse, engine.session)
+            )

@@ -1,0 +1,91 @@
+"""Several releases about the same rows: what they cost together, by every rule that is sound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from incrowd.accounting import accountant
+from incrowd.accounting.bound import LossBound
+from incrowd.core.guarantee import Guarantee, in_sequence
+from incrowd.core.rounding import Number, exact
+from incrowd.errors import Infeasible, InvalidParameter
+from incrowd.workflows.bounds.parameters import missing_one, stated_epsilon
+
+_MOST_RELEASES = 10_000
+
+
+@dataclass(frozen=True)
+class Composition:
+    """The joint promise: ε and δ, which of them was solved for, by which rule, and what the other rules gave."""
+
+    epsilon: float
+    delta: float
+    solved: str
+    rule: str
+    rules: tuple[LossBound, ...]
+    releases: int
+    unit: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form printed by `--json`."""
+        return vars(self) | {"rules": [{"rule": found.rule, self.solved: found.value} for found in self.rules]}
+
+
+def solve_composition(
+    promises: tuple[Guarantee, ...], epsilon: Number | None = None, delta: Number | None = None
+) -> Composition:
+    """Return ε at `delta`, or δ at `epsilon`, of promises that were all fixed before the first release.
+
+    A live ledger uses sums only, because there a later promise may depend on an earlier answer.
+
+    >>> from fractions import Fraction
+    >>> from incrowd.core.loss import Pure
+    >>> from incrowd.core.unit import Unit
+    >>> half = Guarantee(Pure(Fraction(1, 2)), Unit(), "stated")
+    >>> solve_composition((half, half), delta=0).epsilon
+    1.0
+    """
+    if not promises:
+        raise InvalidParameter(
+            "nothing to compose: name at least one release, such as --pure 0.5 or --safe k=20,rate=0.1."
+        )
+    if len(promises) > _MOST_RELEASES:
+        raise InvalidParameter(
+            f"at most {_MOST_RELEASES:,} releases can be composed at once; {len(promises):,} were given."
+        )
+    solved = missing_one({"epsilon": epsilon, "delta": delta})
+    joint = in_sequence(promises)
+    if solved == "epsilon":
+        at = exact(delta if delta is not None else 0, "delta")
+        bounds = accountant.epsilon_by_rule(joint.loss, at, joint.unit.adjacency)
+        if math.isinf(bounds[0].value):
+            raise Infeasible(_why_infinite(joint))
+        return Composition(bounds[0].value, float(at), solved, bounds[0].rule, bounds, len(promises), str(joint.unit))
+    at = stated_epsilon(epsilon if epsilon is not None else 0)
+    bounds = accountant.delta_by_rule(joint.loss, at, joint.unit.adjacency)
+    return Composition(float(at), bounds[0].value, solved, bounds[0].rule, bounds, len(promises), str(joint.unit))
+
+
+def _why_infinite(joint: Guarantee) -> str:
+    floor = accountant.least_delta(joint.loss)
+    if floor:
+        return (
+            "these releases have no finite epsilon at this delta; together their delta is at least "
+            f"{float(floor):.6g}. Allow a larger delta, or raise k or lower the rate of each."
+        )
+    return (
+        "these releases have no finite epsilon at this delta: some of them promise nothing without a delta, or nothing "
+        "at all. Give a delta above 0, such as 1e-6."
+    )
+
+
+def promise_of(document: Mapping[str, Any]) -> Guarantee:
+    """Return the promise in a certificate, or in the bare JSON of a guarantee."""
+    if "certificate" in document:
+        from incrowd.workflows.verify.verify import certificate_of
+
+        return certificate_of(dict(document)).guarantee
+    return Guarantee.from_json(document)

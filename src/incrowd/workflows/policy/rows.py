@@ -1,0 +1,90 @@
+"""Rows that a verb looks at: in the policy's source, in a file named beside it, or in a release."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from incrowd.core.table import DEFAULTS, Engine, Opened, SourceOptions
+from incrowd.engines.local.engine import LOCAL
+from incrowd.engines.readers.sources import Source, open_source
+from incrowd.engines.settings import Local, Settings, override
+from incrowd.errors import InvalidParameter, SourceUnreadable
+from incrowd.workflows.policy.policy import Policy
+
+CERTIFICATE = "certificate.json"
+_FORMATS = (".parquet", ".csv", ".tsv")
+
+
+def open_rows(data: str | None, policy: Policy | None, nulls: tuple[str, ...] = (), engine: Engine = LOCAL) -> Opened:
+    """Open the data that was named, or else the policy's source, on an engine; no row is read.
+
+    How the policy says that its source is read holds for another file too, if its name has the same ending; the folder
+    of a release, and a file of another kind, are read as what they are.
+    """
+    options = DEFAULTS if policy is None else policy.options
+    if data is None:
+        if policy is None or policy.source is None:
+            raise InvalidParameter("no data: name a file, or a policy that has a source.")
+        return engine.open(policy.source, _with(options, nulls))
+    if is_release(data):
+        return engine.open(_data_file(Path(data)))
+    foreign = policy is not None and policy.source is not None and Path(data).suffix != Path(policy.source).suffix
+    return engine.open(data, _with(DEFAULTS if foreign else options, nulls))
+
+
+def settings_of(
+    policy: Policy | None, data: str | None, engine: str | None, master: str | None, remote: str | None
+) -> Settings:
+    """Return where rows are worked on: as the caller says, else as the policy does, else here.
+
+    A release is a folder of this machine, so a policy's cluster is not asked about it.
+
+    >>> settings_of(None, "people.parquet", None, "spark://driver:7077", None).master
+    'spark://driver:7077'
+    """
+    released = data is not None and is_release(data)
+    return override(Local() if policy is None or released else policy.engine, engine, master, remote)
+
+
+def open_release(release: Path) -> Source:
+    """Open what was released: the one data file in the folder of a release, or a file that is named itself."""
+    return open_source(_data_file(release) if release.is_dir() else release)
+
+
+def is_release(data: str) -> bool:
+    """Whether this is the folder of a release.
+
+    >>> is_release("people.csv")
+    False
+    """
+    return (Path(data) / CERTIFICATE).is_file()
+
+
+def released_levels(data: str | None) -> dict[str, int]:
+    """Return the levels at which a release says that its columns are, where each is at one; nothing for other data.
+
+    >>> released_levels("people.csv")
+    {}
+    """
+    if data is None or not is_release(data):
+        return {}
+    try:
+        found = json.loads((Path(data) / CERTIFICATE).read_text(encoding="utf-8"))["evidence"].get("levels", {})
+        each = {str(name): level if isinstance(level, list) else [level] for name, level in found.items()}
+        return {name: int(levels[0]) for name, levels in each.items() if len(levels) == 1}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise InvalidParameter(f"the certificate in {data} cannot be read: name the data file itself.") from None
+
+
+def _data_file(release: Path) -> Path:
+    found = sorted(path for path in release.iterdir() if path.suffix in _FORMATS)
+    if len(found) != 1:
+        what = "no data file" if not found else f"{len(found)} data files"
+        raise SourceUnreadable(f"{release} holds {what}, and one table is looked at here: name its file.")
+    return found[0]
+
+
+def _with(options: SourceOptions, nulls: tuple[str, ...]) -> SourceOptions:
+    return replace(options, nulls=("", *nulls)) if nulls else options

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from incrowd.core.guarantee import Guarantee
+from incrowd.core.loss import Approximate, Crowd, Laplace, Loss, Pure, Sampled, Syntactic, ZeroConcentrated
+from incrowd.core.unit import Kind, Unit
+from incrowd.errors import Infeasible, InvalidParameter, MixedUnits
+from incrowd.workflows.bounds.composition import promise_of, solve_composition
+from incrowd.workflows.bounds.parameters import missing_one
+
+LOSSES: list[Loss] = [
+    Pure(Fraction(1, 4)),
+    Approximate(Fraction(1, 2), Fraction(1, 10**8)),
+    ZeroConcentrated(Fraction(1, 100)),
+    Laplace(Fraction(8)),
+    Sampled(Fraction(1, 10), Crowd(20)),
+]
+
+
+def promise(loss: Loss, unit: Unit | None = None) -> Guarantee:
+    return Guarantee(loss, unit or Unit(), "a test")
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from(LOSSES), min_size=1, max_size=4), st.sampled_from(LOSSES))
+def test_one_more_release_never_makes_it_cheaper(losses: list[Loss], more: Loss) -> None:
+    before = solve_composition(tuple(map(promise, losses)), delta="1e-5").epsilon
+    assert solve_composition(tuple(map(promise, [*losses, more])), delta="1e-5").epsilon >= before * (1 - 1e-3)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from(LOSSES), min_size=1, max_size=4))
+def test_the_answer_is_the_least_of_all_rules(losses: list[Loss]) -> None:
+    found = solve_composition(tuple(map(promise, losses)), delta="1e-5")
+    assert found.epsilon == min(bound.value for bound in found.rules)
+    assert found.rule == found.rules[0].rule
+
+
+def test_promises_to_different_units_are_refused() -> None:
+    with pytest.raises(MixedUnits):
+        solve_composition((promise(LOSSES[0]), promise(LOSSES[0], Unit(Kind.PERSON, column="id"))), delta=0)
+
+
+def test_what_has_no_epsilon_at_all_is_infeasible() -> None:
+    with pytest.raises(Infeasible, match="nothing at all"):
+        solve_composition((promise(Syntactic("k-anonymity")),), delta="1e-6")
+
+
+def test_too_many_releases_are_refused_before_any_work() -> None:
+    with pytest.raises(InvalidParameter, match="at most 10,000"):
+        solve_composition((promise(LOSSES[0]),) * 10_001, delta=0)
+
+
+def test_a_guarantee_is_read_from_its_json() -> None:
+    assert promise_of(promise(LOSSES[4]).to_json()) == promise(LOSSES[4])
+
+
+def test_exactly_one_parameter_must_be_missing() -> None:
+    assert missing_one({"epsilon": 1, "delta": None}) == "delta"
+    with pytest.raises(InvalidParameter, match="leave one out"):
+        missing_one({"epsilon": 1, "delta": 0})
+    with pytest.raises(InvalidParameter, match="none given"):
+        missing_one({"epsilon": None, "delta": None})
