@@ -180,4 +180,6 @@ def test_ctrl_c_while_rows_are_checked_costs_nothing(folder: Path) -> None:
     os.kill(running.pid, signal.SIGINT)
     running.communicate(timeout=300)
     assert running.returncode == 130
-    assert sorted(path.name for path in folder.iterdir()) == ["people.csv", "policy.yaml"]
+    assert sorted(path.name for path in folder.iterdir()) == [".incrowd", "people.csv", "policy.yaml"]
+    assert [path.name for path in (folder / ".incrowd").iterdir()] == ["sources.json"]  # a key, and no marks
+    assert json.loads((folder / ".incrowd" / "sources.json").read_text())["ledgers"] == {}

@@ -82,7 +82,9 @@ class DatasetSection(Section):
         None, description="How many people the data could be about; a public number, used for a warning only."
     )
     same_people_as: str | None = Field(None, description="Another dataset about the same people: they share a budget.")
-    separate: str | None = Field(None, description="Why a known source under a new name gets a budget of its own.")
+    separate: str | None = Field(
+        None, description="Why rows that are known under another name, or half of them, get a budget of their own."
+    )
 
 
 class SourceSection(Section):
