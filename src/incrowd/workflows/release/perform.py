@@ -75,11 +75,13 @@ def concluding(ledger: Ledger, entry: Entry) -> Iterator[None]:
 
 def _charged(plan: Plan, ledger: Ledger, payer: Payer) -> Entry:
     promises = payer.promises or {payer.dataset: plan.promise}
+    declared = [bond.declaration for bond in payer.bonds]
     for bond in payer.bonds:
         bond.bind()
     if payer.account is None:
-        declared = [bond.declaration for bond in payer.bonds]
         return ledger.charge_together(promises, payer.release, payer.analyst, declared)
     if len(promises) > 1:
         raise InvalidParameter("an account belongs to one dataset, and this question reads several.")
+    for declaration in declared:
+        ledger.register(declaration)
     return ledger.charge(promises[payer.dataset], payer.dataset, payer.release, payer.analyst, payer.account)
