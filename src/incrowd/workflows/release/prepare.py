@@ -13,6 +13,7 @@ from incrowd.core.table import Engine, Opened, Progress, Table
 from incrowd.engines.choose import settings_for
 from incrowd.engines.columns import require
 from incrowd.engines.local.fingerprint import keyed_digest
+from incrowd.engines.missing_ids import missing_ids
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.ledger import open_book
 from incrowd.workflows.policy.policy import Policy, load_policy
@@ -21,7 +22,10 @@ from incrowd.workflows.policy.sources import Bond, MarkedSource, SourceBook
 
 @dataclass(frozen=True)
 class Prepared:
-    """A table that can be read, a ledger and what will bind both, and a commitment to the rows under its own key."""
+    """A table that can be read, a ledger and what will bind both, and a commitment to the rows under its own key.
+
+    `notes` are for the data holder alone: they may depend on the rows.
+    """
 
     source: Opened
     table: Table
@@ -29,6 +33,7 @@ class Prepared:
     bond: Bond
     key: bytes
     commitment: str
+    notes: tuple[str, ...] = ()
 
 
 def load_for(policy: str | Path | Mapping[str, Any] | Policy, data: object) -> Policy:
@@ -44,8 +49,10 @@ def prepare(data: object, policy: Policy, engine: Engine, progress: Progress | N
     ledger = open_book(policy)
     key, content = secrets.token_bytes(32), engine.digest(source)
     bond = Bond.of(policy, ledger, (MarkedSource.of(source, marks, content, ledger),))
+    notes = (*source.notes, *missing_ids(engine, source, policy.schema))
     rows = source if progress is None else engine.watched(source, progress)
-    return Prepared(source, Table(policy.schema, rows, engine), ledger, bond, key, keyed_digest(content, key))
+    table = Table(policy.schema, rows, engine)
+    return Prepared(source, table, ledger, bond, key, keyed_digest(content, key), notes)
 
 
 def open_data(data: object, policy: Policy, engine: Engine) -> Opened:
