@@ -13,11 +13,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.marks import SourceMarks
-from incrowd.engines.local.validate import Check, Findings, checks_of, uncertain_checks
+from incrowd.core.unit import More
+from incrowd.engines.local.validate import Check, Findings, checks_of, refuse_crowded, uncertain_checks
 from incrowd.engines.readers.delimited import Delimited
 from incrowd.engines.readers.plain import plain_batch
 from incrowd.engines.readers.reader import SourceProblem
 from incrowd.engines.row_marks import RowMarks
+from incrowd.engines.spark.limit import crowded
 from incrowd.engines.spark.origins import SparkTable, TextFiles
 from incrowd.engines.spark.pieces import name_of, unchanged
 from incrowd.engines.spark.places import Positions
@@ -49,6 +51,8 @@ def marks_of(rows: SparkRows, schema: Schema, key: bytes) -> SourceMarks:
     empty = partial(RowMarks, schema, key)
     found = _found(rows, uncertain_checks(schema, rows.origin.types), empty)
     _findings(found, checks_of(schema)).raise_if_any()
+    if schema.unit.more is More.REFUSE and schema.unit.column is not None:
+        refuse_crowded(schema.unit, crowded(rows, schema[schema.unit.column], schema.unit.max_rows))
     unchanged(rows.origin.pieces, before)  # the files are listed for good: whatever reads them later holds to this
     gathered = empty()
     for each in found:
