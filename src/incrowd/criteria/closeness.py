@@ -80,26 +80,31 @@ class Closeness(ColumnDemand):
 
     def kept(self, partition: Partition, among: Mask) -> Mask:
         """Return which classes are close enough to the whole table."""
-        groups = partition.groups(self.column)
+        groups = partition.groups(self.column).some(among)
         close = self._distance(groups) <= float(exact(self.t, "t")) + SLACK
         if self.harmless:
             close |= groups.total(harmful(groups, self.harmless)[groups.values].astype(np.int64)) == 0
-        return np.asarray(among & close)
+        kept = np.zeros(len(among), np.bool_)
+        kept[among] = close
+        return kept
 
     @property
     def bounding(self) -> bool:
         """As long as every value counts."""
         return not self.harmless
 
-    def releasable(self, partition: Partition, rows: Rows) -> Rows:
+    def releasable(self, partition: Partition, rows: Rows, met: Mask) -> Rows:
         """Return how many rows of each class can at most lie in classes within it that are close enough.
 
         The union of such classes is close enough too, so what counts is how large a part of a class can be.
         """
-        if self.harmless:
+        far = ~met & (rows > 0)
+        if self.harmless or not far.any():
             return rows
-        groups, t = partition.groups(self.column), float(exact(self.t, "t"))
-        return np.minimum(rows, largest_close(partition.sizes, self._lacking(groups), t + 2 * SLACK))
+        groups, t = partition.groups(self.column).some(far), float(exact(self.t, "t"))
+        found = rows.copy()
+        found[far] = np.minimum(rows[far], largest_close(groups.sizes, self._lacking(groups), t + 2 * SLACK))
+        return found
 
     @property
     def bound(self) -> Fraction:

@@ -9,8 +9,11 @@ from numpy.typing import NDArray
 
 from incrowd.criteria.groups import Each, Groups
 
-_ROUNDS = 4
+_ROUNDS = 2
 """Of Newton's method: a bound is as good as it gets after a few."""
+
+_DENSE = 8
+"""Sums are kept for every possible key while there are at most so many times more of them than cells."""
 
 _NONE = 2.0
 """Above 1: one over it is less than a row."""
@@ -28,7 +31,7 @@ def equal(groups: Groups) -> Each:
     >>> equal(sick).tolist()
     [0.5, 0.5]
     """
-    overall = (groups.totals / max(1, groups.counts.sum()))[groups.values]
+    overall = groups.overall[groups.values]
     here = groups.mean(np.abs(groups.shares() - overall))
     elsewhere = 1.0 - groups.mean(overall)  # what the whole table has of values that the group has not
     found: Each = np.clip((here + elsewhere) / 2.0, 0.0, 1.0)
@@ -50,7 +53,7 @@ def ordered(groups: Groups) -> Each:
     [0.5, 0.5]
     """
     totals, here, rows = groups.totals, groups.values.astype(np.intp), groups.counts
-    lengths = np.diff(groups.starts, append=len(rows))
+    lengths = groups.lengths
     below = np.cumsum(totals) / max(1, totals.sum())  # share of the whole table up to each place
     upto = _within(np.cumsum(rows), groups.starts, lengths) / np.repeat(groups.sizes, lengths)
     until = np.append(here[1:], 0)
@@ -103,15 +106,26 @@ def hierarchical(groups: Groups) -> Each:
 
 def lifted(groups: Groups) -> list[Groups]:
     """Return the groups with the values themselves, then with what they are at each level below `*`."""
-    lengths = np.diff(groups.starts, append=len(groups.counts))
-    numbers, found = np.repeat(np.arange(len(lengths)), lengths), [groups]
+    number, found = len(groups.lengths), [groups]
+    numbers = np.repeat(np.arange(number), groups.lengths)
     for lift in groups.lifts:
         labels = int(lift.max(initial=0)) + 1
-        keys, places = np.unique(numbers * labels + lift[groups.values], return_inverse=True)
-        rows = np.bincount(places, groups.counts, len(keys)).astype(np.int64)
-        starts = np.searchsorted(keys, np.arange(len(lengths)) * labels)
-        found.append(Groups(starts, (keys % labels).astype(np.int32), rows, groups.labels.slice(0, labels)))
+        keys, rows = _summed(numbers * labels + lift[groups.values], groups.counts, number * labels)
+        starts = np.searchsorted(keys, np.arange(number) * labels)
+        whole = np.bincount(lift, groups.totals, labels).astype(np.int64)
+        names = groups.labels.slice(0, labels)
+        found.append(Groups(starts, (keys % labels).astype(np.int32), rows, names, (), whole))
     return found
+
+
+def _summed(keys: NDArray[np.int64], rows: NDArray[np.int64], room: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the keys that occur, in order, and the rows of each; all are below `room`."""
+    if room <= _DENSE * len(keys) + 1024:
+        totals = np.bincount(keys, rows, room)
+        met = np.flatnonzero(totals)
+        return met, totals[met].astype(np.int64)
+    met, places = np.unique(keys, return_inverse=True)
+    return met, np.bincount(places, rows, len(met)).astype(np.int64)
 
 
 Lacking = Callable[[Each], tuple[Each, Each]]
@@ -152,8 +166,8 @@ def lacking(levels: Sequence[Groups]) -> Lacking:
 
 
 def _lacking(groups: Groups, x: Each) -> tuple[Each, Each]:
-    overall = (groups.totals / max(1, groups.counts.sum()))[groups.values]
-    short = overall - groups.counts * np.repeat(x, np.diff(groups.starts, append=len(groups.counts)))
+    overall = groups.overall[groups.values]
+    short = overall - groups.counts * np.repeat(x, groups.lengths)
     absent = 1.0 - groups.mean(overall)
     return absent + groups.mean(np.maximum(short, 0.0)), groups.mean(np.where(short > 0, groups.counts, 0.0))
 
@@ -168,7 +182,7 @@ def lacking_in_order(groups: Groups) -> Lacking:
     totals, sizes = groups.totals, groups.sizes
     below = np.cumsum(totals) / max(1, totals.sum())
     sums = np.concatenate(([0.0], np.cumsum(below)))
-    here, lengths = groups.values.astype(np.intp), np.diff(groups.starts, append=len(groups.counts))
+    here, lengths = groups.values.astype(np.intp), groups.lengths
     until = np.append(here[1:], 0)
     until[groups.starts[1:] - 1] = len(totals)
     until[-1:] = len(totals)
