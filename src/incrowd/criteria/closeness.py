@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -81,7 +82,7 @@ class Closeness(ColumnDemand):
     def kept(self, partition: Partition, among: Mask) -> Mask:
         """Return which classes are close enough to the whole table."""
         groups = partition.groups(self.column).some(among)
-        close = self._distance(groups) <= float(exact(self.t, "t")) + SLACK
+        close = self._distance(groups) <= self._most + SLACK
         if self.harmless:
             close |= groups.total(harmful(groups, self.harmless)[groups.values].astype(np.int64)) == 0
         kept = np.zeros(len(among), np.bool_)
@@ -101,9 +102,9 @@ class Closeness(ColumnDemand):
         far = ~met & (rows > 0)
         if self.harmless or not far.any():
             return rows
-        groups, t = partition.groups(self.column).some(far), float(exact(self.t, "t"))
-        found = rows.copy()
-        found[far] = np.minimum(rows[far], largest_close(groups.sizes, self._lacking(groups), t + 2 * SLACK))
+        groups, found = partition.groups(self.column).some(far), rows.copy()
+        largest = largest_close(groups.sizes, self._lacking(groups), self._most + 2 * SLACK)
+        found[far] = np.minimum(rows[far], largest)
         return found
 
     @property
@@ -128,6 +129,10 @@ class Closeness(ColumnDemand):
     def recount(self, table: Written) -> Recount:
         """Measure how far the farthest class is from all rows of the file, in exact fractions."""
         return recount_closeness(self.distance, table, self.column, exact(self.t), self.harmless)
+
+    @cached_property
+    def _most(self) -> float:
+        return float(exact(self.t, "t"))
 
     @abstractmethod
     def _lacking(self, groups: Groups) -> Lacking: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -101,7 +102,8 @@ def hierarchical(groups: Groups) -> Each:
     [0.25, 0.25]
     """
     levels = lifted(groups)
-    return np.asarray(np.mean([equal(level) for level in levels], axis=0))
+    found: Each = functools.reduce(np.add, [equal(level) for level in levels]) / len(levels)
+    return found
 
 
 def lifted(groups: Groups) -> list[Groups]:
@@ -111,10 +113,12 @@ def lifted(groups: Groups) -> list[Groups]:
     for lift in groups.lifts:
         labels = int(lift.max(initial=0)) + 1
         keys, rows = _summed(numbers * labels + lift[groups.values], groups.counts, number * labels)
-        starts = np.searchsorted(keys, np.arange(number) * labels)
+        owners = keys // labels
+        lengths = np.bincount(owners, minlength=number)
         whole = np.bincount(lift, groups.totals, labels).astype(np.int64)
         names = groups.labels.slice(0, labels)
-        found.append(Groups(starts, (keys % labels).astype(np.int32), rows, names, (), whole))
+        values = (keys - owners * labels).astype(np.int32)
+        found.append(Groups(np.cumsum(lengths) - lengths, values, rows, names, (), whole))
     return found
 
 
@@ -158,18 +162,29 @@ def lacking(levels: Sequence[Groups]) -> Lacking:
     all values of what is lacking, is at least Σ max(0, q − c/m), with q the value's share of the whole table.
     """
 
+    bounds = [_lacking(groups) for groups in levels]
+    if len(bounds) == 1:
+        return bounds[0]
+
     def bound(x: Each) -> tuple[Each, Each]:
-        found = [_lacking(groups, x) for groups in levels]
-        return np.mean([each for each, _ in found], axis=0), np.mean([slope for _, slope in found], axis=0)
+        found = [each(x) for each in bounds]
+        reached, slopes = (functools.reduce(np.add, column) for column in zip(*found, strict=True))
+        return reached / len(bounds), slopes / len(bounds)
 
     return bound
 
 
-def _lacking(groups: Groups, x: Each) -> tuple[Each, Each]:
-    overall = groups.overall[groups.values]
-    short = overall - groups.counts * np.repeat(x, groups.lengths)
+def _lacking(groups: Groups) -> Lacking:
+    """Return the bound for one level."""
+    overall, rows = groups.overall[groups.values], groups.counts.astype(np.float64)
     absent = 1.0 - groups.mean(overall)
-    return absent + groups.mean(np.maximum(short, 0.0)), groups.mean(np.where(short > 0, groups.counts, 0.0))
+
+    def bound(x: Each) -> tuple[Each, Each]:
+        short = overall - rows * np.repeat(x, groups.lengths)
+        under = short > 0
+        return absent + groups.mean(short * under), groups.mean(rows * under)
+
+    return bound
 
 
 def lacking_in_order(groups: Groups) -> Lacking:

@@ -104,8 +104,8 @@ def judge(task: Task, measure: Measure, rolled: Rolled, node: Node) -> Judgment:
     """Return what a node is worth.
 
     Soundness of `burden`: what each class can release at finer nodes (see `Criterion.releasable`) leaves some of its
-    rows suppressed at every one of them: more than allowed, or at the price of `Measure.surcharges` at least.  Where the
-    whole task is inherited (see `Monotone`), failing at all is enough.
+    rows suppressed at every one of them: more than allowed, or at the price of `Measure.surcharges` at least.  Where
+    the whole task is inherited (see `Monotone`), failing at all is enough.
     """
     lattice, tuples, partition = rolled.lattice, rolled.tuples, rolled.partition()
     least = measure.least(node, tuples)
