@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.criteria.groups import Each, Groups
+from incrowd.criteria.groups import Each, Groups, Histograms
 
 _ROUNDS = 2
 """Of Newton's method: a bound is as good as it gets after a few."""
@@ -20,7 +20,7 @@ _NONE = 2.0
 """Above 1: one over it is less than a row."""
 
 
-def equal(groups: Groups) -> Each:
+def equal(groups: Groups | Histograms) -> Each:
     """Return each group's distance where any two values are equally far apart: half the sum of |p − q|.
 
     The table is t-close for the greatest of them.
@@ -32,6 +32,9 @@ def equal(groups: Groups) -> Each:
     >>> equal(sick).tolist()
     [0.5, 0.5]
     """
+    if isinstance(groups, Histograms):
+        short = groups.overall - groups.rows / groups.sizes[:, np.newaxis]
+        return np.clip(groups.added(np.maximum(short, 0.0)), 0.0, 1.0)
     overall = groups.overall[groups.values]
     here = groups.mean(np.abs(groups.shares() - overall))
     elsewhere = 1.0 - groups.mean(overall)  # what the whole table has of values that the group has not
@@ -85,7 +88,7 @@ def _apart(below: Each, first: NDArray[np.intp], last: NDArray[np.intp], level: 
     return np.asarray(under + over)
 
 
-def hierarchical(groups: Groups) -> Each:
+def hierarchical(groups: Groups | Histograms) -> Each:
     """Return each group's distance where two values are as far apart as the lowest label they share is high.
 
     Two values under one label at level h of a hierarchy of height H are h/H apart.  That is a path in a tree whose
@@ -101,9 +104,16 @@ def hierarchical(groups: Groups) -> Each:
     >>> hierarchical(sick).tolist()
     [0.25, 0.25]
     """
-    levels = lifted(groups)
+    levels = levels_of(groups)
     found: Each = functools.reduce(np.add, [equal(level) for level in levels]) / len(levels)
     return found
+
+
+def levels_of(groups: Groups | Histograms) -> Sequence[Groups | Histograms]:
+    """Return the groups with the values themselves, then with what they are at each level below `*`."""
+    if isinstance(groups, Histograms):
+        return [groups, *(groups.lifted(lift) for lift in groups.lifts)]
+    return lifted(groups)
 
 
 def lifted(groups: Groups) -> list[Groups]:
@@ -155,13 +165,12 @@ def largest_close(sizes: NDArray[np.int64], bound: Lacking, t: float) -> NDArray
     return np.floor((1.0 + 1e-9) / x).astype(np.int64)
 
 
-def lacking(levels: Sequence[Groups]) -> Lacking:
+def lacking(levels: Sequence[Groups | Histograms]) -> Lacking:
     """Return the bound for a mean of `equal` distances, with values that are ever coarser: one level, or `lifted` ones.
 
     Of m chosen rows at most c have a value that the group has c times, so their equal distance, which is the sum over
     all values of what is lacking, is at least Σ max(0, q − c/m), with q the value's share of the whole table.
     """
-
     bounds = [_lacking(groups) for groups in levels]
     if len(bounds) == 1:
         return bounds[0]
@@ -174,8 +183,10 @@ def lacking(levels: Sequence[Groups]) -> Lacking:
     return bound
 
 
-def _lacking(groups: Groups) -> Lacking:
+def _lacking(groups: Groups | Histograms) -> Lacking:
     """Return the bound for one level."""
+    if isinstance(groups, Histograms):
+        return _lacking_of_all(groups)
     overall, rows = groups.overall[groups.values], groups.counts.astype(np.float64)
     absent = 1.0 - groups.mean(overall)
 
@@ -183,6 +194,14 @@ def _lacking(groups: Groups) -> Lacking:
         short = overall - rows * np.repeat(x, groups.lengths)
         under = short > 0
         return absent + groups.mean(short * under), groups.mean(rows * under)
+
+    return bound
+
+
+def _lacking_of_all(groups: Histograms) -> Lacking:
+    def bound(x: Each) -> tuple[Each, Each]:
+        short = groups.overall - groups.rows * x[:, np.newaxis]
+        return groups.added(np.maximum(short, 0.0)), groups.added(groups.rows * (short > 0))
 
     return bound
 

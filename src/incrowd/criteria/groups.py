@@ -122,6 +122,44 @@ class Groups:
         return self.counts / np.repeat(self.sizes, self.lengths)
 
 
+@dataclass(frozen=True, eq=False)
+class Histograms:
+    """Groups with the rows of every value written down, a line for each group: faster where values are few.
+
+    >>> sick = Histograms(np.array([[3.0, 1.0], [0.0, 4.0]]), np.array([3, 5]))
+    >>> sick.sizes.tolist(), sick.some(np.array([False, True])).overall.tolist()
+    ([4, 4], [0.375, 0.625])
+    """
+
+    rows: NDArray[np.float64]
+    totals: NDArray[np.int64]
+    lifts: tuple[Codes, ...] = ()
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many rows each group holds."""
+        return self.added(self.rows).astype(np.int64)
+
+    @cached_property
+    def overall(self) -> Each:
+        """The share of each value in the whole table."""
+        found: Each = self.totals / max(1, int(self.totals.sum()))
+        return found
+
+    def some(self, chosen: NDArray[np.bool_]) -> Histograms:
+        """Return some of the groups, still seen beside the whole table."""
+        return Histograms(self.rows[chosen], self.totals, self.lifts)
+
+    def lifted(self, lift: Codes) -> Histograms:
+        """Return the same with the labels of a level above for values."""
+        onto = (lift[:, np.newaxis] == np.arange(int(lift.max(initial=0)) + 1)).astype(np.float64)
+        return Histograms(self.rows @ onto, (self.totals @ onto).astype(np.int64))
+
+    def added(self, cells: NDArray[np.float64]) -> Each:
+        """Return the sum over each group of a number that each of its values has."""
+        return np.asarray(cells @ np.ones(len(self.totals)))
+
+
 def _last_codes(counts: Counts) -> Codes:
     parts = [counts.layout.unpack(counts.keys[at : at + _CHUNK])[-1] for at in range(0, len(counts), _CHUNK)]
     return np.concatenate([np.zeros(0, np.int32), *parts])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from incrowd.core.counts import Counts
 from incrowd.criteria.average_risk import AverageRisk
 from incrowd.criteria.criterion import Criterion
+from incrowd.criteria.distances import equal, hierarchical, lacking, levels_of
 from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.criteria.partition import Partition
 from incrowd.errors import InvalidParameter
@@ -205,3 +206,18 @@ def _scores_of_releases(counts: Counts, criterion: Criterion, allowed: int) -> d
         if base.sizes[~released].sum() <= allowed:
             scores[node] = measure.score(node, base, released)
     return scores
+
+
+@settings(deadline=None, max_examples=40)
+@given(table=universe.rows, node=st.sampled_from(universe.NODES))
+def test_written_down_histograms_are_as_far_as_groups(table: list[Row], node: tuple[int, ...]) -> None:
+    partition = rollup.Roller(lattice(table))(node).partition()
+    histograms, groups = partition.histograms[SENSITIVE], partition.groups(SENSITIVE)
+    assert histograms.sizes.tolist() == groups.sizes.tolist()
+    for distance in (equal, hierarchical):
+        assert distance(histograms) == pytest.approx(distance(groups))
+    for levels in (lambda each: [each], levels_of):
+        for share in (0.5, 0.9, 1.0):
+            x = share / groups.sizes
+            written, summed = lacking(levels(histograms))(x), lacking(levels(groups))(x)
+            assert written[0] == pytest.approx(summed[0])

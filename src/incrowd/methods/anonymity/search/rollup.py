@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core.keys import Codes
-from incrowd.criteria.groups import Groups
+from incrowd.criteria.groups import Groups, Histograms
 from incrowd.criteria.partition import Partition
 from incrowd.methods.anonymity.search.lattice import Lattice, Node
-from incrowd.quality.tuples import Spread, Tuples, merged_spread
+from incrowd.quality.tuples import Spread, Tuples, merged_spread, spread_table
 
 Grouper = Callable[[NDArray[np.int32], Sequence[Codes], Sequence[int]], tuple[Codes, Codes]]
 """Codes by column, a table for each column and how many numbers it gives: each tuple's class, one tuple of each."""
@@ -144,10 +144,12 @@ class Rolled:
     ids: Codes
     added: dict[str, Spread] = field(default_factory=dict)
     grouped: dict[str, Groups] = field(default_factory=dict)
+    written: dict[str, Histograms | None] = field(default_factory=dict)
 
     def partition(self) -> Partition:
         """Return the classes as criteria see them; sensitive columns are added up only where one is asked for."""
-        return Partition(self.tuples.sizes, _Sensitive(self), self.tuples.population, self._outside())
+        people = self.tuples.population
+        return Partition(self.tuples.sizes, _Sensitive(self), people, self._outside(), histograms=_Histograms(self))
 
     def complete(self) -> Tuples:
         """Return the classes with the cells of sensitive columns, so that coarser nodes can start here."""
@@ -159,6 +161,14 @@ class Rolled:
             values = len(self.lattice.sensitive[name].labels)
             self.added[name] = merged_spread(self.source.spreads[name], self.ids, len(self.tuples), values)
         return self.added[name]
+
+    def histograms(self, name: str) -> Histograms | None:
+        """Return the same with every value written down, or None where that would be mostly zeros."""
+        if name not in self.written:
+            sensitive, spread = self.lattice.sensitive[name], self.source.spreads[name]
+            rows = spread_table(spread, self.ids, len(self.tuples), len(sensitive.totals))
+            self.written[name] = None if rows is None else Histograms(rows, sensitive.totals, sensitive.lifts)
+        return self.written[name]
 
     def groups(self, name: str) -> Groups:
         """Return the same as criteria see it."""
@@ -207,6 +217,23 @@ class _Sensitive(Mapping[str, Groups]):
 
     def __getitem__(self, name: str) -> Groups:
         return self.rolled.groups(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rolled.lattice.sensitive)
+
+    def __len__(self) -> int:
+        return len(self.rolled.lattice.sensitive)
+
+
+@dataclass(frozen=True, eq=False)
+class _Histograms(Mapping[str, Histograms]):
+    rolled: Rolled
+
+    def __getitem__(self, name: str) -> Histograms:
+        found = self.rolled.histograms(name)
+        if found is None:
+            raise KeyError(name)
+        return found
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.rolled.lattice.sensitive)
