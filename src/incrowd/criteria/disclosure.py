@@ -39,13 +39,11 @@ class DisclosureClaim(ColumnClaim):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PresentDisclosureClaim(ColumnClaim):
+class PresentDisclosureClaim(DisclosureClaim):
     """Sensitive values that a class shows are about as frequent there as among all rows."""
 
     kind = "δ-disclosure privacy of shown values"
     sentence = "Each sensitive value that a class shows is about as frequent there as among all rows."
-
-    disclosure: Fraction
 
 
 @dataclass(frozen=True)

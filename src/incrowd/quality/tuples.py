@@ -101,7 +101,8 @@ def spread_table(spread: Spread, ids: Codes, classes: int, values: int) -> NDArr
     room = classes * values
     if room > _DENSE * len(spread.counts) + 1024:
         return None
-    return np.bincount(_keys(spread, ids, classes, values), spread.counts, room).reshape(classes, values)
+    rows = np.bincount(_keys(spread, ids, classes, values), spread.counts, room).astype(np.float64, copy=False)
+    return rows.reshape(classes, values)
 
 
 def _keys(spread: Spread, ids: Codes, classes: int, values: int) -> NDArray[Any]:

@@ -26,7 +26,7 @@ Node = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class SensitiveLabels:
-    """The values of a sensitive column that occur, in order: their labels, their classes at levels above, their rows."""
+    """The values of a sensitive column that occur, in order: their labels, their classes at levels above, rows."""
 
     labels: pa.Array
     lifts: tuple[Codes, ...]
