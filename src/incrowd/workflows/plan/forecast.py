@@ -161,10 +161,7 @@ def _about_delta(promise: Guarantee, population: int | None) -> Iterator[str]:
     if not charge_of(promise.loss, promise.delta, promise.unit.adjacency).epsilon.is_finite():
         return
     if population is None:
-        yield (
-            "no population is declared: add population: N under dataset:, the public number of people that the data "
-            "could be about. Then delta is compared with one over it, and a plan says what will probably come out."
-        )
+        yield "no population is declared: choose delta well below one over the number of people."
     elif promise.delta * population >= 1:
         yield (
             f"delta times the declared population is {float(promise.delta * population):.3g}: a delta at or above one "
