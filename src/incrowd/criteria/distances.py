@@ -34,7 +34,7 @@ def equal(groups: Groups | Histograms) -> Each:
     """
     if isinstance(groups, Histograms):
         short = groups.overall - groups.rows / groups.sizes[:, np.newaxis]
-        return np.clip(groups.added(np.maximum(short, 0.0)), 0.0, 1.0)
+        return np.clip(groups.mean(np.maximum(short, 0.0)), 0.0, 1.0)
     overall = groups.overall[groups.values]
     here = groups.mean(np.abs(groups.shares() - overall))
     elsewhere = 1.0 - groups.mean(overall)  # what the whole table has of values that the group has not
@@ -110,9 +110,9 @@ def hierarchical(groups: Groups | Histograms) -> Each:
 
 
 def levels_of(groups: Groups | Histograms) -> Sequence[Groups | Histograms]:
-    """Return the groups with the values themselves, then with what they are at each level below `*`."""
+    """Return the groups with the values themselves, then, or beside them, with what they are at each level below `*`."""
     if isinstance(groups, Histograms):
-        return [groups, *(groups.lifted(lift) for lift in groups.lifts)]
+        return [groups.with_labels()]
     return lifted(groups)
 
 
@@ -201,7 +201,7 @@ def _lacking(groups: Groups | Histograms) -> Lacking:
 def _lacking_of_all(groups: Histograms) -> Lacking:
     def bound(x: Each) -> tuple[Each, Each]:
         short = groups.overall - groups.rows * x[:, np.newaxis]
-        return groups.added(np.maximum(short, 0.0)), groups.added(groups.rows * (short > 0))
+        return groups.mean(np.maximum(short, 0.0)), groups.mean(groups.rows * (short > 0))
 
     return bound
 

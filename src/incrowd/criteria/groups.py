@@ -134,30 +134,38 @@ class Histograms:
     rows: NDArray[np.float64]
     totals: NDArray[np.int64]
     lifts: tuple[Codes, ...] = ()
+    levels: int = 1
+    """How often each row is counted: once by its value, and once by each label above it that stands beside."""
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """How many rows each group holds."""
-        return self.added(self.rows).astype(np.int64)
+        return np.rint(self.mean(self.rows)).astype(np.int64)
 
     @cached_property
     def overall(self) -> Each:
         """The share of each value in the whole table."""
-        found: Each = self.totals / max(1, int(self.totals.sum()))
+        found: Each = self.totals * self.levels / max(1, int(self.totals.sum()))
         return found
 
     def some(self, chosen: NDArray[np.bool_]) -> Histograms:
         """Return some of the groups, still seen beside the whole table."""
-        return Histograms(self.rows[chosen], self.totals, self.lifts)
+        return Histograms(self.rows[chosen], self.totals, self.lifts, self.levels)
 
-    def lifted(self, lift: Codes) -> Histograms:
-        """Return the same with the labels of a level above for values."""
-        onto = (lift[:, np.newaxis] == np.arange(int(lift.max(initial=0)) + 1)).astype(np.float64)
-        return Histograms(self.rows @ onto, (self.totals @ onto).astype(np.int64))
+    def with_labels(self) -> Histograms:
+        """Return the same with the labels of all levels above beside the values.
 
-    def added(self, cells: NDArray[np.float64]) -> Each:
-        """Return the sum over each group of a number that each of its values has."""
-        return np.asarray(cells @ np.ones(len(self.totals)))
+        >>> sick = Histograms(np.array([[3.0, 1.0]]), np.array([3, 5]), (np.array([0, 0], np.int32),))
+        >>> sick.with_labels().rows.tolist()
+        [[3.0, 1.0, 4.0]]
+        """
+        each = [lift[:, np.newaxis] == np.arange(int(lift.max(initial=0)) + 1) for lift in self.lifts]
+        onto = np.hstack([np.eye(len(self.totals)), *each])
+        return Histograms(self.rows @ onto, (self.totals @ onto).astype(np.int64), (), 1 + len(each))
+
+    def mean(self, cells: NDArray[np.float64]) -> Each:
+        """Return for each group the sum of a number that each value has, mean over the levels."""
+        return np.asarray(cells @ np.full(len(self.totals), 1.0 / self.levels))
 
 
 def _last_codes(counts: Counts) -> Codes:

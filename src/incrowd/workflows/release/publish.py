@@ -12,7 +12,6 @@ from typing import Any
 from incrowd.core.certificate import Certificate, Release
 from incrowd.core.domain import Categories
 from incrowd.core.schema import Schema
-from incrowd.core.spreadsheet import MARK
 from incrowd.core.table import Progress
 from incrowd.engines.choose import engine_of
 from incrowd.engines.settings import describe
@@ -54,10 +53,7 @@ class Destination:
 
     def __post_init__(self) -> None:
         if self.form not in FORMATS:
-            raise InvalidParameter(
-                f"releases are written as parquet, csv or tsv (for spreadsheets {MARK}.csv or {MARK}.tsv), not "
-                f"{self.form!r}."
-            )
+            raise InvalidParameter(f"releases are written as parquet, csv or tsv, not {self.form!r}.")
 
     def check(self, folders: Folders, schema: Schema) -> None:
         """Raise, before anything is charged, if a release of such columns could not go there."""
@@ -86,7 +82,7 @@ def release(data: object, policy: str | Path | Mapping[str, Any] | Policy) -> Re
     id_ = stated.fresh_id()
     with engine_of(read.engine, data) as engine:
         ready = prepare(data, read, engine)
-        performed = perform(read.plan, ready.table, ready.ledger, Payer(read.name, id_))
+        performed = perform(read.plan, ready.table, ready.ledger, Payer(read.name, id_, bonds=(ready.bond,)))
     with concluding(ready.ledger, performed.entry):
         certificate = _certificate(id_, stated, (read, ready), performed)
         problem = check_of(read.plan.method).recount(statement_of(certificate), performed.output)
@@ -112,7 +108,7 @@ def release_to(
     destination.check(folders, read.schema)
     with engine_of(read.engine, data) as engine:
         ready = prepare(data, read, engine, progress)
-        performed = perform(read.plan, ready.table, ready.ledger, Payer(read.name, id_))
+        performed = perform(read.plan, ready.table, ready.ledger, Payer(read.name, id_, bonds=(ready.bond,)))
     certificate = _certificate(id_, stated, (read, ready), performed)
     try:
         # the table of a database appears when the outer block ends: after the folder, never without it
