@@ -110,7 +110,7 @@ def hierarchical(groups: Groups | Histograms) -> Each:
 
 
 def levels_of(groups: Groups | Histograms) -> Sequence[Groups | Histograms]:
-    """Return the groups with the values themselves, then, or beside them, with what they are at each level below `*`."""
+    """Return the groups with the values themselves and with what they are at each level below `*`."""
     if isinstance(groups, Histograms):
         return [groups.with_labels()]
     return lifted(groups)
