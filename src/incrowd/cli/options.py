@@ -10,7 +10,8 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from incrowd.errors import InvalidParameter
+from incrowd.engines.interruption import is_interruption
+from incrowd.errors import Interrupted, InvalidParameter
 
 Options = TypeVar("Options")
 
@@ -56,7 +57,13 @@ def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Calla
     def decorate(command: Callable[[Options], None]) -> Callable[..., None]:
         @functools.wraps(command)
         def run(**values: Any) -> None:
-            command(options(**values))
+            try:
+                command(options(**values))
+            except (KeyboardInterrupt, RuntimeError) as error:
+                if not is_interruption(error):
+                    raise
+                # Click would turn it into an exit code without a word, and a charge must not be lost without one.
+                raise Interrupted(" ".join(["stopped before the end.", *getattr(error, "__notes__", ())])) from None
 
         hints = get_type_hints(options, include_extras=True)
         parameters = [

@@ -11,7 +11,8 @@ from incrowd.accounting.budget import Allowance, Amount, Budget
 from incrowd.accounting.ledger.books import consequence, derive
 from incrowd.accounting.ledger.datasets import Declaration, Sets, Values, after, known_dataset, name, standing_of
 from incrowd.accounting.ledger.request import Accountant, Part, Price, Request, carving, charging, repeating, signed
-from incrowd.accounting.ledger.standing import Entry, Overview, Standing, overview
+from incrowd.accounting.ledger.standing import Entry, Overview, Standing, Unfinished, overview, unfinished
+from incrowd.accounting.ledger.tally import SpentTally
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter, LedgerCorrupted, Refused
@@ -52,12 +53,12 @@ class Ledger:
     @classmethod
     def create(cls, address: str) -> Ledger:
         """Make the ledger at an address unless it is there already, and open it."""
-        return cls(Chain.create(address, _NAME))
+        return cls(Chain.create(address, _NAME, SpentTally()))
 
     @classmethod
     def open(cls, address: str) -> Ledger:
         """Open the ledger at an address; one that is not there is an error, never a fresh start."""
-        return cls(Chain.open(address, _NAME))
+        return cls(Chain.open(address, _NAME, SpentTally()))
 
     @property
     def id(self) -> str:
@@ -122,7 +123,7 @@ class Ledger:
         request = charging(self.price, list(starmap(Part, promises.items())), "preview", analyst)
         if request.refusal:
             raise request.refusal
-        return self.chain.read(lambda reader: _foreseen(reader.value, self.chain.time(), request))
+        return self.chain.read(lambda reader: _foreseen(reader.value, self.chain.time(reader), request))
 
     def carve(self, dataset: str, account: str, rho: Number, delta: Number) -> Entry:
         """Set a zero-concentrated account of ρ aside: its (ε(ρ, δ), δ) is charged at once, then only ρ is counted."""
@@ -169,6 +170,10 @@ class Ledger:
     def show(self) -> Overview:
         """Return how everything stands now."""
         return self.chain.read(overview)
+
+    def unfinished(self) -> tuple[Unfinished, ...]:
+        """Return the charges of which nothing came; every entry is read for it."""
+        return unfinished(self.entries())
 
     def entries(self, since: int = 0) -> Iterator[Entry]:
         """Yield all entries that follow the one numbered `since`."""

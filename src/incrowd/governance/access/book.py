@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from incrowd.errors import AccessDenied, InvalidParameter, LedgerUnavailable, UnsupportedVersion
@@ -61,8 +61,8 @@ class Access:
         return cls(Chain.open(sibling_address(ledger, _NAME), _NAME))
 
     def now(self) -> datetime:
-        """Return the time by the book's clock."""
-        return self.chain.clock().astimezone(UTC)
+        """Return the time by the book: never earlier than its newest entry, so no token comes back to life."""
+        return self.chain.now()
 
     def grant(self, holder: Holder, until: datetime, by: Decision, session: bool = False) -> Issued:
         """Give a new token to somebody, until a moment at most 366 days ahead."""
