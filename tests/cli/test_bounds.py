@@ -81,7 +81,7 @@ def test_the_table_for_people_says_the_odds_in_words(run: Runner) -> None:
         ("--k 0 --rate 0.1 --epsilon 1", "1 or more"),
         ("--k -3 --rate 0.1 --epsilon 1", "1 or more"),
         ("--k 2.5 --rate 0.1 --epsilon 1", "whole number"),
-        ("--k 999999999999 --rate 0.1 --epsilon 1", "at most a billion"),
+        ("--k 999999999999 --rate 0.1 --epsilon 1", "k can be at most 100,000."),
         ("--k 20 --rate 1 --epsilon 1", "below 1"),
         ("--k 20 --rate 0 --epsilon 1", "between 0 and 1"),
         ("--k 20 --rate -0.1 --epsilon 1", "between 0 and 1"),

@@ -12,6 +12,7 @@ import typer
 
 from incrowd.engines.interruption import is_interruption
 from incrowd.errors import Interrupted, InvalidParameter
+from incrowd.workflows.policy.limits import limit_of
 
 Options = TypeVar("Options")
 
@@ -39,6 +40,8 @@ Address = Annotated[
 ]
 Who = Annotated[str | None, typer.Option(metavar="NAME", help="Who decides; the user of this machine if not given.")]
 _MOST = 10**9
+_KEYS = {"max-rows": "max_rows", "rows-per-person": "max_rows"}
+"""Options that a policy writes under another key."""
 
 
 def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
@@ -90,8 +93,9 @@ def whole(text: str, name: str) -> int:
         number = int(text) if len(text) < 20 else None
     except ValueError as error:
         raise InvalidParameter(f"{name} must be a whole number such as 20.") from error
-    if number is None or abs(number) > _MOST:
-        raise InvalidParameter(f"{name} can be at most a billion.")
+    most = min(_MOST, limit_of(_KEYS.get(name, name)))
+    if number is None or abs(number) > most:
+        raise InvalidParameter(f"{name} can be at most {most:,}.")
     return number
 
 
