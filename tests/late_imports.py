@@ -42,7 +42,8 @@ def _answer(words: list[str]) -> None:
         late.update(sys.modules.keys() - before)
         return entry
 
-    Ledger._enter, Ledger.conclude = charged, concluded  # type: ignore[method-assign]
+    setattr(Ledger, "_enter", charged)  # noqa: B010 - a method of a class is replaced on purpose
+    setattr(Ledger, "conclude", concluded)  # noqa: B010
     told = os.dup(1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     code = run(words)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from incrowd.store.tables import Tables
     from incrowd.store.tally import Sums, Tally
 
-NEWEST = 64
+NEWEST = 32
 """So many entries at the end are checked again before anything is written after them."""
 _KNOWN = (1, VERSION)
 

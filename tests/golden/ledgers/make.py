@@ -2,8 +2,8 @@
 
     python -m tests.golden.ledgers.make [NAME]
 
-writes version-N-NAME.sqlite and what it tells, version-N-NAME.json, beside this file; without a name, version-N.  A committed pair is never made
-again; a kind of entry that came later has a pair of its own.
+writes version-N-NAME.sqlite and what it tells, version-N-NAME.json, beside this file; without a name, version-N.  A
+committed pair is never made again; a kind of entry that came later has a pair of its own.
 """
 
 from __future__ import annotations

@@ -74,9 +74,9 @@ def test_no_question_imports_anything_after_its_charge(tmp_path: Path) -> None:
             words = ["query", sql, "--data", f"rows.{form}", "--delta", "1e-6", "--epsilon", "1"]
             jobs.append(job(tmp_path / f"{place}{form}", policy, people(), "", *words))
     more = [("--rate", "1/2"), ("--out", "out"), ("--rho", "0.1")]
-    for place, words in enumerate(more):
-        paid = [] if words[0] == "--rho" else ["--epsilon", "1"]
-        asked = ["query", QUESTIONS[0], "--data", "rows.csv", "--delta", "1e-6", *paid, *words]
+    for place, option in enumerate(more):
+        paid = [] if option[0] == "--rho" else ["--epsilon", "1"]
+        asked = ["query", QUESTIONS[0], "--data", "rows.csv", "--delta", "1e-6", *paid, *option]
         jobs.append(job(tmp_path / f"more{place}", policy, people(), "", *asked))
     found = answers(jobs)
     late = {jobs[place][1][1]: each["late"] for place, each in enumerate(found) if each["late"]}

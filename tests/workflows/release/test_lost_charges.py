@@ -17,6 +17,7 @@ from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.engines.writers import sinks
 from incrowd.errors import LedgerUnavailable, PackageMissing
 from incrowd.store.chain import Chain
+from incrowd.workflows.registry import check_of
 from incrowd.workflows.release import libraries, publish
 from incrowd.workflows.release.publish import release
 from tests.cli.running import Runner
@@ -64,7 +65,7 @@ PLACES = [
     (publish, "_write_internal"),
     (sinks, "_force"),
     (sinks, "_appear"),
-    (libraries.check_of("safe"), "looks"),
+    (check_of("safe"), "looks"),
 ]
 ERRORS: list[tuple[Callable[[], BaseException], int]] = [
     (MemoryError, 70),
