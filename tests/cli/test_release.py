@@ -181,3 +181,13 @@ def test_ctrl_c_while_rows_are_checked_costs_nothing(folder: Path) -> None:
     running.communicate(timeout=300)
     assert running.returncode == 130
     assert sorted(path.name for path in folder.iterdir()) == ["people.csv", "policy.yaml"]
+
+
+def test_a_file_for_spreadsheets_is_asked_for_by_an_option(run: Runner, folder: Path) -> None:
+    line = "release people.csv --policy policy.yaml --spreadsheet"
+    refused = run(f"{line} --out parquet")
+    assert refused.code == 2
+    assert "--format csv" in refused.err
+    assert run(f"{line} --format csv --out out").code == 0
+    assert (folder / "out" / "data.spreadsheet.csv").is_file()
+    assert run("verify out").code == 0

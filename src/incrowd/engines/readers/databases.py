@@ -205,6 +205,7 @@ def _connect_sqlite(path: Path) -> sqlite3.Connection:
 
 def _answers(path: Path, query: str, names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
     with closing(_connect_sqlite(path)) as base:
+        base.text_factory = bytes
         found = base.execute(query)
         while records := found.fetchmany(BATCH_ROWS):
             if not names:
@@ -217,6 +218,10 @@ def _answers(path: Path, query: str, names: tuple[str, ...]) -> Iterator[pa.Reco
 
 
 def _text(value: object) -> str | None:
-    if isinstance(value, bytes):
+    """Write a cell as text; bytes that are no Unicode, which SQLite takes for text too, are missing."""
+    if not isinstance(value, bytes):
+        return spell(value)
+    try:
         return value.decode() or None
-    return spell(value)
+    except UnicodeDecodeError:
+        return None

@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.plan import Output
+from incrowd.core.spreadsheet import unguarded
 from incrowd.core.steps.bins import BinColumn, Count, Listing, PublishCounts, RecodeToBins
 from incrowd.core.steps.rows import KeepRows
 from incrowd.methods.outcomes.histogram import COUNT, EXACT, Histogram
@@ -46,7 +47,7 @@ def read(file: Path) -> pa.Table:
         null_values=[""],
         quoted_strings_can_be_null=False,
     )
-    return csv.read_csv(file, parse_options=parse, convert_options=convert)
+    return unguarded(csv.read_csv(file, parse_options=parse, convert_options=convert), file)
 
 
 def contradiction(statement: Statement, listed: tuple[Listing, ...]) -> Problem | None:

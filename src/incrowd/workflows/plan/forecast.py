@@ -153,10 +153,7 @@ def warnings_of(policy: Policy) -> tuple[str, ...]:
             "over the population allows a mechanism that betrays one person. Choose a smaller delta."
         )
     if population is None:
-        found.append(
-            "no population is declared: add population: N under dataset:, the public number of people that the data "
-            "could be about. Then delta is compared with one over it, and a plan says what will probably come out."
-        )
+        found.append("no population is declared: choose delta well below one over the number of people.")
     if policy.schema.drafted:
         found.append(
             f"drafted from rows: {', '.join(policy.schema.drafted)}. This voids the promise; "

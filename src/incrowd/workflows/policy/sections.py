@@ -89,7 +89,10 @@ class Section(BaseModel):
 class UnitSection(Section):
     """Whom the promises protect: one row by default; with a column, one person."""
 
-    column: str | None = Field(None, description="The column that tells people apart.")
+    column: str | None = Field(
+        None,
+        description="The column that tells people apart, by its declared type; rows without a value are left out.",
+    )
     max_rows: MaxRows = Field(1, description="How many rows of one person take part, at most.")
     adjacency: Literal["add-remove", "replace-one"] = Field(
         "add-remove", description="Whether a person is added or removed, or replaced by another."

@@ -15,6 +15,7 @@ from incrowd.core.table import Engine, Opened, Progress, Table
 from incrowd.engines.choose import settings_for
 from incrowd.engines.columns import require
 from incrowd.engines.local.fingerprint import keyed_digest
+from incrowd.engines.missing_ids import missing_ids
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.ledger import open_book
 from incrowd.workflows.policy.policy import Policy, load_policy
@@ -22,13 +23,17 @@ from incrowd.workflows.policy.policy import Policy, load_policy
 
 @dataclass(frozen=True)
 class Prepared:
-    """A table that can be read, a ledger that knows it, and a commitment to the rows under a key of its own."""
+    """A table that can be read, a ledger that knows it, and a commitment to the rows under a key of its own.
+
+    `notes` are for the data holder alone: they may depend on the rows.
+    """
 
     source: Opened
     table: Table
     ledger: Ledger
     key: bytes
     commitment: str
+    notes: tuple[str, ...] = ()
 
 
 def load_for(policy: str | Path | Mapping[str, Any] | Policy, data: object) -> Policy:
@@ -52,8 +57,9 @@ def prepare(data: object, policy: Policy, engine: Engine, progress: Progress | N
     ledger.register(
         Declaration(policy.name, policy.schema.unit, policy.budget, marks, section.same_people_as, section.separate)
     )
+    notes = (*source.notes, *missing_ids(engine, source, policy.schema))
     rows = source if progress is None else engine.watched(source, progress)
-    return Prepared(source, Table(policy.schema, rows, engine), ledger, key, keyed_digest(content, key))
+    return Prepared(source, Table(policy.schema, rows, engine), ledger, key, keyed_digest(content, key), notes)
 
 
 def open_data(data: object, policy: Policy, engine: Engine) -> Opened:

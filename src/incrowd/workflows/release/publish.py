@@ -12,6 +12,7 @@ from typing import Any
 from incrowd.core.certificate import Certificate, Release
 from incrowd.core.domain import Categories
 from incrowd.core.schema import Schema
+from incrowd.core.spreadsheet import MARK
 from incrowd.core.table import Progress
 from incrowd.engines.choose import engine_of
 from incrowd.engines.settings import describe
@@ -53,7 +54,10 @@ class Destination:
 
     def __post_init__(self) -> None:
         if self.form not in FORMATS:
-            raise InvalidParameter(f"releases are written as parquet, csv or tsv, not {self.form!r}.")
+            raise InvalidParameter(
+                f"releases are written as parquet, csv or tsv (for spreadsheets {MARK}.csv or {MARK}.tsv), not "
+                f"{self.form!r}."
+            )
 
     def check(self, folders: Folders, schema: Schema) -> None:
         """Raise, before anything is charged, if a release of such columns could not go there."""
@@ -121,7 +125,7 @@ def release_to(
             if destination.table is not None:
                 loading.enter_context(load_table(performed.output.reader, destination.table, f"incrowd release {id_}"))
             ready.ledger.conclude(performed.entry, certificate.digest())
-    notes = (*ready.source.notes, *warnings_of(read))
+    notes = (*ready.notes, *warnings_of(read))
     shown = Released(performed.output, certificate)
     return Published(destination.folder, folders.internal or destination.folder, shown, notes)
 
