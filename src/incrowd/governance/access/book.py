@@ -99,11 +99,15 @@ class Access:
 
     def whose(self, token: str) -> Grant:
         """Return the grant of a token that works now, or deny."""
-        mark, now = fingerprint(token), self.now()
-        found = None if mark is None else self.chain.read(lambda reader: _found(reader, mark))
-        if found is None or mark is None or not found.works(mark, now):
+        mark = fingerprint(token)
+        found, now = (None, "") if mark is None else self.chain.read(lambda reader: self._found(reader, mark))
+        if found is None or mark is None or not found.works(mark, datetime.fromisoformat(now)):
             raise AccessDenied("this token is unknown, revoked or past its end: ask the owner of the data for another.")
         return found
+
+    def _found(self, reader: Reader, mark: str) -> tuple[Grant | None, str]:
+        """Return the grant of a token by its fingerprint, and the time by the book."""
+        return _found(reader, mark), self.chain.time(reader)
 
     def grants(self) -> tuple[Grant, ...]:
         """Return every token and session that was ever given out."""
