@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ import pytest
 from incrowd.core.cells import Cells
 from incrowd.core.schema import Schema
 from incrowd.core.table import Engine, Opened
+from incrowd.core.unit import Kind, More, Unit
 from incrowd.engines import choose
 from incrowd.engines.local.engine import LOCAL as HERE
 from incrowd.errors import InvalidParameter, SourceInvalid, SourceUnreadable, UnknownColumn
@@ -160,6 +161,26 @@ def test_each_person_keeps_as_many_rows_as_allowed_and_nobody_without_an_id_any(
     expected = Counter({who: min(times, most) for who, times in people.items()})
     assert max(people.values()) > most
     assert as_counter(place.engine.count(rows, Cells.of(WHO, {}, ["person"]), kept)) == expected
+
+
+@pytest.mark.parametrize("beyond", [1, 3])
+def test_people_with_more_rows_are_left_out_with_all_of_them(place: Place, rows: Opened, beyond: int) -> None:
+    kept = place.engine.exclude(rows, PERSON, beyond, AgreedCoins(11))
+    people = Counter((who,) for who in readable()["person"].to_pylist() if who is not None)
+    expected = Counter({who: times for who, times in people.items() if times <= beyond})
+    cells = Cells.of(WHO, {}, ["person"])
+    assert len(expected) < len(people)
+    assert as_counter(place.engine.count(rows, cells, kept)) == expected
+    assert as_counter(place.engine.count(rows, cells, kept, SAMPLE)) <= expected
+
+
+def test_a_source_in_which_somebody_has_more_rows_is_refused_where_the_unit_says_so(place: Place, rows: Opened) -> None:
+    most = max(Counter(who for who in readable()["person"].to_pylist() if who is not None).values())
+    few, enough = (Unit(Kind.PERSON, column="person", max_rows=most - n, more=More.REFUSE) for n in (1, 0))
+    place.engine.validate(rows, replace(SCHEMA, unit=enough))
+    with pytest.raises(SourceInvalid, match=r"more: refuse; nothing was released and nothing was charged") as refused:
+        place.engine.validate(rows, replace(SCHEMA, unit=few))
+    assert all(str(who) not in str(refused.value).split() for who in readable()["person"].to_pylist())
 
 
 def test_the_rows_a_person_keeps_are_their_own_and_a_sample_is_drawn_of_those(place: Place, rows: Opened) -> None:

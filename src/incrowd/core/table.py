@@ -146,6 +146,9 @@ class Engine(Protocol):
     def limit(self, rows: Rows, column: Column, at_most: int, coins: Coins) -> Kept:
         """Keep at most that many rows of each person, a random choice among the person's own."""
 
+    def exclude(self, rows: Rows, column: Column, beyond: int, coins: Coins) -> Kept:
+        """Keep all rows of people who have at most `beyond` of them, and none of anybody else's."""
+
     def learn(self, rows: Rows, columns: Sequence[str], empty: Callable[[], Learned]) -> Learned:
         """Read these columns once and return what a summary, started by `empty` wherever rows are, learned of them.
 

@@ -147,7 +147,7 @@ def _sources(values: Values, body: Mapping[str, Any], root: str) -> Sets:
 
 def _same_terms(terms: DatasetTerms, body: Mapping[str, Any], root: str) -> None:
     unit = Unit.from_json(body["unit"])
-    if unit != terms.unit:
+    if not unit.protects_as(terms.unit):
         raise MixedUnits(
             f"dataset {root} protects {terms.unit}; this policy says {unit}. A dataset has one unit of privacy, "
             "declared once: change the policy back."

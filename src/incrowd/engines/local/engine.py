@@ -16,11 +16,12 @@ from incrowd.core.counts import Counts
 from incrowd.core.keys import Layout, grouped, translated
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import DEFAULTS, IN_ENGINE, Kept, Learned, Progress, Rows, SourceOptions
-from incrowd.engines.local.contributions import RowLimit, limit
+from incrowd.core.unit import More
+from incrowd.engines.local.contributions import RowLimit, crowded, exclude, limit
 from incrowd.engines.local.counting import CountingLimits, Disk, Tally
 from incrowd.engines.local.encoding import Encoder
 from incrowd.engines.local.fingerprint import content_digest
-from incrowd.engines.local.validate import checks_of, source_checks, validate
+from incrowd.engines.local.validate import checks_of, refuse_crowded, source_checks, validate
 from incrowd.engines.readers.sources import Source, open_source
 from incrowd.errors import InvalidParameter, SourceChanged, SourceInvalid, SourceUnreadable
 
@@ -82,6 +83,8 @@ class LocalEngine:
         checks = source_checks(rows, schema) if isinstance(rows, Source) else checks_of(schema)
         if checks:
             validate(rows, checks, progress=progress).raise_if_any()
+        if schema.unit.more is More.REFUSE and schema.unit.column is not None:
+            refuse_crowded(schema.unit, crowded(rows, schema[schema.unit.column], schema.unit.max_rows))
 
     def digest(self, rows: Rows) -> bytes:
         """Return the SHA-256 of the bytes of the source's files, or of the values of a frame."""
@@ -121,6 +124,11 @@ class LocalEngine:
     def limit(self, rows: Rows, column: Column, at_most: int, coins: Coins) -> RowLimit:
         """Keep at most that many rows of each person, a random choice among the person's own."""
         return limit(rows, column, at_most, coins)
+
+    def exclude(self, rows: Rows, column: Column, beyond: int, coins: Coins) -> RowLimit:
+        """Keep all rows of people who have at most `beyond` of them, and none of anybody else's; it needs no coins."""
+        del coins
+        return exclude(rows, column, beyond)
 
     def learn(self, rows: Rows, columns: Sequence[str], empty: Callable[[], Learned]) -> Learned:
         """Read these columns once and return what one summary learned of them.

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from incrowd.core.domain import Type
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Schema
+from incrowd.core.words import counted
 from incrowd.engines.readers.plain import is_list, several
 from incrowd.engines.readers.reader import LinedReader, SourceProblem, TypedReader
 from incrowd.engines.readers.sources import Source
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from incrowd.core.table import Progress, Rows
+    from incrowd.core.unit import Unit
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,17 @@ class Findings:
         more = [f"and {self.total - len(self.problems)} more"] if self.total > len(self.problems) else []
         listed = "".join(f"\n  {each}" for each in [*self.problems, *more])
         raise SourceInvalid(f"{several} in the source; nothing was released and nothing was charged.{listed}")
+
+
+def refuse_crowded(unit: Unit, people: int) -> None:
+    """Raise if some people have more rows than the unit of privacy lets a source have."""
+    if people:
+        some = f"{people:,} people have" if people > 1 else "1 person has"
+        raise SourceInvalid(
+            f"{some} more than {counted(unit.max_rows, 'row')} by the column {unit.column!r}, and the policy says "
+            "more: refuse; nothing was released and nothing was charged. Mend the source, or write more: drop, which "
+            "leaves such people out."
+        )
 
 
 def validate(rows: Rows, checks: Mapping[str, Check], *, limit: int = 20, progress: Progress | None = None) -> Findings:

@@ -16,7 +16,7 @@ from incrowd.core.table import DEFAULTS, Kept, Learned, Progress, Rows, SourceOp
 from incrowd.engines.columns import require
 from incrowd.engines.spark.count import count
 from incrowd.engines.spark.failures import explained
-from incrowd.engines.spark.limit import PersonLimit, limit
+from incrowd.engines.spark.limit import PersonLimit, exclude, limit
 from incrowd.engines.spark.opening import open_rows
 from incrowd.engines.spark.rows import SparkRows, on_cluster
 from incrowd.engines.spark.session import session_of
@@ -82,6 +82,11 @@ class SparkEngine:
         """Keep at most that many rows of each person, a random choice among the person's own."""
         require(on_cluster(rows).names, [column.name])
         return limit(column, at_most, coins)
+
+    def exclude(self, rows: Rows, column: Column, beyond: int, coins: Coins) -> PersonLimit:
+        """Keep all rows of people who have at most `beyond` of them, and none of anybody else's."""
+        require(on_cluster(rows).names, [column.name])
+        return exclude(column, beyond, coins)
 
     def learn(self, rows: Rows, columns: Sequence[str], empty: Callable[[], Learned]) -> Learned:
         """Read these columns once and return what a summary, started by `empty` in every task, learned of them."""

@@ -10,9 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.engines.local.validate import Check, Findings, uncertain_checks
+from incrowd.core.unit import More
+from incrowd.engines.local.validate import Check, Findings, refuse_crowded, uncertain_checks
 from incrowd.engines.readers.delimited import Delimited
 from incrowd.engines.readers.reader import SourceProblem
+from incrowd.engines.spark.limit import crowded
 from incrowd.engines.spark.origins import SparkTable, TextFiles
 from incrowd.engines.spark.pieces import name_of, unchanged
 from incrowd.engines.spark.places import Positions
@@ -44,6 +46,8 @@ def check(rows: SparkRows, schema: Schema) -> None:
     checks = uncertain_checks(schema, rows.origin.types)
     if checks:
         _findings(rows, checks).raise_if_any()
+    if schema.unit.more is More.REFUSE and schema.unit.column is not None:
+        refuse_crowded(schema.unit, crowded(rows, schema[schema.unit.column], schema.unit.max_rows))
     unchanged(rows.origin.pieces, before)  # the files are listed for good: whatever reads them later holds to this
 
 

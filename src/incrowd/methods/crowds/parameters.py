@@ -80,6 +80,16 @@ def solve(k: int | None, rate: Fraction | None, target: Target, unit: Unit) -> P
     return Parameters(k, rate, spend.epsilon, target.delta, solved)
 
 
+def require_crowds_of_people(unit: Unit) -> None:
+    """Raise if one row among several is kept of a person: without a sample, counts then promise people nothing."""
+    if not unit.single:
+        raise InvalidParameter(
+            "without a secret sample this promises crowds, and somebody of whom one row among several is kept blends "
+            "with nobody. Write more: drop beside the person column, which leaves out people with more rows, or more: "
+            "refuse."
+        )
+
+
 @lru_cache(maxsize=1024)
 def charged(loss: Loss, delta: Fraction, adjacency: Adjacency) -> Decimal:
     """Return the ε that a ledger charges for a loss at δ; remembered, since plans are made again and again.

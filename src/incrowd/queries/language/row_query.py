@@ -13,7 +13,7 @@ from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.extent import BoundTree, Extent
-from incrowd.queries.language.trees import alias, case, cast, column, constant, operation, select, subquery
+from incrowd.queries.language.trees import alias, case, cast, column, constant, operation, present, select, subquery
 from incrowd.queries.question import PERSON
 
 
@@ -117,6 +117,17 @@ def first_rows(query: exp.Query, by: Sequence[str], order: Sequence[exp.Expr], m
     ['x']
     """
     return _numbered(query, exp.RowNumber(), by, order, most)
+
+
+def with_owned(table: exp.Table, names: Sequence[str], person: exp.Column) -> exp.Select:
+    """Return columns of the rows of a table that say whose they are, each with how many of them that person has.
+
+    >>> table = exp.Table(this=exp.to_identifier("t"), alias=exp.TableAlias(this=exp.to_identifier("t0")))
+    >>> with_owned(table, ["x", "p"], column("p", "t0")).named_selects
+    ['x', 'p', '_place']
+    """
+    owned = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[person.copy()])
+    return select([*(alias(column(each), each) for each in names), alias(owned, PLACE)], table, present(person.copy()))
 
 
 def first_groups(

@@ -18,7 +18,7 @@ from incrowd.errors import QuestionRefused
 from incrowd.queries.catalog import Relation
 from incrowd.queries.language.expressions.casts import GREATEST_DOUBLE
 from incrowd.queries.language.extent import FIRST, LAST, BoundTree, Constant, Extent, among, days, texts, truth
-from incrowd.queries.language.row_query import PLACE, Context, Field, RowQuery, first_rows, hash_order
+from incrowd.queries.language.row_query import PLACE, Context, Field, RowQuery, first_rows, hash_order, with_owned
 from incrowd.queries.language.trees import (
     alias,
     between,
@@ -33,6 +33,7 @@ from incrowd.queries.language.trees import (
     operation,
     present,
     select,
+    subquery,
 )
 from incrowd.queries.question import PERSON
 
@@ -177,7 +178,8 @@ def table_rows(relation: Relation, context: Context) -> RowQuery:
     all these columns are alike for the question, so the multiset that is taken is a function of the multiset of the
     person's own rows: neither other people nor the order of storage has any influence on it.  Hence adding or
     removing a person changes the result by that person's rows only, of which there are at most `max_rows`.  Rows that
-    do not say whose they are belong to nobody whom a bound could protect, and are left out.
+    do not say whose they are belong to nobody whom a bound could protect, and are left out.  Where the unit says what
+    becomes of people with more rows, they are left out before that, with all their rows.
 
     Every rule that leaves out a row (for a missing value, or one outside its domain) looks at that row alone, and
     comes before.
@@ -193,7 +195,11 @@ def table_rows(relation: Relation, context: Context) -> RowQuery:
         fields.append(Field(person, Extent(relation.schema[person].type, optional=False), person=True))
         trees.append(alias(column(person, BASE), PERSON))
         keeps.append(present(column(person, BASE)))
-    query: exp.Query = select(trees, _table(relation), every(keeps))
+    source: exp.Expr = _table(relation)
+    if person is not None and relation.unit.more is not None:
+        source = subquery(with_owned(_table(relation), [*asked, person], column(person, BASE)), BASE)
+        keeps.append(operation(exp.LTE, column(PLACE, BASE), constant(relation.unit.max_rows)))
+    query: exp.Query = select(trees, source, every(keeps))
     if person is not None:
         decimals = {item for item, found in asked.items() if found.meaning.extent.type is Type.DECIMAL}
         query = first_rows(query, [PERSON], hash_order(list(asked), decimals), relation.unit.max_rows)

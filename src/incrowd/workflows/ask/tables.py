@@ -16,9 +16,11 @@ from sqlglot import exp
 from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.table import Opened, SourceOptions
+from incrowd.core.unit import More
 from incrowd.engines.choose import engine_of, settings_for
 from incrowd.engines.columns import require
 from incrowd.engines.local.fingerprint import content_digest, keyed_digest
+from incrowd.engines.local.validate import refuse_crowded
 from incrowd.engines.readers.sources import open_source
 from incrowd.engines.settings import Settings, Spark
 from incrowd.engines.sql.duckdb import warehouse
@@ -66,6 +68,7 @@ def open_tables(
             own = [stored[each.name].source for each in relations if each.dataset == policy.name]
             _register(ledger, policy, own, place)
         with place.asked(stored, limits) as rows:
+            _refuse_crowded(relations, rows)
             public = {each.name: _measured(each, catalog, rows) for each in relations if not each.private}
             catalog = Catalog(tuple(public.get(each.name, each) for each in relations))
             yield Opening(tuple(policies), catalog, rows, ledger)
@@ -138,6 +141,24 @@ def _register(ledger: Ledger, policy: Policy, sources: Sequence[Opened], place: 
             policy.name, policy.schema.unit, policy.budget, tuple(marks), section.same_people_as, section.separate
         )
     )
+
+
+def _refuse_crowded(relations: Sequence[Relation], rows: Asked) -> None:
+    """Raise if a table holds people with more rows than its policy lets a source have."""
+    for relation in relations:
+        unit = relation.unit
+        if relation.private and unit.more is More.REFUSE and unit.column is not None:
+            person = exp.column(exp.to_identifier(unit.column, quoted=True))
+            owned = (
+                exp.select(person)
+                .from_(exp.Table(this=exp.to_identifier(relation.name, quoted=True)))
+                .where(person.copy().is_(exp.null()).not_())
+                .group_by(person.copy())
+                .having(exp.Count(this=exp.Star()) > unit.max_rows)
+            )
+            count = exp.alias_(exp.Count(this=exp.Star()), "people")
+            found = rows.collect(exp.select(count).from_(owned.subquery("owned")))["people"][0].as_py()
+            refuse_crowded(unit, int(found))
 
 
 def _measured(relation: Relation, catalog: Catalog, rows: Asked) -> Relation:

@@ -80,6 +80,12 @@ Word = Annotated[
 ]
 
 
+_MORE = (
+    "What becomes of people with more rows: drop leaves them out, refuse refuses the source; by default so many of "
+    "their rows are kept."
+)
+
+
 class Section(BaseModel):
     """A part of the policy: frozen, and nothing unknown in it."""
 
@@ -94,6 +100,7 @@ class UnitSection(Section):
         description="The column that tells people apart, by its declared type; rows without a value are left out.",
     )
     max_rows: MaxRows = Field(1, description="How many rows of one person take part, at most.")
+    more: Literal["drop", "refuse"] | None = Field(None, description=_MORE)
     adjacency: Literal["add-remove", "replace-one"] = Field(
         "add-remove", description="Whether a person is added or removed, or replaced by another."
     )
@@ -236,6 +243,7 @@ class TableSection(Section):
     public: bool = Field(False, description="Whether everybody may see it: then nobody's privacy hangs on it.")
     unit: str | None = Field(None, description="The column that tells people apart, with the values of the main table.")
     max_rows: MaxRows = Field(1, description="How many rows of one person take part, at most.")
+    more: Literal["drop", "refuse"] | None = Field(None, description=_MORE)
     columns: dict[str, ColumnSection] = Field(description="Its columns, declared as those of the main table are.")
 
     @model_validator(mode="after")
