@@ -73,10 +73,10 @@ def test_no_question_imports_anything_after_its_charge(tmp_path: Path) -> None:
         for form in ("parquet", "csv"):
             words = ["query", sql, "--data", f"rows.{form}", "--delta", "1e-6", "--epsilon", "1"]
             jobs.append(job(tmp_path / f"{place}{form}", policy, people(), "", *words))
-    more = [("--rate", "1/2"), ("--out", "out"), ("--rho", "0.1")]
-    for place, option in enumerate(more):
-        paid = [] if option[0] == "--rho" else ["--epsilon", "1"]
-        asked = ["query", QUESTIONS[0], "--data", "rows.csv", "--delta", "1e-6", *paid, *option]
+    delta = ["--delta", "1e-6"]
+    more = [["--rate", "1/2", "--epsilon", "1"], ["--out", "out", "--epsilon", "1", *delta], ["--rho", "0.1", *delta]]
+    for place, options in enumerate(more):
+        asked = ["query", QUESTIONS[0], "--data", "rows.csv", *options]
         jobs.append(job(tmp_path / f"more{place}", policy, people(), "", *asked))
     found = answers(jobs)
     late = {jobs[place][1][1]: each["late"] for place, each in enumerate(found) if each["late"]}
