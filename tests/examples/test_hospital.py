@@ -49,6 +49,7 @@ def test_the_files_are_there_and_only_what_may_be_published(clone: Path) -> None
     assert {path.name for path in (clone / "hospital" / ".incrowd").iterdir()} == {
         "ledger.sqlite",
         "ledgers.json",
+        "sources.json",
         "internal",
     }
 

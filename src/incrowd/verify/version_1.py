@@ -20,16 +20,21 @@ from incrowd.core.certificate import (
     Named,
     Signature,
 )
-from incrowd.core.claims.claim import Claim, claim_of
+from incrowd.core.claims.claim import Claim, Status, claim_of
 from incrowd.core.claims.privacy import Private
 from incrowd.core.codec import decode, digest
 from incrowd.core.guarantee import Guarantee
-from incrowd.core.steps.samples import DrawnHere
+from incrowd.core.steps.samples import COINS, DrawnHere
 from incrowd.core.steps.step import Step, step_of, walk
 from incrowd.errors import InvalidParameter
 from incrowd.verify.statement import MethodCheck, in_order
 
-WORDS: Mapping[str, str] = {}
+WORDS: Mapping[str, str] = {
+    "every number of every group has noise of its own, and nothing else depends on rows": (
+        "of what depends on rows, nothing enters the answer but sums under the stated noise, what the stated private "
+        "selections chose, and names of groups whose noisy count reaches the stated threshold"
+    ),
+}
 WITHDRAWN: frozenset[str] = frozenset()
 _FIELDS = {
     "certificate",
@@ -72,6 +77,7 @@ def read(plain: Mapping[str, Any], checks: Iterable[tuple[str, MethodCheck]]) ->
     try:
         claims = [_restated(each) for each in plain["claims"]]
         told = _today({"guarantee": plain["guarantee"], "claims": claims, "chain": _named(plain["chain"])})
+        told = _with_secret_coins(told)
         types = {column["name"]: column["type"] for column in plain["schema"]["columns"]}
         name, steps, typed = _made_by(told, types, checks)
         return Certificate(
@@ -189,6 +195,24 @@ def _today(told: Any) -> Any:
     if isinstance(told, str) and told in WITHDRAWN:
         raise InvalidParameter(f"this certificate claims: “{told}”. This is no longer held true, see CHANGELOG.")
     return WORDS.get(told, told) if isinstance(told, str) else told
+
+
+def _with_secret_coins(told: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a sampled question promised with what it did not say: its coins must have stayed secret."""
+    kinds = [step.get("step") for step in told["chain"]]
+    guarantee = told["guarantee"]
+    if kinds[:2] != ["understand", "sample"] or COINS in guarantee["assumes"]:
+        return told
+    coins = {"text": COINS, "status": str(Status.ASSUMED)}
+    claims = [{**claim, "preconditions": _inserted(claim["preconditions"], coins)} for claim in told["claims"]]
+    return {**told, "guarantee": {**guarantee, "assumes": sorted((*guarantee["assumes"], COINS))}, "claims": claims}
+
+
+def _inserted(preconditions: list[Any], another: Mapping[str, str]) -> list[Any]:
+    """Return preconditions with one more, the assumed ones behind the others and in the order of their words."""
+    assumed = [each for each in preconditions if each["status"] == another["status"]]
+    others = [each for each in preconditions if each["status"] != another["status"]]
+    return [*others, *sorted((*assumed, another), key=lambda each: str(each["text"]))]
 
 
 def _without_nothing(plain: Any) -> dict[str, Any]:

@@ -96,6 +96,7 @@ def test_the_same_question_at_another_price_or_version_is_another(tmp_path: Path
 
 def test_an_analyst_who_has_not_paid_for_an_answer_pays_his_allowance(tmp_path: Path) -> None:
     with desk_of(tmp_path) as desk:
+        desk.ledger.register(desk.bonds["people"].declaration)
         desk.ledger.allow("people", Allowance.of("bob", "1.5"), "owner", "a study")
         desk.ledger.allow("people", Allowance.of("cid", "0.5"), "owner", "a study")
         desk.ask(asking(analyst="ann"))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from incrowd.core.table import Progress, Rows
     from incrowd.core.unit import Unit
+    from incrowd.engines.row_marks import RowMarks
 
 
 @dataclass(frozen=True)
@@ -151,10 +152,17 @@ def refuse_crowded(unit: Unit, people: int) -> None:
         )
 
 
-def validate(rows: Rows, checks: Mapping[str, Check], *, limit: int = 20, progress: Progress | None = None) -> Findings:
+def validate(
+    rows: Rows,
+    checks: Mapping[str, Check],
+    *,
+    limit: int = 20,
+    progress: Progress | None = None,
+    marks: RowMarks | None = None,
+) -> Findings:
     """Read the checked columns once: structure, encoding, and whether each value can be read as declared.
 
-    The first `limit` problems are kept, the others only counted.
+    The first `limit` problems are kept, the others only counted.  Marks are gathered in the same pass.
 
     >>> import pyarrow as pa, pyarrow.compute as pc
     >>> from incrowd.engines.readers.sources import open_source
@@ -167,11 +175,13 @@ def validate(rows: Rows, checks: Mapping[str, Check], *, limit: int = 20, progre
     expected = rows.rows if rows.rows is not None else lined.expected() if lined else None
     done, total, first = 0, 0, list[_Cell]()
     try:
-        for batch in rows.batches(list(checks)):
+        for batch in rows.batches(list(dict.fromkeys((*checks, *(marks.columns if marks else ()))))):
             cells, count = _bad_cells(batch, checks, limit - len(first))
             first += [(done + place, column) for place, column in cells]
             total += count
             done += batch.num_rows
+            if marks is not None and not total:
+                marks.add(batch)
             if progress is not None:
                 progress(done, None if expected is None else max(expected, done))
     except SourceChanged:

@@ -122,7 +122,9 @@ class DatasetSection(Section):
         None, description="About how many rows the data has, a public number: a plan says what will probably come out."
     )
     same_people_as: str | None = Field(None, description="Another dataset about the same people: they share a budget.")
-    separate: str | None = Field(None, description="Why a known source under a new name gets a budget of its own.")
+    separate: str | None = Field(
+        None, description="Why rows that are known under another name, or half of them, get a budget of their own."
+    )
 
 
 class SourceSection(Section):

@@ -19,6 +19,7 @@ from incrowd.core.plan import Plan
 from incrowd.engines.interruption import is_interruption
 from incrowd.errors import IncrowdError, InvalidParameter, LedgerUnavailable, SourceUnreadable
 from incrowd.noise.system import SystemCoins
+from incrowd.workflows.policy.sources import Bond
 from incrowd.workflows.release.libraries import load_libraries
 
 _STAYS = "the charge stays spent"
@@ -28,7 +29,8 @@ _STAYS = "the charge stays spent"
 class Payer:
     """Who pays for what: a dataset, for the release with this id; for everyone, or for one analyst; or an account.
 
-    Where several datasets are read, `promises` says what each of them pays for.
+    Where several datasets are read, `promises` says what each of them pays for.  `bonds` tell ledger and holder what a
+    dataset is, by its first charge.
     """
 
     dataset: str
@@ -36,6 +38,7 @@ class Payer:
     analyst: str | None = None
     account: str | None = None
     promises: Mapping[str, Guarantee] | None = None
+    bonds: tuple[Bond, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -144,8 +147,13 @@ def _told(error: BaseException, sentence: str | None) -> BaseException:
 
 def _charged(plan: Plan, ledger: Ledger, payer: Payer) -> Entry:
     promises = payer.promises or {payer.dataset: plan.promise}
+    declared = [bond.declaration for bond in payer.bonds]
+    for bond in payer.bonds:
+        bond.bind()
     if payer.account is None:
-        return ledger.charge_together(promises, payer.release, payer.analyst)
+        return ledger.charge_together(promises, payer.release, payer.analyst, declared)
     if len(promises) > 1:
         raise InvalidParameter("an account belongs to one dataset, and this question reads several.")
+    for declaration in declared:
+        ledger.register(declaration)
     return ledger.charge(promises[payer.dataset], payer.dataset, payer.release, payer.analyst, payer.account)

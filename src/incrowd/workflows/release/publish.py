@@ -12,7 +12,6 @@ from typing import Any
 from incrowd.core.certificate import Certificate, Release
 from incrowd.core.domain import Categories
 from incrowd.core.schema import Schema
-from incrowd.core.spreadsheet import MARK
 from incrowd.core.table import Progress
 from incrowd.engines.choose import engine_of
 from incrowd.engines.settings import describe
@@ -54,10 +53,7 @@ class Destination:
 
     def __post_init__(self) -> None:
         if self.form not in FORMATS:
-            raise InvalidParameter(
-                f"releases are written as parquet, csv or tsv (for spreadsheets {MARK}.csv or {MARK}.tsv), not "
-                f"{self.form!r}."
-            )
+            raise InvalidParameter(f"releases are written as parquet, csv or tsv, not {self.form!r}.")
 
     def check(self, folders: Folders, schema: Schema) -> None:
         """Raise, before anything is charged, if a release of such columns could not go there."""
@@ -84,10 +80,11 @@ def release(data: object, policy: str | Path | Mapping[str, Any] | Policy) -> Re
     read = load_for(policy, data)
     stated = Stated.of(read.plan, read)
     id_ = stated.fresh_id()
-    payer, check = Payer(read.name, id_), check_of(read.plan.method)
+    check = check_of(read.plan.method)
     with ExitStack() as paid:
         with engine_of(read.engine, data) as engine:
             ready = prepare(data, read, engine)
+            payer = Payer(read.name, id_, bonds=(ready.bond,))
             paid.enter_context(concluding(ready.ledger, read.plan, payer))
             performed = perform(read.plan, ready.table, ready.ledger, payer)
         certificate = _certificate(id_, stated, (read, ready), performed)
@@ -111,10 +108,11 @@ def release_to(
     id_ = stated.fresh_id()
     folders = Folders(destination.folder, read.folder / ".incrowd" / "internal" / id_)
     destination.check(folders, read.schema)
-    payer, there = Payer(read.name, id_), destination.folder / CERTIFICATE
+    there = destination.folder / CERTIFICATE
     with ExitStack() as paid:
         with engine_of(read.engine, data) as engine:
             ready = prepare(data, read, engine, progress)
+            payer = Payer(read.name, id_, bonds=(ready.bond,))
             paid.enter_context(concluding(ready.ledger, read.plan, payer, there.exists))
             performed = perform(read.plan, ready.table, ready.ledger, payer)
         certificate = _certificate(id_, stated, (read, ready), performed)
