@@ -196,14 +196,14 @@ def _head_of(connection: Connection, tables: Tables, shown: str) -> tuple[Anchor
     from sqlalchemy import select
 
     versions = connection.execute(select(tables.head.c.version)).scalars().all()
-    if versions and versions[0] not in _KNOWN:
+    if versions and isinstance(versions[0], int) and versions[0] not in _KNOWN:
         raise UnsupportedVersion(
             f"the ledger at {shown} has version {versions[0]}; this incrowd knows versions up to {VERSION}. "
             "Use the version of incrowd that wrote it, or a newer one."
         )
     head = tables.head.c
     match connection.execute(select(head.chain, head.sequence, head.hash)).all():
-        case [(str(chain), int(sequence), str(found))]:
+        case [(str(chain), int(sequence), str(found))] if versions[0] in _KNOWN:
             return Anchor(chain, sequence, found), versions[0]
     raise LedgerCorrupted(f"the ledger at {shown} has lost its head: restore it from a backup.")
 
