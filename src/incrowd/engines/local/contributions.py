@@ -7,7 +7,6 @@ a person with five rows one would be left far more often than the rate says.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -45,8 +44,7 @@ def limit(rows: Rows, column: Column, at_most: int, coins: Coins) -> RowLimit:
 
     People are told apart by the exact value of the column, read as its declared type; a value that cannot be read is
     no id.  Each row draws a coin of 62 bits, and the rows with the least coins are kept.  Memory is one byte per row,
-    eight per row left out, and up to 512 MB to sort; what does not fit goes to a private folder that is removed at
-    the end.
+    eight per row left out, and up to 512 MB to sort; what does not fit goes to files without a name.
 
     >>> from incrowd.core.schema import Role
     >>> from incrowd.engines.readers.sources import open_source
@@ -72,9 +70,9 @@ def _beyond(people: pa.RecordBatchReader, at_most: int, failures: list[IncrowdEr
     """Return the positions of rows that are more than `at_most` of a person; `failures` are those of the rows below."""
     import duckdb
 
-    with tempfile.TemporaryDirectory(prefix="incrowd-") as folder, duckdb.connect() as connection:
-        connection.execute(f"SET memory_limit = '{_MEMORY}'")
-        connection.execute("SET temp_directory = ?", [folder])
+    from incrowd.engines.spill import memory_database
+
+    with memory_database(_MEMORY) as connection:
         connection.register("people", people)
         try:
             beyond = connection.sql(_BEYOND, params=[at_most]).to_arrow_reader()

@@ -89,11 +89,16 @@ def _connect_duckdb(path: Path) -> duckdb.DuckDBPyConnection:
     """Connect for reading; a query sees this file and no other, or the commitment to the input would not cover it."""
     import duckdb
 
+    from incrowd.engines.spill import SPILL_PLACE, add_spill_files
+
     settings: dict[str, str | bool | int | float | list[str]] = {
         "enable_external_access": "false",
         "preserve_insertion_order": "true",
+        "temp_directory": SPILL_PLACE,  # by default, rows would go into a folder beside the file
     }
-    return duckdb.connect(str(path), read_only=True, config=settings)
+    base = duckdb.connect(str(path), read_only=True, config=settings)
+    add_spill_files(base)
+    return base
 
 
 def _reader(base: duckdb.DuckDBPyConnection, query: str) -> pa.RecordBatchReader:
@@ -205,6 +210,7 @@ def _connect_sqlite(path: Path) -> sqlite3.Connection:
 
 def _answers(path: Path, query: str, names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
     with closing(_connect_sqlite(path)) as base:
+        base.text_factory = bytes
         found = base.execute(query)
         while records := found.fetchmany(BATCH_ROWS):
             if not names:
@@ -217,6 +223,10 @@ def _answers(path: Path, query: str, names: tuple[str, ...]) -> Iterator[pa.Reco
 
 
 def _text(value: object) -> str | None:
-    if isinstance(value, bytes):
+    """Write a cell as text; bytes that are no Unicode, which SQLite takes for text too, are missing."""
+    if not isinstance(value, bytes):
+        return spell(value)
+    try:
         return value.decode() or None
-    return spell(value)
+    except UnicodeDecodeError:
+        return None
