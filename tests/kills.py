@@ -116,7 +116,9 @@ class Scene:
         port, begun, stop, before = free_port(), time.monotonic(), threading.Event(), len(charges(self))
         with self.start(one, port) as process:
             served = one.verb == "serve"
-            asking = threading.Thread(target=self._ask if served else process.wait, args=(one, port, stop) if served else ())
+            asking = threading.Thread(
+                target=self._ask if served else process.wait, args=(one, port, stop) if served else ()
+            )
             asking.start()
             while one.paid and asking.is_alive() and len(charges(self)) == before:
                 time.sleep(0.01)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from fsspec import AbstractFileSystem
@@ -24,12 +25,14 @@ class SpillFile:
     """
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile(prefix="incrowd-", buffering=0)  # noqa: SIM115 (closed by `close`)
+        with tempfile.TemporaryFile(prefix="incrowd-") as file:
+            self._file = os.dup(file.fileno())
+        self.close = weakref.finalize(self, os.close, self._file)  # a database may drop a file without closing it
         self._own = threading.local()
 
     def seek(self, place: int, whence: int = os.SEEK_SET) -> int:
         """Go to a place, in this thread."""
-        size = os.fstat(self._file.fileno()).st_size
+        size = os.fstat(self._file).st_size
         self._own.place = place + {os.SEEK_SET: 0, os.SEEK_CUR: self.tell(), os.SEEK_END: size}[whence]
         return self.tell()
 
@@ -39,7 +42,7 @@ class SpillFile:
 
     def read(self, size: int) -> bytes:
         """Read from the place of this thread on."""
-        content = os.pread(self._file.fileno(), size, self.tell())
+        content = os.pread(self._file, size, self.tell())
         self._own.place = self.tell() + len(content)
         return content
 
@@ -47,20 +50,16 @@ class SpillFile:
         """Write all of it at the place of this thread."""
         rest, start = memoryview(content), self.tell()
         while rest:
-            done = os.pwrite(self._file.fileno(), rest, self.tell())
+            done = os.pwrite(self._file, rest, self.tell())
             self._own.place, rest = self.tell() + done, rest[done:]
         return self.tell() - start
 
     def truncate(self, size: int) -> int:
         """Give back what lies behind this size."""
-        return os.truncate(self._file.fileno(), size) or size
+        return os.truncate(self._file, size) or size
 
     def flush(self) -> None:
         """Do nothing: nothing is held back, and nothing has to outlive the process."""
-
-    def close(self) -> None:
-        """Close the file, by which it is gone."""
-        self._file.close()
 
 
 class SpillFiles(AbstractFileSystem):  # type: ignore[misc]  # the package has no types

@@ -186,7 +186,6 @@ def _defaults(master: str, folder: Path) -> dict[str, str]:
     }
     if master.startswith("local"):
         chosen["spark.driver.memory"] = "2g"  # tasks run in the driver, each with a text file as a whole
-        chosen["spark.local.dir"] = str(folder / "local")
         chosen["spark.io.encryption.enabled"] = "true"  # what is shuffled or spilled, under a key in memory
     if _here(master):
         chosen |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
