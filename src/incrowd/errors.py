@@ -45,6 +45,10 @@ class QuestionRefused(Refused):
     """A question was understood, and no noise could make its answer safe; the message names what can be asked."""
 
 
+class ProbablyEmpty(Refused):
+    """By public numbers alone hardly a row would be left; nothing was charged, and `--anyway` releases all the same."""
+
+
 class DoesNotCompose(Refused):
     """Crowd-blending and syntactic promises do not add up; a second one would break the first."""
 

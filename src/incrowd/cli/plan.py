@@ -22,6 +22,7 @@ from incrowd.errors import InvalidParameter
 if TYPE_CHECKING:
     from incrowd.core.table import Engine, Rows
     from incrowd.methods.anonymity.search.optimal import Progress
+    from incrowd.workflows.plan.expectation import Expectation
     from incrowd.workflows.plan.explore import Choice, Explored, Offer
     from incrowd.workflows.plan.forecast import Forecast, Nearest
     from incrowd.workflows.policy.policy import Policy
@@ -105,6 +106,7 @@ def _as_json(found: Forecast) -> dict[str, object]:
         "refusal": found.refusal,
         "warnings": list(found.warnings),
         "defaults": _defaults(found),
+        "expectation": None if found.expectation is None else found.expectation.to_json(),
         "nearest": [{name: str(value) for name, value in asdict(each).items()} for each in found.nearest],
         "biased": [
             {"ratio": str(row.ratio), "irregular": row.irregular, "epsilon": row.epsilon and str(row.epsilon)}
@@ -131,6 +133,7 @@ def _show(found: Forecast) -> None:
         *[("default", f"{name}: {value}") for name, value in _defaults(found).items()],
         *[("nearest", _nearest(each)) for each in found.nearest],
         *[("note", text) for text in found.warnings],
+        *_expected(found.expectation),
         ("verdict", "would be released" if found.allowed else f"would be refused: {found.refusal}"),
     ]
     print_table("plan: nothing is spent", lines)
@@ -141,6 +144,15 @@ def _show(found: Forecast) -> None:
             for row in found.biased
         ]
         print_table("if the sample were more biased", rows, header=header)
+
+
+def _expected(expectation: Expectation | None) -> list[tuple[str, str]]:
+    """Return in words and as a bar what will probably come out."""
+    if expectation is None:
+        return []
+    guessed = ", ".join(expectation.guessed)
+    note = f" (each character of {guessed} taken for one of ten)" if guessed else ""
+    return [("expect", f"{expectation.sentence}{note}"), ("", f"0 % {expectation.bar} 100 %")]
 
 
 def _nearest(each: Nearest) -> str:

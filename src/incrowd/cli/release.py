@@ -31,6 +31,7 @@ class ReleaseOptions:
     table: Annotated[
         str | None, typer.Option("--table", help="A new table for the same rows: postgresql://USER@HOST/DB::TABLE.")
     ] = None
+    anyway: Annotated[bool, typer.Option("--anyway", help="Also if the release will probably be empty.")] = False
     engine: EngineName = None
     master: Master = None
     remote: Remote = None
@@ -47,11 +48,14 @@ def release(options: ReleaseOptions) -> None:
     from dataclasses import replace
 
     from incrowd.engines.settings import override
+    from incrowd.workflows.plan.forecast import require_useful
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.release.publish import Destination, release_to
 
     policy = load_policy(options.policy)
     policy = replace(policy, engine=override(policy.engine, options.engine, options.master, options.remote))
+    if not options.anyway:
+        require_useful(policy)
     with _progress(not options.json) as progress:
         destination = Destination(options.out, options.form, options.sign, options.table)
         published = release_to(options.data, policy, destination, progress)

@@ -51,6 +51,10 @@ class Hierarchy(ABC):
         """The level at which everything is `*`."""
         return self.depth + 1
 
+    def characters(self, level: int) -> int | None:  # noqa: ARG002 - most classes are no prefixes
+        """How many first characters a class shows; None where classes are no prefixes."""
+        return None
+
     def lift(self, values: pa.Array, level: int) -> pa.Array:
         """Return the mark of each value's class; the values, stored as the domain stores them, are inside it."""
         self._check(level)

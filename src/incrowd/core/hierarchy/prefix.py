@@ -48,6 +48,10 @@ class Prefix(Hierarchy):
             return "the first character"
         return f"the first {', '.join(str(length) for length in self.lengths)} characters"
 
+    def characters(self, level: int) -> int | None:
+        """How many first characters a class shows; None if that is not declared."""
+        return self.lengths[level - 1] if 0 < level <= len(self.lengths) else None
+
     def _lift(self, values: pa.Array, level: int) -> pa.Array:
         return pc.utf8_slice_codeunits(values, 0, self.lengths[level - 1])
 
@@ -87,6 +91,10 @@ class Redaction(Hierarchy):
     def rule(self) -> str:
         """The rule in a few words, for people."""
         return f"redaction of {self.length} characters from the right"
+
+    def characters(self, level: int) -> int | None:
+        """How many first characters a class shows."""
+        return max(self.length - level, 0)
 
     def _lift(self, values: pa.Array, level: int) -> pa.Array:
         return pc.utf8_rtrim(pc.utf8_slice_codeunits(values, 0, self.length - level), TOP)

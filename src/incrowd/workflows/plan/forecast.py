@@ -16,9 +16,10 @@ from incrowd.accounting.ledger.standing import Standing
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Crowd, Loss, Sampled, Syntactic
 from incrowd.core.unit import Unit
-from incrowd.errors import Refused
+from incrowd.errors import ProbablyEmpty, Refused
 from incrowd.methods.crowds.robust import Degraded, degradation
 from incrowd.store.transaction import Reader
+from incrowd.workflows.plan.expectation import Expectation, expectation
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import Policy
 
@@ -44,6 +45,11 @@ class Forecast:
     def parameters(self) -> Mapping[str, Any]:
         """The method's parameters, the solved one included."""
         return self.policy.plan.settings
+
+    @property
+    def expectation(self) -> Expectation | None:
+        """What will probably come out, from public numbers alone; None where they do not say."""
+        return expectation_of(self.policy)
 
     @property
     def nearest(self) -> tuple[Nearest, ...]:
@@ -89,6 +95,22 @@ def plan(policy: Policy) -> Forecast:
     )
 
 
+def expectation_of(policy: Policy) -> Expectation | None:
+    """Return what will probably come out of the declared number of rows, or else of people."""
+    section = policy.section.dataset
+    return expectation(policy.plan, policy.schema, section.rows or section.population)
+
+
+def require_useful(policy: Policy) -> None:
+    """Refuse, before anything is charged, a release that will probably be empty by public numbers."""
+    expected = expectation_of(policy)
+    if expected is not None and expected.likely_empty:
+        raise ProbablyEmpty(
+            f"{expected.sentence}. Nothing was charged. Choose coarser levels, fewer columns or a smaller k; "
+            "or repeat the command with --anyway."
+        )
+
+
 def _payer(policy: Policy) -> tuple[Ledger, str] | None:
     """Return the ledger and the dataset whose budget would pay, if they exist; refuse what registering would refuse."""
     ledger = find_book(policy)
@@ -131,7 +153,10 @@ def warnings_of(policy: Policy) -> tuple[str, ...]:
             "over the population allows a mechanism that betrays one person. Choose a smaller delta."
         )
     if population is None:
-        found.append("no population is declared: choose delta well below one over the number of people.")
+        found.append(
+            "no population is declared: add population: N under dataset:, the public number of people that the data "
+            "could be about. Then delta is compared with one over it, and a plan says what will probably come out."
+        )
     if policy.schema.drafted:
         found.append(
             f"drafted from rows: {', '.join(policy.schema.drafted)}. This voids the promise; "

@@ -81,6 +81,9 @@ class DatasetSection(Section):
     population: Whole | None = Field(
         None, description="How many people the data could be about; a public number, used for a warning only."
     )
+    rows: Whole | None = Field(
+        None, description="About how many rows the data has, a public number: a plan says what will probably come out."
+    )
     same_people_as: str | None = Field(None, description="Another dataset about the same people: they share a budget.")
     separate: str | None = Field(None, description="Why a known source under a new name gets a budget of its own.")
 

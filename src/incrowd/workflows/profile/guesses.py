@@ -59,8 +59,8 @@ def spoken(name: str, words: frozenset[str]) -> str | None:
 def guessed_type(facts: Facts) -> tuple[Type, str]:
     """Return the type and the reason; a number that is a code stays text, so that no zero gets lost.
 
-    >>> from incrowd.measures.sketch import Spread
-    >>> spread = Spread(3, 3, 3, True, 0.0)
+    >>> from incrowd.measures.sketch import TupleSpread
+    >>> spread = TupleSpread(3, 3, 3, True, 0.0)
     >>> guessed_type(Facts("age", 0, spread, (Type.INTEGER, Type.TEXT), 1, 9, (1, 1), "digits", None))
     (<Type.INTEGER: 'integer'>, 'every value is a whole number')
     >>> guessed_type(Facts("zip", 0, spread, (Type.INTEGER, Type.TEXT), 1, 9, (5, 5), "digits", None))[0]
@@ -93,8 +93,8 @@ def guessed_role(facts: Facts, kind: Type) -> tuple[Role, str]:
     A column is an identifier if its name says so or nearly every row has a value of its own; else it is what its name
     says; else a quasi-identifier, which is the cautious guess.
 
-    >>> from incrowd.measures.sketch import Spread
-    >>> facts = Facts("ward_nurse", 0, Spread(9, 3, 0, True, 0.0), (Type.TEXT,), None, None, (1, 2), "words", None)
+    >>> from incrowd.measures.sketch import TupleSpread
+    >>> facts = Facts("ward_nurse", 0, TupleSpread(9, 3, 0, True, 0.0), (Type.TEXT,), None, None, (1, 2), "words", None)
     >>> guessed_role(facts, Type.TEXT)[0]
     <Role.QUASI: 'quasi'>
     """
