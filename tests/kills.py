@@ -171,8 +171,8 @@ def play(scene: Scene, number: int, seed: int, tell: Callable[[str], None] = lam
 def check(scene: Scene, seen: dict[str, str]) -> set[str]:
     """Raise AssertionError unless nothing is readable, the ledger is whole and every charge explained.
 
-    `seen` gathers the digests of certificates with the ids of their releases: what a killed release had written, hidden,
-    the next one sweeps away.
+    `seen` gathers the digests of certificates with the ids of their releases: what a killed release had written and
+    hidden, the next one sweeps away.
 
     A charge is explained by its conclusion, or by a certificate that names it; returned are the releases whose charges
     have neither, because their processes were killed in between.
