@@ -56,7 +56,8 @@ class SpillFile:
 
     def truncate(self, size: int) -> int:
         """Give back what lies behind this size."""
-        return os.truncate(self._file, size) or size
+        os.truncate(self._file, size)
+        return size
 
     def flush(self) -> None:
         """Do nothing: nothing is held back, and nothing has to outlive the process."""
