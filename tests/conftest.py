@@ -105,6 +105,14 @@ def _shared(factory: pytest.TempPathFactory) -> Path:
     return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
+@pytest.fixture(scope="session", autouse=True)
+def patience() -> Iterator[None]:
+    """A cluster on a busy machine may be slow: no test fails because of that."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("incrowd.engines.spark.workers.PATIENCE", 1000.0)
+        yield
+
+
 def _require_spark() -> None:
     reason = spark.missing()
     if reason is not None and os.environ.get("CI") == "true":

@@ -48,6 +48,25 @@ def test_an_answer_shows_its_numbers_its_cost_and_what_is_left(people: Path, run
     assert "Asked before" in again.out
 
 
+def test_a_price_names_the_worst_case_and_the_typical_one(people: Path, run: Runner) -> None:
+    found = run(
+        'query "SELECT STDDEV(age) AS s, MEDIAN(age) AS m FROM people" --policy policy.yaml --epsilon 1 --price'
+    )
+    words = " ".join(found.out.split())
+    assert "at worst ±" in words
+    assert "Typically (values spread evenly over their bounds) ±" in words
+    assert "no interval of values: in 95 % of groups at most" in words
+
+
+def test_an_answer_says_below_it_what_has_no_interval(people: Path, run: Runner) -> None:
+    asked = "SELECT sex, MEDIAN(age) AS m, COUNT(*) AS n, COUNT(*) % 7 AS rest FROM people GROUP BY sex"
+    found = run(f'query "{asked}" --policy policy.yaml --epsilon 1')
+    words = " ".join(found.out.split())
+    assert found.code == 0, found.err
+    assert "m: no interval of values: in 95 % of groups" in words
+    assert "rest: no interval: computed from noisy numbers that have none" in words
+
+
 def test_an_error_may_be_named_instead_of_epsilon(people: Path, run: Runner) -> None:
     found = run(f'query "{COUNT}" --policy policy.yaml --error 20 --price --json').json
     assert 0 < float(found["cost"]["epsilon"]) < 0.3

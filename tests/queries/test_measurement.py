@@ -19,6 +19,7 @@ from incrowd.noise.system import SystemCoins
 from incrowd.noise.tails import CubeLaw
 from incrowd.queries.answer import Answer
 from incrowd.queries.measurement import measurement
+from incrowd.queries.measuring.columns import NO_RANGE
 from incrowd.queries.question import Aggregate, AggregateKind, Key, Value
 from tests.coins import ScriptedCoins
 from tests.queries.asked import AGE, EVERY, PERSON, ROW, WARD, Visit, answered, asked, terms
@@ -152,7 +153,54 @@ def test_groups_below_the_threshold_are_not_shown_and_the_others_are_sorted() ->
 
 def test_all_public_groups_are_answered_present_or_not_in_their_order() -> None:
     answer = answered(asked((N,)), ONE, [(1, "M", None, None), (2, "X", None, None)], ScriptedCoins(laplace=[5, -2, 0]))
-    assert answer.table.to_pylist() == [{"sex": "F", "n": 5}, {"sex": "M", "n": -1}, {"sex": None, "n": 0}]
+    assert answer.table.to_pylist() == [{"sex": "F", "n": 5}, {"sex": "M", "n": 0}, {"sex": None, "n": 0}]
+
+
+def test_estimates_are_held_within_their_intervals_and_what_is_possible() -> None:
+    coins = ScriptedCoins(laplace=[-20, -2, 3])
+    for row in answered(asked((N,)), ONE, [], coins).rows():
+        assert 0 <= row["n_low"] <= row["n"] <= row["n_high"]
+    found = answered(asked(EVERY, keys=()), ONE, [], ScriptedCoins(cube=[-3, -5, -30, -40])).rows()[0]
+    assert all(found[f"{each.name}_low"] <= found[each.name] <= found[f"{each.name}_high"] for each in EVERY)
+    assert found["total"] == found["n"] == found["present"] == 0
+    assert found["total_low"] == 0
+
+
+def test_groups_that_having_or_limit_chose_by_noise_say_so() -> None:
+    chosen = "in fewer of those that were chosen"
+    for rest in ("HAVING n > 3", "ORDER BY n LIMIT 1", "ORDER BY double DESC LIMIT 1"):
+        answer = answered(asked((N,), outputs={"double": "2 * n"}, rest=rest), ONE, VISITS, SystemCoins())
+        assert [column.note.endswith(chosen) for column in answer.columns] == [False, True, True]
+    for rest in ("HAVING sex = 'F'", "ORDER BY n", "ORDER BY sex LIMIT 1"):
+        answer = answered(asked((N,), outputs={"double": "2 * n"}, rest=rest), ONE, VISITS, SystemCoins())
+        assert not any(chosen in column.note for column in answer.columns)
+
+
+def test_what_has_no_interval_says_so() -> None:
+    outputs = {"rest": "n % 7", "middle": "median + 1", "text": "UPPER(sex)"}
+    answer = answered(asked((N, MEDIAN), outputs=outputs), ONE, VISITS, SystemCoins())
+    notes = {column.name: column.note for column in answer.columns if column.low is None}
+    assert set(notes) == {"sex", "median", *outputs}
+    assert notes["median"].startswith("no interval of values: in 95 % of groups")
+    assert notes["rest"] == notes["middle"] == NO_RANGE
+
+
+def test_what_is_expected_names_the_worst_case_and_the_typical_one() -> None:
+    value = Value("age", Type.INTEGER, Fraction(0), Fraction(100), optional=False)
+    kinds = (AggregateKind.MEAN, AggregateKind.VARIANCE, AggregateKind.DEVIATION)
+    for kind in kinds:
+        (told,) = measurement(asked((Aggregate("x", kind, value),), keys=()), ROW, ONE).expected
+        assert [size for size, _ in told.by_size] == [size for size, _ in told.typical] == [10, 100, 1000, 10_000]
+        assert told.to_json()["typical"]["of"] == "values spread evenly over their bounds"
+        assert told.by_size[2][1] > (5 if kind is AggregateKind.DEVIATION else 1.2) * told.typical[2][1]
+
+
+def test_groups_near_a_threshold_are_said_to_be_known_less_well() -> None:
+    measured = measurement(asked((N, TOTAL, EVERY[3]), (WARD,)), ROW, terms(epsilon=1, delta="1e-6"))
+    least = measured.steps[5].to_json()["least"]
+    for each in measured.expected:
+        assert f"groups are shown from {least} on" in each.note
+    assert all(size > least for size, _ in measured.expected[2].by_size)
 
 
 def test_a_table_without_rows_is_answered_like_any_other() -> None:
@@ -182,13 +230,13 @@ def test_having_order_and_limit_work_on_the_noisy_answer() -> None:
     question = asked(
         (N,),
         outputs={"double": "2 * n", "odd": "1 / (n - 7)"},
-        rest="HAVING n > -5 ORDER BY double DESC LIMIT 2 OFFSET 1",
+        rest="HAVING n > 0 ORDER BY double DESC LIMIT 2 OFFSET 1",
     )
     answer = answered(question, ONE, [], ScriptedCoins(laplace=[3, -9, 7]))
     assert answer.table.to_pylist() == [{"sex": "F", "n": 3, "double": 6, "odd": -0.25}]
     everything = asked((N,), outputs={"odd": "1 / (n - 7)"}, rest="ORDER BY n DESC")
     found = answered(everything, ONE, [], ScriptedCoins(laplace=[3, -9, 7])).table.to_pylist()
-    assert [row["odd"] for row in found] == [None, -0.25, -0.0625]
+    assert [row["odd"] for row in found] == [None, -0.25, -1 / 7]
 
 
 def test_what_cannot_be_computed_from_the_answer_is_refused_before_a_row_is_read() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -15,7 +16,8 @@ from incrowd.core.steps.step import Grounds, Step, claims_of, fold, step_of, wal
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.queries.check import CLAIMS, ORDER, STEPS, contradiction
 from incrowd.queries.measurement import QuestionPlan
-from incrowd.queries.steps.noise import AddUp, GroupThreshold, PrivatePick, SharedGaussianNoise
+from incrowd.queries.question import AggregateKind
+from incrowd.queries.steps.noise import AddUp, GroupThreshold, PickScore, PrivatePick, SharedGaussianNoise
 from incrowd.queries.steps.question import BoundContribution
 from incrowd.verify.judge import numbers_of
 from incrowd.verify.statement import Statement, in_order
@@ -128,6 +130,30 @@ def test_gaussian_noise_that_claims_a_smaller_share_is_found_out() -> None:
         assert problem is not None
         assert problem.text == "the noise costs more than its epsilon and delta"
         assert fold(steps, plan.unit, plan.promise.delta) != plan.promise
+
+
+@pytest.mark.parametrize("score", [PickScore.EXCESS, None], ids=["today", "version 1"])
+@pytest.mark.parametrize("at", [Fraction(0), Fraction(1, 10), Fraction(1, 2), Fraction(2, 3), Fraction(1)], ids=str)
+def test_the_slow_route_finds_how_far_a_row_moves_the_scores_of_a_quantile(
+    at: Fraction, score: PickScore | None
+) -> None:
+    plan = PLANS["picks alone"]
+    place = next(at for at, step in enumerate(plan.steps) if isinstance(step, PrivatePick))
+    moved = max(at.numerator, at.denominator - at.numerator)
+    for sensitivity, right in ((moved, True), (moved + 1, True), (moved - 1, False)):
+        pick = PrivatePick("median", AggregateKind.QUANTILE, 5, Fraction(1), sensitivity, Fraction(2), at, score)
+        problem = contradiction(statement(plan, (*plan.steps[:place], pick, *plan.steps[place + 1 :])))
+        assert (problem is None) == right
+        assert right or (problem and problem.text == "one row moves the scores of a pick further than its steps say")
+
+
+def test_only_quantiles_have_a_score_of_their_own() -> None:
+    plan = PLANS["picks alone"]
+    scores = {step.of: step.score for step in plan.steps if isinstance(step, PrivatePick)}
+    assert scores == {AggregateKind.QUANTILE: PickScore.EXCESS, AggregateKind.MODE: None}
+    other = [replace(step, score=PickScore.EXCESS) if isinstance(step, PrivatePick) else step for step in plan.steps]
+    with pytest.raises(InvalidParameter):
+        fold(tuple(other), plan.unit, plan.promise.delta)
 
 
 def test_losses_have_the_form_in_which_they_were_paid() -> None:

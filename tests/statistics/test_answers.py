@@ -54,13 +54,19 @@ def laplace(scale: float | Fraction) -> dict[int, float]:
     return {z: math.tanh(0.5 / float(scale)) * math.exp(-abs(z) / scale) for z in range(-400, 401)}
 
 
+def held(law: Mapping[int, float], least: int) -> dict[int, float]:
+    """Return the law of noise where what is below zero is told as zero: all of it lies at `least`."""
+    found = {z: mass for z, mass in law.items() if z >= least}
+    return {**found, least: math.fsum(mass for z, mass in law.items() if z <= least)}
+
+
 def whole(numbers: Sequence[Any]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return np.rint(np.array(numbers, dtype=np.float64)).astype(np.int64)
 
 
 def test_a_count_has_laplace_noise_of_one_over_epsilon(tmp_path: Path) -> None:
     noise = whole(answered(tmp_path, "COUNT(*) AS n")["n"]) - len(VALUES)
-    right, wrong = laplace(1 / EPSILON), laplace(1.2 / EPSILON)
+    right, wrong = (held(laplace(scale / EPSILON), -len(VALUES)) for scale in (1, 1.2))
     assert p_value(noise, right) > FALSE_ALARM / 2
     assert p_value(noise, wrong) < FALSE_ALARM
     assert escape(right, wrong, CELLS) < FALSE_ALARM / 2
@@ -68,7 +74,7 @@ def test_a_count_has_laplace_noise_of_one_over_epsilon(tmp_path: Path) -> None:
 
 def test_a_sum_has_laplace_noise_of_its_bound_over_epsilon(tmp_path: Path) -> None:
     noise = whole(answered(tmp_path, "SUM(value) AS s")["s"]) - sum(VALUES)
-    right, wrong = laplace(HIGHEST / EPSILON), laplace(1.2 * HIGHEST / EPSILON)
+    right, wrong = (held(laplace(scale * HIGHEST / EPSILON), -sum(VALUES)) for scale in (1, 1.2))
     assert p_value(noise, right) > FALSE_ALARM / 2
     assert p_value(noise, wrong) < FALSE_ALARM
     assert escape(right, wrong, CELLS) < FALSE_ALARM / 2
@@ -76,26 +82,30 @@ def test_a_sum_has_laplace_noise_of_its_bound_over_epsilon(tmp_path: Path) -> No
 
 def test_a_count_where_people_have_three_rows_has_three_times_the_noise(tmp_path: Path) -> None:
     noise = whole(answered(tmp_path, "COUNT(*) AS n", unit={"column": "who", "max_rows": 3})["n"]) - len(VALUES)
-    assert p_value(noise, laplace(3 / EPSILON)) > FALSE_ALARM
+    assert p_value(noise, held(laplace(3 / EPSILON), -len(VALUES))) > FALSE_ALARM
 
 
 def test_count_and_sum_have_the_joint_law_of_cube_noise(tmp_path: Path) -> None:
     """A row moves the count by 1 and the sum of value − 2 by 2: noise falls with the larger of |x| and |y| / 2."""
     found = answered(tmp_path, "COUNT(*) AS n, SUM(value) AS s")
-    x = whole(found["n"]) - len(VALUES)
-    y = whole(found["s"]) - sum(VALUES) - 2 * x
+    n, s = whole(found["n"]), whole(found["s"])
     widths, fine, reach = (1, 2), 16, 40
     points = list(itertools.product(range(-reach, reach + 1), range(-2 * reach, 2 * reach + 1)))
     weights = [math.exp(-EPSILON * cube_radius(point, widths, fine) / fine) for point in points]
     total = math.fsum(weights)
-    law = {1000 * a + b: weight / total for (a, b), weight in zip(points, weights, strict=True)}
-    assert p_value(1000 * x + y, law) > FALSE_ALARM
+    law: dict[int, float] = {}
+    for (a, b), weight in zip(points, weights, strict=True):
+        told = 1000 * max(0, len(VALUES) + a) + max(0, sum(VALUES) + 2 * a + b)  # below zero is told as zero
+        law[told] = law.get(told, 0.0) + weight / total
+    assert p_value(1000 * n + s, law) > FALSE_ALARM
 
 
 def test_a_median_is_picked_by_the_exponential_mechanism(tmp_path: Path) -> None:
     picked = whole(answered(tmp_path, "MEDIAN(value) AS m")["m"])
-    unrest = [abs(sum(x < v for x in VALUES) - sum(x > v for x in VALUES)) for v in range(HIGHEST + 1)]
-    weights = [math.exp(-EPSILON * each / 2) for each in unrest]
+    few = [2 * sum(x <= v for x in VALUES) for v in range(HIGHEST + 1)]
+    many = [2 * sum(x < v for x in VALUES) for v in range(HIGHEST + 1)]
+    off = [max(0, len(VALUES) - least, most - len(VALUES)) for least, most in zip(few, many, strict=True)]
+    weights = [math.exp(-EPSILON * each / 2) for each in off]
     assert p_value(picked, {v: weight / sum(weights) for v, weight in enumerate(weights)}) > FALSE_ALARM
 
 
@@ -116,7 +126,7 @@ def test_a_mode_is_picked_by_permuting_and_flipping(tmp_path: Path) -> None:
 
 def test_the_noise_of_neighboring_groups_is_independent(tmp_path: Path) -> None:
     noise = whole(answered(tmp_path, "COUNT(*) AS n")["n"]) - len(VALUES)
-    law = laplace(1 / EPSILON)
+    law = held(laplace(1 / EPSILON), -len(VALUES))
     pairs = {1000 * a + b: p * q for a, p in law.items() for b, q in law.items() if abs(a) < 40 and abs(b) < 40}
     assert p_value(1000 * noise[::2] + noise[1::2], pairs) > FALSE_ALARM
 

@@ -39,7 +39,9 @@ class QueryOptions:
     delta: Annotated[str, typer.Option("--delta", metavar="NUMBER", help="Needed where groups are not declared.")] = "0"
     error: Annotated[
         str | None,
-        typer.Option("--error", metavar="NUMBER", help="Instead of epsilon: how far off 95 % of the numbers may be."),
+        typer.Option(
+            "--error", metavar="NUMBER", help="Instead of epsilon: how far off 95 % of counts and sums may be."
+        ),
     ] = None
     rate: Annotated[str | None, typer.Option("--rate", metavar="SHARE", help="Ask a fresh secret sample.")] = None
     analyst: Annotated[str | None, typer.Option("--analyst", help="Who asks; by default the answer is for all.")] = None
@@ -75,8 +77,10 @@ class QueryOptions:
 def query(options: QueryOptions) -> None:
     """Answer one SQL question privately, within the policy's budget.
 
-    The answer carries noise and a 95 % interval for every number. What is asked is charged before a row is read; the
-    same question again gets the same answer and costs the dataset nothing.
+    The answer carries noise. Counts, sums, means and variances have a 95 % interval; medians, other quantiles and modes
+    have none, nor have variances and some sums under --rate, and beside each of these it is said what is known instead.
+    What is asked is charged before a row is read; the same question again gets the same answer and costs the dataset
+    nothing.
     """
     from incrowd.queries.language.reading import is_explain
     from incrowd.workflows.ask.desk import Asking
@@ -123,8 +127,7 @@ def _answer_batch(options: QueryOptions, file: Path) -> None:
     if options.json:
         return print_json(answered.to_json())
     for number, answer in enumerate(answered.answers, start=1):
-        header, lines = _lines(answer)
-        print_table(f"answer {number}", lines or [("",) * len(header)], header=header)
+        _print_answer(f"answer {number}", answer)
     promise = ("promise", answered.certificate.claims[0].kind)
     return print_table("cost of all", [*_costs(answered.cost, answered.left), promise])
 
@@ -191,15 +194,21 @@ def show_price(priced: Priced) -> None:
 
 def show_answer(answered: Answered, out: Path | None) -> None:
     """Print the answer with its intervals, then what it cost."""
-    header, lines = _lines(answered.answer)
-    print_table("answer", lines or [("",) * len(header)], header=header)
+    _print_answer("answer", answered.answer)
     costs = [
         *_costs(answered.cost, answered.left),
         ("promise", answered.certificate.claims[0].kind),
         ("certificate", answered.certificate.id if out is None else str(out / "certificate.json")),
     ]
     note = "Asked before: the same answer, at no cost to the dataset." if answered.repeated else ""
-    print_table("cost", costs, note or "Numbers lie in their intervals in 95 of 100 answers.")
+    print_table("cost", costs, note or "True numbers lie in their intervals in 95 of 100 answers.")
+
+
+def _print_answer(title: str, answer: Answer) -> None:
+    """Print the rows of an answer, and below them what is to be known about columns."""
+    header, lines = _lines(answer)
+    notes = "\n".join(f"{column.name}: {column.note}." for column in answer.columns if column.note)
+    print_table(title, lines or [("",) * len(header)], notes, header=header)
 
 
 def _lines(answer: Answer) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -209,7 +218,9 @@ def _lines(answer: Answer) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     for column in answer.columns:
         ends = (column.low, column.high)
         lows, highs = ([None] * len(column.values) if end is None else end.to_pylist() for end in ends)
-        columns.append(list(map(_cell, column.values.to_pylist(), lows, highs)))
+        cells = list(map(_cell, column.values.to_pylist(), lows, highs))
+        open_ = [column.low is not None and low is None and cell != "–" for cell, low in zip(cells, lows, strict=True)]
+        columns.append([f"{cell} (no interval)" if each else cell for cell, each in zip(cells, open_, strict=True)])
     return header, list(zip(*columns, strict=True))
 
 
@@ -229,10 +240,18 @@ def _number(value: object) -> str:
 
 
 def _accuracy(expected: Expected) -> str:
+    from incrowd.queries.measuring.columns import TYPICAL
+
     if expected.half_width is not None:
-        return f"± {expected.half_width:,.6g}"
-    sizes = "; ".join(f"± {width:,.4g} in a group of {size:,}" for size, width in expected.by_size)
-    return sizes or expected.note
+        return " ".join(filter(None, (f"± {expected.half_width:,.6g}", expected.note)))
+    sizes = _sizes(expected.by_size)
+    if expected.typical:
+        sizes = f"at worst {sizes}. Typically ({TYPICAL}) {_sizes(expected.typical)}"
+    return ". ".join(filter(None, (sizes, expected.note)))
+
+
+def _sizes(pairs: tuple[tuple[int, float], ...]) -> str:
+    return "; ".join(f"± {width:,.4g} in a group of {size:,}" for size, width in pairs)
 
 
 def _costs(cost: Amount, left: Mapping[str, Amount | None]) -> list[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Any, ClassVar
 
@@ -16,9 +17,12 @@ from incrowd.core.loss import Laplace, Loss, Pure, ZeroConcentrated
 from incrowd.core.rounding import Number, float_up
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.numbers import counting_number, integers, plus, positive
+from incrowd.noise.marginal import Marginal
 from incrowd.noise.tails import CubeLaw, gaussian_reach
 
 _DIGITS = 10**9
+_PARTS = 64
+_DEVIATIONS = 36
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,18 @@ class GaussianLaw:
         """Return half-widths of a box that the whole vector leaves with chance about `miss` at most."""
         each = -math.expm1(math.log1p(-miss) / len(self.scales))
         return tuple(self.within(place, each) for place in range(len(self.scales)))
+
+    def marginal(self, place: int) -> Marginal:
+        """Return the law of one coordinate.
+
+        >>> GaussianLaw((Fraction(1),)).marginal(0).above(1).round(4).tolist()
+        0.3005
+        """
+        return _marginal(self.scales[place])
+
+    def given(self, place: int, reach: int, miss: float) -> tuple[int, ...]:  # noqa: ARG002 - coordinates are independent
+        """Return half-widths of a box that all other coordinates leave with chance about `miss`, given one of them."""
+        return self.together(miss)
 
 
 @dataclass(frozen=True)
@@ -107,6 +123,17 @@ class AddGaussianVector:
             raise InvalidParameter("noise takes one row per group with one number per coordinate.")
         noise = [coins.gaussian(scale, len(whole)) for scale in self.law.scales]
         return plus(whole, np.stack(noise, axis=1))
+
+
+@lru_cache(maxsize=64)
+def _marginal(scale: Fraction) -> Marginal:
+    """Add up e^(−x² / (2 scale²)), by steps far below a wide scale."""
+    step = max(1, math.floor(scale / _PARTS))
+    nodes = np.arange(0.0, _DEVIATIONS * max(float(scale), 1.0), step)
+    middle = nodes + (step - 1.0) / 2.0
+    weights = np.exp(-((middle / float(scale)) ** 2) / 2.0) * step
+    tails = np.cumsum(weights[::-1])[::-1]
+    return Marginal.of(nodes, tails / (2.0 * tails[0] - 1.0))
 
 
 def _quantile(miss: float) -> float:

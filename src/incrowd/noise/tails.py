@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from incrowd.errors import Infeasible
 from incrowd.noise.chance import exp_enclosure
+from incrowd.noise.marginal import Marginal
 
 _DIGITS = 50
 _ROOT_OF_TWO_PI = Fraction(25066, 10000)  # below √(2π) = 2.50662…
@@ -172,6 +173,25 @@ class CubeLaw:
         radius = least(rare)
         return tuple(radius * width // self.fine for width in self.widths)
 
+    def marginal(self, place: int) -> Marginal:
+        """Return the law of one coordinate.
+
+        >>> CubeLaw((1,), 1, Fraction(1)).marginal(0).above(14).round(10).tolist()
+        6.079e-07
+        """
+        return _marginal(self, place)
+
+    def given(self, place: int, reach: int, miss: float) -> tuple[int, ...]:
+        """Return half-widths of a box that all other coordinates leave with chance at most `miss`, given one of them.
+
+        Given |x_place| = reach, J has the weight |B(J)| q^J / (2 h_place + 1) where the box B(J) reaches so far, and
+        the others are uniform in B(J) as before: the further the one, the wider the others.
+
+        >>> [CubeLaw((1, 10), 16, Fraction(16)).given(0, reach, 0.05)[1] for reach in (0, 5, 20)]
+        [30, 62, 199]
+        """
+        return _given(self, place, reach, miss)
+
 
 @dataclass(frozen=True)
 class _Shells:
@@ -209,6 +229,43 @@ def _bounds(law: CubeLaw) -> _Bounds:
     polynomial = sum(math.log1p(2.0 * end * width / law.fine) for width in law.widths)
     beyond = math.exp(polynomial - end / scale - top) / -math.expm1(-1.0 / (2.0 * scale))
     return _Bounds(last, np.exp(above - top) * length, beyond, float(np.exp(below - top).sum()) * length)
+
+
+@lru_cache(maxsize=64)
+def _marginal(law: CubeLaw, place: int) -> Marginal:
+    """Add up the chances of x ≥ k over the boxes that reach so far: Σ_J w_J (h_J − k + 1) / (2 h_J + 1)."""
+    first, last, length = _blocks(law, _COARSE, _BEYOND)
+    middle = (first + last) / 2.0
+    logs = _log_points(middle, law) - middle / float(law.scale)
+    weights = np.exp(logs - logs.max()) * length
+    half = _half(last, law.widths[place], law.fine)
+    each = weights / weights.sum() / (2.0 * half + 1.0)
+    ones, times = (np.append(np.cumsum(part[::-1])[::-1], 0.0) for part in (each, each * (half + 1.0)))
+    step = max(1, math.floor(law.scale * law.widths[place] / (law.fine * _COARSE)))
+    nodes = np.arange(0.0, float(half[-1]) + 1.0, step)
+    at = np.searchsorted(half, nodes)
+    return Marginal.of(nodes, times[at] - nodes * ones[at])
+
+
+@lru_cache(maxsize=1024)
+def _given(law: CubeLaw, place: int, reach: int, miss: float) -> tuple[int, ...]:
+    start = -(-reach * law.fine // law.widths[place])
+    length = max(1, math.floor(law.scale / _COARSE))
+    count = math.ceil((2 * len(law.widths) + _NEAR) * law.scale / length) + 1
+    last = start + np.arange(count, dtype=np.float64) * length + (length - 1)
+    halves = [_half(last, width, law.fine) for width in law.widths]
+    logs = _log_points(last, law) - last / float(law.scale) - np.log(2.0 * halves[place] + 1.0)
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+
+    def rare(radius: int) -> bool:
+        box = [float(radius * width // law.fine) for width in law.widths]
+        shares = [np.minimum(1.0, (2.0 * b + 1.0) / (2.0 * half + 1.0)) for b, half in zip(box, halves, strict=True)]
+        shares[place] = np.ones_like(last)
+        return float(weights @ (1.0 - np.prod(shares, axis=0))) <= miss
+
+    radius = least(rare)
+    return tuple(radius * width // law.fine for width in law.widths)
 
 
 def _blocks(law: CubeLaw, parts: int, beyond: int) -> tuple[_Array, _Array, float]:

@@ -5,6 +5,7 @@ One check serves single questions and several that were paid for as one.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -21,6 +22,7 @@ from incrowd.core.plan import Output
 from incrowd.core.steps.step import Step
 from incrowd.queries.answer import AnswerTable
 from incrowd.queries.measuring.statistics import Of
+from incrowd.queries.question import AggregateKind
 from incrowd.queries.steps.noise import (
     AddUp,
     ConcentratedPick,
@@ -68,6 +70,7 @@ _STEPS = (Understand, RowSample, BoundContribution, *GROUPS, AddUp, *NOISES, Gro
 STEPS: tuple[type[Step], ...] = (*_STEPS, Questions)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy, ApproximatePrivacy, Concentrated, PureTogether, ApproximateTogether)
 ORDER = (one(Questions, Understand), some(*_STEPS[1:]))
+_FEW = 4
 
 
 def contradiction(statement: Statement) -> Problem | None:
@@ -76,7 +79,7 @@ def contradiction(statement: Statement) -> Problem | None:
     if not all(in_order(steps, QUESTION) for steps in questions):
         return Problem("the steps are not those of an answer, in their order")
     for steps in questions:
-        problem = _low_threshold(steps) or _dear_noise(steps)
+        problem = _low_threshold(steps) or _dear_noise(steps) or _moved_scores(steps)
         if problem is not None:
             return problem
     names = [step.columns for steps in questions for step in steps if isinstance(step, GiveAnswer)]
@@ -166,6 +169,46 @@ def _dear_noise(steps: tuple[Step, ...]) -> Problem | None:
     return (
         Problem("the noise costs more than its epsilon and delta") if delta > float(noise.delta) * TOLERANCE else None
     )
+
+
+def _moved_scores(steps: tuple[Step, ...]) -> Problem | None:
+    """Return that a unit's rows move the scores of a pick further than its steps say, tried on small tables."""
+    rows = next(step.rows for step in steps if isinstance(step, BoundContribution))
+    for pick in steps:
+        if isinstance(pick, PrivatePick) and _furthest(pick) * rows > pick.sensitivity:
+            return Problem("one row moves the scores of a pick further than its steps say")
+    return None
+
+
+def _furthest(pick: PrivatePick) -> Fraction:
+    """Return how far one row moves the score of a candidate, over tables with few rows below it, at it and above it."""
+    tables = itertools.product(range(_FEW), repeat=3)
+    return max(
+        abs(_score(pick, (*table[:at], table[at] + 1, *table[at + 1 :])) - _score(pick, table))
+        for table in tables
+        for at in range(3)
+    )
+
+
+def _score(pick: PrivatePick, table: tuple[int, ...]) -> Fraction:
+    """Return the score of a candidate with so many rows below it, at it and above it, from its definition.
+
+    A minimum is the second smallest value here: at which rank it aims moves nothing.
+    """
+    below, at, above = table
+    part = Fraction(1, 2) if pick.at is None else pick.at
+    if pick.of is AggregateKind.MODE:
+        return Fraction(at)
+    if pick.score is None:
+        return -abs(below * (part.denominator - part.numerator) - above * Fraction(part.numerator))
+    fewest, most, wanted = below, below + at, part * sum(table)
+    if part in (0, 1):
+        fewest, most, wanted = (
+            (below + 1 if part == 0 else above + 1),
+            (below if part == 0 else above) + at,
+            Fraction(2),
+        )
+    return -part.denominator * max(Fraction(0), fewest - wanted, wanted - most)
 
 
 def _without(columns: tuple[str, ...], told: tuple[str, ...]) -> tuple[str, ...]:

@@ -30,8 +30,9 @@ from incrowd.queries.measuring.groups import ARROW, AnswerGroups, Names, collect
 from incrowd.queries.measuring.intervals import MISS, Interval
 from incrowd.queries.measuring.noise import NoiseChoice, Workload, choose_noise
 from incrowd.queries.measuring.picks import Pick, is_pick, pick_of
+from incrowd.queries.measuring.selection import Selection
 from incrowd.queries.measuring.statistics import Statistics, statistics_of, statistics_query
-from incrowd.queries.question import Question, Terms
+from incrowd.queries.question import AggregateKind, Question, Terms
 from incrowd.queries.steps.noise import (
     AddUp,
     ConcentratedPick,
@@ -40,6 +41,7 @@ from incrowd.queries.steps.noise import (
     GroupThreshold,
     LaplaceNoise,
     NumberInGroup,
+    PickScore,
     PrivatePick,
     SharedGaussianNoise,
 )
@@ -160,7 +162,13 @@ class Measurement:
     @cached_property
     def expected(self) -> tuple[Expected, ...]:
         """How exact each column of the answer will be."""
-        return expected_of(self.question, self._reading(1), self.picks)
+        return expected_of(
+            self.question, self._reading(1), {each.aggregate.name: self._note(each) for each in self.picks}
+        )
+
+    def _note(self, pick: Pick) -> str:
+        """Return what is known of a pick."""
+        return pick.note if self.terms.rate is None else f"{pick.note}; rows are counted in the secret sample"
 
     def draw(self, rows: Rows, coins: Coins) -> AnswerTables:
         """Collect the statistics, all of them from one secret sample if one is asked for, and answer the question."""
@@ -181,7 +189,7 @@ class Measurement:
             columns = self._read(noisy)
         for pick, table in zip(self.picks, tables, strict=True):
             found = pick.picked(self.question, table, names, coins)
-            columns[pick.aggregate.name] = AnswerColumn(pick.aggregate.name, found, note=pick.note)
+            columns[pick.aggregate.name] = AnswerColumn(pick.aggregate.name, found, note=self._note(pick))
         bounds = partial(self._ranges, noisy)
         return present_answer(self.question, Noisy(self._keys(names) | columns, len(names), bounds))
 
@@ -194,8 +202,11 @@ class Measurement:
 
     def _reading(self, numbers: int) -> Reading | None:
         """Return how numbers are read off statistics, with intervals that hold for so many of them at once."""
-        noise = self.noise_choice.noise
-        return None if noise is None else Reading(self.sums, noise.law, MISS / max(1, numbers), self.terms.rate)
+        noise, threshold, place = self.noise_choice.noise, self.noise_choice.threshold, self.sums.counting
+        if noise is None:
+            return None
+        shown = None if threshold is None or place is None else Selection(place, threshold.least, noise.law)
+        return Reading(self.sums, noise.law, MISS / max(1, numbers), self.terms.rate, shown)
 
     def _read(self, noisy: NDArray[np.int64]) -> dict[str, AnswerColumn]:
         reading, columns = self._reading(1), {}
@@ -290,4 +301,5 @@ def _pick(pick: Pick, kind: type[PrivatePick]) -> PrivatePick:
         mechanism.sensitivity,
         mechanism.scale,
         aggregate.at,
+        PickScore.EXCESS if aggregate.kind is AggregateKind.QUANTILE else None,
     )

@@ -126,8 +126,9 @@ class Question:
 class Terms:
     """Exactly one of ε, an error for which the least ε is solved, and ρ; δ where groups or the noise need one.
 
-    `error` is the half-width of the 95 % interval that every count and sum of the answer must keep.  `rho` is paid from
-    a zero-concentrated account.  `rate` puts a secret sample of the rows in front.
+    `error` is the half-width of the 95 % interval that every count and sum of the answer must keep, unless its group is
+    near the threshold from which on unknown groups are shown.  `rho` is paid from a zero-concentrated account.  `rate`
+    puts a secret sample of the rows in front.
 
     >>> Terms(epsilon="0.5").epsilon
     Fraction(1, 2)

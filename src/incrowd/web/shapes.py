@@ -68,7 +68,7 @@ class AskedShape(Shape):
     sql: Text = Field(min_length=1, max_length=20_000, description="One SELECT statement.")
     epsilon: Amount | None = Field(None, description="The ε to pay; a number, or text such as 1/3.")
     delta: Amount | None = Field(None, description="The δ to pay; groups whose keys are private need one.")
-    error: Amount | None = Field(None, description="Instead of ε: the 95 % half-width wanted of every number.")
+    error: Amount | None = Field(None, description="Instead of ε: the 95 % half-width wanted of every count and sum.")
     rate: Amount | None = Field(None, description="Answer from a secret sample of this rate.")
     rho: Amount | None = Field(None, description="Instead of ε: the ρ to pay from a zero-concentrated account.")
     account: Text | None = Field(None, min_length=1, max_length=100, description="The account that ρ is taken from.")

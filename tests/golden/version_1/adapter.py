@@ -30,7 +30,7 @@ from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.question import Terms
-from incrowd.queries.steps.noise import ConcentratedPick, SharedGaussianNoise
+from incrowd.queries.steps.noise import ConcentratedPick, PrivatePick, SharedGaussianNoise
 from incrowd.queries.steps.question import Understand
 from incrowd.workflows.plan.forecast import plan
 from incrowd.workflows.policy.policy import Policy
@@ -43,6 +43,7 @@ ADDED: dict[type[Step], tuple[str, ...]] = {
     Cut: ("ordered",),
     SharedGaussianNoise: ("epsilon", "delta"),
     ConcentratedPick: ("rho",),
+    PrivatePick: ("score",),
     Understand: ("terms",),
 }
 """The fields that version 2 added to steps of version 1."""

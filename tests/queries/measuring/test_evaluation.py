@@ -72,6 +72,9 @@ def test_what_is_not_known_is_refused_beforehand() -> None:
 
 RANGED = ["a + b", "a - b", "a * b", "a / b", "-a", "ABS(a)", "ROUND(a / 3, 1)", "2 * (a + 1) / (b * b)"]
 RANGED += ["SQRT(ABS(a))", "LEAST(a, b, 1)", "GREATEST(a, b)", "FLOOR(a)", "CEIL(b)"]
+RANGED += ["LN(60 + a)", "EXP(a / 10)", "SIGN(a)", "CAST(a AS INTEGER)", "NULLIF(a, b)", "COALESCE(a, b)"]
+RANGED += ["CASE WHEN a > b THEN a WHEN a <= -b THEN 7 ELSE b END", "CASE WHEN a >= 3 THEN 1 / a ELSE NULL END"]
+RANGED += ["CASE a WHEN 1 THEN 2 ELSE b END", "IF(a < b, a, 2 * b)", "CASE WHEN NOT a < 1 AND b > 0 THEN a ELSE b END"]
 ENDS = st.tuples(st.floats(-50, 50), st.floats(-50, 50)).map(lambda pair: (min(pair), max(pair)))
 
 
@@ -92,4 +95,13 @@ def test_values_lie_in_their_ranges(
 def test_what_has_no_range_says_so() -> None:
     assert range_of(parse_one("a / b"), {"a": (1.0, 2.0), "b": (-1.0, 1.0)}) is None
     assert range_of(parse_one("a + c"), {"a": (1.0, 2.0)}) is None
-    assert range_of(parse_one("CASE WHEN a > 1 THEN 1 END"), {"a": (1.0, 2.0)}) is None
+    assert range_of(parse_one("LN(a)"), {"a": (0.0, 2.0)}) is None
+    assert range_of(parse_one("a % 3"), {"a": (0.0, 2.0)}) is None
+    assert range_of(parse_one("CASE WHEN a > 1 THEN c ELSE 1 END"), {"a": (1.0, 2.0)}) is None
+
+
+def test_a_case_that_is_decided_by_ranges_has_one_branch() -> None:
+    known = {"a": (1.0, 2.0), "b": (5.0, 6.0)}
+    assert range_of(parse_one("CASE WHEN a > b THEN 100 WHEN b >= a THEN a ELSE 50 END"), known) == (1.0, 2.0)
+    assert range_of(parse_one("CASE WHEN a > 1.5 THEN 100 ELSE a END"), known) == (1.0, 100.0)
+    assert range_of(parse_one("IF(a < 3, b, 9)"), known) == (5.0, 6.0)

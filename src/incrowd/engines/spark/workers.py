@@ -38,10 +38,11 @@ LEAST = {"numpy": 2, "pyarrow": 18, "cryptography": 44}
 
 _FIELDS = "python string, pyspark string, incrowd string, numpy string, pyarrow string, cryptography string"
 _PROBES = 4
-_PATIENCE = 90
+PATIENCE = 180.0
+"""How many seconds a cluster may take until some worker does a small job."""
 
 
-def ready(session: SparkSession, patience: float = _PATIENCE) -> SparkSession:
+def ready(session: SparkSession, patience: float | None = None) -> SparkSession:
     """Return a session of our own beside the given one, with the code on its workers and its versions checked.
 
     Code is sent for each session anew, and a frame is worked on in its own: so the given one gets it too.
@@ -52,13 +53,13 @@ def ready(session: SparkSession, patience: float = _PATIENCE) -> SparkSession:
     return prepare(own, patience)
 
 
-def prepare(session: SparkSession, patience: float = _PATIENCE) -> SparkSession:
+def prepare(session: SparkSession, patience: float | None = None) -> SparkSession:
     """Set up a session that is ours: settings, code, versions."""
     with explained():
         for name, value in SETTINGS.items():
             session.conf.set(name, value)
         _ship_if_far(session)
-    check_versions(_asked(session, patience))
+    check_versions(_asked(session, PATIENCE if patience is None else patience))
     return session
 
 

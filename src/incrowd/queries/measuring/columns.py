@@ -16,11 +16,15 @@ from incrowd.queries.answer import Answer, AnswerColumn
 from incrowd.queries.measuring.estimates import NO_INTERVAL, Reading
 from incrowd.queries.measuring.evaluation import Range, Row, check, evaluate, range_of
 from incrowd.queries.measuring.intervals import Interval
-from incrowd.queries.measuring.picks import Pick
-from incrowd.queries.measuring.statistics import Of, Statistic, count_of
+from incrowd.queries.measuring.statistics import Of, Statistic
 from incrowd.queries.question import Aggregate, OutputColumn, Question
 
 COMPUTED = "computed from noisy numbers; its interval follows from theirs, where they have one"
+NO_RANGE = "no interval: computed from noisy numbers that have none, or that a function takes anywhere"
+CHOSEN = (
+    "HAVING or LIMIT chose groups by their noisy numbers: intervals hold in 95 of 100 groups of the whole answer, "
+    "in fewer of those that were chosen"
+)
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,8 @@ def present_answer(question: Question, noisy: Noisy) -> Answer:
     places = places[question.offset :]
     places = places if question.limit is None else places[: question.limit]
     chosen = pa.array(places, pa.int64())
-    return Answer(tuple(_taken(_column(each, noisy, rows or []), chosen) for each in question.outputs))
+    note = CHOSEN if _choosing(question) & noisy.noisy else ""
+    return Answer(tuple(_taken(_column(each, noisy, rows or []), chosen, note) for each in question.outputs))
 
 
 def check_outputs(question: Question) -> None:
@@ -65,6 +70,17 @@ def check_outputs(question: Question) -> None:
         check(question.having, names)
     for term in question.order:
         check(term.this, names | {output.name for output in question.outputs})
+
+
+def _choosing(question: Question) -> frozenset[str]:
+    """Return the names of what decides which groups are in the answer: those of HAVING, and of ORDER BY with LIMIT."""
+    cut = question.limit is not None or question.offset > 0
+    named = {output.name: output.expression for output in question.outputs}
+    trees = [] if question.having is None else [question.having]
+    trees += [term.this for term in question.order] if cut else []
+    names = {column.name for tree in trees for column in tree.find_all(exp.Column)}
+    inner = {column.name for name in names if name in named for column in named[name].find_all(exp.Column)}
+    return frozenset(names | inner)
 
 
 def _computed(output: OutputColumn, noisy: Noisy) -> bool:
@@ -87,8 +103,9 @@ def _column(output: OutputColumn, noisy: Noisy, rows: list[Row]) -> AnswerColumn
     values = _array([evaluate(inner, row) for row in rows])
     ends = _ranges(inner, noisy, rows)
     low, high = (pa.array([end[i] if end else None for end in ends], pa.float64()) for i in range(2))
-    known = any(end is not None for end in ends)
-    return AnswerColumn(output.name, values, low if known else None, high if known else None, COMPUTED)
+    if all(end is None for end in ends):
+        return AnswerColumn(output.name, values, note=NO_RANGE)
+    return AnswerColumn(output.name, values, low, high, COMPUTED)
 
 
 def _ranges(inner: exp.Expr, noisy: Noisy, rows: list[Row]) -> list[Range | None]:
@@ -118,9 +135,10 @@ def _ordered(question: Question, rows: list[Row], places: list[int]) -> list[int
     return places
 
 
-def _taken(column: AnswerColumn, places: pa.Array) -> AnswerColumn:
+def _taken(column: AnswerColumn, places: pa.Array, note: str) -> AnswerColumn:
     low, high = (None if end is None else end.take(places) for end in (column.low, column.high))
-    return AnswerColumn(column.name, column.values.take(places), low, high, column.note)
+    notes = (column.note, note if column.low is not None else "")
+    return AnswerColumn(column.name, column.values.take(places), low, high, "; ".join(filter(None, notes)))
 
 
 def _array(values: list[Any]) -> pa.Array:
@@ -137,16 +155,24 @@ def _array(values: list[Any]) -> pa.Array:
 
 
 SIZES = (10, 100, 1000, 10_000)
-"""For groups of so many rows the error of means is told."""
+"""For groups of so many rows it is said how far off a number may be."""
+TYPICAL = "values spread evenly over their bounds"
+_NEAR = "from {sure:,} on; groups are shown from {least:,} on, and of those near it less is known"
+_MEANS, _SQUARES = (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 0.25, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
 class Expected:
-    """The half-width of the 95 % interval of an output: one for all, or one for each of some sizes of a group."""
+    """How far off 95 % of the numbers of an output are at most: one for all groups, or one for each of some sizes.
+
+    `by_size` is the worst case over all values within the declared bounds, `typical` that of values which are spread
+    evenly over them; it is left out where it is the same.
+    """
 
     output: str
     half_width: float | None = None
     by_size: tuple[tuple[int, float], ...] = ()
+    typical: tuple[tuple[int, float], ...] = ()
     note: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -158,13 +184,13 @@ class Expected:
         plain: dict[str, Any] = {"output": self.output}
         plain |= {} if self.half_width is None else {"half_width": self.half_width}
         plain |= {"by_size": [list(pair) for pair in self.by_size]} if self.by_size else {}
+        plain |= {"typical": {"of": TYPICAL, "by_size": [list(pair) for pair in self.typical]}} if self.typical else {}
         return plain | ({"note": self.note} if self.note else {})
 
 
-def expected_of(question: Question, reading: Reading | None, picks: tuple[Pick, ...]) -> tuple[Expected, ...]:
-    """Return for each output how exact it will be; keys are exact and left out."""
+def expected_of(question: Question, reading: Reading | None, notes: Mapping[str, str]) -> tuple[Expected, ...]:
+    """Return for each output how exact it will be; keys are exact and left out, of some aggregates there are notes."""
     aggregates = {each.name: each for each in question.aggregates}
-    notes = {pick.aggregate.name: pick.note for pick in picks}
     keys = {key.name for key in question.keys}
     return tuple(
         _expected(output, aggregates, reading, notes)
@@ -174,26 +200,48 @@ def expected_of(question: Question, reading: Reading | None, picks: tuple[Pick, 
 
 
 def _expected(
-    output: OutputColumn, aggregates: dict[str, Aggregate], reading: Reading | None, notes: dict[str, str]
+    output: OutputColumn, aggregates: dict[str, Aggregate], reading: Reading | None, notes: Mapping[str, str]
 ) -> Expected:
     aggregate = aggregates.get(output.aggregate or "")
     if aggregate is None:
         return Expected(output.name, note=COMPUTED)
     if aggregate.name in notes or reading is None:
         return Expected(output.name, note=notes.get(aggregate.name, ""))
+    shown = reading.selection
+    near = "" if shown is None else _NEAR.format(sure=shown.sure, least=shown.least)
     half = reading.half_width(aggregate)
     if half is not None:
-        return Expected(output.name, half)
-    sizes = tuple((size, _at(reading, aggregate, size)) for size in SIZES)
-    known = all(math.isfinite(width) for _, width in sizes)
-    return Expected(output.name, by_size=sizes) if known else Expected(output.name, note=NO_INTERVAL)
+        return Expected(output.name, half, note=near)
+    sizes = SIZES if shown is None else tuple(size for size in SIZES if size >= shown.sure) or (shown.sure,)
+    worst = tuple((size, _off(reading, aggregate, size, _MEANS, _SQUARES)) for size in sizes)
+    if not all(math.isfinite(width) for _, width in worst):
+        return Expected(output.name, note=NO_INTERVAL)
+    typical = tuple((size, _off(reading, aggregate, size, (0.0,), (1.0 / 3.0,))) for size in sizes)
+    return Expected(output.name, by_size=worst, typical=() if typical == worst else typical, note=near)
 
 
-def _at(reading: Reading, aggregate: Aggregate, size: int) -> float:
-    """Return half the interval of a group of `size` rows whose values balance around the middle of their range."""
-    vector = np.zeros((1, len(reading.statistics.all)), dtype=np.int64)
-    wanted = Statistic(Of.ROWS) if aggregate.value is None else count_of(aggregate.value)
-    if wanted in reading.statistics.all:
-        vector[0, reading.statistics.place(wanted)] = round(size * (reading.rate or 1))
-    interval = reading.of(aggregate, vector).interval
-    return math.inf if interval is None else float((interval.high - interval.low)[0] / 2.0)
+def _off(
+    reading: Reading, aggregate: Aggregate, size: int, means: tuple[float, ...], squares: tuple[float, ...]
+) -> float:
+    """Return how far off 95 % of answers are, the worst of groups of `size` rows with some means and squares.
+
+    Means are shares of the way from the middle of the range to its end.  Squares are shares of the way from the least
+    that they can be beside such a mean, where all values are the same, to the most.
+    """
+    pairs = [(mean, mean**2 + (1.0 - mean**2) * share) for mean in means for share in squares]
+    each = size * float(reading.rate or 1)
+    rows = [[_total(statistic, mean, square) * each for statistic in reading.statistics.all] for mean, square in pairs]
+    found = reading.of(aggregate, np.rint(rows).astype(np.int64))
+    if found.interval is None:
+        return math.inf
+    return float(np.maximum(found.interval.high - found.values, found.values - found.interval.low).max())
+
+
+def _total(statistic: Statistic, mean: float, square: float) -> float:
+    """Return what a row adds to a statistic on average, where values have this mean and these squares."""
+    if statistic.grid is None:
+        return 1.0
+    width = float(statistic.grid.width)
+    if statistic.of is Of.SQUARES:
+        return (2.0 * square - 1.0) * width**2 / float(statistic.coarse)
+    return mean * width

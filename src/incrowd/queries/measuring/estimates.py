@@ -12,14 +12,21 @@ from numpy.typing import NDArray
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter
 from incrowd.queries.measuring.grid import IntegerGrid
-from incrowd.queries.measuring.intervals import MISS, Floats, Interval, NoiseLaw, Ratio, widen
+from incrowd.queries.measuring.intervals import MISS, Floats, Interval, NoiseLaw, Ratio
+from incrowd.queries.measuring.sampling import Sample
+from incrowd.queries.measuring.selection import Selection
 from incrowd.queries.measuring.statistics import Of, Statistic, Statistics, count_of
 from incrowd.queries.question import Aggregate, AggregateKind, Value
 
 Numbers = NDArray[np.float64] | NDArray[np.int64]
 
-NO_INTERVAL = "no interval: from a secret sample it is known only for counts, and for sums and means beside a count"
+NO_INTERVAL = (
+    "no interval: from a secret sample it is known for counts and means, and for sums of values of one sign or beside "
+    "their count"
+)
 
+COUNTS = (AggregateKind.ROWS, AggregateKind.PEOPLE, AggregateKind.COUNT)
+SPREADS = (AggregateKind.VARIANCE, AggregateKind.DEVIATION)
 _SIZES = 33
 
 
@@ -33,28 +40,24 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Reading:
-    """How aggregates are read off noisy vectors with a known law; with a rate they are those of a secret sample."""
+    """How aggregates are read off noisy vectors with a known law.
+
+    With a rate they are those of a secret sample; with a selection those of groups that were shown for their count.
+    """
 
     statistics: Statistics
     law: NoiseLaw
     miss: float = MISS
     rate: Fraction | None = None
+    selection: Selection | None = None
 
     def half_width(self, aggregate: Aggregate) -> float | None:
         """Return the half-width of the interval of a count or a sum; None for what depends on the size of the group."""
-        return self._half_width(aggregate) if self.rate is None else None
-
-    def _half_width(self, aggregate: Aggregate) -> float | None:
-        match aggregate.kind:
-            case AggregateKind.ROWS | AggregateKind.PEOPLE | AggregateKind.COUNT:
-                return float(self.law.within(self._counted(aggregate), self.miss))
-            case AggregateKind.SUM:
-                place, grid = self._summed(aggregate)
-                if grid.center == 0:
-                    return float(grid.step) * self.law.within(place, self.miss)
-                pair = (place, self.statistics.present(_value(aggregate)))
-                return self.law.combined(pair, (float(grid.step), float(grid.center)), self.miss)
-        return None
+        if self.rate is not None:
+            return None
+        decided = aggregate.kind in COUNTS and self.selection and self._counted(aggregate) == self.selection.place
+        miss = self.miss if self.selection is None or decided else self.selection.share(self.miss)
+        return self._half_width(aggregate, miss)
 
     def meets(self, aggregates: tuple[Aggregate, ...], error: Fraction) -> bool:
         """Return whether every count and sum keeps an error."""
@@ -67,57 +70,140 @@ class Reading:
         return max(widths) <= error
 
     def of(self, aggregate: Aggregate, noisy: NDArray[np.int64]) -> Estimate:
-        """Return the estimates of an aggregate for the noisy vectors of all groups."""
-        found = self._of(aggregate, noisy)
-        return found if self.rate is None else self._of_all(aggregate, noisy, found, self.rate)
-
-    def _of_all(self, aggregate: Aggregate, noisy: NDArray[np.int64], found: Estimate, rate: Fraction) -> Estimate:
-        """Return estimates for all rows from those for a sample: totals grow, intervals hold the sample's error too.
-
-        Σ x² is taken from above: counts times the largest square there can be.
-        """
-        total = aggregate.kind not in (AggregateKind.MEAN, AggregateKind.VARIANCE, AggregateKind.DEVIATION)
-        values = _times(found.values, 1 / rate) if total else found.values
-        count, value = self._size(aggregate), aggregate.value
-        if (
-            count is None
-            or found.interval is None
-            or aggregate.kind in (AggregateKind.VARIANCE, AggregateKind.DEVIATION)
-        ):
+        """Return the estimates of an aggregate for the noisy vectors of all groups, held within their intervals."""
+        values = self._values(aggregate, noisy)
+        interval = self._interval(aggregate, noisy)
+        if interval is None:
             return Estimate(values, None)
-        size = np.maximum(noisy[:, count].astype(np.float64), 1.0)
-        if value is None or value.low is None or value.high is None or aggregate.kind is AggregateKind.COUNT:
-            return Estimate(values, _not_negative(widen(found.interval, rate, size, self.miss)))
-        if total:
-            most = float(max(abs(value.low), abs(value.high)))
-            return Estimate(values, widen(found.interval, rate, most**2 * size, self.miss))
-        half = float(value.high - value.low) / 2.0
-        low, high = (end * float(rate) for end in found.interval)  # `widen` divides by the rate
-        wide = widen(Interval(low, high), rate, (half * float(rate)) ** 2 / size, self.miss)
-        return Estimate(values, Interval(*(np.clip(end, float(value.low), float(value.high)) for end in wide)))
+        possible = _possible(aggregate)
+        low, high = (np.clip(end, *possible) for end in interval)
+        return Estimate(_held(values, low, high), Interval(low, high))
+
+    def _values(self, aggregate: Aggregate, noisy: NDArray[np.int64]) -> Numbers:
+        """Return the estimates before they are held anywhere."""
+        times = Fraction(1) if self.rate is None else 1 / self.rate
+        match aggregate.kind:
+            case AggregateKind.ROWS | AggregateKind.PEOPLE | AggregateKind.COUNT:
+                return _times(noisy[:, self._counted(aggregate)], times)
+            case AggregateKind.SUM:
+                return _times(_whole(self._sum(aggregate, noisy), _value(aggregate)), times)
+            case AggregateKind.MEAN:
+                place, grid = self._summed(aggregate)
+                count = noisy[:, self.statistics.present(_value(aggregate))].astype(np.float64)
+                half = float(grid.step * grid.width)
+                mean = float(grid.step) * noisy[:, place] / np.maximum(count, 1.0)
+                return float(grid.center) + np.clip(mean, -half, half)
+        squares, (present, total, square), unit = self._moments(aggregate)
+        at = noisy.astype(np.float64)
+        found = unit * _spread(np.maximum(at[:, present], 2.0), at[:, total], at[:, square], squares)
+        return np.sqrt(found) if aggregate.kind is AggregateKind.DEVIATION else found
+
+    def _interval(self, aggregate: Aggregate, noisy: NDArray[np.int64]) -> Interval | None:
+        if self.rate is not None:
+            return self._of_all_rows(aggregate, noisy, Sample(float(self.rate), self.miss))
+        if self.selection is None:
+            return self._alone(aggregate, noisy, self.miss)
+        counts = noisy[:, self.selection.place].astype(np.float64)
+        if aggregate.kind in COUNTS and self._counted(aggregate) == self.selection.place:
+            return self.selection.counts(counts, self.miss)
+        many, box = self.selection.large(counts, self.miss), self.selection.box(noisy, self.miss)
+        low, high = self._within(aggregate, box.low, box.high)
+        alone = self._alone(aggregate, noisy, self.selection.share(self.miss))
+        low = np.minimum(np.where(box.needed, low, np.inf), np.where(many, alone.low, np.inf))
+        high = np.maximum(np.where(box.needed, high, -np.inf), np.where(many, alone.high, -np.inf))
+        lost = low > high
+        return Interval(np.where(lost, alone.low, low), np.where(lost, alone.high, high))
+
+    def _alone(self, aggregate: Aggregate, noisy: NDArray[np.int64], miss: float) -> Interval:
+        """Return intervals from the law of the noise alone."""
+        if aggregate.kind in COUNTS:
+            return _around(noisy[:, self._counted(aggregate)], self._half_width(aggregate, miss) or 0.0)
+        if aggregate.kind is AggregateKind.SUM:
+            return _around(self._sum(aggregate, noisy), self._half_width(aggregate, miss) or 0.0)
+        if aggregate.kind is AggregateKind.MEAN:
+            ratio, center = self._ratio(aggregate)
+            total, count = (noisy[:, place].astype(np.float64) for place in ratio.places)
+            low, high = ratio.interval(total, count, self.law, miss)
+            return Interval(center + low, center + high)
+        box = np.array(self.law.together(miss), dtype=np.float64)
+        return self._within(aggregate, noisy - box, noisy + box)
+
+    def _of_all_rows(self, aggregate: Aggregate, noisy: NDArray[np.int64], sample: Sample) -> Interval | None:
+        """Return intervals for all rows from a sample of them, None for what is not known of it."""
+        size = self._size(aggregate)
+        if aggregate.kind in SPREADS:
+            return None
+        if aggregate.kind in COUNTS:
+            place = self._counted(aggregate)
+            return sample.counts(noisy[:, place], self.law.marginal(place))
+        if aggregate.kind is AggregateKind.MEAN:
+            ratio, center = self._ratio(aggregate)
+            rows = sample.most_rows(noisy[:, ratio.places[1]], self.law.marginal(ratio.places[1]))
+            total, count = (noisy[:, place].astype(np.float64) for place in ratio.places)
+            low, high = sample.means(ratio, self.law, (total, count), rows)
+            return Interval(center + low, center + high)
+        value, total = _value(aggregate), self._sum(aggregate, noisy)
+        least, most = _ends(value)
+
+        def reach(miss: float) -> float:
+            return self._half_width(aggregate, miss) or 0.0
+
+        if least >= 0.0:
+            return sample.totals(total, most, reach)
+        if most <= 0.0:
+            low, high = sample.totals(-total, -least, reach)
+            return Interval(-high, -low)
+        if size is None:
+            return None
+        rows = sample.most_rows(noisy[:, size], self.law.marginal(size))
+        return sample.signed_totals(total, max(-least, most), rows, reach)
+
+    def _within(self, aggregate: Aggregate, low: Floats, high: Floats) -> Interval:
+        """Return all that an aggregate can be while the true statistics lie between two ends, one row a group."""
+        if aggregate.kind in COUNTS:
+            place = self._counted(aggregate)
+            return Interval(low[:, place], high[:, place])
+        if aggregate.kind in SPREADS:
+            return self._spreads(aggregate, low, high)
+        place, grid = self._summed(aggregate)
+        step, center = float(grid.step), float(grid.center)
+        if aggregate.kind is AggregateKind.SUM:
+            ends = step * low[:, place], step * high[:, place]
+            if center == 0.0:
+                return Interval(*ends)
+            counts = [center * end[:, self.statistics.present(_value(aggregate))] for end in (low, high)]
+            return Interval(ends[0] + np.minimum(*counts), ends[1] + np.maximum(*counts))
+        sizes = [np.maximum(end[:, self.statistics.present(_value(aggregate))], 1.0) for end in (low, high)]
+        ratios = np.stack([step * end[:, place] / size for end in (low, high) for size in sizes])
+        half = float(grid.step * grid.width)
+        least, most = (np.clip(end, -half, half) for end in (ratios.min(axis=0), ratios.max(axis=0)))
+        return Interval(center + least, center + most)
+
+    def _spreads(self, aggregate: Aggregate, low: Floats, high: Floats) -> Interval:
+        squares, (present, total, square), unit = self._moments(aggregate)
+        sizes = np.maximum(np.linspace(low[:, present], high[:, present], _SIZES), 2.0)
+        ends = np.abs(low[:, total]), np.abs(high[:, total])
+        least = np.where(low[:, total] * high[:, total] <= 0.0, 0.0, np.minimum(*ends))
+        least_spread = _spread(sizes, np.maximum(*ends), low[:, square], squares).min(axis=0)
+        most_spread = _spread(sizes, least, high[:, square], squares).max(axis=0)
+        found = Interval(unit * least_spread, unit * most_spread)
+        return Interval(*map(np.sqrt, found)) if aggregate.kind is AggregateKind.DEVIATION else found
+
+    def _half_width(self, aggregate: Aggregate, miss: float) -> float | None:
+        if aggregate.kind in COUNTS:
+            return float(self.law.within(self._counted(aggregate), miss))
+        if aggregate.kind is not AggregateKind.SUM:
+            return None
+        place, grid = self._summed(aggregate)
+        if grid.center == 0:
+            return float(grid.step) * self.law.within(place, miss)
+        pair = (place, self.statistics.present(_value(aggregate)))
+        return self.law.combined(pair, (float(grid.step), float(grid.center)), miss)
 
     def _size(self, aggregate: Aggregate) -> int | None:
         """Return the coordinate that counts the rows of an aggregate, if there is one."""
-        wanted = Statistic(Of.PEOPLE) if aggregate.kind is AggregateKind.PEOPLE else Statistic(Of.ROWS)
-        wanted = wanted if aggregate.value is None else count_of(aggregate.value)
+        wanted = Statistic(Of.ROWS) if aggregate.value is None else count_of(aggregate.value)
         return self.statistics.place(wanted) if wanted in self.statistics.all else None
-
-    def _of(self, aggregate: Aggregate, noisy: NDArray[np.int64]) -> Estimate:
-        match aggregate.kind:
-            case AggregateKind.ROWS | AggregateKind.PEOPLE | AggregateKind.COUNT:
-                counts = noisy[:, self._counted(aggregate)]
-                return Estimate(counts, _not_negative(_around(counts, self._half_width(aggregate) or 0.0)))
-            case AggregateKind.SUM:
-                total = self._sum(aggregate, noisy)
-                return Estimate(_whole(total, _value(aggregate)), _around(total, self._half_width(aggregate) or 0.0))
-            case AggregateKind.MEAN:
-                return self._mean(aggregate, noisy)
-            case AggregateKind.VARIANCE:
-                return self._variance(aggregate, noisy)
-            case AggregateKind.DEVIATION:
-                found = self._variance(aggregate, noisy)
-                return Estimate(np.sqrt(found.values), Interval(*map(np.sqrt, found.interval or ())))
-        raise InvalidParameter(f"{aggregate.kind} is not read off sums.")
 
     def _sum(self, aggregate: Aggregate, noisy: NDArray[np.int64]) -> Floats:
         place, grid = self._summed(aggregate)
@@ -126,30 +212,18 @@ class Reading:
             return np.asarray(total)
         return np.asarray(total + float(grid.center) * noisy[:, self.statistics.present(_value(aggregate))])
 
-    def _mean(self, aggregate: Aggregate, noisy: NDArray[np.int64]) -> Estimate:
-        """Return means: a noisy count below 1 is taken for 1, and the mean is held within its range."""
+    def _ratio(self, aggregate: Aggregate) -> tuple[Ratio, float]:
+        """Return the mean as a ratio, and the center of its range."""
         place, grid = self._summed(aggregate)
-        present = self.statistics.present(_value(aggregate))
-        total, count = noisy[:, place].astype(np.float64), noisy[:, present].astype(np.float64)
-        step, center, half = float(grid.step), float(grid.center), float(grid.step * grid.width)
-        mean = np.clip(step * total / np.maximum(count, 1.0), -half, half)
-        low, high = Ratio((place, present), step, half).interval(total, count, self.law, self.miss)
-        return Estimate(center + mean, Interval(center + np.minimum(low, mean), center + np.maximum(high, mean)))
+        places = (place, self.statistics.present(_value(aggregate)))
+        return Ratio(places, float(grid.step), float(grid.step * grid.width)), float(grid.center)
 
-    def _variance(self, aggregate: Aggregate, noisy: NDArray[np.int64]) -> Estimate:
-        """Return variances, with all that is possible while the statistics stay within a box, as 95 % of vectors do."""
+    def _moments(self, aggregate: Aggregate) -> tuple[Statistic, tuple[int, int, int], float]:
+        """Return the statistic of squares, the places of count, total and squares, and the square of a step."""
         place, grid = self._summed(aggregate)
         squares = next(s for s in self.statistics.all if s.of is Of.SQUARES and s.value == aggregate.value)
         places = (self.statistics.present(_value(aggregate)), place, self.statistics.place(squares))
-        count, total, square = (noisy[:, at].astype(np.float64) for at in places)
-        box = self.law.together(self.miss)
-        sizes = np.maximum(count + np.linspace(-box[places[0]], box[places[0]], _SIZES)[:, None], 2.0)
-        least = np.maximum(np.abs(total) - box[places[1]], 0.0)
-        low = _spread(sizes, np.abs(total) + box[places[1]], square - box[places[2]], squares).min(axis=0)
-        high = _spread(sizes, least, square + box[places[2]], squares).max(axis=0)
-        value = _spread(np.maximum(count, 2.0), total, square, squares)
-        unit = float(grid.step) ** 2
-        return Estimate(unit * value, Interval(unit * np.minimum(low, value), unit * np.maximum(high, value)))
+        return squares, places, float(grid.step) ** 2
 
     def _counted(self, aggregate: Aggregate) -> int:
         if aggregate.kind is AggregateKind.COUNT:
@@ -178,14 +252,31 @@ def _around(center: Numbers, half: float) -> Interval:
 
 
 def _times(values: Numbers, factor: Fraction) -> Numbers:
+    if factor == 1:
+        return values
     grown = values.astype(np.float64) * float(factor)
     return (
         np.rint(grown).astype(np.int64) if values.dtype.kind == "i" and np.abs(grown).max(initial=0) < 2**62 else grown
     )
 
 
-def _not_negative(interval: Interval) -> Interval:
-    return Interval(np.maximum(interval.low, 0.0), np.maximum(interval.high, 0.0))
+def _possible(aggregate: Aggregate) -> tuple[float, float]:
+    """Return what an aggregate can be at all: counts and spreads from 0, sums of values of one sign, means in range."""
+    if aggregate.kind in COUNTS or aggregate.kind in SPREADS:
+        return 0.0, math.inf
+    least, most = _ends(_value(aggregate))
+    if aggregate.kind is AggregateKind.MEAN:
+        return least, most
+    return 0.0 if least >= 0.0 else -math.inf, 0.0 if most <= 0.0 else math.inf
+
+
+def _held(values: Numbers, low: Floats, high: Floats) -> Numbers:
+    """Return values within their intervals; whole numbers stay whole."""
+    if values.dtype.kind != "i":
+        return np.asarray(np.clip(values, low, high), dtype=np.float64)
+    whole = np.clip(values.astype(np.float64), np.ceil(low), np.maximum(np.floor(high), np.ceil(low)))
+    inside = (values >= low) & (values <= high)
+    return np.where(inside, values, whole.astype(np.int64))
 
 
 def _whole(total: Floats, value: Value) -> Numbers:
@@ -199,3 +290,9 @@ def _value(aggregate: Aggregate) -> Value:
     if aggregate.value is None:
         raise InvalidParameter(f"{aggregate.kind} needs a value.")
     return aggregate.value
+
+
+def _ends(value: Value) -> tuple[float, float]:
+    if value.low is None or value.high is None:
+        raise InvalidParameter(f"{value.name} has no bounds.")
+    return float(value.low), float(value.high)

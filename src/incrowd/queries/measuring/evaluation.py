@@ -242,10 +242,16 @@ def _range(node: Any, known: Mapping[str, Range]) -> Range | None:
         case exp.Literal() if not node.is_string:
             number = float(node.this)
             return number, number
-        case exp.Paren():
+        case exp.Paren() | exp.Nullif():
             return _range(node.this, known)
-        case exp.Neg() | exp.Sqrt() | exp.Floor() | exp.Ceil() | exp.Round() | exp.Abs():
+        case exp.Neg() | exp.Sqrt() | exp.Ln() | exp.Abs():
             return _of_one(node, _range(node.this, known))
+        case exp.Floor() | exp.Ceil() | exp.Round() | exp.Exp() | exp.Sign() | exp.Cast():
+            return _growing(node, _range(node.this, known))
+        case exp.Case() | exp.If():
+            return _hull([_range(each, known) for each in _branches(node, known) if not isinstance(each, exp.Null)])
+        case exp.Coalesce():
+            return _hull([_range(each, known) for each in (node.this, *node.expressions)])
         case exp.Add() | exp.Sub() | exp.Mul() | exp.Div():
             return _of_two(node, _range(node.this, known), _range(node.expression, known))
         case exp.Least() | exp.Greatest():
@@ -259,18 +265,63 @@ def _range(node: Any, known: Mapping[str, Range]) -> Range | None:
 
 
 def _of_one(node: Any, inner: Range | None) -> Range | None:
-    """Return the range of a function that grows with its argument, or of a sign change or an absolute value."""
+    """Return the range of a sign change, an absolute value, a root or a logarithm."""
     if inner is None:
         return None
     low, high = inner
-    if isinstance(node, exp.Neg):
-        return -high, -low
-    if isinstance(node, exp.Abs):
-        return (0.0 if low <= 0.0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
-    if isinstance(node, exp.Sqrt):
-        return (math.sqrt(max(low, 0.0)), math.sqrt(high)) if high >= 0.0 else None
-    ends = [evaluate(_at(node, end), {}) for end in inner]
-    return None if None in ends else (float(ends[0]), float(ends[1]))
+    match node:
+        case exp.Neg():
+            return -high, -low
+        case exp.Abs():
+            return (0.0 if low <= 0.0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
+        case exp.Ln():
+            return (math.log(low), math.log(high)) if low > 0.0 else None
+    return (math.sqrt(max(low, 0.0)), math.sqrt(high)) if high >= 0.0 else None
+
+
+def _growing(node: Any, inner: Range | None) -> Range | None:
+    """Return the range of a function that grows with its argument: its values at both ends."""
+    ends = [] if inner is None else [evaluate(_at(node, end), {}) for end in inner]
+    numbers = [float(end) for end in ends if isinstance(end, int | float)]
+    return (numbers[0], numbers[1]) if len(numbers) == 2 else None
+
+
+def _hull(parts: list[Range | None]) -> Range | None:
+    """Return the least range that holds several, None where one of them has none."""
+    known = [part for part in parts if part is not None]
+    if not known or len(known) < len(parts):
+        return None
+    return min(low for low, _ in known), max(high for _, high in known)
+
+
+def _branches(node: Any, known: Mapping[str, Range]) -> list[Any]:
+    """Return what CASE or IF can be, while numbers stay within their ranges; a condition on others can be anything."""
+    cases = [node] if isinstance(node, exp.If) else node.args["ifs"]
+    possible = []
+    for case in cases:
+        met = _surely(case.this, known) if isinstance(node, exp.If) or node.this is None else None
+        if met is not False:
+            possible.append(case.args["true"])
+        if met is True:
+            return possible
+    default = node.args.get("false" if isinstance(node, exp.If) else "default")
+    return possible if default is None else [*possible, default]
+
+
+def _surely(condition: Any, known: Mapping[str, Range]) -> bool | None:
+    """Return whether a comparison holds for all numbers in their ranges, or for none; None where that is open."""
+    inner = condition.unnest()
+    if not isinstance(inner, exp.GT | exp.GTE | exp.LT | exp.LTE):
+        return None
+    left, right = _range(inner.this, known), _range(inner.expression, known)
+    if left is None or right is None:
+        return None
+    if isinstance(inner, exp.LT | exp.LTE):
+        left, right = right, left
+    strict = isinstance(inner, exp.GT | exp.LT)
+    if left[0] > right[1] or (not strict and left[0] == right[1]):
+        return True
+    return False if left[1] < right[0] or (strict and left[1] == right[0]) else None
 
 
 def _at(node: Any, number: float) -> exp.Expr:

@@ -1,15 +1,16 @@
-"""Intervals: what the law of the noise says about numbers, about ratios of two, and about totals of a secret sample."""
+"""Intervals: what the law of the noise says about numbers, and about ratios of two."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from statistics import NormalDist
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from incrowd.noise.marginal import Marginal
 
 MISS = 0.05
 """Intervals miss the truth this often."""
@@ -32,6 +33,12 @@ class NoiseLaw(Protocol):
 
     def together(self, miss: float) -> tuple[int, ...]:
         """Return half-widths of a box that the whole vector leaves with chance at most `miss`."""
+
+    def marginal(self, place: int) -> Marginal:
+        """Return the law of one coordinate."""
+
+    def given(self, place: int, reach: int, miss: float) -> tuple[int, ...]:
+        """Return half-widths of a box that the others leave with chance `miss` at most, given |x_place| = reach."""
 
 
 Floats = NDArray[np.float64]
@@ -66,9 +73,8 @@ class Ratio:
 
         Source: Fieller 1954, for the law of this noise.
         """
-        nodes = np.linspace(-self.half, self.half, 2 * _NODES + 1)
-        wide = _reaches(self, law, miss)
-        reach = np.array([*wide[:0:-1], *wide])
+        right, wide = reaches(self, law, miss)
+        nodes, reach = np.array([*(-node for node in right[:0:-1]), *right]), np.array([*wide[:0:-1], *wide])
         parts = [
             _accepted(nodes, reach, self.step * total[at : at + _CHUNK], count[at : at + _CHUNK])
             for at in range(0, max(1, total.size), _CHUNK)  # also where no group is shown
@@ -78,10 +84,10 @@ class Ratio:
 
 
 @lru_cache(maxsize=64)
-def _reaches(ratio: Ratio, law: NoiseLaw, miss: float) -> tuple[float, ...]:
-    """Return C at the nodes from the center to the end of the range."""
-    nodes = (ratio.half * node / _NODES for node in range(_NODES + 1))
-    return tuple(law.combined(ratio.places, (ratio.step, node), miss) for node in nodes)
+def reaches(ratio: Ratio, law: NoiseLaw, miss: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return nodes from the center to the end of the range, and C at them."""
+    nodes = tuple(ratio.half * node / _NODES for node in range(_NODES + 1))
+    return nodes, tuple(law.combined(ratio.places, (ratio.step, node), miss) for node in nodes)
 
 
 def _accepted(nodes: Floats, reach: Floats, total: Floats, count: Floats) -> Interval:
@@ -105,17 +111,3 @@ def _where_negative(values: Floats) -> tuple[Floats, Floats]:
     start = np.where(left <= 0, 0.0, np.where(right <= 0, root, np.inf))
     stop = np.where(right <= 0, 1.0, np.where(left <= 0, root, -np.inf))
     return start, stop
-
-
-def widen(interval: Interval, rate: Fraction, squares: Floats, miss: float) -> Interval:
-    """Return the interval of a total over all rows from that of its sample.
-
-    The total over the sample, divided by the rate, has the variance Σ x² · (1 − rate) / rate over all rows; `squares`
-    is an estimate of Σ x² over the sample, from above.  Its error is taken for normal, and squared half-widths add up:
-    an approximation, good from some ten rows of the sample on.
-    """
-    times = 1.0 / float(rate)
-    middle, half = (interval.low + interval.high) / 2.0 * times, (interval.high - interval.low) / 2.0 * times
-    spread = np.sqrt(np.maximum(squares, 1.0) * (1.0 - float(rate))) * times
-    reach = np.hypot(half, NormalDist().inv_cdf(1.0 - miss / 2.0) * spread)
-    return Interval(middle - reach, middle + reach)

@@ -44,6 +44,11 @@ class Candidates:
     number: int
     grid: IntegerGrid | None
 
+    @property
+    def exact(self) -> bool:
+        """Whether all values of the range are candidates."""
+        return self.grid is None or (self.value.type is not Type.DECIMAL and self.grid.step == 1)
+
     @classmethod
     def of(cls, value: Value, groups: int | None) -> Candidates:
         """Return all values of a range, or an even grid over it where they are many, or groups are.
@@ -108,7 +113,7 @@ class Pick:
 
     @property
     def off(self) -> int:
-        """How many rows away from the rank asked for (or from the largest count) the pick lies in 95 % of cases.
+        """How many rows below the best (in rank, or for a mode in number) the pick does not reach in 95 % of cases.
 
         Of C candidates one that scores t · scale below the best is picked with chance e^(−t) at most, hence any such
         with chance C e^(−t) (McSherry and Talwar 2007, Theorem 6; permute-and-flip is never worse).
@@ -118,11 +123,19 @@ class Pick:
 
     @property
     def note(self) -> str:
-        """Why the pick has no interval, and what is known instead."""
+        """Why the pick has no interval, and what is known instead: the ranks that the mechanism excludes."""
         if self.aggregate.kind is AggregateKind.MODE:
-            return f"in 95 % of groups no other value occurs over {self.off} times more often"
-        inside = ", counted from a rank as far inside," if 0 in _odds(self.aggregate) else ""
-        return f"in 95 % of groups its rank{inside} is as near to the one asked for as possible, within {self.off} rows"
+            return f"no interval: in 95 % of groups no other value occurs over {self.off:,} times more often"
+        steps = "" if self.candidates.exact else f"; values are rounded to {self.candidates.number:,} even steps first"
+        above, below = _odds(self.aggregate)
+        if above and below:
+            rows = f"in 95 % of groups at most {self.off:,} rows too many lie strictly below it, or strictly above it"
+            return f"no interval of values: {rows}{steps}"
+        side, beyond = ("below", "smallest") if above else ("above", "largest")
+        rows = (
+            f"at most {2 * self.off - 2:,} rows lie strictly {side} it, and the {beyond} value does not lie beyond it"
+        )
+        return f"no interval of values: in 95 % of groups of {self.off:,} rows or more {rows}{steps}"
 
     def query(self, question: Question) -> exp.Query:
         """Return the query that counts, group by group, the rows at each candidate."""
@@ -155,19 +168,28 @@ class Pick:
         return self.candidates.column(np.concatenate(chosen))
 
     def _scores(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how well each candidate fits.
+        """Return how well each candidate fits; of a quantile by how many rows too many lie below it, or above it.
 
-        A candidate v of the quantile a / b scores −|(b − a) · #{x < v} − a · #{x > v}|, which a row moves by at most
-        max(a, b − a).  Below the smallest value every candidate would fit the minimum equally well; so the minimum
-        aims at a rank so far inside that an empty candidate is picked in 5 % of cases at most, and so does the maximum.
+        A candidate v of the quantile a / b scores −max(0, (b − a) · #{x < v} − a · #{x ≥ v}, a · #{x > v} −
+        (b − a) · #{x ≤ v}): zero exactly where v is a quantile, that is #{x < v} ≤ n · a / b ≤ #{x ≤ v}.
+
+        Proof of the sensitivity.  A row more is below v, at v or above it.  It moves the second term of the maximum by
+        b − a, −a or −a, and the third by −(b − a), −(b − a) or a: each by max(a, b − a) at most.  A maximum moves no
+        further than the one of its terms that moves furthest.  So a row moves every score by max(a, b − a) at most, and
+        a unit with so many rows by so many times that.  ∎
+
+        Whatever lies below the smallest value would be a minimum by that rule.  So the minimum is the value of rank r,
+        r being so far inside that a candidate below all values is picked in 5 % of cases at most: its score is
+        −max(0, #{x < v} − (r − 1), r − #{x ≤ v}); constants move nothing.  The maximum counts from above.
         """
         if self.aggregate.kind is AggregateKind.MODE:
             return counts
         above, below = _odds(self.aggregate)
-        less = np.cumsum(counts, axis=1) - counts
-        more = counts.sum(axis=1, keepdims=True) - less - counts
-        aim = self.off if not below else -self.off if not above else 0
-        return np.asarray(-np.abs(above * less - below * more - aim))
+        at_most = np.cumsum(counts, axis=1)
+        less, more = at_most - counts, counts.sum(axis=1, keepdims=True) - at_most
+        low = above * less - below * (more + counts) - (0 if below else self.off - 1) + (0 if above else self.off)
+        high = below * more - above * at_most + (0 if below else self.off) - (0 if above else self.off - 1)
+        return np.asarray(-np.maximum(0, np.maximum(low, high)))
 
 
 def pick_of(aggregate: Aggregate, unit: Unit, groups: int | None, epsilon: Fraction, rows: int) -> Pick:

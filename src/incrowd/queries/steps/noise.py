@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
@@ -196,7 +197,8 @@ class GroupThreshold(Step):
     @property
     def sentence(self) -> str:
         """What happens, for people."""
-        return f"Bins whose noisy count is below {self.least} are not listed; the threshold is public."
+        listed = "the threshold is public, and intervals hold given that a group is listed"
+        return f"Groups whose noisy count is below {self.least} are not listed; {listed}."
 
     def loss(self, sums: AddUp | None) -> Loss:
         """Return δ; or refuse a threshold on something that does not count people or rows."""
@@ -208,6 +210,16 @@ class GroupThreshold(Step):
     def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - what a unit is was decided before
         """Say from where on groups are shown."""
         return replace(parts_of(inner), threshold=self)
+
+
+class PickScore(StrEnum):
+    """By what candidates for a quantile are chosen; certificates of version 1 do not say it and mean another one.
+
+    EXCESS is how far n · a / b lies outside [#{x < v}, #{x ≤ v}] for the quantile a / b and n rows, in rows, times b.
+    Version 1 took |(b − a) · #{x < v} − a · #{x > v}|, which a row moves as far.
+    """
+
+    EXCESS = "rows too many below or above"
 
 
 @dataclass(frozen=True)
@@ -224,11 +236,14 @@ class PrivatePick(Step):
     sensitivity: int
     scale: Fraction
     at: Fraction | None = None
+    score: PickScore | None = None
 
     @property
     def sentence(self) -> str:
         """What happens, for people."""
-        return f"A private selection chooses the {self.of} among {self.candidates:,} declared values."
+        by = "" if self.score is None else f", by how many {self.score} it has"
+        chosen = f"A private selection chooses the {self.of} among {self.candidates:,} declared values{by}"
+        return f"{chosen}; there is no interval of it."
 
     def because(self, unit: Unit) -> str:
         """Return whose theorem it rests on."""
@@ -249,6 +264,7 @@ class PrivatePick(Step):
         odds = max(at.denominator - at.numerator, at.numerator) if self.of is AggregateKind.QUANTILE else 1
         if (
             self.of not in (AggregateKind.QUANTILE, AggregateKind.MODE)
+            or (self.of is AggregateKind.MODE and self.score is not None)
             or not 0 < odds * rows == self.sensitivity
             or self.scale <= 0
         ):

@@ -231,7 +231,8 @@ class GiveAnswer(Step):
     @property
     def sentence(self) -> str:
         """What happens, for people."""
-        return f"From the noisy numbers alone: {', '.join(self.columns)}; intervals hold in 95 of 100 answers."
+        held = "an interval, where there is one, holds the truth in 95 of 100 answers"
+        return f"From the noisy numbers alone: {', '.join(self.columns)}; {held}."
 
     def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - what a unit is was decided before
         """Begin: nothing of the rows is in an answer but what noise and picks let through."""

@@ -20,6 +20,7 @@ _HIDDEN = (
     "every bin that occurs gets noise of its own, and is listed only if its noisy count reaches a threshold that one "
     "person alone reaches with a chance of delta at most"
 )
+NEAR_THRESHOLD = "The threshold is public; of the bins just above it more are there by luck, and are further off."
 _REACHED = "no count in the written output is below the threshold"
 
 
@@ -42,8 +43,8 @@ class AddNoise(Step):
     def sentence(self) -> str:
         """What happens, for people."""
         return (
-            f"Every count, that of empty bins too, gets {self.noise} noise. 95 % of counts are within {self.within} of "
-            "the truth."
+            f"Every count, that of empty bins too, gets {self.noise} noise. Of all these counts, listed or not, 95 % "
+            f"are within {self.within} of the truth."
         )
 
     def around(self, inner: Promise, unit: Unit) -> Promise:
@@ -78,7 +79,7 @@ class ListFrom(Step):
     @property
     def sentence(self) -> str:
         """What happens, for people."""
-        return f"Bins whose noisy count is below {self.least} are not listed; the threshold is public."
+        return f"Bins whose noisy count is below {self.least} are not listed. {NEAR_THRESHOLD}"
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class HideUnknown(Step):
     @property
     def sentence(self) -> str:
         """What happens, for people."""
-        return f"Bins whose noisy count is below {self.least} are not listed; the threshold is public."
+        return f"Bins whose noisy count is below {self.least} are not listed. {NEAR_THRESHOLD}"
 
     def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - it is the first to promise something
         """Promise that bins of one person alone stay hidden, but for δ, at the ε of the noise."""
