@@ -166,7 +166,7 @@ def test_a_server_that_forgets_bounds_is_caught(tmp_path: Path, monkeypatch: pyt
 
 def test_a_server_that_counts_all_rows_of_a_person_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without you there are 4 rows, with you 44: there are 16 or more."""
-    monkeypatch.setattr(tables, "first_rows", lambda query, *_: query)
+    monkeypatch.setattr(tables, "own_rows", lambda query, *_: query)
     assert attacked(GREEDY, tmp_path) >= EVENTS.sure((reaching(-28, 2), reaching(12, 2)), CELLS) > EPSILON
 
 

@@ -147,3 +147,17 @@ def test_nothing_classical_is_answered_where_a_budget_promises_more(people: Path
     found = run('query "SELECT COUNT(*) FROM people WHERE age > 40" --policy policy.yaml --classical size-control=5')
     assert found.code == 1
     assert "never given beside private ones" in " ".join(found.err.split())
+
+
+def test_numbers_of_a_capped_table_say_so_wherever_they_are_shown(people: Path, run: Runner) -> None:
+    unit = "{name: people, unit: {column: id, max_rows: 2}}"
+    capped = POLICY.replace("{name: people}", unit).replace("  sex:", "  id: {role: identifier}\n  sex:")
+    (people / "policy.yaml").write_text(capped)
+    (people / "people.csv").write_text("id,sex,age\n" + "a,F,30\nb,M,41\na,F,\n" * 100)
+    caps = "Numbers are of the capped table: at most 2 rows of each person in people."
+    asked = f'query "{COUNT}" --policy policy.yaml --epsilon 1'
+    assert "of the capped table" in run(f"{asked} --price").out
+    assert run(f"{asked} --json").json["answer"]["note"] == caps
+    assert "of the capped table" in run(f"{asked} --out answer").out
+    assert caps in Path("answer/report.html").read_text()
+    assert run("verify answer/certificate.json").code == 0

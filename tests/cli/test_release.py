@@ -159,7 +159,7 @@ def test_ctrl_c_leaves_nothing_half_written(folder: Path) -> None:
     assert running.returncode == 130
     assert errors == "incrowd: stopped before the end.\n"
     assert sorted(path.name for path in folder.iterdir()) == [".incrowd", "people.csv", "policy.yaml"]
-    assert {path.name for path in (folder / ".incrowd").iterdir()} == {"ledger.sqlite", "ledgers.json"}
+    assert {path.name for path in (folder / ".incrowd").iterdir()} == {"ledger.sqlite", "ledgers.json", "sources.json"}
 
 
 @pytest.mark.long
@@ -180,4 +180,16 @@ def test_ctrl_c_while_rows_are_checked_costs_nothing(folder: Path) -> None:
     os.kill(running.pid, signal.SIGINT)
     running.communicate(timeout=300)
     assert running.returncode == 130
-    assert sorted(path.name for path in folder.iterdir()) == ["people.csv", "policy.yaml"]
+    assert sorted(path.name for path in folder.iterdir()) == [".incrowd", "people.csv", "policy.yaml"]
+    assert [path.name for path in (folder / ".incrowd").iterdir()] == ["sources.json"]  # a key, and no marks
+    assert json.loads((folder / ".incrowd" / "sources.json").read_text())["ledgers"] == {}
+
+
+def test_a_file_for_spreadsheets_is_asked_for_by_an_option(run: Runner, folder: Path) -> None:
+    line = "release people.csv --policy policy.yaml --spreadsheet"
+    refused = run(f"{line} --out parquet")
+    assert refused.code == 2
+    assert "--format csv" in refused.err
+    assert run(f"{line} --format csv --out out").code == 0
+    assert (folder / "out" / "data.spreadsheet.csv").is_file()
+    assert run("verify out").code == 0

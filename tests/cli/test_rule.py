@@ -17,7 +17,14 @@ def test_a_rule_by_numbers_is_explained_as_json(run: Runner) -> None:
 
 
 def test_the_policy_alone_is_a_policy(run: Runner) -> None:
-    assert run("rule 'k = 5' --policy").out.startswith("incrowd: 1\n")
+    assert run("rule 'counts below 5 become 0' --policy").out.startswith("incrowd: 1\n")
+    assert run("rule 'k = 5' --policy").out.startswith("# the rule does not say how withheld cells look")
+
+
+def test_a_policy_that_differs_from_the_rule_says_so_on_the_terminal_too(run: Runner) -> None:
+    found = run("rule 'random rounding to base 3'")
+    assert found.code == 0
+    assert "The nearest policy, which differs from the rule" in found.out
 
 
 def test_bad_rules_exit_with_2(run: Runner) -> None:

@@ -72,7 +72,7 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
     "scheme": {
         "k solved": changed(PEOPLE, release__method="scheme", release__levels=None, release__choosing="0.2"),
         "levels auto": changed(PEOPLE, release__levels="auto", release__choosing="0.2", release__highest={"age": 2}),
-        "people": changed(PEOPLE, **_PERSON, release__levels="auto", release__choosing=1),
+        "people": changed(PEOPLE, **_PERSON, release__levels="auto", release__choosing="1/2"),
     },
     "suppressed-histogram": {
         "k solved": changed(PEOPLE, release__method="suppressed-histogram"),

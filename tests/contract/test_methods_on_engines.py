@@ -66,6 +66,10 @@ class Verbs:
         self.asked.append("limit")
         return self.engine.limit(rows.content, column, at_most, coins)
 
+    def exclude(self, rows: Sealed, column: Column, beyond: int, coins: Coins) -> Kept:
+        self.asked.append("exclude")
+        return self.engine.exclude(rows.content, column, beyond, coins)
+
     def learn(self, rows: Sealed, columns: Sequence[str], empty: Callable[[], Learned]) -> Learned:
         self.asked.append("learn")
         return self.engine.learn(rows.content, columns, empty)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from incrowd.core.cells import Cells
 from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Engine, Opened
+from incrowd.core.unit import Kind, More, Unit
 from incrowd.engines import choose
 from incrowd.engines.local.engine import LOCAL as HERE
 from incrowd.errors import InvalidParameter, SourceInvalid, SourceUnreadable, UnknownColumn
@@ -44,6 +45,7 @@ NEVER_TWICE_THE_SAME = {"duckdb", "sqlite"}
 """Kinds whose files differ although their rows do not."""
 
 SAMPLE = PositionedSample(Fraction(1, 2), b"positions are keyed by 32 bytes.", b"and so are the ids of the rows..")
+KEY = bytes(range(32))
 LEVELS: list[dict[str, int]] = [
     {},
     {"zip": 1, "born": 2, "age": 1},
@@ -164,6 +166,26 @@ def test_each_person_keeps_as_many_rows_as_allowed_and_nobody_without_an_id_any(
     assert as_counter(place.engine.count(rows, Cells.of(WHO, {}, ["person"]), kept)) == expected
 
 
+@pytest.mark.parametrize("beyond", [1, 3])
+def test_people_with_more_rows_are_left_out_with_all_of_them(place: Place, rows: Opened, beyond: int) -> None:
+    kept = place.engine.exclude(rows, PERSON, beyond, AgreedCoins(11))
+    people = Counter((who,) for who in readable()["person"].to_pylist() if who is not None)
+    expected = Counter({who: times for who, times in people.items() if times <= beyond})
+    cells = Cells.of(WHO, {}, ["person"])
+    assert len(expected) < len(people)
+    assert as_counter(place.engine.count(rows, cells, kept)) == expected
+    assert as_counter(place.engine.count(rows, cells, kept, SAMPLE)) <= expected
+
+
+def test_a_source_in_which_somebody_has_more_rows_is_refused_where_the_unit_says_so(place: Place, rows: Opened) -> None:
+    most = max(Counter(who for who in readable()["person"].to_pylist() if who is not None).values())
+    few, enough = (Unit(Kind.PERSON, column="person", max_rows=most - n, more=More.REFUSE) for n in (1, 0))
+    place.engine.marks(rows, replace(SCHEMA, unit=enough), KEY)
+    with pytest.raises(SourceInvalid, match=r"more: refuse; nothing was released and nothing was charged") as refused:
+        place.engine.marks(rows, replace(SCHEMA, unit=few), KEY)
+    assert all(str(who) not in str(refused.value).split() for who in readable()["person"].to_pylist())
+
+
 def test_the_rows_a_person_keeps_are_their_own_and_a_sample_is_drawn_of_those(place: Place, rows: Opened) -> None:
     cells, engine = Cells.of(WHO, {}, ["person", "note", "zip"]), place.engine
     kept = engine.limit(rows, PERSON, 2, AgreedCoins(11))
@@ -202,6 +224,19 @@ def test_the_digest_is_the_same_for_the_same_content_alone(place: Place, rows: O
         assert place.engine.digest(place.opened(table, "again")) == digest
 
 
+def test_the_same_rows_have_the_same_marks_wherever_they_are(place: Place, rows: Opened) -> None:
+    people = replace(SCHEMA, unit=Unit(Kind.PERSON, column=PERSON.name))
+    found, expected = place.engine.marks(rows, people, KEY), HERE.marks(HERE.open(readable()), people, KEY)
+    assert found.content == expected.content
+    assert found.rows.to_bytes() == expected.rows.to_bytes()
+    assert found.people is not None
+    assert expected.people is not None
+    assert found.people.to_bytes() == expected.people.to_bytes()
+    order = [*range(ROWS // 2, ROWS), *range(ROWS // 2)]
+    assert place.engine.marks(place.opened(readable().take(order), "order"), people, KEY).content == expected.content
+    assert place.engine.marks(place.opened(readable().slice(1), "fewer"), people, KEY).content != expected.content
+
+
 @pytest.mark.parametrize("stored", [pa.int64(), pa.float64()], ids=str)
 def test_whole_numbers_and_text_in_their_place_are_the_same(place: Place, stored: pa.DataType) -> None:
     ages = readable()["age"]
@@ -214,7 +249,7 @@ def test_whole_numbers_and_text_in_their_place_are_the_same(place: Place, stored
 @pytest.mark.parametrize("place", TYPED, indirect=True)
 def test_stored_types_are_counted_as_those_of_a_frame(place: Place) -> None:
     rows, cells = place.opened(typed(), "typed"), Cells.of(TYPES, {"moment": 1})
-    place.engine.validate(rows, TYPES)
+    place.engine.marks(rows, TYPES, KEY)
     expected = as_counter(HERE.count(HERE.open(typed()), cells))
     assert as_counter(place.engine.count(rows, cells)) == expected
     assert len(expected) == 4
@@ -233,7 +268,7 @@ def refusal(place: Place, table: pa.Table, name: str) -> tuple[type, str]:
 
     def read() -> None:
         found = choose.open_table(place.source(table, name), SCHEMA, engine=place.engine)
-        found.engine.validate(found.rows, found.schema)
+        found.engine.marks(found.rows, found.schema, KEY)
 
     with pytest.raises((SourceInvalid, SourceUnreadable, UnknownColumn)) as caught:
         read()
@@ -241,7 +276,7 @@ def refusal(place: Place, table: pa.Table, name: str) -> tuple[type, str]:
 
 
 def test_values_that_can_be_read_pass(place: Place, rows: Opened) -> None:
-    place.engine.validate(rows, SCHEMA)
+    place.engine.marks(rows, SCHEMA, KEY)
 
 
 def test_values_that_cannot_be_read_are_refused_alike_and_not_shown(place: Place) -> None:

@@ -49,6 +49,7 @@ def test_the_files_are_there_and_only_what_may_be_published(clone: Path) -> None
     assert {path.name for path in (clone / "hospital" / ".incrowd").iterdir()} == {
         "ledger.sqlite",
         "ledgers.json",
+        "sources.json",
         "internal",
     }
 
@@ -96,7 +97,7 @@ def test_the_promise_is_that_of_the_readme(clone: Path) -> None:
     private = certificate["claims"][0]
     assert private["parameters"]["k"] == 35
     assert 0.98 < float(private["parameters"]["epsilon"]) < 0.99
-    assert private["unit"] == "one person (patient, one row), added or removed"
+    assert private["unit"] == "one person (patient, one row; people with more are left out), added or removed"
     readme = (HOSPITAL / "README.md").read_text(encoding="utf-8")
     assert "(0.99, 1e-6)-differential privacy" in readme
     assert "crowds of at least 35" in readme

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.measures.sketch import Sketch, TupleSpread, row_bits, value_bits
+from incrowd.core.hashing import row_bits, value_bits
+from incrowd.measures.sketch import Sketch, TupleSpread
 
 batches = st.lists(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 5), max_size=20), max_size=8)
 texts = st.lists(st.text(max_size=8) | st.none(), min_size=1, max_size=60)

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from incrowd.accounting import accountant
 from incrowd.core.domain import Categories, Numbers, Type
+from incrowd.core.guarantee import Guarantee
 from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.loss import Pure
+from incrowd.core.rounding import round_up
 from incrowd.core.schema import Column, Schema
-from incrowd.errors import InvalidParameter
+from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.queries.batch import Batch, batch
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.reading import split_questions
 from incrowd.queries.language.understanding import understand
+from incrowd.queries.measurement import price_of
 from incrowd.queries.question import Terms
+from incrowd.verify.slow_accountant import derive
 
 SCHEMA = Schema(
     (
@@ -27,6 +35,7 @@ SCHEMA = Schema(
 )
 CATALOG = Catalog((Relation("people", SCHEMA, "people"),))
 COUNT, MEAN = "SELECT sex, COUNT(*) FROM people GROUP BY sex", "SELECT AVG(age) FROM people WHERE sex = 'F'"
+MEDIAN = "SELECT sex, MEDIAN(age), COUNT(*) FROM people GROUP BY sex"
 OPEN = "SELECT zip, COUNT(*) FROM people GROUP BY zip"
 
 
@@ -68,6 +77,47 @@ def test_groups_that_nobody_listed_need_a_delta_for_all_of_them() -> None:
         planned([COUNT, OPEN])
     found = planned([OPEN, OPEN, COUNT], Fraction(1, 10**6))
     assert spent(found)[1] <= 1e-6
+
+
+DOZEN = [COUNT, MEAN, *(f"SELECT COUNT(*) FROM people WHERE age > {age}" for age in range(9)), OPEN]
+
+
+@pytest.mark.parametrize("times", [1, 4])
+def test_a_dozen_questions_with_groups_that_nobody_listed_cost_what_was_offered(times: int) -> None:
+    """Version 1 charged an epsilon of 3.5 for 1, and of 7.2 for forty-eight questions."""
+    found = planned(DOZEN * times, Fraction(1, 10**6))
+    assert isinstance(found.measurements[0].noise_choice.noise, AddGaussianVector)
+    epsilon, delta = spent(found)
+    assert 0.9 < epsilon <= 1.0
+    assert delta <= 1e-6
+    promise = found.plan.promise
+    derived = derive(promise.loss, promise.unit, epsilon, promise.delta)
+    assert derived is not None
+    assert derived.whole
+    assert derived.delta <= 1e-6 * (1 + 1e-6)
+
+
+@given(
+    st.lists(st.sampled_from([COUNT, MEAN, OPEN, MEDIAN]), min_size=1, max_size=30), st.sampled_from(["1/3", "1", "5"])
+)
+@settings(max_examples=25, deadline=None)
+def test_whatever_is_asked_together_costs_no_more_than_was_offered(texts: list[str], offered: str) -> None:
+    questions = [understand(text, CATALOG) for text in texts]
+    for delta in (Fraction(1, 10**9), Fraction(1, 100)):
+        terms = Terms(epsilon=Fraction(offered), delta=delta)
+        promise = batch(questions, SCHEMA.unit, terms).plan.promise
+        spend = accountant.charge_of(promise.loss, promise.delta, promise.unit.adjacency)
+        assert spend.epsilon <= round_up(Fraction(offered))
+        assert spend.delta <= round_up(delta)
+
+
+def test_what_costs_more_than_was_offered_is_refused() -> None:
+    dear = Guarantee(Pure(Fraction(11, 10)), SCHEMA.unit, "twice as much")
+    with pytest.raises(Infeasible, match=r"epsilon 1 was offered, and what is asked would cost 1\.1"):
+        price_of(dear, Terms(epsilon=Fraction(1)))
+    with pytest.raises(Infeasible, match="with delta"):
+        price_of(replace(dear, loss=Pure(Fraction(1)), delta=Fraction(1, 10)), Terms(epsilon=Fraction(1)))
+    assert price_of(dear, Terms(epsilon=Fraction(11, 10)))["epsilon"] == round_up(Fraction(11, 10))
 
 
 @pytest.mark.parametrize("terms", [Terms(error=Fraction(5)), Terms(rho=Fraction(1, 100))])

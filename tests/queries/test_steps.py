@@ -12,6 +12,7 @@ import pytest
 
 from incrowd.core.claims.claim import claim_of
 from incrowd.core.loss import Approximate, Sequence, ZeroConcentrated
+from incrowd.core.steps.samples import COINS
 from incrowd.core.steps.step import Grounds, Step, claims_of, fold, step_of, walk
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.queries.check import CLAIMS, ORDER, STEPS, contradiction
@@ -181,3 +182,18 @@ def test_each_dataset_has_the_promise_for_its_own_unit() -> None:
     assert promises["visits"] == plan.promise
     assert promises["staff"].unit == other
     assert promises["staff"].loss == plan.promise.loss
+
+
+def test_what_is_proved_of_an_answer_is_true_of_every_noise(plan: QuestionPlan) -> None:
+    """Cube noise is one for all numbers of a group, and a pick has none: no number has noise of its own there."""
+    for claim in plan.claims:
+        texts = [each.text for each in claim.preconditions]
+        assert not any("noise of its own" in text for text in texts)
+        assert any("sums under the stated noise" in text and "private selections" in text for text in texts)
+
+
+def test_only_a_secret_sample_assumes_that_its_coins_stay_secret() -> None:
+    for name, plan in PLANS.items():
+        sampled = "sample" in name
+        assert (COINS in plan.promise.assumes) == sampled
+        assert all((COINS in claim.assumed) == sampled for claim in plan.claims)

@@ -18,7 +18,7 @@ from incrowd.core.domain import Numbers
 from incrowd.core.schema import Column
 from incrowd.core.table import Table
 from incrowd.methods.synthesis.points.method import SyntheticPoints
-from incrowd.methods.synthesis.points.steps import Placement
+from incrowd.methods.synthesis.points.steps import LipschitzError, Placement
 from tests.coins import SeededCoins, law_of
 from tests.methods.synthesis.boxes import Cones, column, in_units, side, table_of
 from tests.theorems.crowd_laws import Database, Mechanism, is_crowd_blending
@@ -115,6 +115,19 @@ def test_the_bound_is_attained_by_a_point_in_a_corner() -> None:
     made = SyntheticPoints(s=4, k=5).release(table, SeededCoins(1))
     corner = Cones(np.zeros((1, 2)), np.zeros(1), 1.0, 2.0)
     assert math.isclose(corner(in_units(made.grid, made.to_arrow())).mean(), float(made.accuracy.reach), rel_tol=1e-8)
+
+
+def test_a_function_that_changes_along_each_side_changes_by_more_across_the_box() -> None:
+    """x + y changes by 1 along each side and by √2 for a step of length 1: its L is √2, and the bound is attained."""
+    schema = (side("x"), side("y"))
+    table = table_of(schema, ([0.0] * 5, [0.0] * 5))
+    method = SyntheticPoints(s=5, k=5)
+    made = method.release(table, SeededCoins(1))
+    off = float(in_units(made.grid, made.to_arrow()).sum(axis=1).mean())
+    (claim,) = (each for each in method.plan(table.schema).claims if isinstance(each, LipschitzError))
+    assert math.isclose(off, 0.2, rel_tol=1e-8)
+    assert float(claim.moves) < 0.15 < off <= math.sqrt(2) * float(claim.moves) * (1 + 1e-8)
+    assert "L times the Euclidean distance of two places, sides of the box being 1 long" in claim.theorem
 
 
 def random_table(seed: int, d: int) -> tuple[Table, np.random.Generator]:

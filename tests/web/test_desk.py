@@ -20,6 +20,8 @@ from incrowd.queries.measurement import Measurement
 from incrowd.queries.question import Terms
 from incrowd.web.app import ServeOrder, open_server
 from incrowd.workflows.ask.asking import Asking
+from incrowd.workflows.policy.ledger import declaration_of
+from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.verify.verify import certificate_of
 from tests.web.serving import FAST, OFFICER, Browser
 
@@ -45,7 +47,7 @@ class Office:
     """A server with two datasets, and a ledger to look into."""
 
     def __init__(self, folder: Path) -> None:
-        self.address = f"sqlite:///{folder}/.incrowd/ledger.sqlite"
+        self.folder, self.address = folder, f"sqlite:///{folder}/.incrowd/ledger.sqlite"
         self.access = Access.create(self.address)
         self.application = open_server(ServeOrder((policy(folder, "births"), policy(folder, "deaths")), None, FAST))
         self.browser = Browser(self.application)
@@ -59,7 +61,8 @@ class Office:
         return reply.status_code, reply.json()
 
     def spent(self, dataset: str) -> str:
-        return str(Ledger.open(self.address).standing(dataset).totals.spent.epsilon)
+        ledger = Ledger.open(self.address)
+        return str(ledger.standing(dataset).totals.spent.epsilon) if ledger.knows(dataset) else "0"
 
 
 @pytest.fixture
@@ -83,7 +86,9 @@ def test_an_answer_is_charged_certified_and_repeated_for_nothing(office: Office)
 
 def test_an_analyst_ends_at_his_allowance_and_a_curator_at_the_budget(office: Office) -> None:
     ann, carl = office.headers("ann", AccessRole.ANALYST), office.headers("carl", AccessRole.CURATOR)
-    Ledger.open(office.address).allow("births", Allowance.of("ann", "1.5"), "owner", "a part")
+    ledger = Ledger.open(office.address)
+    ledger.register(declaration_of(load_policy(office.folder / "births.yaml")))
+    ledger.allow("births", Allowance.of("ann", "1.5"), "owner", "a part")
     assert office.ask(ann, BIRTHS)[0] == 200
     status, refused = office.ask(ann, f"{BIRTHS} WHERE age < 50")
     assert (status, refused["kind"], office.spent("births")) == (422, "BudgetExceeded", "1")

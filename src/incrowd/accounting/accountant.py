@@ -16,7 +16,7 @@ from fractions import Fraction
 from incrowd.accounting.blending import crowd_losses
 from incrowd.accounting.bound import INFINITE, LossBound, delta_at, epsilon_at, least_epsilon, shares_of, stated
 from incrowd.accounting.noise import additive, distribution
-from incrowd.accounting.noise.concentrated import delta_of_rho, epsilon_of_rho, rho_of
+from incrowd.accounting.noise.concentrated import approximate_rho_of, delta_of_rho, epsilon_of_rho
 from incrowd.accounting.people import person_delta, smallest_person_epsilon
 from incrowd.core.loss import (
     Approximate,
@@ -267,8 +267,12 @@ def _sums(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound:
 
 
 def _concentrated(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound | None:
-    rho = rho_of(loss, adjacency)
-    return LossBound(epsilon_of_rho(rho, delta), "zero-concentrated") if rho is not None and delta else None
+    """Add up ρ and read it at what of δ is left beside the δ of stated promises, which adds up."""
+    found = approximate_rho_of(loss, adjacency)
+    if found is None or delta <= found[1]:
+        return None
+    rho, hidden = found
+    return LossBound(epsilon_of_rho(rho, delta - hidden), "zero-concentrated")
 
 
 def _composed_distribution(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound | None:
@@ -278,9 +282,11 @@ def _composed_distribution(loss: Sequence, delta: Fraction, adjacency: Adjacency
 
 def _sequence_deltas(loss: Sequence, epsilon: float, adjacency: Adjacency) -> list[LossBound]:
     bounds = [LossBound(_sums_delta(loss, epsilon, adjacency), "sums")]
-    rho = rho_of(loss, adjacency)
-    if rho is not None:
-        bounds.append(LossBound(delta_of_rho(rho, epsilon), "zero-concentrated"))
+    concentrated = approximate_rho_of(loss, adjacency)
+    if concentrated is not None:
+        rho, hidden = concentrated
+        value = min(1.0, float_up(hidden + Fraction(delta_of_rho(rho, epsilon))))
+        bounds.append(LossBound(value, "zero-concentrated"))
     found = distribution.delta(loss, epsilon, adjacency)
     if found is not None:
         bounds.append(LossBound(found, "privacy loss distribution"))

@@ -12,6 +12,7 @@ from incrowd.cli.output import loss_text, print_json, print_table
 
 if TYPE_CHECKING:
     from incrowd.core.guarantee import Guarantee
+    from incrowd.core.unit import Unit
     from incrowd.workflows.bounds.composition import Composition
     from incrowd.workflows.bounds.crowd import CrowdBound
     from incrowd.workflows.bounds.safe import SafeBound
@@ -90,7 +91,7 @@ def _print_safe(found: SafeBound) -> None:
     if found.delta_tight < found.delta:
         rows.insert(4, ("delta reached", loss_text(found.delta_tight), "the least one at these parameters"))
     marked = [(name, value, "← solved" if name == found.solved else note) for name, value, note in rows]
-    print_table("Sampled suppression", marked, in_words(found.epsilon, found.delta))
+    print_table("Sampled suppression", marked, in_words(found.epsilon, found.delta, found.adjacency))
 
 
 @dataclass(frozen=True)
@@ -260,11 +261,12 @@ def compose(options: ComposeOptions) -> None:
     """
     from incrowd.workflows.bounds.composition import solve_composition
 
-    found = solve_composition(_promises(options), options.epsilon, options.delta)
+    promises = _promises(options)
+    found = solve_composition(promises, options.epsilon, options.delta)
     if options.as_json:
         print_json(found.to_json())
     else:
-        _print_composition(found)
+        _print_composition(found, promises[0].unit)
 
 
 def _promises(options: ComposeOptions) -> tuple[Guarantee, ...]:
@@ -276,7 +278,7 @@ def _promises(options: ComposeOptions) -> tuple[Guarantee, ...]:
     return (*stated, *map(promise_in, options.promise))
 
 
-def _print_composition(found: Composition) -> None:
+def _print_composition(found: Composition, unit: Unit) -> None:
     from incrowd.workflows.bounds.odds import in_words
 
     rows = [
@@ -290,7 +292,7 @@ def _print_composition(found: Composition) -> None:
         ),
     ]
     marked = [(name, value, "← solved" if name == found.solved else note) for name, value, note in rows]
-    print_table("Composition", marked, in_words(found.epsilon, found.delta))
+    print_table("Composition", marked, in_words(found.epsilon, found.delta, unit.adjacency))
 
 
 bounds.command("safe")(safe)

@@ -22,7 +22,6 @@ from incrowd.errors import InvalidParameter
 if TYPE_CHECKING:
     from incrowd.core.table import Engine, Rows
     from incrowd.methods.anonymity.search.optimal import Progress
-    from incrowd.workflows.plan.expectation import Expectation
     from incrowd.workflows.plan.explore import Choice, Explored, Offer
     from incrowd.workflows.plan.forecast import Forecast, Nearest
     from incrowd.workflows.policy.policy import Policy
@@ -133,7 +132,7 @@ def _show(found: Forecast) -> None:
         *[("default", f"{name}: {value}") for name, value in _defaults(found).items()],
         *[("nearest", _nearest(each)) for each in found.nearest],
         *[("note", text) for text in found.warnings],
-        *_expected(found.expectation),
+        *_expected(found),
         ("verdict", "would be released" if found.allowed else f"would be refused: {found.refusal}"),
     ]
     print_table("plan: nothing is spent", lines)
@@ -146,10 +145,12 @@ def _show(found: Forecast) -> None:
         print_table("if the sample were more biased", rows, header=header)
 
 
-def _expected(expectation: Expectation | None) -> list[tuple[str, str]]:
-    """Return in words and as a bar what will probably come out."""
+def _expected(found: Forecast) -> list[tuple[str, str]]:
+    """Return in words and as a bar what will probably come out, or which line of the policy would tell."""
+    expectation, dataset = found.expectation, found.policy.section.dataset
     if expectation is None:
-        return []
+        unsaid = dataset.rows is None and dataset.population is None and found.policy.plan.smallest_class is not None
+        return [("expect", "not known: add rows: N under dataset:, a public number of rows")] if unsaid else []
     guessed = ", ".join(expectation.guessed)
     note = f" (each character of {guessed} taken for one of ten)" if guessed else ""
     return [("expect", f"{expectation.sentence}{note}"), ("", f"0 % {expectation.bar} 100 %")]

@@ -188,7 +188,7 @@ def show_price(priced: Priced) -> None:
     print_table(
         "expected, for 95 % of the answers",
         [(each.output, _accuracy(each)) for each in priced.expected] or [("nothing", "")],
-        _EXPLAIN,
+        " ".join((*priced.notes, _EXPLAIN)),
     )
 
 
@@ -205,10 +205,11 @@ def show_answer(answered: Answered, out: Path | None) -> None:
 
 
 def _print_answer(title: str, answer: Answer) -> None:
-    """Print the rows of an answer, and below them what is to be known about columns."""
+    """Print the rows of an answer, and below them what is to be known about columns and about all numbers."""
     header, lines = _lines(answer)
-    notes = "\n".join(f"{column.name}: {column.note}." for column in answer.columns if column.note)
-    print_table(title, lines or [("",) * len(header)], notes, header=header)
+    notes = [f"{column.name}: {column.note}." for column in answer.columns if column.note]
+    notes += [answer.note] if answer.note else []
+    print_table(title, lines or [("",) * len(header)], "\n".join(notes), header=header)
 
 
 def _lines(answer: Answer) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

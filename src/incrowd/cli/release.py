@@ -13,6 +13,7 @@ import typer
 
 from incrowd.cli.options import EngineName, Json, Master, Remote, takes
 from incrowd.cli.output import print_json, print_table
+from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from incrowd.core.table import Progress
@@ -27,6 +28,10 @@ class ReleaseOptions:
     out: Annotated[Path, typer.Option("--out", help="A new folder: only what may be published goes there.")]
     data: Annotated[str | None, typer.Argument(help="The table; by default the policy's source.")] = None
     form: Annotated[str, typer.Option("--format", help="parquet, csv or tsv.")] = "parquet"
+    spreadsheet: Annotated[
+        bool,
+        typer.Option("--spreadsheet", help="With csv or tsv: an apostrophe before text that looks like a formula."),
+    ] = False
     sign: Annotated[Path | None, typer.Option("--sign", help="Sign with this Ed25519 private key (PEM).")] = None
     table: Annotated[
         str | None, typer.Option("--table", help="A new table for the same rows: postgresql://USER@HOST/DB::TABLE.")
@@ -57,13 +62,24 @@ def release(options: ReleaseOptions) -> None:
     if not options.anyway:
         require_useful(policy)
     with _progress(not options.json) as progress:
-        destination = Destination(options.out, options.form, options.sign, options.table)
+        destination = Destination(options.out, _form(options), options.sign, options.table)
         published = release_to(options.data, policy, destination, progress)
     if options.json:
         certificate = published.release.certificate.to_json()
         print_json({"folder": str(published.folder), "certificate": certificate, "notes": list(published.notes)})
     else:
         _show(published, options.table)
+
+
+def _form(options: ReleaseOptions) -> str:
+    """Return the format of the files; text for spreadsheets has its name."""
+    from incrowd.core.spreadsheet import MARK
+
+    if not options.spreadsheet:
+        return options.form
+    if options.form == "parquet":
+        raise InvalidParameter("--spreadsheet is about text files: give --format csv or --format tsv with it.")
+    return f"{MARK}.{options.form}"
 
 
 def _show(published: Published, table: str | None) -> None:

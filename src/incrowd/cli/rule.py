@@ -13,7 +13,7 @@ from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from incrowd.workflows.rules.explain import Explanation
-    from incrowd.workflows.rules.grammar import Rule
+    from incrowd.workflows.rules.rule import Rule
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,8 @@ class RuleOptions:
 def rule(options: RuleOptions) -> None:
     """Say what a suppression rule for tables of counts promises, what it does not, and what a secret sample would add.
 
-    Give the rule in words or by its numbers. What is not understood is refused with the nearest phrase that is.
+    Give the rule in words or by its numbers. What is not understood is refused with the nearest phrase that is and what
+    that means; where the policy says something else than the rule, it says what.
     """
     from incrowd.workflows.rules.explain import explain
 
@@ -55,7 +56,7 @@ def rule(options: RuleOptions) -> None:
 
 def _rule(options: RuleOptions) -> str | Rule:
     from incrowd.core.rounding import exact
-    from incrowd.workflows.rules.grammar import Rule, Zeros
+    from incrowd.workflows.rules.rule import Rule, Zeros
 
     numbers = (options.minimum, options.base, options.rate)
     if options.rule is not None:
@@ -75,6 +76,7 @@ def _show(found: Explanation) -> None:
         *[("does not", text) for text in found.not_guaranteed],
         ("overlap", found.overlap),
         *[("note", text) for text in found.notes],
+        *[("policy differs", text) for text in found.differences],
     ]
     print_table("what this rule promises", lines)
     if found.sampled:
@@ -89,5 +91,6 @@ def _show(found: Explanation) -> None:
         ]
         header = ("rate", "epsilon", "at delta", "delta at epsilon 1")
         print_table("with a secret sample in front of the counting", rows, header=header)
-    print("The policy that says it (incrowd rule … --policy prints it alone):\n")
+    nearest = "The nearest policy, which differs from the rule as said above" if found.differences else None
+    print(f"{nearest or 'The policy that says it'} (incrowd rule … --policy prints it alone):\n")
     print(found.policy, end="")

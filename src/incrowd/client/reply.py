@@ -38,7 +38,7 @@ class ReplyColumn:
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer with its cost, what is left, and its certificate.
+    """An answer with its cost, what is left, and its certificate; `note` says what the numbers are of, if not all rows.
 
     >>> column = {"name": "n", "type": "integer", "values": [7], "low": [3.0], "high": [11.0]}
     >>> told = {"cost": {}, "left": {}, "certificate": {}, "repeated": False}
@@ -51,6 +51,7 @@ class Reply:
     left: Mapping[str, Any]
     certificate: Mapping[str, Any]
     repeated: bool
+    note: str = ""
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Reply:
@@ -59,7 +60,8 @@ class Reply:
         if answer.get("answer") != VERSION:
             raise UnsupportedVersion(f"this client reads answers of version {VERSION}: install the server's version.")
         columns = tuple(map(ReplyColumn.of, answer["columns"]))
-        return cls(columns, plain["cost"], plain["left"], plain["certificate"], plain["repeated"])
+        note = str(answer.get("note", ""))
+        return cls(columns, plain["cost"], plain["left"], plain["certificate"], plain["repeated"], note)
 
     def parts(self) -> list[tuple[str, str, tuple[Any, ...]]]:
         """Return name, type and values of each column, followed by `…_low` and `…_high` where it has intervals."""

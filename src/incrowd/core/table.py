@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from incrowd.core.cells import Cells
     from incrowd.core.coins import Coins
     from incrowd.core.counts import Counts
+    from incrowd.core.marks import SourceMarks
     from incrowd.core.schema import Column, Schema
 
 Progress = Callable[[int, int | None], None]
@@ -125,10 +126,11 @@ class Engine(Protocol):
     def types(self, rows: Rows, columns: Sequence[str]) -> Mapping[str, pa.DataType]:
         """Return the type in which each of these columns is read; a column of which nothing is known is text."""
 
-    def validate(self, rows: Rows, schema: Schema, progress: Progress | None = None) -> None:
-        """Raise SourceInvalid if values that a release reads cannot be read as declared; all of it before a charge.
+    def marks(self, rows: Rows, schema: Schema, key: bytes, progress: Progress | None = None) -> SourceMarks:
+        """Read once, before a charge, all that a release may read, and return the marks of these rows under a key.
 
-        The message names lines or rows where there is such a thing, columns, and how many; never a value.
+        Raise SourceInvalid if values cannot be read as declared.  The message names lines or rows where there is such a
+        thing, columns, and how many; never a value.
         """
 
     def digest(self, rows: Rows) -> bytes:
@@ -145,6 +147,9 @@ class Engine(Protocol):
 
     def limit(self, rows: Rows, column: Column, at_most: int, coins: Coins) -> Kept:
         """Keep at most that many rows of each person, a random choice among the person's own."""
+
+    def exclude(self, rows: Rows, column: Column, beyond: int, coins: Coins) -> Kept:
+        """Keep all rows of people who have at most `beyond` of them, and none of anybody else's."""
 
     def learn(self, rows: Rows, columns: Sequence[str], empty: Callable[[], Learned]) -> Learned:
         """Read these columns once and return what a summary, started by `empty` wherever rows are, learned of them.

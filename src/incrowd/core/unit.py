@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -26,38 +26,74 @@ class Kind(StrEnum):
     NODE = "node"
 
 
+class More(StrEnum):
+    """What becomes of people with more rows than take part."""
+
+    DROP = "drop"
+    """All their rows are left out."""
+    REFUSE = "refuse"
+    """A source in which there is one of them is refused."""
+
+
+_OF_MORE = {
+    None: "",
+    More.DROP: "; people with more are left out",
+    More.REFUSE: "; a source in which anyone has more is refused",
+}
+
+
 @dataclass(frozen=True)
 class Unit:
     """The unit of privacy of a dataset, declared once.
+
+    `more` says what becomes of people with more rows than `max_rows`; where nothing is said, so many of their rows are
+    kept.
 
     >>> str(Unit())
     'one row, added or removed'
     >>> str(Unit(Kind.PERSON, column="mother_id", max_rows=3))
     'one person (mother_id, at most 3 rows), added or removed'
+    >>> str(Unit(Kind.PERSON, column="mother_id", more=More.DROP))
+    'one person (mother_id, one row; people with more are left out), added or removed'
     """
 
     kind: Kind = Kind.ROW
     adjacency: Adjacency = Adjacency.ADD_REMOVE
     column: str | None = None
     max_rows: int = 1
+    more: More | None = None
 
     def __post_init__(self) -> None:
         if self.max_rows < 1:
             raise InvalidParameter("a person has at least one row: max_rows must be 1 or more.")
         if self.kind is Kind.PERSON and self.column is None:
             raise InvalidParameter("a person is known by a column: name the column that identifies people.")
-        if self.kind is not Kind.PERSON and (self.column is not None or self.max_rows != 1):
-            raise InvalidParameter("only the unit 'person' has a column and max_rows.")
+        if self.kind is not Kind.PERSON and (self.column is not None or self.max_rows != 1 or self.more is not None):
+            raise InvalidParameter("only the unit 'person' has a column, max_rows and more.")
+
+    @property
+    def single(self) -> bool:
+        """Whether nobody has a second row: each row is one unit by declaration, or the rule for more rows sees to it.
+
+        Crowds of rows are crowds of people there.  Somebody of whom one row among several is kept at random blends
+        with nobody: no other person's data brings the same rows as often.
+        """
+        return self.kind is Kind.ROW or (self.kind is Kind.PERSON and self.max_rows == 1 and self.more is not None)
+
+    def protects_as(self, other: Unit) -> bool:
+        """Whether both protect the same; what becomes of people with more rows is a matter of each release."""
+        return replace(self, more=None) == replace(other, more=None)
 
     def __str__(self) -> str:
-        rows = f"at most {self.max_rows} rows" if self.max_rows > 1 else "one row"
+        rows = (f"at most {self.max_rows} rows" if self.max_rows > 1 else "one row") + _OF_MORE[self.more]
         who = f"one {self.kind}" + (f" ({self.column}, {rows})" if self.column else "")
         return f"{who}, " + ("added or removed" if self.adjacency is Adjacency.ADD_REMOVE else "replaced")
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form stored in ledgers and certificates."""
         plain: dict[str, Any] = {"kind": str(self.kind), "adjacency": str(self.adjacency)}
-        return plain | ({"column": self.column, "max_rows": self.max_rows} if self.column else {})
+        person = {"column": self.column, "max_rows": self.max_rows} if self.column else {}
+        return plain | person | ({"more": str(self.more)} if self.more else {})
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Unit:
@@ -69,6 +105,7 @@ class Unit:
         """
         try:
             kind, adjacency = Kind(plain["kind"]), Adjacency(plain["adjacency"])
+            more = More(plain["more"]) if "more" in plain else None
         except (KeyError, ValueError) as error:
             raise InvalidParameter("this unit of privacy is not known here.") from error
-        return cls(kind, adjacency, plain.get("column"), int(plain.get("max_rows", 1)))
+        return cls(kind, adjacency, plain.get("column"), int(plain.get("max_rows", 1)), more)

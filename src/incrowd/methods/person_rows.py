@@ -10,11 +10,14 @@ if TYPE_CHECKING:
 
 
 def row_limits(table: Table, coins: Coins) -> tuple[Kept, ...]:
-    """Return what keeps at most so many rows of each person, drawn among the person's own; none where rows are units.
+    """Return what keeps at most so many rows of each person, as the unit says; none where rows are units.
 
-    What is counted twice for one release is counted under the same limits.
+    They are drawn among the person's own, or people with more rows are left out: also where a source with such people
+    is refused, so that nobody who slipped through counts.  What is counted twice for one release is counted under the
+    same limits.
     """
     unit = table.schema.unit
     if unit.column is None:
         return ()
-    return (table.engine.limit(table.rows, table.schema[unit.column], unit.max_rows, coins),)
+    keep = table.engine.limit if unit.more is None else table.engine.exclude
+    return (keep(table.rows, table.schema[unit.column], unit.max_rows, coins),)

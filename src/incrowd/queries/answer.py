@@ -42,12 +42,15 @@ class AnswerColumn:
 class Answer:
     """What an asker gets; everything in it is noisy or public, so nothing done with it costs more.
 
+    `note` says what the numbers are of, where that is not the whole table.
+
     >>> column = AnswerColumn("n", pa.array([7]), pa.array([3.0]), pa.array([11.0]))
     >>> Answer((column,)).rows()
     [{'n': 7, 'n_low': 3.0, 'n_high': 11.0}]
     """
 
     columns: tuple[AnswerColumn, ...]
+    note: str = ""
 
     @property
     def table(self) -> pa.Table:
@@ -78,7 +81,8 @@ class Answer:
         >>> Answer((AnswerColumn("n", pa.array([7])),)).to_json()["columns"][0]["values"]
         [7]
         """
-        return {"answer": VERSION, "confidence": CONFIDENCE, "columns": [_written(each) for each in self.columns]}
+        plain = {"answer": VERSION, "confidence": CONFIDENCE, "columns": [_written(each) for each in self.columns]}
+        return plain | ({"note": self.note} if self.note else {})
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Answer:
@@ -93,7 +97,7 @@ class Answer:
                 f"this answer has version {plain.get('answer')!r}; version {VERSION} is known here."
             )
         try:
-            return cls(tuple(_read(each) for each in plain["columns"]))
+            return cls(tuple(_read(each) for each in plain["columns"]), str(plain.get("note", "")))
         except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
             raise InvalidParameter("this answer lacks a field or holds one that cannot be read.") from error
 

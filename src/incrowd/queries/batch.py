@@ -14,7 +14,7 @@ from incrowd.core.steps.step import fold
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
 from incrowd.queries.answer import AnswerTables
-from incrowd.queries.measurement import NAME, Measurement, QuestionPlan, epsilon_of, measurement
+from incrowd.queries.measurement import NAME, Measurement, QuestionPlan, measurement, price_of
 from incrowd.queries.question import Question, Terms
 from incrowd.queries.steps.question import Questions
 
@@ -27,18 +27,22 @@ _MISS = 0.05
 
 @dataclass(frozen=True)
 class Batch:
-    """Questions on shares of one budget; what they promise, they promise together."""
+    """Questions on shares of one budget; what they promise, they promise together.
+
+    `offered` is what was offered for all of them: a plan that costs more is refused.  None where it is made again.
+    """
 
     measurements: tuple[Measurement, ...]
     unit: Unit
     delta: Fraction
+    offered: Terms | None = None
 
     @cached_property
     def plan(self) -> QuestionPlan:
         """What will be done and what all answers promise together, folded from the steps of all questions."""
         steps = (Questions(tuple(each.steps for each in self.measurements)),)
         promise = fold(steps, self.unit, self.delta)
-        return QuestionPlan(NAME, steps, promise, epsilon_of(promise), self.draw)
+        return QuestionPlan(NAME, steps, promise, price_of(promise, self.offered), self.draw)
 
     def draw(self, rows: Asked, coins: Coins) -> AnswerTables:
         """Answer the questions one after the other."""
@@ -56,7 +60,9 @@ def batch(questions: Sequence[Question], unit: Unit, terms: Terms) -> Batch:
     """Plan questions together: each gets a share of ε (or ρ) in proportion to what it asks for.
 
     With a δ there are two ways, and the one with the narrower noise is taken: shares of ε, which add up; or shares of
-    the ρ that this ε and δ are worth, with Gaussian noise, which is better for many questions.
+    the ρ that this ε and δ are worth, with Gaussian noise, which is better for many questions.  Thresholds of groups
+    that nobody listed take their part of δ first, and ρ is read at the rest.  A plan that costs more than was offered
+    is refused.
 
     >>> from sqlglot import parse_one
     >>> from incrowd.queries.question import Aggregate, Contribution, AggregateKind, OutputColumn
@@ -74,7 +80,9 @@ def batch(questions: Sequence[Question], unit: Unit, terms: Terms) -> Batch:
     plans = [_pure(questions, unit, terms, shares)]
     if terms.delta:
         plans.append(_concentrated(questions, unit, terms, shares))
-    return min(plans, key=lambda plan: plan.width)
+    chosen = min(plans, key=lambda plan: plan.width)
+    _ = chosen.plan  # refused here, if it costs more than was offered
+    return chosen
 
 
 def _shares(questions: Sequence[Question], unit: Unit) -> list[Fraction]:
@@ -103,7 +111,7 @@ def _pure(questions: Sequence[Question], unit: Unit, terms: Terms, shares: Seque
         )
         for question, share in zip(questions, shares, strict=True)
     ]
-    return Batch(tuple(made), unit, sum((each.noise_choice.delta for each in made), Fraction(0)))
+    return Batch(tuple(made), unit, sum((each.noise_choice.delta for each in made), Fraction(0)), terms)
 
 
 def _concentrated(questions: Sequence[Question], unit: Unit, terms: Terms, shares: Sequence[Fraction]) -> Batch:
@@ -116,4 +124,4 @@ def _concentrated(questions: Sequence[Question], unit: Unit, terms: Terms, share
         )
         for question, share in zip(questions, shares, strict=True)
     ]
-    return Batch(tuple(made), unit, terms.delta)
+    return Batch(tuple(made), unit, terms.delta, terms)

@@ -19,6 +19,7 @@ from incrowd.core.claims.privacy import ApproximatePrivacy, Concentrated, PurePr
 from incrowd.core.loss import Approximate, Loss, ZeroConcentrated
 from incrowd.core.loss import Sequence as Sequential
 from incrowd.core.plan import Output
+from incrowd.core.spreadsheet import unguarded
 from incrowd.core.steps.step import Step
 from incrowd.queries.answer import AnswerTable
 from incrowd.queries.measuring.statistics import Of
@@ -247,7 +248,7 @@ def _read(file: Path) -> AnswerTable:
     from pyarrow import csv
 
     parse = csv.ParseOptions(delimiter="\t" if file.suffix == ".tsv" else ",", newlines_in_values=True)
-    return AnswerTable(csv.read_csv(file, parse_options=parse))
+    return AnswerTable(unguarded(csv.read_csv(file, parse_options=parse), file))
 
 
 def chance_of(noise: NoiseOnSums, place: int, least: int) -> float:

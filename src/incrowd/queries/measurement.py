@@ -18,10 +18,19 @@ from incrowd.core.coins import Coins
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Loss
 from incrowd.core.plan import Plan
+from incrowd.core.rounding import round_up
 from incrowd.core.steps.step import Step, fold
 from incrowd.core.unit import Unit
 from incrowd.engines.sql.engine import SampledTable
-from incrowd.errors import IncrowdError, InvalidParameter, MixedUnits, QuestionFailed, Refused, UnknownColumn
+from incrowd.errors import (
+    IncrowdError,
+    Infeasible,
+    InvalidParameter,
+    MixedUnits,
+    QuestionFailed,
+    Refused,
+    UnknownColumn,
+)
 from incrowd.mechanisms.vector_noise import AddCube
 from incrowd.queries.answer import Answer, AnswerColumn, AnswerTables
 from incrowd.queries.measuring.columns import Expected, Noisy, check_outputs, expected_of, present_answer
@@ -146,7 +155,7 @@ class Measurement:
         """What will be done and what that promises, folded from the steps; only `draw` needs rows."""
         promise = fold(self.steps, self.unit, self.noise_choice.delta)
         paid_in_rho = self.terms.rho is not None and not promise.delta
-        return QuestionPlan(NAME, self.steps, promise, {} if paid_in_rho else epsilon_of(promise), self.draw)
+        return QuestionPlan(NAME, self.steps, promise, {} if paid_in_rho else price_of(promise, self.terms), self.draw)
 
     @property
     def loss(self) -> Loss:
@@ -233,9 +242,17 @@ class Measurement:
         }
 
 
-def epsilon_of(promise: Guarantee) -> Mapping[str, Any]:
-    """Return the number of a claim that an accountant computes: the ε that is charged."""
-    return {"epsilon": accountant.charge_of(promise.loss, promise.delta, promise.unit.adjacency).epsilon}
+def price_of(promise: Guarantee, terms: Terms | None) -> Mapping[str, Any]:
+    """Return the number of a claim that an accountant computes: the ε that is charged; never more than was offered."""
+    spend = accountant.charge_of(promise.loss, promise.delta, promise.unit.adjacency)
+    if terms is None or terms.epsilon is None:
+        return {"epsilon": spend.epsilon}
+    if spend.epsilon > round_up(terms.epsilon) or spend.delta > round_up(terms.delta):
+        raise Infeasible(
+            f"epsilon {float(terms.epsilon):g} was offered, and what is asked would cost {float(spend.epsilon):.6g} "
+            f"with delta {float(spend.delta):g}. Ask for fewer numbers at once, or offer that much."
+        )
+    return {"epsilon": spend.epsilon}
 
 
 def _ends(interval: Interval | None) -> tuple[pa.Array | None, pa.Array | None]:
@@ -250,7 +267,7 @@ def question_steps(
     return (
         Understand(question.text, question.tables, terms.to_json()),
         *(() if terms.rate is None else (RowSample(terms.rate),)),
-        BoundContribution(reach.rows, reach.groups),
+        BoundContribution(reach.rows, reach.groups, question.caps.rows or None, question.caps.groups),
         _groups(question),
         *_noisy(sums, choice),
         *(_pick(pick, ConcentratedPick if terms.rho is not None else PrivatePick) for pick in picked),

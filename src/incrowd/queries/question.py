@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from incrowd.core.domain import Type
 from incrowd.core.rounding import exact
+from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -94,13 +96,40 @@ class Contribution:
 
 
 @dataclass(frozen=True)
+class Caps:
+    """How much of each person takes part at most: so many rows of each table, and so many groups, if that is limited.
+
+    Numbers are of what is left of the tables then, so whoever reads them must know.
+
+    >>> Caps({"visits": 2}, 3).sentence
+    'Numbers are of the capped table: at most 2 rows of each person in visits, and at most 3 groups of each person.'
+    >>> Caps().sentence
+    ''
+    """
+
+    rows: Mapping[str, int] = field(default_factory=dict)
+    groups: int | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What numbers are of, for people; nothing where no person was declared."""
+        parts = [f"at most {counted(most, 'row')} of each person in {name}" for name, most in self.rows.items()]
+        parts += [] if self.groups is None else [f"at most {counted(self.groups, 'group')} of each person"]
+        if not parts:
+            return ""
+        *others, last = parts
+        told = f"{', '.join(others)}, and {last}" if others else last
+        return f"Numbers are of the capped {'table' if len(self.rows) < 2 else 'tables'}: {told}."
+
+
+@dataclass(frozen=True)
 class Question:
     """What is asked, after it was understood.
 
     `text` is the normalized SQL: questions with the same text are the same question.  `rows` is a query over the
     catalog's tables that gives one row for each row that takes part, with the columns of all keys and values and, where
     the unit is a person, `PERSON`; it cannot fail whatever the rows hold, and one unit changes it by `contribution`
-    rows at most.  `having`, `order` and `limit` work on the noisy answer.
+    rows at most.  `having`, `order` and `limit` work on the noisy answer.  `caps` are what makes the rows few.
     """
 
     text: str
@@ -115,6 +144,7 @@ class Question:
     order: tuple[exp.Ordered, ...] = ()
     limit: int | None = None
     offset: int = 0
+    caps: Caps = field(default_factory=Caps)
 
     @property
     def public_keys(self) -> bool:

@@ -9,10 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.core.certificate import Certificate, File
+from incrowd.core.spreadsheet import MARK
 from incrowd.verify.statement import Finding, Look, Problem, Verdict, finding
 
-FORMATS = ("parquet", "csv", "tsv")
-"""The formats that releases are written in; each is also how a file's name ends."""
+FORMATS = ("parquet", "csv", "tsv", f"{MARK}.csv", f"{MARK}.tsv")
+"""The formats that releases are written in, the last two with text that no spreadsheet program runs as a formula.
+
+Each is also how a file's name ends, so that whoever has the file can tell.
+"""
 CERTIFICATE, REPORT = "certificate.json", "report.html"
 _DATA = "data"
 
@@ -105,7 +109,7 @@ def _misnamed(certificate: Certificate) -> Problem | None:
     known = [(*names_of(count, form), *report) for form in FORMATS]
     if not names or names in known:
         return None
-    shown = " or ".join(", ".join(each) for each in known)
+    shown = " or ".join(", ".join(each) for each in known[:3])
     return Problem(f"such a release is {shown}, and the certificate names other files")
 
 

@@ -8,12 +8,15 @@ from decimal import Decimal, InvalidOperation
 from incrowd.core.certificate import COMPOSITION, LIMITS, Certificate
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import Concentrated, Private
-from incrowd.core.steps.rows import KeepRows
+from incrowd.core.loss import Crowd
+from incrowd.core.steps.rows import KeepRows, keeps_rows_of
 from incrowd.core.steps.step import Grounds, claims_of, fold
 from incrowd.errors import IncrowdError
 from incrowd.verify.claims import DERIVED, check_numbers
 from incrowd.verify.statement import Look, MethodCheck, Problem, Statement, in_order
+from incrowd.verify.version_1 import withdrawn
 
+_NO_LONGER = "no longer held true, see CHANGELOG"
 _UNREADABLE = (KeyError, TypeError, ValueError, ArithmeticError, IncrowdError)
 
 
@@ -46,7 +49,8 @@ def judge(certificate: Certificate, check: MethodCheck) -> Iterator[Look]:
     yield Look("claims", _claims(certificate, statement), "made again from the steps, they are the same")
     for claim in certificate.claims:
         derived = f"derived again from its parameters ({claim.theorem})"
-        yield Look(f"claim: {claim.kind}", _numbers(claim, statement.grounds, check), derived)
+        gone = _gone(claim, certificate)
+        yield Look(f"claim: {claim.kind}", gone or _numbers(claim, statement.grounds, check), derived)
     yield Look("accounting", _accounting(certificate), "the charge is what the claim costs; the total covers it")
     limits = None if certificate.limits == LIMITS else Problem("they are not those of every certificate")
     yield Look("limits", limits, "they are those of every certificate")
@@ -58,17 +62,22 @@ def check_steps(statement: Statement, check: MethodCheck) -> Problem | None:
     try:
         if not in_order(statement.steps, check.ORDER):
             return Problem("these steps do not follow each other in such a release")
-        kept = statement.grounds.find(KeepRows)
-        stated = None if kept is None else (kept.column, kept.rows)
-        if KeepRows in check.STEPS and stated != (unit.column and (unit.column, unit.max_rows)):
+        keeps = any(issubclass(step, KeepRows) for step in check.STEPS)
+        if keeps and not keeps_rows_of(statement.grounds.find(KeepRows), unit):
             return Problem("the rows kept of each person are not those of the guarantee's unit")
         return check.contradiction(statement)
     except _UNREADABLE:
         return Problem("the steps cannot be read")
 
 
+def _gone(claim: Claim, certificate: Certificate) -> Problem | None:
+    return Problem(f"the claim {claim.kind!r} is {_NO_LONGER}") if withdrawn(claim, certificate) else None
+
+
 def _promise(certificate: Certificate) -> Problem | None:
     stated = certificate.guarantee
+    if isinstance(stated.loss, Crowd) and any(withdrawn(claim, certificate) for claim in certificate.claims):
+        return Problem(f"the crowds that it promises to people are {_NO_LONGER}")
     try:
         folded = fold(certificate.steps, stated.unit, stated.delta)
     except _UNREADABLE:
@@ -86,6 +95,9 @@ def _claims(certificate: Certificate, statement: Statement) -> Problem | None:
         return Problem("these steps and numbers give no claims")
     missing = [claim.kind for claim in made if claim not in certificate.claims]
     extra = [claim.kind for claim in certificate.claims if claim not in made]
+    gone = [problem for claim in certificate.claims if (problem := _gone(claim, certificate)) is not None]
+    if gone:
+        return gone[0]
     if missing or extra:
         return Problem(f"the claim {(extra or missing)[0]!r} is not what the steps give")
     return None if made == certificate.claims else Problem("they are not in their order")

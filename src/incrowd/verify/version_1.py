@@ -1,7 +1,8 @@
 """Version 1: certificates as they were written before they named their method, read into typed steps and claims.
 
 Their ids, digests and signatures are checked on the original text.  Where words have changed since, `WORDS` holds each
-old text with the one that means the same today; a text in `WITHDRAWN` is no longer held true.
+old text with the one that means the same today; a text in `WITHDRAWN` is no longer held true, and neither is a claim of
+which `withdrawn` says so.
 """
 
 from __future__ import annotations
@@ -19,15 +20,21 @@ from incrowd.core.certificate import (
     Named,
     Signature,
 )
-from incrowd.core.claims.claim import Claim, claim_of
+from incrowd.core.claims.claim import Claim, Status, claim_of
 from incrowd.core.claims.privacy import Private
 from incrowd.core.codec import decode, digest
 from incrowd.core.guarantee import Guarantee
-from incrowd.core.steps.step import Step, step_of
+from incrowd.core.steps.samples import COINS, DrawnHere
+from incrowd.core.steps.step import Step, step_of, walk
 from incrowd.errors import InvalidParameter
 from incrowd.verify.statement import MethodCheck, in_order
 
-WORDS: Mapping[str, str] = {}
+WORDS: Mapping[str, str] = {
+    "every number of every group has noise of its own, and nothing else depends on rows": (
+        "of what depends on rows, nothing enters the answer but sums under the stated noise, what the stated private "
+        "selections chose, and names of groups whose noisy count reaches the stated threshold"
+    ),
+}
 WITHDRAWN: frozenset[str] = frozenset()
 _FIELDS = {
     "certificate",
@@ -48,6 +55,15 @@ _FIELDS = {
     "approvals",
     "signature",
 }
+_BLENDING = ("crowd-blending", "crowd-blending, each table alone")
+_EXAMPLE_4 = (
+    "Gehrke, Hay, Lui & Pass 2012, Example 4: |mean over points − mean over rows| ≤ L·moves + 2·B·changed/points for "
+    "every function that changes by at most L "
+)
+_BY_SIDE = f"{_EXAMPLE_4}along a side of the box and lies between −B and B"
+_BY_DISTANCE = (
+    f"{_EXAMPLE_4}times the Euclidean distance of two places, sides of the box being 1 long, and lies between −B and B"
+)
 _THRESHOLD = {"step", "least", "delta"}
 _ORDERED = ("integer", "decimal", "date")
 _UNTOLD = "how far its many values are apart is not told here"
@@ -59,9 +75,11 @@ def read(plain: Mapping[str, Any], checks: Iterable[tuple[str, MethodCheck]]) ->
     if set(plain) != _FIELDS:
         raise InvalidParameter("a certificate has missing or unknown fields.")
     try:
-        told = _today({"guarantee": plain["guarantee"], "claims": plain["claims"], "chain": _named(plain["chain"])})
+        claims = [_restated(each) for each in plain["claims"]]
+        told = _today({"guarantee": plain["guarantee"], "claims": claims, "chain": _named(plain["chain"])})
+        told = _with_secret_coins(told)
         types = {column["name"]: column["type"] for column in plain["schema"]["columns"]}
-        name, steps, claims = _made_by(told, types, checks)
+        name, steps, typed = _made_by(told, types, checks)
         return Certificate(
             id=_text(plain["id"]),
             created=_text(plain["created"]),
@@ -71,7 +89,7 @@ def read(plain: Mapping[str, Any], checks: Iterable[tuple[str, MethodCheck]]) ->
             policy_hash=_text(plain["policy_hash"]),
             dataset=decode(Dataset, plain["dataset"]),
             guarantee=Guarantee.from_json(told["guarantee"]),
-            claims=claims,
+            claims=typed,
             steps=steps,
             accounting=decode(Accounting, _without_nothing(plain["accounting"])),
             ledger=decode(LedgerPlace, plain["ledger"]),
@@ -87,6 +105,24 @@ def read(plain: Mapping[str, Any], checks: Iterable[tuple[str, MethodCheck]]) ->
         raise
     except (KeyError, TypeError, ValueError, AttributeError):
         raise InvalidParameter("this certificate lacks a field or holds one that cannot be read.") from None
+
+
+def withdrawn(claim: Claim, certificate: Certificate) -> bool:
+    """Whether a claim of version 1 is no longer held true.
+
+    People of whom one row among several was kept blend with nobody, and neither do those who were drawn with a chance
+    of their own; functions that change by L along each side of a box change by more across it.
+    """
+    unit, here = certificate.guarantee.unit, any(isinstance(step, DrawnHere) for step in walk(certificate.steps))
+    if certificate.original is None:
+        return False
+    return claim.theorem == _BY_SIDE or (claim.kind in _BLENDING and (here or not unit.single))
+
+
+def _restated(claim: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a claim about slowly changing functions in today's words, if it means the same: in a box with one side."""
+    one = claim.get("theorem") == _BY_SIDE and len(claim["parameters"]["columns"]) == 1
+    return {**claim, "theorem": _BY_DISTANCE} if one else claim
 
 
 def _made_by(
@@ -159,6 +195,24 @@ def _today(told: Any) -> Any:
     if isinstance(told, str) and told in WITHDRAWN:
         raise InvalidParameter(f"this certificate claims: “{told}”. This is no longer held true, see CHANGELOG.")
     return WORDS.get(told, told) if isinstance(told, str) else told
+
+
+def _with_secret_coins(told: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a sampled question promised with what it did not say: its coins must have stayed secret."""
+    kinds = [step.get("step") for step in told["chain"]]
+    guarantee = told["guarantee"]
+    if kinds[:2] != ["understand", "sample"] or COINS in guarantee["assumes"]:
+        return told
+    coins = {"text": COINS, "status": str(Status.ASSUMED)}
+    claims = [{**claim, "preconditions": _inserted(claim["preconditions"], coins)} for claim in told["claims"]]
+    return {**told, "guarantee": {**guarantee, "assumes": sorted((*guarantee["assumes"], COINS))}, "claims": claims}
+
+
+def _inserted(preconditions: list[Any], another: Mapping[str, str]) -> list[Any]:
+    """Return preconditions with one more, the assumed ones behind the others and in the order of their words."""
+    assumed = [each for each in preconditions if each["status"] == another["status"]]
+    others = [each for each in preconditions if each["status"] != another["status"]]
+    return [*others, *sorted((*assumed, another), key=lambda each: str(each["text"]))]
 
 
 def _without_nothing(plain: Any) -> dict[str, Any]:

@@ -7,13 +7,15 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
+from hashlib import sha256
 
 import pytest
 
 from incrowd.accounting.accountant import Spend
 from incrowd.accounting.budget import Allowance, Amount, Budget
 from incrowd.accounting.ledger.datasets import Declaration
-from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.accounting.ledger.ledger import Ledger, enter
+from incrowd.accounting.ledger.request import registering
 from incrowd.accounting.ledger.standing import Entry
 from incrowd.core.loss import Approximate, Crowd, Gaussian, Grouped, Loss, Pure, Sampled, Sequence, ZeroConcentrated
 from incrowd.core.unit import Adjacency, Kind, Unit
@@ -217,9 +219,9 @@ def test_a_policy_whose_budget_differs_is_refused_with_the_way_out(ledger: Ledge
 
 
 def test_telling_the_same_again_changes_nothing(ledger: Ledger) -> None:
-    births(ledger, Budget.of(1), sources=("file",))
+    births(ledger, Budget.of(1))
     before = ledger.show().head
-    births(ledger, Budget.of(1), sources=("file",))
+    births(ledger, Budget.of(1))
     births(ledger, None)
     assert ledger.show().head == before
 
@@ -242,18 +244,9 @@ def test_a_dataset_has_one_unit_of_privacy(ledger: Ledger) -> None:
 # --- the same rows under another name
 
 
-def test_the_same_source_under_another_name_gets_no_fresh_budget(address: str) -> None:
-    ledger = create(address)
-    births(ledger, Budget.of(1), sources=("file:births.csv", "hash:1"))
-    for source in ("file:births.csv", "hash:1"):
-        with pytest.raises(Refused, match="already known as dataset births"):
-            ledger.register(Declaration("other", Unit(), Budget.of(1), sources=(source, "new")))
-    assert [standing.dataset for standing in ledger.show().datasets] == ["births"]
-
-
 def test_the_same_people_share_one_budget(ledger: Ledger) -> None:
-    births(ledger, Budget.of(1), sources=("file",))
-    ledger.register(Declaration("mothers", Unit(), None, ("file",), same_people_as="births"))
+    births(ledger, Budget.of(1))
+    ledger.register(Declaration("mothers", Unit(), None, same_people_as="births"))
     ledger.charge(pure("0.6"), "mothers", release="r")
     with pytest.raises(BudgetExceeded):
         ledger.charge(pure("0.6"), "births", release="r")
@@ -269,11 +262,11 @@ def test_sharing_goes_through_to_the_first(ledger: Ledger) -> None:
 
 
 def test_a_separate_dataset_needs_the_owners_reason(ledger: Ledger) -> None:
-    births(ledger, Budget.of(1), sources=("db",))
-    ledger.register(Declaration("deaths", Unit(), Budget.of(1), ("db",), separate="another table of that database"))
+    births(ledger, Budget.of(1))
+    ledger.register(Declaration("deaths", Unit(), Budget.of(1), separate="another table of that database"))
     ledger.charge(pure(1), "births", release="r")
     ledger.charge(pure(1), "deaths", release="r")
-    births(ledger, Budget.of(1), sources=("db",))
+    births(ledger, Budget.of(1))
     with pytest.raises(InvalidParameter, match="write why"):
         Declaration("x", Unit(), separate="")
     with pytest.raises(InvalidParameter, match="not both"):
@@ -287,16 +280,45 @@ def test_a_dataset_with_its_own_budget_cannot_join_another_later(ledger: Ledger)
         ledger.register(Declaration("deaths", Unit(), same_people_as="births"))
 
 
-def test_a_new_file_of_a_known_dataset_becomes_its_source(ledger: Ledger) -> None:
-    births(ledger, Budget.of(1), sources=("january",))
-    births(ledger, Budget.of(1), sources=("february",))
-    with pytest.raises(Refused, match="already known as dataset births"):
-        ledger.register(Declaration("other", Unit(), sources=("february",)))
+def sourced(ledger: Ledger, dataset: str, source: str, separate: str | None = None) -> None:
+    """Register a dataset as version 1 did: with the hash of what marks its source."""
+    request = registering(Declaration(dataset, Unit(), Budget.of(1), separate=separate))
+    mark = sha256(source.encode()).hexdigest()
+    old = replace(request, body={**request.body, "sources": [mark]})
+    ledger.chain.transact(lambda writer: enter(writer, old))
 
 
-def test_sources_are_kept_only_as_hashes(ledger: Ledger) -> None:
-    births(ledger, Budget.of(1), sources=("postgresql://me@host/secret-project",))
-    assert all("secret-project" not in str(entry.body) for entry in ledger.entries())
+def test_sources_that_version_1_wrote_down_are_still_found(ledger: Ledger) -> None:
+    sourced(ledger, "births", "january")
+    sourced(ledger, "births", "february")
+    sourced(ledger, "deaths", "february", separate="another table of that database")
+    assert ledger.owners("january") == ("births",)
+    assert ledger.owners("february") == ("births", "deaths")
+    assert ledger.owners("march") == ()
+    assert ledger.check().ok
+
+
+def test_a_dataset_becomes_known_by_its_first_charge_and_in_its_transaction(address: str) -> None:
+    ledger, declared = create(address), Declaration("births", Unit(), Budget.of(1))
+    before = ledger.chain.head()
+    assert ledger.standing(declared).left == Amount.up(1, 0)
+    assert ledger.analyst(declared, "ann") == (Amount(), None)
+    assert not ledger.knows("births")
+    assert ledger.chain.head() == before
+    for release in ("r", "s"):
+        ledger.charge_together({"births": pure("0.4")}, release, None, [declared])
+    with pytest.raises(BudgetExceeded):
+        ledger.charge_together({"births": pure("0.4")}, "t", None, [declared])
+    assert [entry.kind for entry in ledger.entries(1)] == ["register", "charge", "charge", "refused"]
+    assert ledger.standing(declared) == ledger.standing("births")
+    assert ledger.check().ok
+
+
+def test_a_declaration_that_does_not_fit_is_refused_with_its_charge(ledger: Ledger) -> None:
+    births(ledger, Budget.of(1))
+    with pytest.raises(Refused, match="differs from the one in the ledger"):
+        ledger.charge_together({"births": pure("0.4")}, "r", None, [Declaration("births", Unit(), Budget.of(9))])
+    assert ledger.standing("births").totals.charges == 0
 
 
 # --- releases without an epsilon

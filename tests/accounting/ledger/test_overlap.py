@@ -14,7 +14,7 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import THE_ROWS, Crowd, Loss, NoisyWhenSmall, Pure, RobustlySampled, Sampled, Sequence, Syntactic
 from incrowd.core.unit import Unit
-from incrowd.errors import DoesNotCompose, Refused, SampleReused
+from incrowd.errors import DoesNotCompose, SampleReused
 
 TENTH = Fraction(1, 10)
 ROBUST = RobustlySampled(TENTH, TENTH, 0, TENTH, Crowd(30), THE_ROWS)
@@ -31,7 +31,7 @@ def promise(loss: Loss) -> Guarantee:
 @pytest.fixture
 def address(tmp_path: Path) -> str:
     place = f"sqlite:///{tmp_path}/ledger.sqlite"
-    Ledger.create(place).register(Declaration("survey", Unit(), BUDGET, ("file",)))
+    Ledger.create(place).register(Declaration("survey", Unit(), BUDGET))
     return place
 
 
@@ -53,12 +53,10 @@ def test_a_preview_refuses_what_a_charge_would(address: str) -> None:
         Ledger.open(address).preview({"survey": promise(Crowd(5))})
 
 
-def test_the_same_source_under_another_name_is_no_way_around(address: str) -> None:
+def test_the_same_people_under_another_name_are_no_way_around(address: str) -> None:
     ledger = Ledger.open(address)
     ledger.charge(promise(Crowd(5)), "survey", "one")
-    with pytest.raises(Refused, match="already known as dataset survey"):
-        ledger.register(Declaration("other", Unit(), BUDGET, ("file",)))
-    ledger.register(Declaration("other", Unit(), None, ("file",), same_people_as="survey"))
+    ledger.register(Declaration("other", Unit(), None, same_people_as="survey"))
     with pytest.raises(DoesNotCompose):
         ledger.charge(promise(Crowd(5)), "other", "two")
 

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.accounting.noise.concentrated import delta_of_rho, epsilon_of_rho, largest_rho, rho_of
+from incrowd.accounting.accountant import delta as delta_of
+from incrowd.accounting.accountant import epsilon as epsilon_of
+from incrowd.accounting.noise.concentrated import approximate_rho_of, delta_of_rho, epsilon_of_rho, largest_rho, rho_of
 from incrowd.core.loss import (
     Approximate,
     Crowd,
@@ -108,3 +110,30 @@ def test_a_replaced_person_with_several_rows_has_no_rho() -> None:
 def test_bad_parameters_are_refused(rho: str | int, delta: str | int) -> None:
     with pytest.raises(InvalidParameter):
         epsilon_of_rho(rho, delta)
+
+
+def test_a_delta_beside_rho_is_kept_apart_and_adds_up() -> None:
+    small = Fraction(1, 10**7)
+    loss = Sequence((ZeroConcentrated(Fraction(1, 50)), Sequence((Approximate(Fraction(1, 5), small),) * 2)))
+    assert approximate_rho_of(loss) == (Fraction(1, 50) + Fraction(1, 25), 2 * small)
+    assert approximate_rho_of(Sequence((loss, Sampled(Fraction(1, 2), Crowd(5))))) is None
+
+
+@given(rhos, st.floats(min_value=0.01, max_value=5.0), st.integers(0, 4), st.fractions(0, Fraction(1, 5)))
+@settings(deadline=None, max_examples=60)
+def test_noise_beside_thresholds_is_never_worse_than_stated(
+    rho: Fraction, epsilon: float, hidden: int, small: Fraction
+) -> None:
+    """Gaussian noise of parameter ρ beside chances to show everything: their exact curve stays below what is said."""
+    mu = math.sqrt(2.0 * float(rho))
+
+    def upper(x: float) -> float:
+        return 0.5 * math.erfc(x / math.sqrt(2.0))
+
+    gaussian = upper(epsilon / mu - mu / 2) - math.exp(epsilon) * upper(epsilon / mu + mu / 2)
+    nothing = (1.0 - float(small)) ** hidden
+    parts: list[Loss] = [ZeroConcentrated(rho), *[Approximate(Fraction(0), small)] * hidden]
+    stated = delta_of(Sequence(tuple(parts)), epsilon).value
+    assert 1.0 - nothing + nothing * max(0.0, gaussian) <= stated + 1e-12
+    if stated < 1.0:
+        assert epsilon_of(Sequence(tuple(parts)), min(stated * (1 + 1e-9), 0.999)).value <= epsilon * (1 + 1e-6)

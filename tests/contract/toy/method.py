@@ -18,6 +18,7 @@ from incrowd.core.steps.samples import EveryRow
 from incrowd.core.steps.step import Step, fold
 from incrowd.core.table import Table
 from incrowd.errors import InvalidParameter
+from incrowd.methods.person_rows import row_limits
 from tests.contract.toy.steps import AddToTotal, Total
 
 
@@ -49,11 +50,6 @@ class NoisyTotal:
     def release(self, table: Table, coins: Coins) -> Total:
         """Count, and add noise."""
         unit = table.schema.unit
-        limits = (
-            ()
-            if unit.column is None
-            else (table.engine.limit(table.rows, table.schema[unit.column], unit.max_rows, coins),)
-        )
-        rows = table.engine.count(table.rows, Cells.of(table.schema, {}), *limits).total
+        rows = table.engine.count(table.rows, Cells.of(table.schema, {}), *row_limits(table, coins)).total
         noise = int(coins.laplace(unit.max_rows / self.epsilon, 1)[0])
         return Total(pa.table({"total": pa.array([rows + noise], pa.int64())}))

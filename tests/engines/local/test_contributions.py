@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Role
-from incrowd.engines.local.contributions import limit
+from incrowd.engines.local.contributions import crowded, exclude, limit
 from incrowd.errors import InvalidParameter, SourceChanged
 from tests.coins import ScriptedCoins
 from tests.tables import Batches
@@ -103,3 +103,19 @@ def test_rows_that_fail_while_people_are_told_apart_say_so_in_their_own_words() 
     with pytest.raises(SourceChanged, match="the rows changed while they were in use") as caught:
         limit(Broken(table), PERSON, 1, ScriptedCoins(below=[1, 2]))
     assert caught.value.__cause__ is None
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.none() | st.sampled_from("abc"), max_size=20), st.integers(1, 3), st.integers(1, 9))
+def test_people_with_more_rows_are_left_out_with_all_of_them(people: list[str | None], beyond: int, size: int) -> None:
+    table, owned = pa.table({"id": pa.array(people, pa.string())}), Counter(people)
+    kept = exclude(Batches(table, size), PERSON, beyond)
+    assert kept.mask.tolist() == [who is not None and owned[who] <= beyond for who in people]
+    assert crowded(Batches(table, size), PERSON, beyond) == sum(
+        rows > beyond for who, rows in owned.items() if who is not None
+    )
+
+
+def test_somebody_without_rows_cannot_be_asked_for() -> None:
+    with pytest.raises(InvalidParameter, match="beyond must be 1 or more"):
+        exclude(Batches(pa.table({"id": ["a"]})), PERSON, 0)

@@ -45,18 +45,20 @@ def test_a_column_without_rows_is_text() -> None:
 def test_a_value_that_cannot_be_read_is_named_by_its_place() -> None:
     rows = LOCAL.open(pa.table({"age": ["41", "forty"], "zip": ["01234", "forty"]}))
     with pytest.raises(SourceInvalid, match="row 2, column age") as caught:
-        LOCAL.validate(rows, AGE)
+        LOCAL.marks(rows, AGE, bytes(32))
     assert "forty" not in str(caught.value)
 
 
 def test_rows_that_are_no_source_are_validated_too() -> None:
     with pytest.raises(SourceInvalid, match="column age"):
-        LOCAL.validate(Batches(pa.table({"age": ["forty"], "zip": ["1"]})), AGE)
+        LOCAL.marks(Batches(pa.table({"age": ["forty"], "zip": ["1"]})), AGE, bytes(32))
 
 
 def test_validating_tells_how_far_it_is() -> None:
     told = list[tuple[int, int | None]]()
-    LOCAL.validate(LOCAL.open(pa.table({"age": ["41", "7"], "zip": ["1", "2"]})), AGE, lambda *done: told.append(done))
+    LOCAL.marks(
+        LOCAL.open(pa.table({"age": ["41", "7"], "zip": ["1", "2"]})), AGE, bytes(32), lambda *done: told.append(done)
+    )
     assert told == [(2, 2)]
 
 

@@ -205,3 +205,17 @@ def test_a_database_without_tables_is_refused(tmp_path: Path) -> None:
     duckdb.connect(str(path)).close()
     with pytest.raises(SourceUnreadable, match="has no tables"):
         open_source(path)
+
+
+@pytest.mark.parametrize("options", [SourceOptions(), SourceOptions(query="SELECT * FROM visits")])
+def test_a_sqlite_column_of_mixed_types_is_read_and_bytes_that_are_no_text_are_missing(
+    options: SourceOptions, tmp_path: Path
+) -> None:
+    path = tmp_path / "mixed.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE visits (id INTEGER PRIMARY KEY, mixed)")
+        cells = [1, "x", 1.5, b"abc", b"\xff\xfe", None]
+        connection.executemany("INSERT INTO visits (mixed) VALUES (?)", [(cell,) for cell in cells])
+        connection.execute("INSERT INTO visits (mixed) VALUES (CAST(? AS TEXT))", (b"\xff",))
+        connection.commit()
+    assert rows_of(open_source(path, options), "mixed") == [["1"], ["x"], ["1.5"], ["abc"], [None], [None], [None]]

@@ -6,7 +6,7 @@ import datetime as dt
 from pathlib import Path
 
 import pytest
-from openpyxl import Workbook
+from openpyxl import Workbook, load_workbook
 
 from incrowd.core.table import SourceOptions
 from incrowd.engines.readers.reader import LinedReader
@@ -107,3 +107,25 @@ def test_an_empty_sheet_and_a_broken_workbook_are_refused(tmp_path: Path) -> Non
     broken.write_text("a,b\n")
     with pytest.raises(SourceUnreadable, match="not an Excel workbook"):
         open_source(broken)
+
+
+def test_formulas_without_a_result_and_merged_cells_are_told_with_their_places(tmp_path: Path) -> None:
+    path = book(tmp_path / "t.xlsx", people=[["id", "age"], [1, "=20+1"], [2, "=20+2"], [3, 7], [4, None]])
+    workbook = load_workbook(path)
+    workbook["people"].merge_cells("B4:B5")
+    workbook.save(path)
+    source = open_source(path)
+    assert [row["age"] for batch in source.batches(["age"]) for row in batch.to_pylist()] == [None, None, "7", None]
+    formulas, merged = source.notes
+    assert "formulas without a stored result are read as missing: B2, B3." in formulas
+    assert merged.endswith("the others are missing: B4:B5")
+
+
+def test_many_places_are_counted_and_a_plain_sheet_gets_no_note(tmp_path: Path) -> None:
+    many: Cells = [["age"]]
+    many += [[f"={number}"] for number in range(25)]
+    assert (
+        "A2, A3, A4, A5, A6, A7, A8, A9, A10, A11 and 15 more"
+        in open_source(book(tmp_path / "m.xlsx", s=many)).notes[0]
+    )
+    assert open_source(book(tmp_path / "p.xlsx", s=[["age"], [41]])).notes == ()

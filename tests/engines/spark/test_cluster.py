@@ -133,7 +133,7 @@ def test_a_count_over_spark_connect_is_the_same_and_shows_no_key(
         frame = engine.session.read.parquet(data.as_uri())
         numbered = frame.selectExpr("*", "hash(zip, person) AS visit")
         with pytest.raises(SourceInvalid, match="does not tell rows apart"):
-            engine.validate(engine.open(numbered), driver.CELLS_SCHEMA)
+            engine.marks(engine.open(numbered), driver.CELLS_SCHEMA, bytes(32))
     with spark_engine(Spark(remote=spark_connect)) as engine:
         rows = engine.open(data)
         assert driver.shown(engine.count(rows, driver.CELLS, driver.SAMPLE)) == expected

@@ -100,7 +100,7 @@ def test_stored_types_are_read_as_the_local_engine_reads_them(spark_engine: Engi
     assert same(spark_engine.count(rows, cells), HERE.count(HERE.open(tmp_path / "typed.parquet"), cells))
     local = HERE.types(HERE.open(tmp_path / "typed.parquet"), ["day", "whole", "exact"])
     assert dict(spark_engine.types(rows, ["day", "whole", "exact"])) == dict(local)
-    spark_engine.validate(rows, schema)
+    spark_engine.marks(rows, schema, bytes(32))
 
 
 def test_the_sample_does_not_depend_on_partitions(spark_engine: SparkEngine, tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_problems_of_text_are_named_by_line_as_on_one_machine(spark_engine: Engi
     said = []
     for engine in (HERE, spark_engine):
         with pytest.raises(SourceInvalid) as caught:
-            engine.validate(engine.open(path), schema)
+            engine.marks(engine.open(path), schema, bytes(32))
         said.append(str(caught.value))
     assert said[0] == said[1]
     assert "line 5, column age" in said[1]
@@ -146,7 +146,7 @@ def test_problems_of_text_are_named_by_line_as_on_one_machine(spark_engine: Engi
     said = []
     for engine in (HERE, spark_engine):
         with pytest.raises(SourceInvalid) as caught:
-            engine.validate(engine.open(path), schema)
+            engine.marks(engine.open(path), schema, bytes(32))
         said.append(str(caught.value))
     assert said[0] == said[1]
 
@@ -156,7 +156,7 @@ def test_problems_of_files_are_named_by_row_as_on_one_machine(spark_engine: Engi
     said = []
     for engine in (HERE, spark_engine):
         with pytest.raises(SourceInvalid) as caught:
-            engine.validate(engine.open(folder), PEOPLE)
+            engine.marks(engine.open(folder), PEOPLE, bytes(32))
         said.append(str(caught.value))
     assert said[0] == said[1]
 
@@ -189,7 +189,7 @@ def visits(spark_engine: SparkEngine) -> Any:
 def test_a_table_is_sampled_by_its_ids(spark_engine: SparkEngine, visits: Any) -> None:
     engine = SparkEngine(spark_engine.session, "visit")
     cells, sample = Cells.of(WARDS, {}), PositionedSample.fresh(Fraction(1, 2))
-    engine.validate(engine.open(visits), WARDS)
+    engine.marks(engine.open(visits), WARDS, bytes(32))
     kept = sample.of(np.arange(90, dtype=np.uint64))
     expected = HERE.count(HERE.open(VISITS.filter(pa.array(kept))), cells)
     for source in (visits, "::visits"):
@@ -200,7 +200,7 @@ def test_a_table_without_ids_is_counted_and_not_sampled(spark_engine: SparkEngin
     rows, cells = spark_engine.open(visits), Cells.of(WARDS, {})
     assert spark_engine.count(rows, cells).total == 90
     with pytest.raises(InvalidParameter, match="Name a unique id column"):
-        spark_engine.validate(rows, WARDS)
+        spark_engine.marks(rows, WARDS, bytes(32))
     with pytest.raises(InvalidParameter, match="Name a unique id column"):
         spark_engine.count(rows, cells, PositionedSample.fresh(Fraction(1, 2)))
 
@@ -208,7 +208,7 @@ def test_a_table_without_ids_is_counted_and_not_sampled(spark_engine: SparkEngin
 def test_ids_that_repeat_are_refused_before_the_charge(spark_engine: SparkEngine, visits: Any) -> None:
     engine = SparkEngine(spark_engine.session, "patient")
     with pytest.raises(SourceInvalid, match="does not tell rows apart"):
-        engine.validate(engine.open(visits), WARDS)
+        engine.marks(engine.open(visits), WARDS, bytes(32))
 
 
 def test_each_person_keeps_at_most_so_many_rows(spark_engine: SparkEngine, visits: Any) -> None:

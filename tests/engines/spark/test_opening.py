@@ -40,7 +40,7 @@ def test_files_are_held_to_what_was_validated(spark_engine: SparkEngine, tmp_pat
     path = tmp_path / "visits.parquet"
     pq.write_table(TABLE, path)
     rows = spark_engine.open(path)
-    spark_engine.validate(rows, WARD)
+    spark_engine.marks(rows, WARD, bytes(32))
     pq.write_table(pa.table({"ward": ["c"] * 9}), path)
     with pytest.raises(SourceChanged):
         spark_engine.count(rows, CELLS, PositionedSample.fresh(Fraction(1, 2)))

@@ -186,18 +186,18 @@ def test_names_of_columns_are_quoted_where_needed(tmp_path: Path) -> None:
     assert (tmp_path / "t.csv").read_text() == '"a,""b""",c\nx,y\n'
 
 
-def test_formulas_are_kept_by_default_and_defused_on_request(tmp_path: Path) -> None:
+def test_formulas_are_kept_by_default_and_guarded_on_request(tmp_path: Path) -> None:
     formulas = ["=1+1", "+x", "-x", "@x", "\tx", "a=b", None]
     table = pa.table({"t": formulas, "n": [-1] * 7})
     write_csv(table, tmp_path / "keep.csv")
-    write_csv(table, tmp_path / "defused.csv", CsvStyle(formulas="defuse"))
-    kept, defused = (
+    write_csv(table, tmp_path / "guarded.csv", CsvStyle(formulas="guard"))
+    kept, guarded = (
         [row[0] for row in csv.reader(io.StringIO((tmp_path / name).read_bytes().decode(), newline=""))][1:]
-        for name in ("keep.csv", "defused.csv")
+        for name in ("keep.csv", "guarded.csv")
     )
     assert kept == ["=1+1", "+x", "-x", "@x", "\tx", "a=b", ""]
-    assert defused == ["'=1+1", "'+x", "'-x", "'@x", "'\tx", "a=b", ""]
-    assert ",-1\n" in (tmp_path / "defused.csv").read_text()
+    assert guarded == ["'=1+1", "'+x", "'-x", "'@x", "'\tx", "a=b", ""]
+    assert ",-1\n" in (tmp_path / "guarded.csv").read_text()
 
 
 @pytest.mark.parametrize("style", [{"delimiter": ";;"}, {"delimiter": '"'}, {"formulas": "run"}])

@@ -32,8 +32,8 @@ def fill(ledger: Ledger) -> None:
     """Write an entry of every kind."""
     people = Unit(Kind.PERSON, Adjacency.REPLACE, "mother_id", 3)
     ledger.look("births", "profile")
-    ledger.register(Declaration("births", Unit(), Budget.of(3, "1e-6"), ("births.csv",)))
-    ledger.register(Declaration("mothers", Unit(), None, ("mothers.csv",), same_people_as="births"))
+    ledger.register(Declaration("births", Unit(), Budget.of(3, "1e-6")))
+    ledger.register(Declaration("mothers", Unit(), None, same_people_as="births"))
     ledger.register(Declaration("visits", people, Budget.of(1, separate_analysts="under contract")))
     ledger.register(Declaration("register", Unit(), Budget.of(0, unbounded="public since 1990")))
     ledger.register(Declaration("first", Unit()))

@@ -17,7 +17,7 @@ import pytest
 from incrowd.accounting.budget import Allowance, Amount
 from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.engines.sql.engine import Limits
-from incrowd.errors import BudgetExceeded, InvalidParameter, QuestionFailed, Refused, SourceUnreadable
+from incrowd.errors import BudgetExceeded, InvalidParameter, QuestionFailed, Refused, SourceInvalid, SourceUnreadable
 from incrowd.queries.question import Terms
 from incrowd.workflows.ask.desk import Asking, Desk, open_desk
 from incrowd.workflows.policy.policy import load_policy
@@ -96,6 +96,7 @@ def test_the_same_question_at_another_price_or_version_is_another(tmp_path: Path
 
 def test_an_analyst_who_has_not_paid_for_an_answer_pays_his_allowance(tmp_path: Path) -> None:
     with desk_of(tmp_path) as desk:
+        desk.ledger.register(desk.bonds["people"].declaration)
         desk.ledger.allow("people", Allowance.of("bob", "1.5"), "owner", "a study")
         desk.ledger.allow("people", Allowance.of("cid", "0.5"), "owner", "a study")
         desk.ask(asking(analyst="ann"))
@@ -219,6 +220,31 @@ def test_joins_with_public_tables_and_tables_of_the_same_people(tmp_path: Path) 
             asking("SELECT word, COUNT(*) AS n FROM people JOIN words ON people.sex = words.sex GROUP BY word", "200")
         ).answer.rows()
         assert {row["word"]: row["n"] for row in words}["female"] == 2
+
+
+@pytest.mark.parametrize(("more", "people"), [(None, 4), ("drop", 3), ("refuse", None)])
+def test_what_becomes_of_people_with_more_rows_holds_for_questions(
+    tmp_path: Path, more: str | None, people: int | None
+) -> None:
+    pq.write_table(
+        pa.table({"id": ["a", "b", "c", "d", "d"], "sex": ["F", "M", "F", "F", None]}), tmp_path / "people.parquet"
+    )
+    changes: dict[str, Any] = {
+        "dataset": {"name": "people", "unit": {"column": "id"} | ({} if more is None else {"more": more})},
+        "columns": {
+            "id": {"role": "identifier"},
+            "sex": {"categories": ["F", "M"], "outside": "drop", "missing": "drop"},
+        },
+        "budget": {"epsilon": "2000"},
+    }
+    if people is None:
+        with pytest.raises(SourceInvalid, match="1 person has more than 1 row"), desk_of(tmp_path, **changes):
+            pass
+        return
+    with desk_of(tmp_path, **changes) as desk:
+        asked = desk.ask(asking("SELECT COUNT(*) AS n FROM people", "200"))
+        assert asked.answer.rows()[0]["n"] == people  # noise of scale 1 / 200: beyond is a chance of e^(−200)
+        assert asked.certificate.claims[0].unit == str(desk.policies[0].schema.unit)
 
 
 def test_many_threads_never_overspend(tmp_path: Path) -> None:

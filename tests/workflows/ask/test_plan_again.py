@@ -81,6 +81,7 @@ def test_tails_are_those_of_the_thresholds_by_another_route(chance: Fraction) ->
 def test_an_account_pays_in_rho_alone(tmp_path: Path, terms: dict[str, str]) -> None:
     paid = Terms(**{name: Fraction(value) for name, value in terms.items()})
     with desk_of(tmp_path) as desk:
+        desk.ledger.register(desk.bonds["people"].declaration)
         desk.ledger.carve("people", "gauss", "0.01", "1e-7")
         before = desk.ledger.chain.head()
         with pytest.raises(InvalidParameter, match="rho alone"):
@@ -91,6 +92,7 @@ def test_an_account_pays_in_rho_alone(tmp_path: Path, terms: dict[str, str]) -> 
 def test_a_price_in_rho_is_told_for_an_account_and_refused_without_one(tmp_path: Path) -> None:
     asked = Asking("SELECT COUNT(*) FROM people", Terms(rho=Fraction(1, 200)), account="gauss")
     with desk_of(tmp_path, queries={"most_epsilon": "0.1"}) as desk:
+        desk.ledger.register(desk.bonds["people"].declaration)
         desk.ledger.carve("people", "gauss", "0.01", "1e-7")
         assert desk.price(asked).cost == Amount()
         with pytest.raises(InvalidParameter, match="name one"):

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from incrowd.core.steps.samples import COINS
 from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.engines.sql.engine import SampledTable
 from incrowd.errors import InvalidParameter
@@ -58,3 +59,12 @@ def test_a_sample_in_front_of_people_is_refused_before_the_charge(tmp_path: Path
         with pytest.raises(InvalidParameter, match="secret sample"):
             desk.ask(Asking("SELECT COUNT(*) AS n FROM people", PAID))
         assert desk.ledger.chain.head() == before
+
+
+def test_a_sampled_answer_says_that_its_coins_must_stay_secret(tmp_path: Path) -> None:
+    with desk_of(tmp_path) as desk:
+        certificate = desk.ask(Asking(SQL, PAID)).certificate
+        assert COINS in certificate.guarantee.assumes
+        assert COINS in certificate.claims[0].assumed
+        plain = desk.ask(Asking(SQL, Terms(epsilon=Fraction(1)))).certificate
+        assert COINS not in plain.guarantee.assumes

@@ -16,17 +16,20 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.steps.step import fold
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.verify.statement import Verdict, in_order
+from incrowd.workflows.coarsen.check import descent
 from incrowd.workflows.coarsen.method import NAME, Coarser, coarsen
 from incrowd.workflows.coarsen.steps import Parent
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.registry import check_of
 from incrowd.workflows.release.publish import Destination, release_to
-from incrowd.workflows.verify.verify import certificate_of, verify
+from incrowd.workflows.verify.verify import certificate_of, read_certificate, verify
 from tests.contract.forging import fitting, require_all_caught
 from tests.policies import PEOPLE, changed, people, tuples, written
-from tests.released import Folder, failed, release_into
+from tests.released import Folder, failed, rehash, release_into
 
 TABLE = {"method": "blended-histogram", "columns": ["sex", "age"], "levels": {"age": 1}, "k": 20, "epsilon": 1}
+
+SUPPRESSED = {"method": "suppressed-histogram", "columns": ["sex", "age"], "levels": {"age": 1}, "rate": 1, "k": 20}
 
 
 @pytest.fixture(scope="module")
@@ -218,6 +221,67 @@ def test_a_parent_that_is_not_the_parent_fails(made: Folder, child: Folder, tmp_
     copy = made.copied(tmp_path / "copy")
     shutil.copy(child.out / "data.csv", copy.out / "data.csv")
     assert "parent" in failed(verify(child.out, parent=copy.out))
+
+
+def forged_parent(folder: Folder, place: Path) -> Folder:
+    """Return a copy of released counts in which the first count is 1, below any crowd, with fitting hashes."""
+    forged = folder.copied(place)
+    file = forged.out / "data.csv"
+    header, first, *others = file.read_text().splitlines()
+    cells = dict(zip(header.split(","), first.split(","), strict=True)) | {"count": "1"}
+    file.write_text("\n".join([header, ",".join(cells.values()), *others, ""]))
+    rehash(forged.out, "data.csv")
+    return forged
+
+
+def test_a_parent_is_verified_before_its_child_is(tmp_path: Path) -> None:
+    """A child of a forged parent agrees with it to the last count."""
+    policy = written(changed(PEOPLE, release=SUPPRESSED, budget={"unbounded": "an old rule"}), tmp_path)
+    release_to(people(), policy, Destination(tmp_path / "out", "csv"))
+    honest = Folder(tmp_path)
+    make(honest, tmp_path / "c", columns=("sex",))
+    assert verify(tmp_path / "c", parent=honest.out).passed
+    forged = forged_parent(honest, tmp_path.parent / f"{tmp_path.name}-forged")
+    parent = read_certificate(forged.out)
+    child = Folder(tmp_path / "of-forged")
+    shutil.copytree(tmp_path / "c", child.out)
+    table = csv.read_csv(forged.out / "data.csv").group_by("sex").aggregate([("count", "sum")]).to_pydict()
+    rows = sorted(zip(table["sex"], table["count_sum"], strict=True))
+    (child.out / "data.csv").write_text("sex,count\n" + "".join(f"{sex},{count}\n" for sex, count in rows))
+    child.tamper(("steps", 0, "digest"), lambda _: parent.digest())
+    child.tamper(("steps", 0, "id"), lambda _: parent.id)
+    rehash(child.out, "data.csv")
+    made = certificate_of(child.certificate)
+    files = (child.out / "data.csv",), (forged.out / "data.csv",)
+    assert descent(made, parent, *files) is None
+    found = verify(child.out, parent=forged.out)
+    why = next(each.why for each in found.findings if each.about == "parent")
+    assert "parent" in failed(found)
+    assert why.startswith("it does not verify itself")
+
+
+def test_a_refusal_to_coarsen_a_forged_release_does_not_blame_the_software(tmp_path: Path) -> None:
+    policy = written(changed(PEOPLE, release=SUPPRESSED, budget={"unbounded": "an old rule"}), tmp_path)
+    release_to(people(), policy, Destination(tmp_path / "out", "csv"))
+    forged = forged_parent(Folder(tmp_path), tmp_path.parent / f"{tmp_path.name}-forged")
+    with pytest.raises(Refused, match="does not verify") as refused:
+        make(forged, tmp_path / "c", columns=("sex",))
+    assert "fault in the software" not in str(refused.value)
+    assert "report" not in str(refused.value)
+    assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "parquet"])
+def test_a_single_column_with_missing_values_can_be_left(form: str, tmp_path: Path) -> None:
+    release = {"method": "safe", "rate": 1, "k": 3, "levels": {"zip": 1, "age": 1}}
+    policy = written(changed(PEOPLE, release=release, budget={"unbounded": "an old rule"}), tmp_path)
+    rows = people(3000)
+    gaps = pa.array([None] * 50 + rows["zip"].to_pylist()[50:])
+    release_to(
+        rows.set_column(rows.column_names.index("zip"), "zip", gaps), policy, Destination(tmp_path / "out", form)
+    )
+    coarsen(tmp_path / "out", load_policy(policy), Coarser(columns=("zip",)), tmp_path / "c")
+    assert verify(tmp_path / "c", parent=tmp_path / "out").passed
 
 
 def test_labels_of_the_parent_stand_in_the_child_s_certificate(child: Folder) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -38,19 +39,21 @@ def policy(folder: Path, columns: dict[str, Any], **changes: Any) -> dict[str, A
 
 
 def test_nothing_published_contains_what_keys_the_marks_of_a_source(tmp_path: Path) -> None:
-    """Else whoever knows all rows but one could try the last one against a published hash of the ledger."""
+    """Else whoever knows all rows but one could try the last one against a copy of the ledger, or a certificate."""
     asked = policy(tmp_path, {"sex": {"categories": ["F", "M"]}})
     certificate = release(pa.table({"sex": SEXES}), asked).certificate
     ledger = Ledger.open(asked["ledger"])
     assert len(ledger.secret) == 32
     assert ledger.secret.hex() not in certificate.to_text()
-    other = {**asked, "ledger": f"sqlite:///{tmp_path}/other.sqlite"}
+    other = {**asked, "ledger": f"sqlite:///{tmp_path}/elsewhere/ledger.sqlite"}
     release(pa.table({"sex": SEXES}), other)
-    marks = [
-        next(entry.body["sources"] for entry in Ledger.open(each["ledger"]).entries() if entry.kind == "register")
-        for each in (asked, other)
-    ]
-    assert not set(marks[0]) & set(marks[1])
+    books = [json.loads(path.read_text(encoding="utf-8")) for path in tmp_path.rglob("sources.json")]
+    keys = {book["key"] for book in books}
+    marks = [next(iter(known.values()))["contents"][0] for book in books for known in book["ledgers"].values()]
+    assert len(keys) == len(set(marks)) == len(marks) == 2
+    for secret in (*keys, *marks):
+        assert secret not in certificate.to_text()
+        assert all(secret not in str(entry.body) for entry in ledger.entries())
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,11 @@ def test_a_sample_that_is_evaluated_twice_is_caught_and_nothing_appears(
         release_to(crowds_at_the_edge(), policy, Destination(tmp_path / "out", form))
     assert caught.value.exit_code == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == [".incrowd", "policy.yaml"]
-    assert sorted(path.name for path in (tmp_path / ".incrowd").iterdir()) == ["ledger.sqlite", "ledgers.json"]
+    assert sorted(path.name for path in (tmp_path / ".incrowd").iterdir()) == [
+        "ledger.sqlite",
+        "ledgers.json",
+        "sources.json",
+    ]
     assert charges(tmp_path) == 1
     monkeypatch.undo()
     with pytest.raises(BudgetExceeded):

@@ -109,7 +109,7 @@ def test_a_table_needs_an_id_and_then_is_released(tmp_path: Path, spark_engine: 
     lacking = changed(PEOPLE, source={"table": "global_temp.visits"}, engine={"spark": {"master": MASTER}})
     written(lacking, tmp_path)
     assert run("release --policy policy.yaml --out out") == 2
-    assert not (tmp_path / ".incrowd").exists()
+    assert not (tmp_path / ".incrowd" / "ledger.sqlite").exists()
     written(changed(lacking, engine__spark__id="sex"), tmp_path)
     assert run("release --policy policy.yaml --out out") == 2
     assert not (tmp_path / ".incrowd" / "ledger.sqlite").exists()

@@ -8,12 +8,14 @@ import pyarrow as pa
 import pytest
 
 from incrowd.core.certificate import Certificate
-from incrowd.errors import BudgetExceeded, Infeasible, InvalidParameter
+from incrowd.errors import BudgetExceeded, Infeasible, InvalidParameter, SourceInvalid
 from incrowd.workflows.release.publish import release
 from tests.policies import PEOPLE, changed, people, tuples, with_ledger
 from tests.statistics.alarm import FALSE_ALARM, stray
 
 PERSON = changed(PEOPLE, columns__id={"role": "identifier"}, dataset__unit={"column": "id"})
+DROPPED = changed(PERSON, dataset__unit__more="drop")
+REFUSED = changed(PERSON, dataset__unit__more="refuse")
 DRAFTED = changed(PEOPLE, columns__sex__derived="rows")
 
 
@@ -26,11 +28,44 @@ def with_ids(ids: list[str | None]) -> pa.Table:
 
 
 def test_a_person_column_with_one_row_makes_all_claims_for_people(tmp_path: Path) -> None:
-    released = release(with_ids([f"p{n}" for n in range(600)]), with_ledger(PERSON, tmp_path))
+    released = release(with_ids([f"p{n}" for n in range(600)]), with_ledger(DROPPED, tmp_path))
     assert len(kinds(released.certificate)) == 6
-    assert {claim.unit for claim in released.certificate.claims} == {"one person (id, one row), added or removed"}
+    whom = "one person (id, one row; people with more are left out), added or removed"
+    assert {claim.unit for claim in released.certificate.claims} == {whom}
     assert "id" not in released.result.to_arrow().column_names
     assert released.certificate.steps[0].kind == "keep rows of each person"
+
+
+def test_crowds_are_not_claimed_where_one_row_among_several_is_kept(tmp_path: Path) -> None:
+    certificate = release(with_ids([f"p{n}" for n in range(600)]), with_ledger(PERSON, tmp_path)).certificate
+    assert "crowd-blending" not in kinds(certificate)
+    assert kinds(certificate)[:2] == [
+        "approximate differential privacy",
+        "zero-knowledge with respect to random sampling",
+    ]
+
+
+def test_people_with_more_rows_are_left_out_where_the_policy_says_so(tmp_path: Path) -> None:
+    rows = 600
+    ids = [f"p{n}" for n in range(300)] + [f"q{n // 2}" for n in range(300)]
+    table = pa.table({"sex": ["F"] * 300 + ["M"] * 300, "age": ["7"] * rows, "zip": ["02139"] * rows, "id": ids})
+    released = release(table, with_ledger(DROPPED, tmp_path))
+    assert set(released.result.to_arrow()["sex"].to_pylist()) == {"F"}
+
+
+def test_a_source_in_which_someone_has_more_rows_is_refused_where_the_policy_says_so(tmp_path: Path) -> None:
+    policy, ids = with_ledger(REFUSED, tmp_path), list[str | None](f"p{n}" for n in range(600))
+    with pytest.raises(SourceInvalid, match="1 person has more than 1 row by the column 'id'"):
+        release(with_ids([*ids[:-1], "p0"]), policy)
+    certificate = release(with_ids(ids), policy).certificate
+    assert "crowd-blending" in kinds(certificate)
+    assert all("publication shows that it passed" in claim.not_protected[-1] for claim in certificate.claims)
+
+
+def test_what_becomes_of_people_with_more_rows_is_no_other_unit_for_the_ledger(tmp_path: Path) -> None:
+    table, more = with_ids([f"p{n}" for n in range(600)]), {"epsilon": 9, "delta": "1e-3"}
+    for policy in (PERSON, DROPPED, REFUSED):
+        release(table, with_ledger(changed(policy, budget=more), tmp_path))
 
 
 def test_one_person_with_many_rows_is_never_a_crowd(tmp_path: Path) -> None:

@@ -254,6 +254,17 @@ def test_a_replaced_record_is_explained_as_one_of_two() -> None:
     answers = label(certificate(ALL["replaced"]())).answers
     assert "your record is one of two" in answers[1].full
     assert "how many take part may be known" in answers[0].full
+    assert answers[2].question == "With your record and with another"
+    text = " ".join(Page(public_report(certificate(ALL["replaced"]()))).text.split())
+    assert "it moves the odds between the two by a factor of" in text
+    assert "whether you are in the data" not in text
+
+
+def test_odds_between_two_records_move_by_the_factor_twice_where_people_are_added_or_removed() -> None:
+    text = " ".join(Page(public_report(certificate())).text.split())
+    assert "it moves the odds that you are in it by a factor of" in text
+    assert "those odds move by at most e 2ε" in text.replace("e2ε", "e 2ε")
+    assert "Change the data of any one person" not in text
 
 
 def test_rows_of_one_person_are_said_to_share_a_crowd() -> None:

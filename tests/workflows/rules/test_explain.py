@@ -4,13 +4,16 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from incrowd.accounting.suppression import tight_delta
 from incrowd.core.loss import Crowd, Sampled
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.rules.explain import explain
-from incrowd.workflows.rules.grammar import Rule, Zeros
+from incrowd.workflows.rules.overlap import telling_count
+from incrowd.workflows.rules.rule import Rounding, Rule, Zeros
 from tests.plans import steps_json
 
 
@@ -30,8 +33,83 @@ def test_a_rule_is_crowd_blending_with_its_least_published_count() -> None:
 def test_the_overlap_warning_counts_with_the_rule_s_own_numbers() -> None:
     text = explain("minimum cell size 11").overlap
     assert "11 people live in v and one in w" in text
-    assert "says 12" in text
+    assert "says 12, a table by v says 11" in text
     assert "incrowd coarsen" in text
+
+
+def test_the_overlap_example_rounds_as_the_rule_does() -> None:
+    text = explain("counts of 7 or fewer become 0, then round to 5").overlap
+    assert "says 10, a table by v says 10: rounding hides the one person there" in text
+    assert "suppose 12 people live in v and one in w. A table by {v, w} together says 15, a table by v says 10" in text
+
+
+@pytest.mark.parametrize("rounding", Rounding)
+@given(minimum=st.integers(1, 60), base=st.integers(2, 20))
+def test_the_two_numbers_of_the_overlap_are_published_and_differ(minimum: int, base: int, rounding: Rounding) -> None:
+    rule = Rule(minimum, base, zeros=Zeros.HIDDEN, rounding=rounding)
+    count = telling_count(rule)
+    assert count >= rule.minimum
+    assert rule.multiple(count) != rule.multiple(count + 1)
+    assert f"{rule.multiple(count + 1)}" in explain(rule).overlap
+
+
+def test_random_rounding_alone_is_no_crowd_and_its_small_privacy_is_said() -> None:
+    found = explain("random rounding to base 3")
+    assert found.guarantees[0].startswith("No crowd")
+    assert "(0, 1/3)-differential privacy" in found.guarantees[1]
+    assert (found.sampled, found.to_json()["crowd_blending"]) == ((), False)
+    assert "with chance 1/3, 6" in found.overlap
+
+
+@pytest.mark.parametrize("base", range(2, 12))
+def test_one_person_changes_a_randomly_rounded_count_by_one_base_th_in_total_variation(base: int) -> None:
+    def law(count: int) -> dict[int, Fraction]:
+        low, rest = count // base * base, Fraction(count % base, base)
+        return {low: 1 - rest, low + base: rest}
+
+    for count in range(3 * base):
+        one, more = law(count), law(count + 1)
+        distance = sum((abs(one.get(at, Fraction(0)) - more.get(at, Fraction(0))) for at in {*one, *more}), Fraction(0))
+        assert distance / 2 == Fraction(1, base)
+
+
+def test_secondary_suppression_is_said_not_to_be_modelled() -> None:
+    found = explain("cells below 5 are suppressed, with secondary suppression where necessary")
+    assert found.guarantees[0].startswith("Of the minimum alone, in a table without totals")
+    assert any("Secondary suppression is not modelled" in limit for limit in found.not_guaranteed)
+    assert (found.sampled, found.to_json()["crowd_blending"]) == ((), False)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "said"),
+    [
+        ("counts of 1 to 4 are suppressed", "the rule shows empty cells"),
+        ("minimum cell size 10, rounded down to a multiple of 5", "the rule rounds down"),
+        ("cells below 6 are suppressed and the rest randomly rounded to base 3", "the rule rounds at random"),
+        ("cells below 5 are suppressed, with secondary suppression", "publishes no totals"),
+        ("random rounding to base 3", "the rule withholds no count"),
+    ],
+)
+def test_where_the_policy_means_something_else_it_says_so(sentence: str, said: str, tmp_path: Path) -> None:
+    found = explain(sentence)
+    assert any(said in each for each in found.differences)
+    assert all(f"# differs from the rule: {each}\n" in found.policy for each in found.differences)
+    policy(sentence, tmp_path)
+
+
+def test_a_policy_that_says_the_same_says_no_more() -> None:
+    found = explain("counts of 7 or fewer become 0, then round to 5")
+    assert found.differences == ()
+    assert found.policy.startswith("incrowd: 1\n")
+
+
+@pytest.mark.parametrize("rounding", [Rounding.NEAREST, Rounding.UP, Rounding.DOWN])
+def test_a_rule_with_hidden_zeros_ignores_or_blends_everyone(rounding: Rounding) -> None:
+    """Whoever is in a cell below k can leave without a change; in any other, at least k share the cell."""
+    rule = Rule(8, 5, zeros=Zeros.HIDDEN, rounding=rounding)
+    published = [rule.multiple(count) if count >= rule.minimum else 0 for count in range(100)]
+    for count in range(1, 100):
+        assert count >= rule.minimum or published[count] == published[count - 1]
 
 
 def test_a_rule_that_shows_zeros_guarantees_nothing_about_single_people() -> None:

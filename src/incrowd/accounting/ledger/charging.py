@@ -230,7 +230,7 @@ def _payer(values: Values, dataset: str, analyst: str | None, at: str) -> _Payer
 def _same_unit(values: Values, part: Mapping[str, Any]) -> None:
     root = known_dataset(values, part["dataset"])
     unit, promised = terms_of(values, root).unit, Unit.from_json(part["promise"]["unit"])
-    if unit != promised:
+    if not promised.protects_as(unit):
         raise MixedUnits(
             f"dataset {root} protects {unit}; this promise is about {promised}. State the promise for the unit of "
             "the dataset."

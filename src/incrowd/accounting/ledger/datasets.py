@@ -21,11 +21,10 @@ _LONGEST = 120
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a policy says about a dataset when it first meets the ledger.
+    """What a policy says about a dataset when it first meets the ledger; nothing in it comes from rows.
 
-    `sources` are opaque marks of where the rows come from: an address without a password, a keyed hash of the content.
-    A dataset about the same people as another (`same_people_as`) shares its budget; one that shares a source but has a
-    budget of its own needs the owner's reason (`separate`).
+    A dataset about the same people as another (`same_people_as`) shares its budget; one whose rows look like those of
+    another but that has a budget of its own needs the owner's reason (`separate`).
 
     >>> Declaration("births-2025", Unit(), Budget.of(3, "1e-7")).to_json()["dataset"]
     'births-2025'
@@ -34,7 +33,6 @@ class Declaration:
     dataset: str
     unit: Unit
     budget: Budget | None = None
-    sources: tuple[str, ...] = ()
     same_people_as: str | None = None
     separate: str | None = None
 
@@ -45,19 +43,22 @@ class Declaration:
             raise InvalidParameter("write why this dataset is separate from the other one with the same source.")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form stored in ledgers; sources only as hashes."""
+        """Return the plain form stored in ledgers."""
         return {
             "dataset": name(self.dataset, "a dataset"),
             "unit": self.unit.to_json(),
             "budget": self.budget and self.budget.to_json(),
-            "sources": sorted({sha256(source.encode()).hexdigest() for source in self.sources}),
             "same_people_as": self.same_people_as,
             "separate": self.separate,
         }
 
 
 def registered(values: Values, body: Mapping[str, Any]) -> Sets:
-    """Return what registering a dataset sets; nothing if the ledger already knows all of it."""
+    """Return what registering a dataset sets; nothing if the ledger already knows all of it.
+
+    Ledgers of version 1 hold entries with marks of sources; none is written any more, since the number of entries would
+    tell of rows.
+    """
     dataset = body["dataset"]
     root, found = _root(values, body), values(("dataset", dataset))
     sets = _sources(values, body, root)
@@ -73,8 +74,16 @@ def known_dataset(values: Values, dataset: str) -> str:
     """Return the name under which a dataset's budget is kept: its own, or that of the dataset with the same people."""
     found = values(("dataset", dataset))
     if found is None:
-        raise InvalidParameter(f"the ledger knows no dataset called {dataset!r}: register it first.")
+        raise InvalidParameter(
+            f"the ledger knows no dataset called {dataset!r}: its first release or answer makes it known, or its owner "
+            "does, with incrowd ledger grant --new."
+        )
     return str(found["root"])
+
+
+def owners_of(values: Values, source: str) -> tuple[str, ...]:
+    """Return the datasets to which version 1 bound a source."""
+    return tuple(values(("source", sha256(source.encode()).hexdigest())) or ())
 
 
 def terms_of(values: Values, root: str) -> DatasetTerms:
@@ -131,15 +140,12 @@ def _root(values: Values, body: Mapping[str, Any]) -> str:
 
 
 def _sources(values: Values, body: Mapping[str, Any], root: str) -> Sets:
+    """Return what the marks of sources in an entry of version 1 set."""
     sets: Sets = {}
-    for source in body["sources"]:
+    for source in body.get("sources", ()):
         owners = values(("source", source)) or []
         if owners and root not in owners and body["separate"] is None:
-            raise Refused(
-                f"the rows of dataset {body['dataset']} are already known as dataset {owners[0]}; another name brings "
-                f"no fresh budget. Say same_people_as: {owners[0]} to share its budget, or separate: with the reason "
-                "why these are other people."
-            )
+            raise Refused(f"the rows of dataset {body['dataset']} are already known as dataset {owners[0]}.")
         if root not in owners:
             sets["source", source] = sorted([*owners, root])
     return sets
@@ -147,7 +153,7 @@ def _sources(values: Values, body: Mapping[str, Any], root: str) -> Sets:
 
 def _same_terms(terms: DatasetTerms, body: Mapping[str, Any], root: str) -> None:
     unit = Unit.from_json(body["unit"])
-    if unit != terms.unit:
+    if not unit.protects_as(terms.unit):
         raise MixedUnits(
             f"dataset {root} protects {terms.unit}; this policy says {unit}. A dataset has one unit of privacy, "
             "declared once: change the policy back."

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import starmap
 from typing import TypeVar
 
 from incrowd.accounting.budget import Allowance, Amount, Budget
 from incrowd.accounting.ledger.books import consequence, derive
-from incrowd.accounting.ledger.datasets import Declaration, Sets, Values, after, known_dataset, name, standing_of
-from incrowd.accounting.ledger.request import Accountant, Part, Price, Request, carving, charging, repeating, signed
+from incrowd.accounting.ledger.datasets import (
+    Declaration,
+    Sets,
+    Values,
+    after,
+    known_dataset,
+    name,
+    owners_of,
+    registered,
+    standing_of,
+)
+from incrowd.accounting.ledger.request import (
+    Accountant,
+    Part,
+    Price,
+    Request,
+    carving,
+    charging,
+    registering,
+    repeating,
+    signed,
+)
 from incrowd.accounting.ledger.standing import Entry, Overview, Standing, overview
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.rounding import Number, exact
@@ -74,8 +94,7 @@ class Ledger:
 
     def register(self, declaration: Declaration) -> Standing:
         """Tell the ledger about a dataset; telling it the same again changes nothing, anything else is refused."""
-        request = Request("register", declaration.to_json(), (declaration.dataset,))
-        return _or_raise(self.chain.transact(lambda writer: register(writer, request)))
+        return _or_raise(self.chain.transact(lambda writer: register(writer, registering(declaration))))
 
     def charge(
         self, promise: Guarantee, dataset: str, release: str, analyst: str | None = None, account: str | None = None
@@ -86,9 +105,19 @@ class Ledger:
         """
         return self._enter(charging(self.price, [Part(dataset, promise, account)], release, analyst))
 
-    def charge_together(self, promises: Mapping[str, Guarantee], release: str, analyst: str | None = None) -> Entry:
-        """Charge several datasets for one release that reads them all: every one of them, or none."""
-        return self._enter(charging(self.price, list(starmap(Part, promises.items())), release, analyst))
+    def charge_together(
+        self,
+        promises: Mapping[str, Guarantee],
+        release: str,
+        analyst: str | None = None,
+        declared: Sequence[Declaration] = (),
+    ) -> Entry:
+        """Charge several datasets for one release that reads them all: every one of them, or none.
+
+        Datasets that are declared along with it become known by their first charge and in its transaction.
+        """
+        request = charging(self.price, list(starmap(Part, promises.items())), release, analyst)
+        return self._enter(replace(request, declared=tuple(declared)))
 
     def conclude(self, charge: Entry, certificate: str | None) -> Entry:
         """Write down what came of a charge: the digest of its certificate, or None: nothing came of it.
@@ -149,15 +178,15 @@ class Ledger:
         body = {"dataset": name(dataset, "a dataset"), "verb": name(verb, "a verb")}
         return self._enter(Request("look", body, ()))
 
-    def standing(self, dataset: str) -> Standing:
-        """Return how a dataset stands now."""
-        return self.chain.read(lambda reader: standing_of(reader.value, known_dataset(reader.value, dataset)))
+    def standing(self, dataset: str | Declaration) -> Standing:
+        """Return how a dataset stands now; one that is declared, how it would stand if it were known from now on."""
+        return self.chain.read(lambda reader: standing_of(*_as_declared(reader.value, dataset)))
 
-    def analyst(self, dataset: str, analyst: str) -> tuple[Amount, Allowance | None]:
+    def analyst(self, dataset: str | Declaration, analyst: str) -> tuple[Amount, Allowance | None]:
         """Return what an analyst has spent of a dataset, and his allowance if he has one."""
 
         def find(reader: Reader) -> tuple[Amount, Allowance | None]:
-            root = known_dataset(reader.value, dataset)
+            _, root = _as_declared(reader.value, dataset)
             own, allowance = (reader.value((key, root, analyst)) for key in ("analyst", "allowance"))
             return (
                 Amount.from_json(own) if own else Amount(),
@@ -165,6 +194,14 @@ class Ledger:
             )
 
         return self.chain.read(find)
+
+    def knows(self, dataset: str) -> bool:
+        """Return whether a dataset was ever declared here."""
+        return self.chain.read(lambda reader: reader.value(("dataset", dataset))) is not None
+
+    def owners(self, source: str) -> tuple[str, ...]:
+        """Return the datasets to which version 1 bound a source: its address, or the keyed hash of its content."""
+        return self.chain.read(lambda reader: owners_of(reader.value, source))
 
     def show(self) -> Overview:
         """Return how everything stands now."""
@@ -184,6 +221,10 @@ class Ledger:
 
 def enter(writer: Writer, request: Request) -> Entry | Refused:
     """Decide inside a transaction: write what is asked and return the entry, or write that it was refused."""
+    for declaration in request.declared:
+        outcome = register(writer, registering(declaration))
+        if isinstance(outcome, Refused):
+            return outcome
     try:
         sets = _consequence(writer, request)
     except Refused as refusal:
@@ -219,6 +260,13 @@ def _refused(writer: Writer, request: Request, refusal: Refused) -> Refused:
 
 def _foreseen(values: Values, at: str, request: Request) -> tuple[Standing, ...]:
     return _standings(after(values, consequence(request.kind, at, request.body, values)), request.datasets)
+
+
+def _as_declared(values: Values, dataset: str | Declaration) -> tuple[Values, str]:
+    """Return the values as they are once a declared dataset is known, and under which name its budget is kept."""
+    if isinstance(dataset, Declaration):
+        values, dataset = after(values, registered(values, dataset.to_json())), dataset.dataset
+    return values, known_dataset(values, dataset)
 
 
 def _standings(values: Values, datasets: tuple[str, ...]) -> tuple[Standing, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from incrowd.accounting.budget import plain
 from incrowd.accounting.ledger.charging import INFINITE
-from incrowd.accounting.ledger.datasets import name
+from incrowd.accounting.ledger.datasets import Declaration, name
 from incrowd.accounting.ledger.standing import Entry
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Loss, ZeroConcentrated
@@ -58,12 +58,16 @@ class Accountant:
 
 @dataclass(frozen=True)
 class Request:
-    """A kind of entry, its body and the datasets it is about; `refusal` if its price already speaks against it."""
+    """A kind of entry, its body and the datasets it is about; `refusal` if its price already speaks against it.
+
+    `declared` are datasets that the ledger learns of in the same transaction, if it does not know them yet.
+    """
 
     kind: str
     body: Mapping[str, Any]
     datasets: tuple[str, ...]
     refusal: Refused | None = None
+    declared: tuple[Declaration, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,11 @@ def charging(price: Price, parts: Sequence[Part], release: str, analyst: str | N
     }
     refusal = next((refusal for _, refusal in priced if refusal), None)
     return Request("charge", body, tuple(part.dataset for part in parts), refusal)
+
+
+def registering(declaration: Declaration) -> Request:
+    """Return the request to tell the ledger about a dataset."""
+    return Request("register", declaration.to_json(), (declaration.dataset,))
 
 
 def repeating(charged: Entry, analyst: str | None) -> Request:

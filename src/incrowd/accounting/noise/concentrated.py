@@ -7,6 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from incrowd.core.loss import (
+    Approximate,
     Gaussian,
     Grouped,
     Laplace,
@@ -59,6 +60,31 @@ def rho_of(loss: Loss, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Fraction 
     return None
 
 
+def approximate_rho_of(loss: Loss, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> tuple[Fraction, Fraction] | None:
+    """Return ρ and δ₀ such that the loss is δ₀-approximately ρ-zCDP, or None if no rule here gives them.
+
+    With chance 1 − δ₀ a ρ-zCDP mechanism runs, and else anything.  (ε, δ) is at worst everything with chance δ and else
+    one randomized response at ε (Kairouz, Oh & Viswanath 2015), so it is δ-approximately ε²/2-zCDP.  On the same rows
+    ρ adds up, and so do the chances.  If the chance of "anything" is δ₀ in all, P[S] ≤ δ₀ + (1 − δ₀)(e^ε P′[S | else] +
+    δ₁) ≤ e^ε P′[S] + δ₀ + δ₁ where ρ-zCDP implies (ε, δ₁): what is left of δ beside δ₀ is for ρ.  Source: Bun & Steinke
+    2016, §8.
+
+    >>> approximate_rho_of(Sequence((ZeroConcentrated(Fraction(1, 9)), Approximate(Fraction(0), Fraction(1, 10**6)))))
+    (Fraction(1, 9), Fraction(1, 1000000))
+    """
+    match loss:
+        case Approximate(epsilon, delta):
+            return epsilon**2 / 2, delta
+        case Sequence(parts):
+            found = [approximate_rho_of(part, adjacency) for part in parts]
+            known = [pair for pair in found if pair is not None]
+            if len(known) < len(found):
+                return None
+            return sum((rho for rho, _ in known), Fraction(0)), sum((delta for _, delta in known), Fraction(0))
+    rho = rho_of(loss, adjacency)
+    return None if rho is None else (rho, Fraction(0))
+
+
 def epsilon_of_rho(rho: Number, delta: Number) -> float:
     """Return ε such that ρ-zCDP implies (ε, δ)-differential privacy.
 
@@ -71,6 +97,8 @@ def epsilon_of_rho(rho: Number, delta: Number) -> float:
     rho_above, delta_below = float_up(_rho(rho)), float_down(_delta(delta))
     if rho_above == 0.0:
         return 0.0
+    if delta_below == 0.0:
+        return math.inf  # a δ below every float
 
     def at(excess: float) -> float:
         alpha = 1.0 + excess

@@ -41,8 +41,6 @@ class Claim:
     """
 
     kind: ClassVar[str]
-    sentence: ClassVar[str]
-    """What is claimed, for people."""
     rank: ClassVar[int] = 50
     numbers: ClassVar[Mapping[str, str]] = {}
     """The fields that an accountant computed, each with the name under which a plan knows its number."""
@@ -53,6 +51,11 @@ class Claim:
     theorem: str
     preconditions: tuple[Precondition, ...] = ()
     not_protected: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """What is claimed, for people."""
+        raise NotImplementedError
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -16,19 +16,34 @@ RECOUNTED = "the written output was counted again"
 _KEY = "the key is kept apart, and nobody who receives the release knows it"
 
 
+def blended(epsilon: Fraction) -> str:
+    """Return what (k, ε)-crowd-blending says, for people.
+
+    >>> blended(Fraction(0)).startswith("Everyone is one of at least k people whose data could stand in for each")
+    True
+    """
+    changed = "more or less likely" + (" by more than the factor e^ε" if epsilon else "")
+    return (
+        f"Everyone is one of at least k people whose data could stand in for each other's without making any outcome "
+        f"{changed}; or else no outcome is {changed} with them than without them."
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Blending(Claim):
     """(k, ε)-crowd-blending."""
 
     kind = "crowd-blending"
-    sentence = (
-        "Everyone blends with k people whose data could stand in for theirs without any difference, or is left out."
-    )
     rank: ClassVar[int] = 20
-    signs: ClassVar[Mapping[str, str]] = {"epsilon": "ε inside the crowd"}
+    signs: ClassVar[Mapping[str, str]] = {"epsilon": "ε of blending"}
 
     k: int
     epsilon: Fraction
+
+    @property
+    def sentence(self) -> str:
+        """What is claimed, for people."""
+        return blended(self.epsilon)
 
 
 @dataclass(frozen=True, kw_only=True)

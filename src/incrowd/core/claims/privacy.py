@@ -12,6 +12,15 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.unit import Adjacency
 
 
+def beside(unit: str) -> str:
+    """Return which two tables must look alike, for people.
+
+    >>> beside("one row, replaced")
+    'Compare any two tables that differ by this: one row, replaced.'
+    """
+    return f"Compare any two tables that differ by this: {unit}."
+
+
 @dataclass(frozen=True, kw_only=True)
 class Private(Claim):
     """Differential privacy: the numbers that the promise hangs on, and for whom it holds."""
@@ -41,9 +50,13 @@ class PurePrivacy(Private):
     """ε-differential privacy."""
 
     kind = "pure differential privacy"
-    sentence = (
-        "Change the data of any one person, and every outcome stays nearly as likely: within the factor e^ε, always."
-    )
+
+    @property
+    def sentence(self) -> str:
+        """What is claimed, for people."""
+        return (
+            f"{beside(self.unit)} Every outcome is as likely from one as from the other within the factor e^ε, always."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,12 +64,16 @@ class ApproximatePrivacy(Private):
     """(ε, δ)-differential privacy."""
 
     kind = "approximate differential privacy"
-    sentence = (
-        "Change the data of any one person, and every outcome stays nearly as likely: within the factor e^ε, apart "
-        "from a chance of δ."
-    )
 
     delta: Fraction
+
+    @property
+    def sentence(self) -> str:
+        """What is claimed, for people."""
+        return (
+            f"{beside(self.unit)} Every outcome is as likely from one as from the other within the factor e^ε, apart "
+            "from a chance of δ."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +92,8 @@ class ZeroKnowledge(SampledCrowd):
 
     kind = "zero-knowledge with respect to random sampling"
     sentence = (
-        "What the release shows about a person could be had nearly as well from a random sample of everyone else."
+        "What the release shows about a person could be had nearly as well from a random sample of everyone else: "
+        "every outcome is as likely within the factor e^ε, apart from a chance of δ."
     )
     rank: ClassVar[int] = 10
     numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon"}
@@ -89,7 +107,7 @@ class PublishedTheorem(SampledCrowd):
 
     kind = "approximate differential privacy, as published"
     sentence = (
-        "The first claim by the formula as it was published: the δ is larger, and can be checked against the paper."
+        "The first claim by the formula as it was published: its δ is no smaller, and can be checked against the paper."
     )
     rank: ClassVar[int] = 12
     numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon", "delta": "delta of theorem 1"}
@@ -102,7 +120,7 @@ class Smooth(SampledCrowd):
     """f-smooth differential privacy, Theorem 6 of the same paper."""
 
     kind = "f-smooth differential privacy"
-    sentence = "The first claim by the paper's closed formula, which is coarser still."
+    sentence = "The first claim by the paper's closed formula, whose δ is no smaller either."
     rank: ClassVar[int] = 13
     numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon", "delta": "delta of theorem 6"}
 
@@ -128,7 +146,7 @@ class RobustZeroKnowledge(Surveyed):
     kind = "zero-knowledge with respect to robust sampling"
     sentence = (
         "What the release shows about a person could be had nearly as well from a biased random sample of everyone "
-        "else, part of which is known."
+        "else, part of which is known: every outcome is as likely within the factor e^ε, apart from a chance of δ."
     )
     rank: ClassVar[int] = 10
     numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon"}
@@ -155,9 +173,13 @@ class Concentrated(Claim):
     """Zero-concentrated differential privacy, paid from what was carved out before."""
 
     kind = "zero-concentrated differential privacy"
-    sentence = "Change the data of any one person, and the outcomes stay nearly as likely, by an average over them."
     rank: ClassVar[int] = 0
 
     rho: Fraction
     adjacency: Adjacency
     max_rows: int
+
+    @property
+    def sentence(self) -> str:
+        """What is claimed, for people."""
+        return f"{beside(self.unit)} Outcomes are nearly as likely from one as from the other, by an average over them."

@@ -13,7 +13,7 @@ from incrowd.core.loss import Crowd
 from incrowd.core.loss import NoisyWhenSmall as NoisyCrowd
 from incrowd.core.steps.samples import COINS, SecretSample, Survey
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
-from incrowd.core.steps.suppression import BLENDING, COIN, GEHRKE, LI, survey_claims
+from incrowd.core.steps.suppression import BLENDING, COIN, GEHRKE, LI, blends, one_row, survey_claims
 from incrowd.core.unit import Adjacency
 
 if TYPE_CHECKING:
@@ -60,7 +60,9 @@ class SmallCounts(Step):
 
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim what exact counts of crowds are worth: on a sample, on a biased one, or on all rows."""
-        crowds = (self._blending(grounds),) if grounds.unit.max_rows == 1 else ()
+        if grounds.promise.syntactic:
+            return ()
+        crowds = (self._blending(grounds),) if blends(grounds) else ()
         survey, sample = grounds.find(Survey), grounds.find(SecretSample)
         if survey is not None:
             return (*survey_claims(self.k, survey, grounds), *crowds)
@@ -72,7 +74,7 @@ class SmallCounts(Step):
             epsilon=self.crowd.epsilon,
             unit=str(grounds.unit),
             theorem=self.source,
-            preconditions=self._conditions(grounds.unit, sampled=False),
+            preconditions=(*one_row(grounds.unit), *self._conditions(grounds.unit, sampled=False)),
             not_protected=(GROUPS, _MEMBERS, _OVERLAP, _SUMS),
         )
 

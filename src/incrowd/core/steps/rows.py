@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.crowds import pseudonymity
-from incrowd.core.loss import Crowd, Grouped, RobustlySampled, Sampled, Syntactic
+from incrowd.core.loss import Crowd, Grouped, NoisyWhenSmall, RobustlySampled, Sampled, Syntactic
 from incrowd.core.steps.step import Grounds, Promise, Step
+from incrowd.core.unit import More
 from incrowd.core.words import counted
+from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from incrowd.core.cells import Cells
@@ -21,11 +23,20 @@ VOUCHED = "drafted from rows, vouched for by "
 PSEUDONYM = "keyed pseudonym"
 _VOID = "counted in the output; what was drafted from rows voids the rest"
 PEOPLE = "group privacy over a person's rows, each with a coin of its own"
+_ALONE = "counted in the output; people with more rows than one blend with nobody"
+_RULES = {
+    None: "at random among a person's own",
+    More.DROP: "people with more are left out",
+    More.REFUSE: "a source in which anyone has more is refused",
+}
 
 
 @dataclass(frozen=True)
 class KeepRows(Step):
-    """Of each person, at most so many rows take part, chosen at random among that person's own."""
+    """Of each person, at most so many rows take part: a random choice, or all of them where people have no more.
+
+    `more` says that people with more rows are left out whole, or that a source in which there is one is refused.
+    """
 
     kind: ClassVar[str] = "keep rows of each person"
     title: ClassVar[str] = "Few rows a person"
@@ -34,20 +45,36 @@ class KeepRows(Step):
 
     column: str
     rows: int
+    more: More | None = None
 
     @property
     def rule(self) -> str:
         """How rows are chosen."""
-        return "at random among a person's own"
+        return _RULES[self.more]
 
     @property
     def sentence(self) -> str:
         """What happens, for people."""
-        kept = "one row" if self.rows == 1 else f"at most {counted(self.rows, 'row')}"
-        return f"Of each person, known by the column “{self.column}”, {kept} takes part, {self.rule}."
+        rows, known = counted(self.rows, "row"), f"known by the column “{self.column}”"
+        if self.more is More.DROP:
+            return f"All rows of people with more than {rows} are left out; people are {known}."
+        if self.more is More.REFUSE:
+            return (
+                f"Nobody, {known}, has more than {rows}: a source in which anyone has is refused, so publication shows "
+                "that this check passed."
+            )
+        kept = "one row takes" if self.rows == 1 else f"at most {rows} take"
+        return f"Of each person, {known}, {kept} part, {self.rule}."
 
     def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Group what is promised for one row, and say why for crowds; noise on a person's rows needs nothing."""
+        """Group what is promised for one row, and say why for crowds; noise on a person's rows needs nothing.
+
+        On a sample, one row of each person that is kept at random changes nothing: whichever rows are kept, the promise
+        for one row each holds, and so it does on average.  Without a sample crowds are promised for what is kept only,
+        and what is kept of a person with several rows blends with nobody: the form of the table remains.
+        """
+        if isinstance(inner.loss, Crowd) and unit.max_rows == 1 and not unit.single:
+            return _form_alone(inner.loss)
         if unit.max_rows == 1 or not isinstance(inner.loss, Sampled | RobustlySampled | Crowd):
             return inner
         crowd = inner.loss if isinstance(inner.loss, Crowd) else inner.loss.inner
@@ -177,4 +204,19 @@ def recoded(recoding: Recoding, level: int | str | None = None) -> RecodedColumn
 
 def keep_rows(unit: Unit) -> tuple[KeepRows, ...]:
     """Return the step that keeps few rows of each person; none where one row is one person."""
-    return () if unit.column is None else (KeepRows(unit.column, unit.max_rows),)
+    return () if unit.column is None else (KeepRows(unit.column, unit.max_rows, unit.more),)
+
+
+def keeps_rows_of(kept: KeepRows | None, unit: Unit) -> bool:
+    """Whether the rows that a step keeps of each person are those that a unit says."""
+    stated = () if kept is None else (kept.column, kept.rows, kept.more)
+    return stated == (() if unit.column is None else (unit.column, unit.max_rows, unit.more))
+
+
+def _form_alone(crowd: Crowd) -> Promise:
+    if isinstance(crowd, NoisyWhenSmall):
+        raise InvalidParameter(
+            "without a secret sample, noise on small counts promises nothing to people of whom one row among several "
+            "is kept: write more: drop beside the person column, which leaves them out, or more: refuse."
+        )
+    return Promise(Syntactic("k-anonymity", (("k", str(crowd.k)),)), (_ALONE,))

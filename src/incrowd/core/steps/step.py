@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar, TypeVar
@@ -12,7 +12,7 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.codec import encode, pick
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Loss, Syntactic
-from incrowd.core.unit import Kind, Unit
+from incrowd.core.unit import Kind, More, Unit
 from incrowd.errors import InvalidParameter
 
 BLIND = "recoding, levels and parameters were chosen without looking at the rows"
@@ -20,6 +20,9 @@ ONCE = "this release was not chosen among several runs"
 LEDGER = "all releases about these people are charged to this ledger"
 ROW_IS_PERSON = "each person has at most one row"
 PERSON_COLUMN = "the person column tells people apart, and no person stands under two ids"
+PASSED = (
+    "that nobody has more rows than are allowed: the source was checked for it, and publication shows that it passed"
+)
 
 Kept = TypeVar("Kept", bound="Step")
 
@@ -162,10 +165,11 @@ def inside(steps: tuple[Step, ...], unit: Unit) -> Promise:
 
 
 def claims_of(grounds: Grounds) -> tuple[Claim, ...]:
-    """Return all claims of a promise, the strongest first."""
-    return tuple(
-        sorted((claim for step in grounds.steps for claim in step.claims(grounds)), key=lambda each: each.rank)
-    )
+    """Return all claims of a promise, the strongest first; each leaves open what a check of the source shows."""
+    made = sorted((claim for step in grounds.steps for claim in step.claims(grounds)), key=lambda each: each.rank)
+    if grounds.unit.more is not More.REFUSE:
+        return tuple(made)
+    return tuple(replace(claim, not_protected=(*claim.not_protected, PASSED)) for claim in made)
 
 
 def assumptions(unit: Unit) -> frozenset[str]:

@@ -21,7 +21,7 @@ from incrowd.core.loss import Crowd
 from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.samples import COINS, ROBUST, DrawnBefore, DrawnHere, SecretSample, Survey
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
-from incrowd.core.unit import Adjacency
+from incrowd.core.unit import Adjacency, More
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
@@ -72,7 +72,7 @@ class Suppress(Step):
         same = self.anonymity(grounds)
         if grounds.promise.syntactic:
             return (same,)
-        crowds = (blending(self.k, grounds), same) if grounds.unit.max_rows == 1 else (same,)
+        crowds = (blending(self.k, grounds), same) if blends(grounds) else (same,)
         survey, sample = grounds.find(Survey), grounds.find(SecretSample)
         if survey is not None:
             return (*survey_claims(self.k, survey, grounds), *crowds)
@@ -88,6 +88,22 @@ def people(k: int, unit: Unit) -> int | None:
     return math.ceil(k / unit.max_rows) if unit.max_rows > 1 else None
 
 
+def blends(grounds: Grounds) -> bool:
+    """Whether people of one cell could stand in for each other.
+
+    They could not where one row among several is kept of someone, nor where each is drawn with a chance of their own:
+    two people of one cell with different chances are told apart by how often the cell is published.
+    """
+    return grounds.unit.single and grounds.find(DrawnHere) is None
+
+
+def one_row(unit: Unit) -> tuple[Precondition, ...]:
+    """Return why nobody has a second row, where the unit says what becomes of people with more."""
+    if unit.more is More.DROP:
+        return proved("people with more than one row are left out with all their rows")
+    return checked("nobody has more than one row in the source") if unit.more is More.REFUSE else ()
+
+
 def blending(k: int, grounds: Grounds) -> Blending:
     """Claim that everyone blends with k people or is ignored; it needs no secret coins."""
     return Blending(
@@ -95,7 +111,7 @@ def blending(k: int, grounds: Grounds) -> Blending:
         epsilon=Fraction(0),
         unit=str(grounds.unit),
         theorem=BLENDING,
-        preconditions=(*COUNTED, *RARE, *assumed(assumptions(grounds.unit))),
+        preconditions=(*COUNTED, *one_row(grounds.unit), *RARE, *assumed(assumptions(grounds.unit))),
         not_protected=(GROUPS, MEMBERS, AGAIN),
     )
 

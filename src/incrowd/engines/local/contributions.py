@@ -7,7 +7,7 @@ a person with five rows one would be left far more often than the rate says.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,10 @@ _MEMORY = "512MB"
 _BEYOND = """
     SELECT position FROM people QUALIFY row_number() OVER (PARTITION BY person ORDER BY coin, position) > ?
 """
+_OF_CROWDED = "SELECT position FROM people QUALIFY count(*) OVER (PARTITION BY person) > ?"
+_CROWDED = "SELECT count(*) FROM (SELECT person FROM people GROUP BY person HAVING count(*) > ?)"
+Draw = Callable[[int], NDArray[np.int64]]
+"""Gives each of so many rows a coin."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,18 +60,65 @@ def limit(rows: Rows, column: Column, at_most: int, coins: Coins) -> RowLimit:
     """
     if at_most < 1:
         raise InvalidParameter("a person keeps at least one row: at_most must be 1 or more.")
+    return _without(_BEYOND, rows, column, at_most, lambda size: coins.below(_COINS, size))
+
+
+def exclude(rows: Rows, column: Column, beyond: int) -> RowLimit:
+    """Keep all rows of people who have at most `beyond` of them, and none of anybody else's; none without an id.
+
+    Whether somebody's rows are kept hangs on how many there are, and on nothing of other people's.  Memory is that of
+    `limit`.
+
+    >>> from incrowd.core.schema import Role
+    >>> from incrowd.engines.readers.sources import open_source
+    >>> visits = open_source(pa.table({"patient": ["a", "b", None, "a"]}))
+    >>> exclude(visits, Column("patient", Role.IDENTIFIER), 1).mask.tolist()
+    [False, True, False, False]
+    """
+    if beyond < 1:
+        raise InvalidParameter("a person has at least one row: beyond must be 1 or more.")
+    return _without(_OF_CROWDED, rows, column, beyond, _no_coins)
+
+
+def crowded(rows: Rows, column: Column, beyond: int) -> int:
+    """Return how many people have more than `beyond` rows.
+
+    >>> from incrowd.core.schema import Role
+    >>> from incrowd.engines.readers.sources import open_source
+    >>> visits = open_source(pa.table({"patient": ["a", "b", None, "a", "a"]}))
+    >>> crowded(visits, Column("patient", Role.IDENTIFIER), 1)
+    1
+    """
+    failures = list[IncrowdError]()
+    people = _people(rows, column, _no_coins, [])
+    (found,) = _answered(_CROWDED, _reader(people, column, failures), beyond, failures)
+    return int(found[0])
+
+
+def _without(query: str, rows: Rows, column: Column, most: int, draw: Draw) -> RowLimit:
+    """Return the rows that have an id, but for those whose positions a query about people returns."""
     masks, failures = [np.zeros(0, np.bool_)], list[IncrowdError]()
-    fields = pa.schema([("person", column.type.storage), ("coin", pa.int64()), ("position", pa.int64())])
-    drawn = note_failures(_people(rows, column, coins, masks), failures)
-    positions = _beyond(pa.RecordBatchReader.from_batches(fields, drawn), at_most, failures)
+    people = _reader(_people(rows, column, draw, masks), column, failures)
+    positions = _answered(query, people, most, failures)
     mask = np.concatenate(masks)
     for some in positions:
         mask[some] = False
     return RowLimit(mask)
 
 
-def _beyond(people: pa.RecordBatchReader, at_most: int, failures: list[IncrowdError]) -> list[NDArray[np.int64]]:
-    """Return the positions of rows that are more than `at_most` of a person; `failures` are those of the rows below."""
+def _no_coins(size: int) -> NDArray[np.int64]:
+    return np.zeros(size, np.int64)
+
+
+def _reader(people: Iterator[pa.RecordBatch], column: Column, failures: list[IncrowdError]) -> pa.RecordBatchReader:
+    fields = pa.schema([("person", column.type.storage), ("coin", pa.int64()), ("position", pa.int64())])
+    return pa.RecordBatchReader.from_batches(fields, note_failures(people, failures))
+
+
+def _answered(
+    query: str, people: pa.RecordBatchReader, most: int, failures: list[IncrowdError]
+) -> list[NDArray[np.int64]]:
+    """Return the numbers that a query about people and so many rows finds; `failures` are those of the rows below."""
     import duckdb
 
     from incrowd.engines.spill import memory_database
@@ -75,15 +126,15 @@ def _beyond(people: pa.RecordBatchReader, at_most: int, failures: list[IncrowdEr
     with memory_database(_MEMORY) as connection:
         connection.register("people", people)
         try:
-            beyond = connection.sql(_BEYOND, params=[at_most]).to_arrow_reader()
-            return [batch.column(0).to_numpy() for batch in beyond]
+            found = connection.sql(query, params=[most]).to_arrow_reader()
+            return [batch.column(0).to_numpy() for batch in found]
         except (duckdb.Error, pa.ArrowException):
             if not failures:
                 raise
     raise failures[0]
 
 
-def _people(rows: Rows, column: Column, coins: Coins, masks: list[NDArray[np.bool_]]) -> Iterator[pa.RecordBatch]:
+def _people(rows: Rows, column: Column, draw: Draw, masks: list[NDArray[np.bool_]]) -> Iterator[pa.RecordBatch]:
     """Return the rows that have an id, each with its coin, and note for every row whether it has one."""
     start = 0
     for batch in rows.batches([column.name]):
@@ -91,8 +142,7 @@ def _people(rows: Rows, column: Column, coins: Coins, masks: list[NDArray[np.boo
         known = ids.is_valid().to_numpy(zero_copy_only=False)
         masks.append(known)
         where = np.flatnonzero(known)
-        drawn = coins.below(_COINS, len(where))
-        columns = [ids.drop_null(), pa.array(drawn), pa.array(where + start)]
+        columns = [ids.drop_null(), pa.array(draw(len(where))), pa.array(where + start)]
         start += len(batch)
         yield pa.RecordBatch.from_arrays(columns, names=["person", "coin", "position"])
 

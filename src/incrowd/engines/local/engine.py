@@ -14,15 +14,20 @@ from incrowd.core.cells import Cells
 from incrowd.core.coins import Coins
 from incrowd.core.counts import Counts
 from incrowd.core.keys import Layout, grouped, translated
+from incrowd.core.marks import SourceMarks
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import DEFAULTS, IN_ENGINE, Kept, Learned, Progress, Rows, SourceOptions
-from incrowd.engines.local.contributions import RowLimit, limit
+from incrowd.core.unit import More
+from incrowd.engines.local.contributions import RowLimit, crowded, exclude, limit
 from incrowd.engines.local.counting import CountingLimits, Disk, Tally
 from incrowd.engines.local.encoding import Encoder
 from incrowd.engines.local.fingerprint import content_digest
-from incrowd.engines.local.validate import checks_of, source_checks, validate
+from incrowd.engines.local.validate import checks_of, refuse_crowded, source_checks, validate
 from incrowd.engines.readers.sources import Source, open_source
+from incrowd.engines.row_marks import RowMarks
 from incrowd.errors import InvalidParameter, SourceChanged, SourceInvalid, SourceUnreadable
+
+_NO_TEXT = "the source holds text that is not valid Unicode; nothing was released or charged."
 
 
 @dataclass(frozen=True)
@@ -77,11 +82,18 @@ class LocalEngine:
         first = next(iter(rows.batches(list(columns))), None)
         return {name: pa.string() if first is None else first.column(name).type for name in columns}
 
-    def validate(self, rows: Rows, schema: Schema, progress: Progress | None = None) -> None:
-        """Read once what could be misread, and raise with the first problems; nothing is read that cannot be."""
+    def marks(self, rows: Rows, schema: Schema, key: bytes, progress: Progress | None = None) -> SourceMarks:
+        """Read once all that may be released: raise with the first problems, or return the marks of the rows."""
         checks = source_checks(rows, schema) if isinstance(rows, Source) else checks_of(schema)
-        if checks:
-            validate(rows, checks, progress=progress).raise_if_any()
+        gathered, findings = RowMarks(schema, key), None
+        with suppress(UnicodeError, pa.ArrowException):  # the error's own text holds a piece of the source
+            findings = validate(rows, checks, progress=progress, marks=gathered)
+        if findings is None:
+            raise SourceInvalid(_NO_TEXT)
+        findings.raise_if_any()
+        if schema.unit.more is More.REFUSE and schema.unit.column is not None:
+            refuse_crowded(schema.unit, crowded(rows, schema[schema.unit.column], schema.unit.max_rows))
+        return gathered.marks()
 
     def digest(self, rows: Rows) -> bytes:
         """Return the SHA-256 of the bytes of the source's files, or of the values of a frame."""
@@ -91,7 +103,7 @@ class LocalEngine:
         with suppress(UnicodeError):  # the error's own text holds a piece of the source
             content = content_digest(rows)
         if content is None:
-            raise SourceInvalid("the source holds text that is not valid Unicode; nothing was released or charged.")
+            raise SourceInvalid(_NO_TEXT)
         return content
 
     def count(self, rows: Rows, cells: Cells, *kept: Kept, at_least: int = 1) -> Counts:
@@ -121,6 +133,11 @@ class LocalEngine:
     def limit(self, rows: Rows, column: Column, at_most: int, coins: Coins) -> RowLimit:
         """Keep at most that many rows of each person, a random choice among the person's own."""
         return limit(rows, column, at_most, coins)
+
+    def exclude(self, rows: Rows, column: Column, beyond: int, coins: Coins) -> RowLimit:
+        """Keep all rows of people who have at most `beyond` of them, and none of anybody else's; it needs no coins."""
+        del coins
+        return exclude(rows, column, beyond)
 
     def learn(self, rows: Rows, columns: Sequence[str], empty: Callable[[], Learned]) -> Learned:
         """Read these columns once and return what one summary learned of them.

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from incrowd.core.domain import Type
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Schema
+from incrowd.core.words import counted
 from incrowd.engines.readers.plain import is_list, several
 from incrowd.engines.readers.reader import LinedReader, SourceProblem, TypedReader
 from incrowd.engines.readers.sources import Source
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from incrowd.core.table import Progress, Rows
+    from incrowd.core.unit import Unit
+    from incrowd.engines.row_marks import RowMarks
 
 
 @dataclass(frozen=True)
@@ -138,10 +141,28 @@ class Findings:
         raise SourceInvalid(f"{several} in the source; nothing was released and nothing was charged.{listed}")
 
 
-def validate(rows: Rows, checks: Mapping[str, Check], *, limit: int = 20, progress: Progress | None = None) -> Findings:
+def refuse_crowded(unit: Unit, people: int) -> None:
+    """Raise if some people have more rows than the unit of privacy lets a source have."""
+    if people:
+        some = f"{people:,} people have" if people > 1 else "1 person has"
+        raise SourceInvalid(
+            f"{some} more than {counted(unit.max_rows, 'row')} by the column {unit.column!r}, and the policy says "
+            "more: refuse; nothing was released and nothing was charged. Mend the source, or write more: drop, which "
+            "leaves such people out."
+        )
+
+
+def validate(
+    rows: Rows,
+    checks: Mapping[str, Check],
+    *,
+    limit: int = 20,
+    progress: Progress | None = None,
+    marks: RowMarks | None = None,
+) -> Findings:
     """Read the checked columns once: structure, encoding, and whether each value can be read as declared.
 
-    The first `limit` problems are kept, the others only counted.
+    The first `limit` problems are kept, the others only counted.  Marks are gathered in the same pass.
 
     >>> import pyarrow as pa, pyarrow.compute as pc
     >>> from incrowd.engines.readers.sources import open_source
@@ -154,11 +175,13 @@ def validate(rows: Rows, checks: Mapping[str, Check], *, limit: int = 20, progre
     expected = rows.rows if rows.rows is not None else lined.expected() if lined else None
     done, total, first = 0, 0, list[_Cell]()
     try:
-        for batch in rows.batches(list(checks)):
+        for batch in rows.batches(list(dict.fromkeys((*checks, *(marks.columns if marks else ()))))):
             cells, count = _bad_cells(batch, checks, limit - len(first))
             first += [(done + place, column) for place, column in cells]
             total += count
             done += batch.num_rows
+            if marks is not None and not total:
+                marks.add(batch)
             if progress is not None:
                 progress(done, None if expected is None else max(expected, done))
     except SourceChanged:

@@ -12,12 +12,17 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
+from incrowd.core.spreadsheet import is_guarded, unguard
 from incrowd.engines.readers.dialect import Dialect, DialectOptions, byte_stream, dialect, split, wrong_encoding
 from incrowd.engines.readers.reader import SourceProblem
 from incrowd.errors import SourceUnreadable
 
 BLOCK_BYTES = 1 << 21
 _END = "\x03end of rows\x03"
+_TOO_LONG = (
+    f"a row of more than {BLOCK_BYTES:,} characters, and so long a one is not read; perhaps a line break is missing"
+)
+_OPEN_QUOTE = "a quote is opened here and never closed"
 
 
 @dataclass(frozen=True)
@@ -57,20 +62,27 @@ class Delimited:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the first lines gave away."""
-        return self.dialect.found
+        """What the first lines gave away, and the name."""
+        guarded = ("apostrophes before what looks like a formula are left out, as the file's name says",)
+        return (*self.dialect.found, *(guarded if is_guarded(self.path) else ()))
 
     def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Parse the file block by block; what does not parse is named by its line."""
         failed = False
         try:
             for batch in _within(self._parse(list(columns) or list(self.names[:1])), int(self.dialect.header)):
-                yield batch if columns else batch.select([])
+                yield self._plain(batch) if columns else batch.select([])
         except (pa.ArrowException, UnicodeError, _QuoteOpen):
             failed = True
         if failed:
             first = next(self.problems(), None)
             raise SourceUnreadable(f"{self.path}: {first or 'this does not parse as delimited text'}.")
+
+    def _plain(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return text as it was before it was guarded against spreadsheet programs, where the file's name says so."""
+        if not is_guarded(self.path):
+            return batch
+        return pa.RecordBatch.from_arrays([unguard(column) for column in batch.columns], names=batch.schema.names)
 
     def lines(self, positions: Sequence[int]) -> tuple[int | None, ...]:
         """Return on which lines the rows at these positions start, by reading up to the last of them."""
@@ -85,14 +97,14 @@ class Delimited:
         return tuple(found.get(position) for position in positions)
 
     def problems(self) -> Iterator[SourceProblem]:
-        """Name the lines with bytes outside the encoding, with too few or too many cells, and a quote left open."""
+        """Name the lines that are too long, outside the encoding or of too few or many cells, and a quote left open."""
         line, record = 0, [""]
         for following in self._records():
             if line:
                 yield from self._problem(line, record)
             line, record = following
         if record != [_END] * len(self.names):
-            yield SourceProblem("a quote is opened here and never closed", line=line)
+            yield SourceProblem(self._unending(line), line=line)
 
     def expected(self) -> int | None:
         """Guess from the size of the file and the length of its first rows."""
@@ -130,6 +142,8 @@ class Delimited:
         width = len(self.names)
         if any("\ufffd" in cell for cell in record):
             yield SourceProblem(wrong_encoding(self.dialect.encoding), line=line)
+        if sum(map(len, record)) > BLOCK_BYTES:
+            yield SourceProblem(_TOO_LONG, line=line)
         if len(record) != width:
             cells = "1 cell" if len(record) == 1 else f"{len(record)} cells"
             yield SourceProblem(f"{cells} where the header has {width}", line=line)
@@ -146,8 +160,16 @@ class Delimited:
                         yield line, record
                     header = header and not record
                     line = reader.line_num + 1
-            except csv.Error:  # a cell beyond the limit of the standard library: no end of this row is in sight
+            except csv.Error:  # a cell beyond any limit: no end of this row is in sight
                 yield line, []
+
+    def _unending(self, line: int) -> str:
+        """Say why a row has no end: its very line is too long, or a quote swallows the lines that follow."""
+        stream = cast("BinaryIO", self._bytes())
+        with io.TextIOWrapper(stream, self.dialect.encoding, errors="replace", newline="") as text:
+            for _ in range(line - 1):
+                text.readline()
+            return _TOO_LONG if len(text.readline(BLOCK_BYTES + 1)) > BLOCK_BYTES else _OPEN_QUOTE
 
 
 class _QuoteOpen(Exception):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_BYTES = 1 << 18
 SAMPLE_RECORDS = 200
+LONGEST_CELL = 1 << 24
+"""So many characters of a cell are looked at where what is wrong with a file is told; the standard limit is less."""
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -100,6 +102,8 @@ class _Head:
 
 
 def _no_header(head: _Head) -> str:
+    if head.cut and "\n" not in head.text and "\r" not in head.text:
+        return f"the first line is longer than {SAMPLE_BYTES} bytes, and a header is not. Is this a table as text?"
     if head.cut:
         return f"the first record is longer than {SAMPLE_BYTES} bytes: a quote was probably opened and never closed."
     return "the file is empty: there is not even a header line. Is this the right file?"
@@ -177,11 +181,12 @@ def _records(head: _Head, delimiter: str, quote: str) -> tuple[list[list[str]], 
 
 
 def split(lines: Iterable[str], delimiter: str, quote: str) -> _csv.Reader:
-    """Split lines into records, one by one, with the standard library's reader.
+    """Split lines into records, one by one, with the standard library's reader, in long cells too.
 
     >>> list(split(["1;'a;b'"], ";", "'"))
     [['1', 'a;b']]
     """
+    csv.field_size_limit(max(LONGEST_CELL, csv.field_size_limit()))
     if quote:
         return csv.reader(lines, delimiter=delimiter, quotechar=quote)
     return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
-from xml.etree.ElementTree import ParseError
+from xml.etree import ElementTree as ET
 
 import pyarrow as pa
 
@@ -20,7 +20,8 @@ from incrowd.errors import SourceUnreadable
 if TYPE_CHECKING:
     from openpyxl import Workbook
 
-_BROKEN = (zipfile.BadZipFile, ParseError, KeyError, ValueError, TypeError, OSError)
+_BROKEN = (zipfile.BadZipFile, ET.ParseError, KeyError, ValueError, TypeError, OSError)
+_LISTED = 10
 _PADDED = re.compile(r"0{2,}")
 
 
@@ -29,7 +30,8 @@ class Sheet:
     """One sheet of a workbook.
 
     The first row that is not empty is the header; rows without any cell are no rows.  A number shown with leading
-    zeros (format 00000) keeps them.  A formula counts as the value the spreadsheet program last computed and stored.
+    zeros (format 00000) keeps them.  A formula counts as the value the spreadsheet program last computed and stored,
+    and without one as missing; so do merged cells but for their first.  Both are told, with their places.
     """
 
     path: Path
@@ -109,13 +111,14 @@ def open_excel(path: Path, sheet: str | None, *, header: bool, nulls: tuple[str,
             raise SourceUnreadable(f"{path} has no sheet {sheet!r}. It has: {', '.join(titles)}.")
         title = sheet or titles[0]
         first = next(_rows(book, title), None)
+        losses = _losses(path, book, title)
     finally:
         book.close()
     if first is None:
         raise SourceUnreadable(f"the sheet {title} is empty: there is not even a header. Name the right sheet.")
     names = named(first[1] if header else [None] * len(first[1]))
-    others = sheet is None and len(titles) > 1
-    return Sheet(path, title, names, header, nulls, (f"the first of {len(titles)} sheets is read",) if others else ())
+    others = (f"the first of {len(titles)} sheets is read",) if sheet is None and len(titles) > 1 else ()
+    return Sheet(path, title, names, header, nulls, (*others, *losses))
 
 
 def _book(path: Path) -> Workbook:
@@ -132,6 +135,34 @@ def _book(path: Path) -> Workbook:
             f"{path} is not an Excel workbook (.xlsx), or it is broken. Save it again as .xlsx or CSV."
         )
     return None
+
+
+def _losses(path: Path, book: Workbook, title: str) -> tuple[str, ...]:
+    """Say which cells are read as missing though a person sees something there, by their places."""
+    formulas, merged = list[str](), list[str]()
+    with zipfile.ZipFile(path) as archive, archive.open(book[title]._worksheet_path.lstrip("/")) as content:  # noqa: SLF001 - no other way to a sheet's own file
+        for _, element in ET.iterparse(content):  # noqa: S314 - the file that openpyxl has parsed already
+            kind = element.tag.rpartition("}")[2]
+            if kind == "c" and element.find("{*}f") is not None and not element.findtext("{*}v"):
+                formulas.append(element.get("r", "somewhere"))
+            elif kind == "mergeCell":
+                merged.append(element.get("ref", "somewhere"))
+            if kind == "row":
+                element.clear()
+    found = []
+    if formulas:
+        found.append(
+            f"formulas without a stored result are read as missing: {_places(formulas)}. Open the workbook in a "
+            "spreadsheet program and save it"
+        )
+    if merged:
+        found.append(f"of merged cells only the first has its value, the others are missing: {_places(merged)}")
+    return tuple(found)
+
+
+def _places(places: list[str]) -> str:
+    more = f" and {len(places) - _LISTED:,} more" if len(places) > _LISTED else ""
+    return ", ".join(places[:_LISTED]) + more
 
 
 def _rows(book: Workbook, title: str) -> Iterator[tuple[int, list[str | None]]]:

@@ -11,17 +11,18 @@ import pyarrow as pa
 
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
+from incrowd.core.marks import SourceMarks
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import DEFAULTS, Kept, Learned, Progress, Rows, SourceOptions
 from incrowd.engines.columns import require
 from incrowd.engines.spark.count import count
 from incrowd.engines.spark.failures import explained
-from incrowd.engines.spark.limit import PersonLimit, limit
+from incrowd.engines.spark.limit import PersonLimit, exclude, limit
 from incrowd.engines.spark.opening import open_rows
 from incrowd.engines.spark.rows import SparkRows, on_cluster
 from incrowd.engines.spark.session import session_of
 from incrowd.engines.spark.summaries import content_digest, learn
-from incrowd.engines.spark.validate import check
+from incrowd.engines.spark.validate import marks_of
 from incrowd.engines.spark.workers import ready
 
 if TYPE_CHECKING:
@@ -56,13 +57,14 @@ class SparkEngine:
         require(opened.names, columns)
         return {name: opened.origin.types.get(name, pa.string()) for name in columns}
 
-    def validate(self, rows: Rows, schema: Schema, progress: Progress | None = None) -> None:
-        """Raise if rows cannot be told apart, or if values that a release reads cannot be read as declared."""
+    def marks(self, rows: Rows, schema: Schema, key: bytes, progress: Progress | None = None) -> SourceMarks:
+        """Raise if rows cannot be told apart or read as declared; return their marks, gathered by every task."""
         opened = on_cluster(rows)
         with explained():
-            check(opened, schema)
+            marks = marks_of(opened, schema, key)
             if progress is not None and opened.rows is not None:
                 progress(opened.rows, opened.rows)
+        return marks
 
     def digest(self, rows: Rows) -> bytes:
         """Return 32 bytes that tell this content from any other, whatever the order of the rows."""
@@ -82,6 +84,11 @@ class SparkEngine:
         """Keep at most that many rows of each person, a random choice among the person's own."""
         require(on_cluster(rows).names, [column.name])
         return limit(column, at_most, coins)
+
+    def exclude(self, rows: Rows, column: Column, beyond: int, coins: Coins) -> PersonLimit:
+        """Keep all rows of people who have at most `beyond` of them, and none of anybody else's."""
+        require(on_cluster(rows).names, [column.name])
+        return exclude(column, beyond, coins)
 
     def learn(self, rows: Rows, columns: Sequence[str], empty: Callable[[], Learned]) -> Learned:
         """Read these columns once and return what a summary, started by `empty` in every task, learned of them."""

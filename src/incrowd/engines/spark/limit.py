@@ -8,6 +8,7 @@ the count: both happen in one job.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -24,7 +25,7 @@ from incrowd.engines.local.encoding import Codebook
 from incrowd.engines.spark import tuples
 from incrowd.engines.spark.places import fresh_key, people, ranks
 from incrowd.engines.spark.reading import PartitionReading, Slice
-from incrowd.engines.spark.task import functions_of, window_of
+from incrowd.engines.spark.task import collect, functions_of, map_partitions, window_of
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from incrowd.core.coins import Coins
     from incrowd.core.table import Kept
+    from incrowd.engines.spark.rows import SparkRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +59,18 @@ class PersonLimit:
         return numbered.where(functions.col("person").isNull() | stays)
 
 
+@dataclass(frozen=True, eq=False)
+class PersonExclusion(PersonLimit):
+    """Which people stay: those with few enough rows, with all of them."""
+
+    def apply(self, coded: DataFrame) -> DataFrame:
+        """Return the rows of people who have few enough, if they have a key; and what has no person at all."""
+        functions = functions_of(coded)
+        owned = functions.count(functions.lit(1)).over(window_of(coded).partitionBy("person"))
+        stays = (functions.col("owned") <= self.at_most) & functions.col("key").isNotNull()
+        return coded.withColumn("owned", owned).where(functions.col("person").isNull() | stays)
+
+
 def limit(column: Column, at_most: int, coins: Coins) -> PersonLimit:
     """Draw the keys by which rows of a person are put in order.
 
@@ -67,6 +81,43 @@ def limit(column: Column, at_most: int, coins: Coins) -> PersonLimit:
     if at_most < 1:
         raise InvalidParameter("a person keeps at least one row: at_most must be 1 or more.")
     return PersonLimit(column, at_most, fresh_key(coins), fresh_key(coins))
+
+
+def exclude(column: Column, beyond: int, coins: Coins) -> PersonExclusion:
+    """Draw the keys under which people travel.
+
+    >>> from incrowd.noise.system import SystemCoins
+    >>> exclude(Column("patient"), 1, SystemCoins()).at_most
+    1
+    """
+    if beyond < 1:
+        raise InvalidParameter("a person has at least one row: beyond must be 1 or more.")
+    return PersonExclusion(column, beyond, fresh_key(coins), fresh_key(coins))
+
+
+@dataclass(frozen=True, eq=False)
+class Naming:
+    """Sends for every row that has a person who it is, under a key."""
+
+    reading: PartitionReading
+    column: Column
+    key: bytes = field(repr=False)
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return the people of a partition, row by row."""
+        for rows in self.reading.slices(batches):
+            persons = people(self.key, rows.batch.column(self.column.name), self.column)
+            yield pa.RecordBatch.from_arrays([persons.drop_null()], names=["person"])
+
+
+def crowded(rows: SparkRows, column: Column, beyond: int) -> int:
+    """Return how many people have more than `beyond` rows."""
+    frame, reading = rows.selected((column.name,))
+    named = map_partitions(frame, Naming(reading, column, secrets.token_bytes(32)), "person binary")
+    owned = named.groupBy("person").count()
+    functions = functions_of(named)
+    some = owned.where(functions.col("count") > beyond).agg(functions.count(functions.lit(1)).alias("people"))
+    return int(collect(some).column("people")[0].as_py())
 
 
 @dataclass(frozen=True, eq=False)

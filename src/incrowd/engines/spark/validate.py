@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.engines.local.validate import Check, Findings, uncertain_checks
+from incrowd.core.marks import SourceMarks
+from incrowd.core.unit import More
+from incrowd.engines.local.validate import Check, Findings, checks_of, refuse_crowded, uncertain_checks
 from incrowd.engines.readers.delimited import Delimited
+from incrowd.engines.readers.plain import plain_batch
 from incrowd.engines.readers.reader import SourceProblem
+from incrowd.engines.row_marks import RowMarks
+from incrowd.engines.spark.limit import crowded
 from incrowd.engines.spark.origins import SparkTable, TextFiles
 from incrowd.engines.spark.pieces import name_of, unchanged
 from incrowd.engines.spark.places import Positions
@@ -25,14 +32,14 @@ if TYPE_CHECKING:
     from incrowd.engines.spark.rows import SparkRows
 
 _LISTED = 20
-_FIELDS = "place bigint, name string, file string, what string, problems bigint"
-_NAMES = ("place", "name", "file", "what", "problems")
-_TYPES = (pa.int64(), pa.string(), pa.string(), pa.string(), pa.int64())
+_FIELDS = "place bigint, name string, file string, what string, problems bigint, marks binary"
+_NAMES = ("place", "name", "file", "what", "problems", "marks")
+_TYPES = (pa.int64(), pa.string(), pa.string(), pa.string(), pa.int64(), pa.binary())
 _Bad = dict[str, Any]
 
 
-def check(rows: SparkRows, schema: Schema) -> None:
-    """Raise if rows could not be told apart, or if values that a release reads cannot be read as declared."""
+def marks_of(rows: SparkRows, schema: Schema, key: bytes) -> SourceMarks:
+    """Return the marks of rows; raise if they could not be told apart, or hold what cannot be read as declared."""
     if not rows.origin.stable:
         raise InvalidParameter(
             "a release needs to know rows apart, and nothing tells those of this source apart. Name a unique id column "
@@ -41,21 +48,33 @@ def check(rows: SparkRows, schema: Schema) -> None:
     if isinstance(rows.origin, SparkTable):
         rows.origin.check_ids()
     before = rows.origin.stamps()
-    checks = uncertain_checks(schema, rows.origin.types)
-    if checks:
-        _findings(rows, checks).raise_if_any()
+    empty = partial(RowMarks, schema, key)
+    found = _found(rows, uncertain_checks(schema, rows.origin.types), empty)
+    _findings(found, checks_of(schema)).raise_if_any()
+    if schema.unit.more is More.REFUSE and schema.unit.column is not None:
+        refuse_crowded(schema.unit, crowded(rows, schema[schema.unit.column], schema.unit.max_rows))
     unchanged(rows.origin.pieces, before)  # the files are listed for good: whatever reads them later holds to this
+    gathered = empty()
+    for each in found:
+        if each["marks"] is not None:
+            gathered.merge(pickle.loads(each["marks"]))  # noqa: S301  made by our own task on our own worker
+    return gathered.marks()
 
 
-def _findings(rows: SparkRows, checks: Mapping[str, Check]) -> Findings:
+def _found(rows: SparkRows, checks: Mapping[str, Check], empty: Callable[[], RowMarks]) -> list[_Bad]:
     work: Work
+    columns = tuple(dict.fromkeys((*checks, *empty().columns)))
     if isinstance(rows.origin, TextFiles):
-        frame, texts = rows.origin.unplaced(tuple(checks))
-        work = TextValidating(texts, checks, several=rows.origin.files > 1)
+        frame, texts = rows.origin.unplaced(columns)
+        work = TextValidating(texts, checks, empty, several=rows.origin.files > 1)
     else:
-        frame, reading = rows.selected(tuple(checks))
-        work = Validating(reading, checks)
-    found = collect(map_partitions(frame, work, _FIELDS)).to_pylist()
+        frame, reading = rows.selected(columns)
+        work = Validating(reading, checks, empty)
+    found: list[_Bad] = collect(map_partitions(frame, work, _FIELDS)).to_pylist()
+    return found
+
+
+def _findings(found: Sequence[_Bad], checks: Mapping[str, Check]) -> Findings:
     order = {name: place for place, name in enumerate(checks)}
     listed = sorted(
         (each for each in found if each["what"] is not None),
@@ -78,12 +97,13 @@ class Validating:
 
     reading: PartitionReading
     checks: Mapping[str, Check]
+    empty: Callable[[], RowMarks]
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return the first problems, and for the others how many there are."""
+        """Return the first problems, for the others how many there are, and the marks of the rows."""
         first: list[tuple[int, str]] = []
         totals = dict.fromkeys(self.checks, 0)
-        placed = False
+        placed, gathered = False, self.empty()
         for rows in self.reading.slices(batches):
             for name, where in bad_cells(rows.batch, self.checks):
                 totals[name] += len(where)
@@ -91,6 +111,8 @@ class Validating:
                     placed = True
                     first += [(int(place), name) for place in np.sort(rows.places.numbers[where])[:_LISTED]]
             first = sorted(first, key=lambda cell: cell[0])[:_LISTED]
+            gathered.add(rows.batch)
+        yield _sent([_bad(0, marks=pickle.dumps(gathered))])
         if placed:
             rest = sum(totals.values()) - len(first)
             listed = [_bad(1, self._what(name), place=place, name=name) for place, name in first]
@@ -108,10 +130,11 @@ class TextValidating:
 
     texts: Texts
     checks: Mapping[str, Check]
+    empty: Callable[[], RowMarks]
     several: bool
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return the first problems of each file, and for the others how many there are."""
+        """Return the first problems of each file, for the others how many there are, and the marks of the rows."""
         for _, path, reader in self.texts.files(batches):
             try:
                 yield _sent(self._values(path, reader))
@@ -120,9 +143,10 @@ class TextValidating:
 
     def _values(self, path: str, reader: Delimited) -> list[_Bad]:
         first: list[tuple[int, str]] = []
-        total, done = 0, 0
-        for batch in reader.read(tuple(self.checks)):
+        total, done, gathered = 0, 0, self.empty()
+        for batch in reader.read(self.texts.columns):
             found = list(bad_cells(batch, self.checks))
+            gathered.add(plain_batch(batch))
             total += sum(len(where) for _, where in found)
             first += [(done + int(place), name) for name, where in found for place in where[:_LISTED]]
             first = sorted(first, key=lambda cell: cell[0])[:_LISTED]
@@ -130,7 +154,7 @@ class TextValidating:
         lines = reader.lines(sorted({place for place, _ in first})) if first else ()
         on = dict(zip(sorted({place for place, _ in first}), lines, strict=True))
         listed = [self._listed(path, self._what(name), on[place], name) for place, name in first]
-        return [*listed, _bad(total - len(listed))]
+        return [*listed, _bad(total - len(listed), marks=pickle.dumps(gathered))]
 
     def _structure(self, path: str, reader: Delimited) -> list[_Bad]:
         problems = list(reader.problems())
@@ -154,7 +178,7 @@ def bad_cells(batch: pa.RecordBatch, checks: Mapping[str, Check]) -> Iterator[tu
 
 
 def _bad(problems: int, what: str | None = None, **where: Any) -> _Bad:
-    return {"place": None, "name": None, "file": None, **where, "what": what, "problems": problems}
+    return {"place": None, "name": None, "file": None, "marks": None, **where, "what": what, "problems": problems}
 
 
 def _sent(found: list[_Bad]) -> pa.RecordBatch:

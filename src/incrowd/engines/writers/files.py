@@ -14,6 +14,7 @@ from pyarrow import compute as pc
 from pyarrow import parquet as pq
 from pyarrow import types
 
+from incrowd.core.spreadsheet import guard
 from incrowd.errors import InvalidParameter
 
 Released: TypeAlias = "pa.Table | pa.RecordBatchReader"
@@ -124,7 +125,8 @@ class CsvStyle:
 
     Spreadsheet programs run a cell that begins with = + - or @ as a formula, which somebody may have planted in the
     data.  `formulas` decides: `keep` (the default) leaves every value as it was released, which is what programs that
-    read data need; `defuse` puts an apostrophe before such text, for files meant to be opened in a spreadsheet.
+    read data need; `guard` puts an apostrophe before such text, for files meant to be opened in a spreadsheet.  Names
+    of columns are the policy's own, and stay.
     """
 
     delimiter: str = ","
@@ -134,8 +136,8 @@ class CsvStyle:
         """Check the parameters."""
         if self.delimiter not in {",", ";", "\t", "|"}:
             raise InvalidParameter("delimiter must be a comma, a semicolon, a tab or a bar.")
-        if self.formulas not in {"keep", "defuse"}:
-            raise InvalidParameter("formulas must be keep or defuse.")
+        if self.formulas not in {"keep", "guard"}:
+            raise InvalidParameter("formulas must be keep or guard.")
 
 
 COMMAS = CsvStyle()
@@ -153,7 +155,7 @@ def write_csv(data: Released, path: Path, style: CsvStyle = COMMAS) -> None:
     ...     Path(folder, "t.csv").read_text()
     'zip,note\n01234,"a, b"\n,""\n'
     """
-    header = style.delimiter.join(_cells(pa.array(data.schema.names, pa.string()), style).to_pylist())
+    header = style.delimiter.join(_quoted(pa.array(data.schema.names, pa.string()), style).to_pylist())
     with path.open("wb") as file:
         file.write(f"{header}\n".encode())
         for piece in pieces(data, _ROWS):
@@ -181,12 +183,10 @@ def _column(column: pa.Array, style: CsvStyle) -> pa.Array:
 
 
 def _cells(texts: pa.Array, style: CsvStyle) -> pa.Array:
-    if style.formulas == "defuse":
-        texts = _prefixed(texts, pc.match_substring_regex(texts, "^[=+\\-@\t\r]"), "'")
+    return _quoted(guard(texts) if style.formulas == "guard" else texts, style)
+
+
+def _quoted(texts: pa.Array, style: CsvStyle) -> pa.Array:
     special = pc.match_substring_regex(texts, f'^$|["\r\n{re.escape(style.delimiter)}]')
     doubled = pc.replace_substring(texts, '"', '""')
     return pc.if_else(special, pc.binary_join_element_wise('"', doubled, '"', ""), texts)
-
-
-def _prefixed(texts: pa.Array, where: pa.Array, prefix: str) -> pa.Array:
-    return pc.if_else(where, pc.binary_join_element_wise(prefix, texts, ""), texts)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from incrowd.core.spreadsheet import is_guarded
 from incrowd.errors import InvalidParameter, OutputUnavailable
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ class Folders:
 def write_table(data: Released, path: Path) -> None:
     """Write a table, or a stream of batches, in the format that the file's name ends with: .parquet, .csv or .tsv.
 
+    A name such as data.spreadsheet.csv asks for text that no spreadsheet program runs as a formula.
+
     >>> write_table(None, Path("data.xlsx"))
     Traceback (most recent call last):
     ...
@@ -39,7 +42,8 @@ def write_table(data: Released, path: Path) -> None:
     if path.suffix == ".parquet":
         write_parquet(data, path)
     elif path.suffix in {".csv", ".tsv"}:
-        write_csv(data, path, CsvStyle("\t" if path.suffix == ".tsv" else ","))
+        delimiter, formulas = "\t" if path.suffix == ".tsv" else ",", "guard" if is_guarded(path) else "keep"
+        write_csv(data, path, CsvStyle(delimiter, formulas))
     else:
         raise InvalidParameter(f"{path.name}: releases are written as .parquet, .csv or .tsv. Choose one of them.")
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
 from incrowd.accounting import accountant, people
 from incrowd.accounting.suppression import inverses
-from incrowd.core.loss import Crowd, Grouped, Loss, Sampled
+from incrowd.core.loss import Crowd, Grouped, Loss, Pure, Sampled, Sequence
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import Infeasible, InvalidParameter
 
@@ -78,6 +78,52 @@ def solve(k: int | None, rate: Fraction | None, target: Target, unit: Unit) -> P
             "raise k, lower the rate or max_rows, or allow a larger delta."
         )
     return Parameters(k, rate, spend.epsilon, target.delta, solved)
+
+
+def require_crowds_of_people(unit: Unit) -> None:
+    """Raise if one row among several is kept of a person: without a sample, counts then promise people nothing."""
+    if not unit.single:
+        raise InvalidParameter(
+            "without a secret sample this promises crowds, and somebody of whom one row among several is kept blends "
+            "with nobody. Write more: drop beside the person column, which leaves out people with more rows, or more: "
+            "refuse."
+        )
+
+
+@lru_cache(maxsize=256)
+def solve_behind(choosing: Fraction, k: int | None, rate: Fraction | None, target: Target, unit: Unit) -> Parameters:
+    """Return all four parameters where a private choice of ε `choosing` stands in front: the target is that of both.
+
+    What a ledger charges a unit for choice and release together is never above the target's ε: the least k, or the
+    largest rate of six digits, is sought with which it is not.  The ε returned is that of the release alone.
+
+    >>> solve_behind(Fraction(1, 2), None, Fraction(1, 10), Target(Fraction(1, 10**6), Fraction(1)), Unit()).k
+    10
+    """
+    alone = solve(k, rate, target, unit)
+    if target.epsilon is None or _both(choosing, alone.k, alone.rate, target, unit) <= target.epsilon:
+        return alone
+    if choosing >= target.epsilon:
+        raise Infeasible(
+            f"the choice alone costs epsilon {float(choosing):g}, and choice and release together may cost "
+            f"{float(target.epsilon):g}. Choose with less, or raise the target's epsilon."
+        )
+    limit = target.epsilon
+    if alone.solved == "k":
+        more = inverses.least_k(lambda k: _both(choosing, k, alone.rate, target, unit) <= limit, alone.k + 1)
+        return replace(solve(more, alone.rate, Target(target.delta), unit), solved="k")
+
+    def meets(rate: Fraction) -> bool:
+        return rate < alone.rate and _both(choosing, alone.k, rate, target, unit) <= limit
+
+    less = inverses.largest_decimal(meets, target.delta, alone.k)
+    return replace(solve(alone.k, less, Target(target.delta), unit), solved="rate")
+
+
+def _both(choosing: Fraction, k: int, rate: Fraction, target: Target, unit: Unit) -> Fraction:
+    """Return the ε that a ledger charges for a private choice and the release behind it; huge if it is infinite."""
+    epsilon = charged(Sequence((Pure(choosing), loss_of(k, rate, unit))), target.delta, unit.adjacency)
+    return Fraction(epsilon) if epsilon.is_finite() else Fraction(2**64)
 
 
 @lru_cache(maxsize=1024)

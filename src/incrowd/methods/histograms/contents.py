@@ -14,8 +14,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.plan import Output
+from incrowd.core.spreadsheet import unguarded
 from incrowd.core.steps.bins import BinColumn, Count, Listing, PublishCounts, RecodeToBins
-from incrowd.core.steps.rows import KeepRows
+from incrowd.core.steps.rows import KeepRows, keeps_rows_of
 from incrowd.methods.outcomes.histogram import COUNT, EXACT, Histogram
 from incrowd.verify.statement import Look, Problem, Statement
 
@@ -46,7 +47,7 @@ def read(file: Path) -> pa.Table:
         null_values=[""],
         quoted_strings_can_be_null=False,
     )
-    return csv.read_csv(file, parse_options=parse, convert_options=convert)
+    return unguarded(csv.read_csv(file, parse_options=parse, convert_options=convert), file)
 
 
 def contradiction(statement: Statement, listed: tuple[Listing, ...]) -> Problem | None:
@@ -56,7 +57,7 @@ def contradiction(statement: Statement, listed: tuple[Listing, ...]) -> Problem 
     """
     grounds, unit = statement.grounds, statement.grounds.unit
     kept, recoding, count = grounds.find(KeepRows), grounds.need(RecodeToBins), grounds.need(Count)
-    if (None if kept is None else (kept.column, kept.rows)) != (unit.column and (unit.column, unit.max_rows)):
+    if not keeps_rows_of(kept, unit):
         return Problem("the rows kept of each person are not those of the guarantee's unit")
     if not recoding.names == count.names == statement.released:
         return Problem("the columns that are recoded and counted are not the released ones")

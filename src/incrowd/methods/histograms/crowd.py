@@ -16,7 +16,7 @@ from incrowd.core.steps.samples import EveryRow, SecretSample
 from incrowd.core.steps.step import Step, fold
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
-from incrowd.methods.crowds.parameters import Parameters, Target
+from incrowd.methods.crowds.parameters import Parameters, Target, require_crowds_of_people
 from incrowd.methods.crowds.small_counts import solve
 from incrowd.methods.histograms.partition import BinPartition
 
@@ -81,6 +81,8 @@ class CrowdHistogram:
             raise InvalidParameter(
                 "without a secret sample crowds of rows say nothing about people with several rows: keep max_rows at 1."
             )
+        if self.unsampled:
+            require_crowds_of_people(unit)
         found = None if self.unsampled else self.parameters(unit)
         steps = (
             *keep_rows(unit),

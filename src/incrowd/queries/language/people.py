@@ -70,7 +70,7 @@ def person_rows(query: exp.Select, found: JoinedRows, inner: exp.Select) -> RowQ
     grouped.set("group", exp.Group(expressions=[*(m.tree.copy() for m in means.values()), found.person]))
     most = _most(found.rows.most, [meaning.extent for meaning in means.values()])
     few = bool(means) and most < found.rows.most
-    parts = {item for item, meaning in means.items() if meaning.extent.type is Type.DECIMAL}
+    parts = found.rows.decimal_person | {item for item, m in means.items() if m.extent.type is Type.DECIMAL}
     each = first_rows(grouped, [PERSON], hash_order(list(means), parts), most) if few else grouped
     trees = [alias(meaning.tree, item.name) for item, meaning in bound if meaning is not None]
     fields = tuple(item if meaning is None else replace(item, extent=meaning.extent) for item, meaning in bound)

@@ -1,4 +1,10 @@
-"""Row queries: the rows that take part in a question, where they come from, and at most so many of each person."""
+"""Row queries: the rows that take part in a question, where they come from, and at most so many of each person.
+
+Whoever has more than may take part keeps the rows that come first by a hash of the person and the row, or the groups
+that come first by a hash of the person and the group.  So the choice differs from person to person and prefers no
+value: of many people with the same groups, each group keeps about the same share.  It is a function of that person's
+rows alone, and the same on every engine.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +19,7 @@ from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.extent import BoundTree, Extent
-from incrowd.queries.language.trees import alias, case, cast, column, constant, operation, select, subquery
+from incrowd.queries.language.trees import alias, case, cast, column, constant, operation, present, select, subquery
 from incrowd.queries.question import PERSON
 
 
@@ -35,15 +41,16 @@ class Field:
 class RowQuery:
     """Rows as a query that cannot fail; adding or removing one unit changes at most `most` of them.
 
-    Public rows have no unit; nobody changes them.  Private rows whose unit is a person carry the column `PERSON`.
-    `withheld` tells for names that cannot be asked about why not, `names` all that can, used or not; `relation` is the
-    public table whose rows they are.
+    Public rows have no unit; nobody changes them.  Private rows whose unit is a person carry the column `PERSON`, of
+    the type `person`.  `withheld` tells for names that cannot be asked about why not, `names` all that can, used or
+    not; `relation` is the public table whose rows they are.
     """
 
     query: exp.Query
     fields: tuple[Field, ...]
     tables: tuple[str, ...]
     unit: Unit | None = None
+    person: Type | None = None
     most: int = 0
     datasets: tuple[str, ...] = ()
     withheld: Mapping[str, str] = field(default_factory=dict)
@@ -59,6 +66,11 @@ class RowQuery:
     def personal(self) -> bool:
         """Whether they carry the column that tells people apart."""
         return self.unit is not None and self.unit.column is not None
+
+    @property
+    def decimal_person(self) -> frozenset[str]:
+        """The column that tells people apart, if it holds decimals: engines spell these differently."""
+        return frozenset({PERSON} if self.person is Type.DECIMAL else ())
 
 
 @dataclass(frozen=True)
@@ -106,8 +118,8 @@ class Scope:
         return BoundTree(column(found.stored, source), extent)
 
 
-PLACE = "_place"
-"""The column in which rows or groups are numbered."""
+PLACE, TWIN = "_place", "_twin"
+"""The columns in which rows or groups are numbered, and rows that are alike."""
 
 
 def first_rows(query: exp.Query, by: Sequence[str], order: Sequence[exp.Expr], most: int) -> exp.Query:
@@ -116,7 +128,37 @@ def first_rows(query: exp.Query, by: Sequence[str], order: Sequence[exp.Expr], m
     >>> first_rows(select([alias(column("x"), "x")], exp.Table(this="t")), ["x"], [column("x")], 2).named_selects
     ['x']
     """
-    return _numbered(query, exp.RowNumber(), by, order, most)
+    return _first(query, _numbered(query, exp.RowNumber(), by, order), most)
+
+
+def own_rows(query: exp.Query, names: Sequence[str], most: int, decimals: Collection[str] = frozenset()) -> exp.Query:
+    """Return a query with at most so many rows of each person, whichever rows come first by a hash of their own.
+
+    A row is told by the columns in `names`.  Rows of a person that are alike in all of them are numbered, and the
+    number is hashed with them: so every row has the same chance, however often it occurs, and which of two rows that
+    are alike has which number makes no difference.  The multiset that is taken is a function of the multiset of the
+    person's own rows: neither other people nor the order of storage has any influence on it.
+
+    >>> query = select([alias(column("x"), "x"), alias(column("p"), PERSON)], exp.Table(this="t"))
+    >>> own_rows(query, ["x"], 1).named_selects
+    ['x', '_person']
+    """
+    if not names:
+        return first_rows(query, [PERSON], [column(PERSON)], most)
+    twins = _numbered(query, exp.RowNumber(), [PERSON, *names], [column(PERSON)], TWIN)
+    order = hash_order(names, decimals, (TWIN,))
+    return _first(query, _numbered(twins, exp.RowNumber(), [PERSON], order), most)
+
+
+def with_owned(table: exp.Table, names: Sequence[str], person: exp.Column) -> exp.Select:
+    """Return columns of the rows of a table that say whose they are, each with how many of them that person has.
+
+    >>> table = exp.Table(this=exp.to_identifier("t"), alias=exp.TableAlias(this=exp.to_identifier("t0")))
+    >>> with_owned(table, ["x", "p"], column("p", "t0")).named_selects
+    ['x', 'p', '_place']
+    """
+    owned = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[person.copy()])
+    return select([*(alias(column(each), each) for each in names), alias(owned, PLACE)], table, present(person.copy()))
 
 
 def first_groups(
@@ -131,20 +173,20 @@ def first_groups(
     >>> first_groups(query, ["k1"], 1).named_selects
     ['k1', '_person']
     """
-    return _numbered(query, exp.DenseRank(), [PERSON], hash_order(keys, decimals), most)
+    return _first(query, _numbered(query, exp.DenseRank(), [PERSON], hash_order(keys, decimals)), most)
 
 
-def hash_order(names: Sequence[str], decimals: Collection[str] = frozenset()) -> list[exp.Expr]:
-    """Return an order by a hash of columns, then by the columns themselves, so that no value is preferred.
+def hash_order(
+    names: Sequence[str], decimals: Collection[str] = frozenset(), beside: Sequence[str] = ()
+) -> list[exp.Expr]:
+    """Return an order by a hash of the person, of columns and of what stands `beside`, then by the columns themselves.
 
     It is the same on every engine: of decimals, which engines spell differently, the hash takes whole steps.
 
     >>> [type(tree).__name__ for tree in hash_order(["x", "y"], decimals={"y"})]
     ['MD5', 'Column', 'Column']
     """
-    if not names:
-        return [column(PERSON)]
-    texts = [_steps(item) if item in decimals else cast(column(item), Type.TEXT) for item in names]
+    texts = [_steps(item) if item in decimals else cast(column(item), Type.TEXT) for item in (PERSON, *names, *beside)]
     written = [exp.Coalesce(this=text, expressions=[exp.Literal.string("")]) for text in texts]
     together: exp.Expr = written[0]
     for other in written[1:]:
@@ -160,10 +202,17 @@ def _steps(item: str) -> exp.Expr:
     return case((near, cast(cast(steps, Type.INTEGER), Type.TEXT)))
 
 
-def _numbered(query: exp.Query, number: exp.Expr, by: Sequence[str], order: Sequence[exp.Expr], most: int) -> exp.Query:
+def _numbered(
+    query: exp.Query, number: exp.Expr, by: Sequence[str], order: Sequence[exp.Expr], as_name: str = PLACE
+) -> exp.Select:
+    """Return the columns of a query, and beside them the number of each row among those with the same `by`."""
     ordered = exp.Order(expressions=[exp.Ordered(this=tree.copy(), nulls_first=False) for tree in order])
     window = exp.Window(this=number, partition_by=[column(item) for item in by], order=ordered)
-    names = [item.alias for item in query.expressions]
-    inner = select([*(column(item) for item in names), alias(window, PLACE)], subquery(query, "t1"))
-    first = exp.LTE(this=column(PLACE), expression=exp.Literal.number(most))
-    return select([column(item) for item in names], subquery(inner, "t1"), first)
+    names = [column(item.alias_or_name) for item in query.expressions]
+    return select([*names, alias(window, as_name)], subquery(query, "t1"))
+
+
+def _first(query: exp.Query, numbered: exp.Select, most: int) -> exp.Select:
+    """Return the columns of a query of the rows whose number is small enough."""
+    few = exp.LTE(this=column(PLACE), expression=exp.Literal.number(most))
+    return select([column(item.alias) for item in query.expressions], subquery(numbered, "t1"), few)

@@ -142,6 +142,8 @@ def _stacked(above: RowQuery, below: RowQuery) -> RowQuery:
     if not (above.private and below.private):
         raise QuestionRefused("UNION ALL puts private tables together: join a public table by JOIN.")
     unit = same_unit(above, below)
+    if above.person is not below.person:
+        raise InvalidParameter("the columns that tell people apart are of different types in these tables.")
     if len(above.fields) != len(below.fields):
         raise InvalidParameter("both sides of UNION ALL need the same number of columns.")
     fields: list[Field] = []
@@ -165,6 +167,7 @@ def _stacked(above: RowQuery, below: RowQuery) -> RowQuery:
         fields=tuple(fields),
         tables=(*above.tables, *below.tables),
         unit=unit,
+        person=above.person,
         most=above.most + below.most,
         datasets=(*above.datasets, *below.datasets),
     )

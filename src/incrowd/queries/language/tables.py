@@ -18,7 +18,7 @@ from incrowd.errors import QuestionRefused
 from incrowd.queries.catalog import Relation
 from incrowd.queries.language.expressions.casts import GREATEST_DOUBLE
 from incrowd.queries.language.extent import FIRST, LAST, BoundTree, Constant, Extent, among, days, texts, truth
-from incrowd.queries.language.row_query import PLACE, Context, Field, RowQuery, first_rows, hash_order
+from incrowd.queries.language.row_query import PLACE, TWIN, Context, Field, RowQuery, own_rows, with_owned
 from incrowd.queries.language.trees import (
     alias,
     between,
@@ -33,6 +33,7 @@ from incrowd.queries.language.trees import (
     operation,
     present,
     select,
+    subquery,
 )
 from incrowd.queries.question import PERSON
 
@@ -172,12 +173,11 @@ _DRAFTED = "what it can hold was drafted from the rows. Let the owner of the dat
 def table_rows(relation: Relation, context: Context) -> RowQuery:
     """Return the rows of a table, each brought into what was declared, and at most `max_rows` of each person.
 
-    Which rows of a person take part is decided by those rows alone: they are ordered by a hash of the columns that
-    the question uses, then by these columns themselves, and the first `max_rows` are taken.  Rows that are alike in
-    all these columns are alike for the question, so the multiset that is taken is a function of the multiset of the
-    person's own rows: neither other people nor the order of storage has any influence on it.  Hence adding or
-    removing a person changes the result by that person's rows only, of which there are at most `max_rows`.  Rows that
-    do not say whose they are belong to nobody whom a bound could protect, and are left out.
+    Which rows of a person take part is decided by those rows alone: `own_rows` takes the first by a hash of the person
+    and of the columns that the question uses.  Hence adding or removing a person changes the result by that person's
+    rows only, of which there are at most `max_rows`.  Rows that do not say whose they are belong to nobody whom a bound
+    could protect, and are left out.  Where the unit says what becomes of people with more rows, they are left out
+    before that, with all their rows.
 
     Every rule that leaves out a row (for a missing value, or one outside its domain) looks at that row alone, and
     comes before.
@@ -193,15 +193,20 @@ def table_rows(relation: Relation, context: Context) -> RowQuery:
         fields.append(Field(person, Extent(relation.schema[person].type, optional=False), person=True))
         trees.append(alias(column(person, BASE), PERSON))
         keeps.append(present(column(person, BASE)))
-    query: exp.Query = select(trees, _table(relation), every(keeps))
+    source: exp.Expr = _table(relation)
+    if person is not None and relation.unit.more is not None:
+        source = subquery(with_owned(_table(relation), [*asked, person], column(person, BASE)), BASE)
+        keeps.append(operation(exp.LTE, column(PLACE, BASE), constant(relation.unit.max_rows)))
+    query: exp.Query = select(trees, source, every(keeps))
     if person is not None:
-        decimals = {item for item, found in asked.items() if found.meaning.extent.type is Type.DECIMAL}
-        query = first_rows(query, [PERSON], hash_order(list(asked), decimals), relation.unit.max_rows)
+        decimals = {item.stored for item in fields if item.extent.type is Type.DECIMAL}
+        query = own_rows(query, list(asked), relation.unit.max_rows, decimals)
     return RowQuery(
         query=query,
         fields=tuple(fields),
         tables=(relation.name,),
         unit=relation.unit if relation.private else None,
+        person=None if person is None else relation.schema[person].type,
         most=relation.unit.max_rows if relation.private else 0,
         datasets=(relation.dataset,) if relation.dataset is not None else (),
         withheld=_withheld(relation),
@@ -223,7 +228,7 @@ def _used(relation: Relation, context: Context) -> dict[str, CleanColumn]:
 
 
 def _withheld(relation: Relation) -> dict[str, str]:
-    reasons = dict.fromkeys((PERSON, PLACE, "_one"), _TAKEN)
+    reasons = dict.fromkeys((PERSON, PLACE, TWIN, "_one"), _TAKEN)
     if not relation.private:
         return reasons
     reasons |= {item.casefold(): _DRAFTED for item in relation.schema.drafted}

@@ -21,7 +21,7 @@ from incrowd.queries.language.results import AggregateRegister, Result
 from incrowd.queries.language.row_query import Context, first_groups
 from incrowd.queries.language.sources import check_clauses, filter_rows, sources_of
 from incrowd.queries.language.trees import alias
-from incrowd.queries.question import Contribution, Key, Question
+from incrowd.queries.question import Caps, Contribution, Key, Question
 
 MOST_GROUPS = 100_000
 """The most groups that are answered whether or not anybody is in them."""
@@ -128,7 +128,7 @@ def understand(sql: str, catalog: Catalog, max_groups: int | None = None) -> Que
         text = normal_text(sql)
         query = read(text)
         found = _sources(query, catalog)
-        question = _understood(text, query, found)
+        question = _understood(text, query, found, catalog)
         return question if max_groups is None else _limited(question, found, max_groups)
     except RecursionError:
         raise QuestionRefused("the question is nested too deeply: simplify it.") from None
@@ -146,7 +146,8 @@ def _sources(query: exp.Select, catalog: Catalog) -> JoinedRows:
     return found
 
 
-def _understood(text: str, query: exp.Select, found: JoinedRows) -> Question:
+def _understood(text: str, query: exp.Select, found: JoinedRows, catalog: Catalog) -> Question:
+    tables = tuple(sorted(set(found.rows.tables)))
     nodes = grouping_nodes(query, found)
     meanings = [binder(found.scope.resolve)(node) for node in nodes]
     keys = keys_of(meanings)
@@ -166,11 +167,12 @@ def _understood(text: str, query: exp.Select, found: JoinedRows) -> Question:
         outputs=outputs,
         contribution=_contribution(found, keys),
         datasets=tuple(sorted(set(found.rows.datasets))),
-        tables=tuple(sorted(set(found.rows.tables))),
+        tables=tables,
         having=having,
         order=order,
         limit=_count_of(query, "limit"),
         offset=_count_of(query, "offset") or 0,
+        caps=Caps({name: catalog[name].unit.max_rows for name in tables if catalog[name].unit.column is not None}),
     )
 
 
@@ -190,9 +192,10 @@ def _limited(question: Question, found: JoinedRows, max_groups: int) -> Question
             question.rows,
             [key.name for key in question.keys],
             max_groups,
-            {key.name for key in question.keys if key.type is Type.DECIMAL},
+            found.rows.decimal_person | {key.name for key in question.keys if key.type is Type.DECIMAL},
         ),
         contribution=replace(question.contribution, groups=groups),
+        caps=replace(question.caps, groups=max_groups),
     )
 
 

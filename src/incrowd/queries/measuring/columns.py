@@ -58,7 +58,8 @@ def present_answer(question: Question, noisy: Noisy) -> Answer:
     places = places if question.limit is None else places[: question.limit]
     chosen = pa.array(places, pa.int64())
     note = CHOSEN if _choosing(question) & noisy.noisy else ""
-    return Answer(tuple(_taken(_column(each, noisy, rows or []), chosen, note) for each in question.outputs))
+    columns = tuple(_taken(_column(each, noisy, rows or []), chosen, note) for each in question.outputs)
+    return Answer(columns, question.caps.sentence)
 
 
 def check_outputs(question: Question) -> None:

@@ -102,7 +102,7 @@ class CubeNoise(NoiseOnSums):
     def sentence(self) -> str:
         """What happens, for people."""
         kind = "one noise for all its numbers together, made for the most that a row can move them"
-        return f"Every group, empty ones too, gets {kind}."
+        return f"Every group, a declared one too if it is empty, gets {kind}."
 
     def loss(self, sums: AddUp) -> Loss:
         """Return ε: a row moves the noise by `fine` steps, and each step costs 1/scale."""
@@ -123,7 +123,7 @@ class LaplaceNoise(CubeNoise):
     @property
     def sentence(self) -> str:
         """What happens, for people."""
-        return "Every group, empty ones too, gets integer Laplace noise."
+        return "Every group, a declared one too if it is empty, gets integer Laplace noise."
 
     def loss(self, sums: AddUp) -> Loss:
         """Return ε; the whole curve where a unit moves the number by 1."""
@@ -151,7 +151,7 @@ class GaussianNoise(NoiseOnSums):
     @property
     def sentence(self) -> str:
         """What happens, for people."""
-        return "Every group, empty ones too, gets integer Gaussian noise on each of its numbers."
+        return "Every group, a declared one too if it is empty, gets integer Gaussian noise on each of its numbers."
 
     def rho(self, sums: AddUp) -> Fraction:
         """Return ρ: the squares of what a unit moves, in units of the scales."""

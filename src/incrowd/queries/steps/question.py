@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from incrowd.core.claims.claim import GROUPS, assumed, proved
 from incrowd.core.claims.privacy import ApproximatePrivacy, Concentrated, PurePrivacy
 from incrowd.core.loss import Approximate, Laplace, Loss, Pure, Sampled, Sequence, ZeroConcentrated
-from incrowd.core.steps.samples import AMPLIFIED, SecretSample
+from incrowd.core.steps.samples import AMPLIFIED, COINS, SecretSample
 from incrowd.core.steps.step import Grounds, Promise, Step, inside, steps_of
 from incrowd.core.unit import Kind, Unit
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
+from incrowd.queries.question import Caps
 from incrowd.queries.steps.noise import parts_of
 
 if TYPE_CHECKING:
@@ -73,7 +74,8 @@ BEFORE = "bounds, categories and the terms of the question were chosen without l
 TOGETHER = "the questions were all fixed before the first answer, so their losses compose"
 CONFIDENCE = "0.95"
 _PROVED = proved(
-    "every number of every group has noise of its own, and nothing else depends on rows",
+    "of what depends on rows, nothing enters the answer but sums under the stated noise, what the stated private "
+    "selections chose, and names of groups whose noisy count reaches the stated threshold",
     "one unit of privacy moves the statistics by the stated widths and rows at most, whatever the rows hold",
 )
 
@@ -111,7 +113,12 @@ class RowSample(SecretSample):
         """Put the sample around noise that is pure, where each row is a unit of its own."""
         if unit != Unit() or not isinstance(inner.loss, Pure | Laplace):
             raise InvalidParameter("a sample goes with pure noise, and with rows that are units of their own.")
-        return replace(inner, loss=Sampled(self.rate, inner.loss), because=(*inner.because, AMPLIFIED))
+        return replace(
+            inner,
+            loss=Sampled(self.rate, inner.loss),
+            because=(*inner.because, AMPLIFIED),
+            assumes=inner.assumes | {COINS},
+        )
 
 
 @dataclass(frozen=True)
@@ -123,12 +130,20 @@ class BoundContribution(Step):
 
     rows: int
     groups: int
+    max_rows: Mapping[str, int] | None = None
+    max_groups: int | None = None
+
+    @property
+    def caps(self) -> Caps:
+        """How much of each person is left in the tables that numbers are of."""
+        return Caps(self.max_rows or {}, self.max_groups)
 
     @property
     def sentence(self) -> str:
         """What happens, for people."""
         rows, groups = counted(self.rows, "row"), counted(self.groups, "group")
-        return f"One unit of privacy takes part with {rows} in {groups} at most, whatever the table holds."
+        reach = f"One unit of privacy takes part with {rows} in {groups} at most, whatever the table holds."
+        return f"{reach} {self.caps.sentence}".strip()
 
     def around(self, inner: Promise, unit: Unit) -> Promise:
         """Make a loss of noise, threshold and picks, now that it is known how far one unit reaches."""

@@ -39,7 +39,8 @@ class AskingTogether:
 class Priced:
     """What a question costs and how good its answer would be: from declarations and parameters alone, no row is read.
 
-    `left` tells what would be left of each dataset's budget afterwards, None where it does not suffice or none is set.
+    `left` tells what would be left of each dataset's budget afterwards, None where it does not suffice or none is set;
+    `notes` what the numbers would be of, where that is not the whole table.
     """
 
     question: str
@@ -49,6 +50,7 @@ class Priced:
     expected: tuple[Expected, ...]
     repeated: bool
     plan: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
@@ -60,6 +62,7 @@ class Priced:
             "expected": [each.to_json() for each in self.expected],
             "repeated": self.repeated,
             "plan": list(self.plan),
+            "notes": list(self.notes),
         }
 
 

@@ -65,7 +65,7 @@ def ask_classical(desk: Desk, sql: str, protection: Protection) -> ClassicalAnsw
     book = next(policy.ledger_address for policy in desk.policies if policy.name == dataset)
     asked = _Classical(plain, relation, protection, desk.ledger.secret, book)
     desk.warehouse.load([_all_rows(relation)])
-    payer = Payer(dataset, secrets.token_hex(8))
+    payer = Payer(dataset, secrets.token_hex(8), bonds=(desk.bonds[dataset],))
     performed = perform(asked.plan, desk.warehouse, desk.ledger, payer)
     desk.ledger.conclude(performed.entry, None)
     answer: ClassicalAnswer | Refused = performed.output
@@ -120,7 +120,7 @@ class _Classical:
 
 
 def _check_apart(desk: Desk, dataset: str) -> None:
-    standing = desk.ledger.standing(dataset)
+    standing = desk.standing(dataset)
     budget, totals = standing.terms.budget, standing.totals
     if budget is None or budget.unbounded is None or budget.limit.epsilon > 0 or totals.charges > totals.unbounded:
         raise Refused(

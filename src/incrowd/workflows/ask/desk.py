@@ -13,7 +13,7 @@ from typing import Any
 from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.request import Accountant
-from incrowd.accounting.ledger.standing import Entry
+from incrowd.accounting.ledger.standing import Entry, Standing
 from incrowd.core.certificate import Certificate, Columns
 from incrowd.core.domain import Categories, Dates, Domain, Numbers
 from incrowd.core.guarantee import Guarantee
@@ -32,6 +32,7 @@ from incrowd.workflows.ask.answers import Answers, StoredAnswer, question_mark
 from incrowd.workflows.ask.asking import Answered, AnsweredTogether, Asking, AskingTogether, Priced
 from incrowd.workflows.ask.tables import open_tables
 from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.policy.sources import Bond
 from incrowd.workflows.release.certify import Stated, certify, dataset_of
 from incrowd.workflows.release.perform import Payer, Performed, concluding, perform
 from incrowd.workflows.release.publish import Destination, write_files
@@ -60,6 +61,7 @@ class Desk:
     warehouse: Asked
     ledger: Ledger
     answers: Answers
+    bonds: Mapping[str, Bond]
 
     def price(self, asking: Asking) -> Priced:
         """Say what a question costs and how good its answer would be; no row is read and nothing is written."""
@@ -68,7 +70,8 @@ class Desk:
         cost = Amount() if repeated or asking.account is not None else _cost(planned)
         left = {name: self._left(name, cost) for name in planned.promises}
         expected, text = planned.measurement.expected, plan_of(planned.measurement)
-        return Priced(planned.question.text, tuple(planned.promises), cost, left, expected, repeated, text)
+        notes = _notes([planned.measurement])
+        return Priced(planned.question.text, tuple(planned.promises), cost, left, expected, repeated, text, notes)
 
     def ask(self, asking: Asking, ready: Callable[[], None] = lambda: None) -> Answered:
         """Answer a question: charge it, read the rows, add noise, certify; or give the answer that was given before.
@@ -82,7 +85,8 @@ class Desk:
             return self._again(kept, planned, asking)
         self.warehouse.load(planned.measurement.statistics)  # what cannot be read costs nothing
         first, stated = planned.policies[0], Stated.of(planned.measurement.plan, planned.policies[0])
-        payer = Payer(first.name, stated.fresh_id(), asking.analyst, asking.account, planned.promises)
+        bonds = tuple(self.bonds[name] for name in planned.promises)
+        payer = Payer(first.name, stated.fresh_id(), asking.analyst, asking.account, planned.promises, bonds)
         performed = perform(planned.measurement.plan, self.warehouse, self.ledger, payer)
         with concluding(self.ledger, performed.entry):
             ready()
@@ -103,14 +107,15 @@ class Desk:
         expected = tuple(each for measured in planned.measurements for each in measured.expected)
         texts = tuple(text for measured in planned.measurements for text in plan_of(measured))
         question = "; ".join(measured.question.text for measured in planned.measurements)
-        return Priced(question, names, cost, {name: self._left(name, cost) for name in names}, expected, False, texts)
+        left, notes = {name: self._left(name, cost) for name in names}, _notes(planned.measurements)
+        return Priced(question, names, cost, left, expected, False, texts, notes)
 
     def ask_batch(self, asking: AskingTogether) -> AnsweredTogether:
         """Answer several questions that were planned together, for one charge."""
         planned, policy = self._plan_batch(asking)
         self.warehouse.load([query for each in planned.measurements for query in each.statistics])
         stated = Stated.of(planned.plan, policy)
-        payer = Payer(policy.name, stated.fresh_id(), asking.analyst)
+        payer = Payer(policy.name, stated.fresh_id(), asking.analyst, bonds=(self.bonds[policy.name],))
         performed = perform(planned.plan, self.warehouse, self.ledger, payer)
         with concluding(self.ledger, performed.entry):
             certificate = _certified(payer, stated, performed, (policy,))
@@ -140,6 +145,10 @@ class Desk:
         relations = (each for each in self.catalog.relations if each.dataset is None or each.dataset in datasets)
         policies = tuple(policy for policy in self.policies if policy.name in datasets)
         return replace(self, policies=policies, catalog=Catalog(tuple(relations)))
+
+    def standing(self, dataset: str) -> Standing:
+        """Return how a dataset stands; one of which nothing was charged yet, as its policy declares it."""
+        return self.ledger.standing(self.bonds[dataset].declaration)
 
     def _again(self, kept: StoredAnswer, planned: _Planned, asking: Asking) -> Answered:
         self.ledger.repeat(kept.charge, asking.analyst)
@@ -203,15 +212,15 @@ class Desk:
                     )
 
     def _left(self, dataset: str, cost: Amount) -> Amount | None:
-        left = self.ledger.standing(dataset).left
+        left = self.standing(dataset).left
         return left.minus(cost) if left is not None and cost.within(left) else None
 
     def _standing(self, dataset: str, analyst: str | None) -> dict[str, Any]:
-        standing = self.ledger.standing(dataset)
+        standing = self.standing(dataset)
         left = standing.left
         told: dict[str, Any] = {"unit": str(standing.terms.unit), "left": left and left.to_json()}
         if analyst is not None:
-            own, allowance = self.ledger.analyst(dataset, analyst)
+            own, allowance = self.ledger.analyst(self.bonds[dataset].declaration, analyst)
             told |= {"spent": own.to_json(), "allowance": allowance and allowance.to_json()}
         return told
 
@@ -222,14 +231,18 @@ def open_desk(
 ) -> Iterator[Desk]:
     """Open a desk for the tables of some policies that share a ledger; settings name another engine than they do."""
     with open_tables(policies, data, limits, settings) as found:
-        yield Desk(
-            found.policies, found.catalog, found.warehouse, found.ledger, Answers.beside(policies[0].ledger_address)
-        )
+        answers = Answers.beside(policies[0].ledger_address)
+        yield Desk(found.policies, found.catalog, found.warehouse, found.ledger, answers, found.bonds)
 
 
 def _cost(planned: _Planned) -> Amount:
     costs = [_price(promise) for promise in planned.promises.values()]
     return reduce(Amount.worst, costs)
+
+
+def _notes(measurements: Sequence[Measurement]) -> tuple[str, ...]:
+    """Return what numbers would be of, each once, where that is not the whole table."""
+    return tuple(dict.fromkeys(each.question.caps.sentence for each in measurements if each.question.caps.sentence))
 
 
 def _price(promise: Guarantee) -> Amount:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -13,13 +12,17 @@ from typing import Any
 
 from sqlglot import exp
 
-from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.core.marks import SourceMarks
+from incrowd.core.schema import Schema
 from incrowd.core.table import Opened, SourceOptions
+from incrowd.core.unit import More
 from incrowd.engines.choose import engine_of, settings_for
 from incrowd.engines.columns import require
-from incrowd.engines.local.fingerprint import content_digest, keyed_digest
-from incrowd.engines.readers.sources import open_source
+from incrowd.engines.local.engine import LOCAL
+from incrowd.engines.local.fingerprint import keyed_digest
+from incrowd.engines.local.validate import refuse_crowded
+from incrowd.engines.row_marks import marks_of
 from incrowd.engines.settings import Settings, Spark
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import Asked, Limits, StoredTable
@@ -29,6 +32,7 @@ from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
 from incrowd.workflows.policy.ledger import open_book
 from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.policy.sources import Bond, MarkedSource, SourceBook
 
 _JOINED = 2
 """Public tables are joined by so many columns at most."""
@@ -42,6 +46,7 @@ class Opening:
     catalog: Catalog
     warehouse: Asked
     ledger: Ledger
+    bonds: Mapping[str, Bond]
 
 
 @contextmanager
@@ -50,8 +55,8 @@ def open_tables(
 ) -> Iterator[Opening]:
     """Open the tables of all policies; `data` overrides the source of the first policy's main table.
 
-    Private rows are hashed, so that another name brings them no fresh budget, and not looked at otherwise.  They are
-    asked where the policies say, or on the engine of the settings.
+    Private rows are marked, so that another name brings them no fresh budget, and not looked at otherwise.  They are
+    asked where the policies say, or on the engine of the settings.  Nothing is bound before a question is charged.
     """
     _one_ledger(policies)
     with place_of(policies, data, settings) as place:
@@ -62,13 +67,15 @@ def open_tables(
                 stored[relation.name] = each
         catalog = Catalog(tuple(relations))
         ledger = open_book(policies[0])
+        bonds = dict[str, Bond]()
         for policy in policies:
-            own = [stored[each.name].source for each in relations if each.dataset == policy.name]
-            _register(ledger, policy, own, place)
+            own = [stored[each.name] for each in relations if each.dataset == policy.name]
+            bonds[policy.name] = _bond(ledger, policy, own, place)
         with place.asked(stored, limits) as rows:
+            _refuse_crowded(relations, rows)
             public = {each.name: _measured(each, catalog, rows) for each in relations if not each.private}
             catalog = Catalog(tuple(public.get(each.name, each) for each in relations))
-            yield Opening(tuple(policies), catalog, rows, ledger)
+            yield Opening(tuple(policies), catalog, rows, ledger, bonds)
 
 
 def relations_of(policy: Policy) -> Iterator[Relation]:
@@ -128,16 +135,32 @@ def _tables(policy: Policy, data: object, place: Location) -> Iterator[tuple[Rel
         yield relation, StoredTable(rows, other.schema)
 
 
-def _register(ledger: Ledger, policy: Policy, sources: Sequence[Opened], place: Location) -> None:
-    key = hashlib.sha256(b"source " + ledger.secret).digest()
-    marks = [keyed_digest(place.digest(source), key) for source in sources]
-    marks += [source.address for source in sources if source.address is not None]
-    section = policy.section.dataset
-    ledger.register(
-        Declaration(
-            policy.name, policy.schema.unit, policy.budget, tuple(marks), section.same_people_as, section.separate
-        )
-    )
+def _bond(ledger: Ledger, policy: Policy, tables: Sequence[StoredTable], place: Location) -> Bond:
+    key, marked = SourceBook.of(policy).key(), list[MarkedSource]()
+    for each in tables:
+        digest = place.digest(each.source)
+        bare = SourceMarks(keyed_digest(digest, key))
+        marks = bare if place.marks is None else place.marks(each.source, each.schema, key)
+        marked.append(MarkedSource.of(each.source, marks, digest, ledger))
+    return Bond.of(policy, ledger, tuple(marked))
+
+
+def _refuse_crowded(relations: Sequence[Relation], rows: Asked) -> None:
+    """Raise if a table holds people with more rows than its policy lets a source have."""
+    for relation in relations:
+        unit = relation.unit
+        if relation.private and unit.more is More.REFUSE and unit.column is not None:
+            person = exp.column(exp.to_identifier(unit.column, quoted=True))
+            owned = (
+                exp.select(person)
+                .from_(exp.Table(this=exp.to_identifier(relation.name, quoted=True)))
+                .where(person.copy().is_(exp.null()).not_())
+                .group_by(person.copy())
+                .having(exp.Count(this=exp.Star()) > unit.max_rows)
+            )
+            count = exp.alias_(exp.Count(this=exp.Star()), "people")
+            found = rows.collect(exp.select(count).from_(owned.subquery("owned")))["people"][0].as_py()
+            refuse_crowded(unit, int(found))
 
 
 def _measured(relation: Relation, catalog: Catalog, rows: Asked) -> Relation:
@@ -168,10 +191,14 @@ def _most(domain: exp.Query, chosen: tuple[str, ...], rows: Asked) -> int:
 
 @dataclass(frozen=True)
 class Location:
-    """How rows are opened, how they are told from others, and what is asked about them."""
+    """How rows are opened, how they are told from others, and what is asked about them.
+
+    Rows that stay in their database leave no marks but their digest.
+    """
 
     open: Callable[[Any, SourceOptions], Opened]
     digest: Callable[[Any], bytes]
+    marks: Callable[[Any, Schema, bytes], SourceMarks] | None
     asked: Callable[[Mapping[str, StoredTable], Limits | None], AbstractContextManager[Asked]]
 
 
@@ -197,9 +224,9 @@ def place_of(policies: Sequence[Policy], data: object = None, settings: Settings
     elif True in pushed:
         from incrowd.engines.sql.postgres import ServerRows, open_server_rows, postgres_warehouse
 
-        yield Location(open_server_rows, ServerRows.digest, postgres_warehouse)
+        yield Location(open_server_rows, ServerRows.digest, None, postgres_warehouse)
     else:
-        yield Location(open_source, content_digest, warehouse)
+        yield Location(LOCAL.open, LOCAL.digest, partial(marks_of, LOCAL), warehouse)
 
 
 @contextmanager
@@ -209,4 +236,6 @@ def _on_spark(settings: Spark, data: object) -> Iterator[Location]:
 
     with engine_of(settings, data) as engine:
         if isinstance(engine, SparkEngine):
-            yield Location(engine.open, engine.digest, partial(spark_warehouse, engine.session))
+            yield Location(
+                engine.open, engine.digest, partial(marks_of, engine), partial(spark_warehouse, engine.session)
+            )

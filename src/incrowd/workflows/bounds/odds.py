@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from incrowd.core.certificate import Amounts
 from incrowd.core.rounding import Number, exact, float_up, not_below
+from incrowd.core.unit import Adjacency
 from incrowd.core.words import chance, percent_up, short_up, times_up
 from incrowd.errors import InvalidParameter
 
@@ -57,8 +58,8 @@ def one_in(delta: float) -> str:
     return f"1 in {_floor(people):,}"
 
 
-def in_words(epsilon: float, delta: float) -> str:
-    """Return the promise as one sentence about an attacker.
+def in_words(epsilon: float, delta: float, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> str:
+    """Return the promise as one sentence about an attacker, who guesses at what the adjacency hides.
 
     >>> print(in_words(0.5, 2.6e-11))
     Someone who knows all other rows and guesses whether one particular unit is in the data, at even odds, is right at
@@ -66,8 +67,11 @@ def in_words(epsilon: float, delta: float) -> str:
     """
     beyond = f"; beyond that the promise leaves a chance of {one_in(delta)}" if delta > 0.0 else ", without exception"
     percent = math.ceil(guessing_limit(epsilon, 0.0) * 1000.0 - 1e-9) / 10.0
+    hidden = "whether one particular unit is in the data"
+    if adjacency is Adjacency.REPLACE:
+        hidden = "which of two rows one particular unit has"
     return (
-        "Someone who knows all other rows and guesses whether one particular unit is in the data, at even odds, is "
+        f"Someone who knows all other rows and guesses {hidden}, at even odds, is "
         f"right at most {percent:g} % of the time (50 % is blind guessing){beyond}."
     )
 

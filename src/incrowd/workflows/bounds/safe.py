@@ -51,9 +51,8 @@ class SafeBound:
     @property
     def unit(self) -> str:
         """Whom the promise protects, in words."""
-        if self.rows_per_person > 1:
-            return f"one person with at most {self.rows_per_person} rows, added or removed"
-        return f"one row, {'replaced' if self.adjacency is Adjacency.REPLACE else 'added or removed'}"
+        who = "one row" if self.rows_per_person == 1 else f"one person with at most {self.rows_per_person} rows"
+        return f"{who}, {'replaced' if self.adjacency is Adjacency.REPLACE else 'added or removed'}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form printed by `--json`."""

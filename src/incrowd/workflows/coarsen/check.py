@@ -27,6 +27,7 @@ from incrowd.core.claims.privacy import (
 from incrowd.core.loss import Loss
 from incrowd.core.plan import Output
 from incrowd.core.schema import Column, Schema
+from incrowd.core.spreadsheet import unguarded
 from incrowd.core.steps.bins import PublishCounts
 from incrowd.core.steps.rows import Order, Recode
 from incrowd.core.steps.step import Step, step_of
@@ -195,9 +196,12 @@ def read(file: Path) -> pa.Table:
     known = {COUNT: pa.int64(), EXACT: pa.bool_()}
     types = {name: known.get(name, pa.dictionary(pa.int32(), pa.string())) for name in names}
     told = csv.ConvertOptions(
-        column_types=types, strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=False
+        column_types=types,
+        strings_can_be_null=True,
+        null_values=[""],
+        quoted_strings_can_be_null=len(names) == 1,  # a line without a single character would be no row
     )
-    return csv.read_csv(file, parse_options=parse, convert_options=told)
+    return unguarded(csv.read_csv(file, parse_options=parse, convert_options=told), file)
 
 
 def text_of(column: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -17,30 +17,35 @@ from incrowd.core.domain import Type
 from incrowd.core.plan import Plan
 from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.schema import Column, Schema
+from incrowd.core.spreadsheet import MARK, is_guarded
 from incrowd.core.steps.rows import Order, Recode
 from incrowd.core.steps.samples import SecretSample
 from incrowd.core.steps.step import Step, fold
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
 from incrowd.engines.writers.sinks import Folders, staged
-from incrowd.errors import InvalidParameter, Refused
+from incrowd.errors import InvalidParameter, PromiseBroken, Refused
 from incrowd.methods.outcomes.histogram import COUNT, Histogram
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.methods.outcomes.outcome import Outcome
-from incrowd.verify.files import file_of, tables_of
+from incrowd.verify.files import CERTIFICATE, file_of, tables_of
 from incrowd.verify.judge import numbers_of
 from incrowd.workflows.coarsen.check import PARENTS, descent, is_counted, read, root, text_of
 from incrowd.workflows.coarsen.steps import Coarsen, CoarserColumn, Parent
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.release.certify import Stated, derive_certificate
 from incrowd.workflows.release.publish import Destination, Released, write_files
-from incrowd.workflows.verify.verify import read_certificate
+from incrowd.workflows.verify.verify import read_certificate, verify
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
 
 
 NAME = "coarser table"
+_FAULT = (
+    "the coarser table was not made: {}. Nothing was published and nothing was charged. The release itself verifies, "
+    "so this is a fault in the software: please report it."
+)
 Risen = dict[str | None, str | None]
 """For each released label (None: missing) the coarser one."""
 
@@ -121,6 +126,12 @@ def read_source(path: Path, policy: Policy) -> SourceRelease:
         raise InvalidParameter(f"{file} is not there: a coarser table is made from the released file itself.")
     if file_of(file) != tables[0]:
         raise Refused(f"{file} is not the file that its certificate names: its SHA-256 differs. Verify it first.")
+    wrong = verify(folder / CERTIFICATE if path.is_dir() else path).failure
+    if wrong is not None:
+        raise Refused(
+            f"this release does not verify, so nothing is made from it ({wrong.about}: {wrong.why}). Nothing was read "
+            "from rows or charged. Run incrowd verify on it, and take the release as it was published."
+        )
     return SourceRelease(certificate, file)
 
 
@@ -198,12 +209,16 @@ def _published(source: SourceRelease, plan: Plan, policy: Policy, table: pa.Tabl
     )
     certificate = derive_certificate(parent, Stated.of(plan, policy), output, columns)
     with staged(Folders(out)) as stage:
-        destination = Destination(out, source.file.suffix.removeprefix("."))
-        certificate = write_files(certificate, output, stage.public, destination)
+        ending = source.file.suffix.removeprefix(".")
+        destination = Destination(out, f"{MARK}.{ending}" if is_guarded(source.file) else ending)
+        try:
+            certificate = write_files(certificate, output, stage.public, destination)
+        except PromiseBroken:
+            raise PromiseBroken(_FAULT.format("it does not keep the promise of the release")) from None
         files = tuple(stage.public / file.name for file in tables_of(certificate))
         problem = descent(certificate, parent, files, (source.file,))
         if problem is not None:
-            raise Refused(f"the coarser table was not made: {problem.text}. Please report this.")
+            raise PromiseBroken(_FAULT.format(problem.text))
     return Released(output, certificate)
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from incrowd.accounting.accountant import charge_of
 from incrowd.accounting.budget import Budget
-from incrowd.accounting.ledger.datasets import Declaration, registered
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.standing import Standing
 from incrowd.core.guarantee import Guarantee
@@ -18,9 +17,8 @@ from incrowd.core.loss import Crowd, Loss, Sampled, Syntactic
 from incrowd.core.unit import Unit
 from incrowd.errors import ProbablyEmpty, Refused
 from incrowd.methods.crowds.robust import Degraded, degradation
-from incrowd.store.transaction import Reader
 from incrowd.workflows.plan.expectation import Expectation, expectation
-from incrowd.workflows.policy.ledger import find_book
+from incrowd.workflows.policy.ledger import declaration_of, find_book
 from incrowd.workflows.policy.policy import Policy
 
 _RATES = (Fraction(1, 10), Fraction(1, 2))
@@ -116,17 +114,9 @@ def _payer(policy: Policy) -> tuple[Ledger, str] | None:
     ledger = find_book(policy)
     if ledger is None:
         return None
-    section = policy.section.dataset
-    declared = Declaration(
-        policy.name, policy.schema.unit, policy.budget, (), section.same_people_as, section.separate
-    ).to_json()
-
-    def find(reader: Reader) -> str | None:
-        registered(reader.value, declared)
-        return policy.name if reader.value(("dataset", policy.name)) else section.same_people_as
-
-    found = ledger.chain.read(find)
-    return None if found is None else (ledger, found)
+    ledger.standing(declaration_of(policy))
+    payer = policy.name if ledger.knows(policy.name) else policy.section.dataset.same_people_as
+    return None if payer is None else (ledger, payer)
 
 
 def _first(budget: Budget | None, epsilon: Decimal, delta: Decimal) -> str | None:
@@ -153,10 +143,7 @@ def warnings_of(policy: Policy) -> tuple[str, ...]:
             "over the population allows a mechanism that betrays one person. Choose a smaller delta."
         )
     if population is None:
-        found.append(
-            "no population is declared: add population: N under dataset:, the public number of people that the data "
-            "could be about. Then delta is compared with one over it, and a plan says what will probably come out."
-        )
+        found.append("no population is declared: choose delta well below one over the number of people.")
     if policy.schema.drafted:
         found.append(
             f"drafted from rows: {', '.join(policy.schema.drafted)}. This voids the promise; "

@@ -18,7 +18,7 @@ from incrowd.core.hierarchy.pseudonym import Pseudonyms
 from incrowd.core.hierarchy.tree import Tree, ordered, tree
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import SourceOptions
-from incrowd.core.unit import Kind, Unit
+from incrowd.core.unit import Kind, More, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.sections import ColumnSection, HierarchySection, TableSection
 
@@ -171,5 +171,6 @@ def other_table(
             f"the rows of {name!r} are somebody's, but the dataset protects single rows: declare dataset.unit.column, "
             "the column that tells people apart."
         )
-    own = Unit(Kind.PERSON, unit.adjacency, section.unit, section.max_rows)
+    more = None if section.more is None else More(section.more)
+    own = Unit(Kind.PERSON, unit.adjacency, section.unit, section.max_rows, more)
     return OtherTable(name, Schema(columns, own), *source, public=False)

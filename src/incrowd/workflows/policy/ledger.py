@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from incrowd.accounting.ledger.datasets import known_dataset, standing_of
+from incrowd.accounting.ledger.datasets import Declaration, known_dataset, standing_of
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.standing import Standing
 from incrowd.errors import LedgerCorrupted, LedgerUnavailable
@@ -51,6 +51,12 @@ def find_book(policy: Policy) -> Ledger | None:
             "policy another ledger: address if this is meant."
         )
     return ledger
+
+
+def declaration_of(policy: Policy) -> Declaration:
+    """Return what a policy says about its dataset to the ledger."""
+    told = policy.section.dataset
+    return Declaration(policy.name, policy.schema.unit, policy.budget, told.same_people_as, told.separate)
 
 
 def _mark(policy: Policy) -> Path:

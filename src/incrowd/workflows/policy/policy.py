@@ -17,7 +17,7 @@ from incrowd.core.codec import digest
 from incrowd.core.plan import Method, Plan
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import IN_ENGINE, SourceOptions
-from incrowd.core.unit import Adjacency, Kind, Unit
+from incrowd.core.unit import Adjacency, Kind, More, Unit
 from incrowd.engines.settings import Local, Settings, Spark
 from incrowd.errors import IncrowdError, InvalidParameter, Refused, UnsupportedVersion
 from incrowd.workflows.policy.columns import OtherTable, column_of, files_of, other_table
@@ -319,7 +319,8 @@ def _models(hint: Any) -> list[Any]:
 
 def _unit(section: UnitSection) -> Unit:
     kind = Kind.PERSON if section.column is not None else Kind.ROW
-    return Unit(kind, Adjacency(section.adjacency), section.column, section.max_rows)
+    more = None if section.more is None else More(section.more)
+    return Unit(kind, Adjacency(section.adjacency), section.column, section.max_rows, more)
 
 
 def _budget(section: BudgetSection) -> Budget:

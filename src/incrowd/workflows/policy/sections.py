@@ -53,6 +53,12 @@ Word = Annotated[
 ]
 
 
+_MORE = (
+    "What becomes of people with more rows: drop leaves them out, refuse refuses the source; by default so many of "
+    "their rows are kept."
+)
+
+
 class Section(BaseModel):
     """A part of the policy: frozen, and nothing unknown in it."""
 
@@ -62,8 +68,12 @@ class Section(BaseModel):
 class UnitSection(Section):
     """Whom the promises protect: one row by default; with a column, one person."""
 
-    column: str | None = Field(None, description="The column that tells people apart.")
+    column: str | None = Field(
+        None,
+        description="The column that tells people apart, by its declared type; rows without a value are left out.",
+    )
     max_rows: Whole = Field(1, description="How many rows of one person take part, at most.")
+    more: Literal["drop", "refuse"] | None = Field(None, description=_MORE)
     adjacency: Literal["add-remove", "replace-one"] = Field(
         "add-remove", description="Whether a person is added or removed, or replaced by another."
     )
@@ -85,7 +95,9 @@ class DatasetSection(Section):
         None, description="About how many rows the data has, a public number: a plan says what will probably come out."
     )
     same_people_as: str | None = Field(None, description="Another dataset about the same people: they share a budget.")
-    separate: str | None = Field(None, description="Why a known source under a new name gets a budget of its own.")
+    separate: str | None = Field(
+        None, description="Why rows that are known under another name, or half of them, get a budget of their own."
+    )
 
 
 class SourceSection(Section):
@@ -206,6 +218,7 @@ class TableSection(Section):
     public: bool = Field(False, description="Whether everybody may see it: then nobody's privacy hangs on it.")
     unit: str | None = Field(None, description="The column that tells people apart, with the values of the main table.")
     max_rows: Whole = Field(1, description="How many rows of one person take part, at most.")
+    more: Literal["drop", "refuse"] | None = Field(None, description=_MORE)
     columns: dict[str, ColumnSection] = Field(description="Its columns, declared as those of the main table are.")
 
     @model_validator(mode="after")

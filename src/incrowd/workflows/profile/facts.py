@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.domain import Type
+from incrowd.core.hashing import coded_bits
 from incrowd.core.reading import as_dictionary, canonical, read
-from incrowd.measures.sketch import Sketch, TupleSpread, coded_bits
+from incrowd.measures.sketch import Sketch, TupleSpread
 
 LISTED = 1000
 """A column with more different values than this is not listed."""

@@ -12,11 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.domain import Type
+from incrowd.core.hashing import Bits, row_bits
 from incrowd.core.schema import Role
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import SourceInvalid
-from incrowd.measures.sketch import Bits, Sketch, TupleSpread, row_bits
+from incrowd.measures.sketch import Sketch, TupleSpread
 from incrowd.workflows.profile.facts import ColumnLearners, Facts
 from incrowd.workflows.profile.guesses import guessed_role, guessed_type
 

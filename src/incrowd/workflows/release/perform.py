@@ -15,13 +15,15 @@ from incrowd.core.guarantee import Guarantee
 from incrowd.core.plan import Plan
 from incrowd.errors import IncrowdError, InvalidParameter, SourceUnreadable
 from incrowd.noise.system import SystemCoins
+from incrowd.workflows.policy.sources import Bond
 
 
 @dataclass(frozen=True)
 class Payer:
     """Who pays for what: a dataset, for the release with this id; for everyone, or for one analyst; or an account.
 
-    Where several datasets are read, `promises` says what each of them pays for.
+    Where several datasets are read, `promises` says what each of them pays for.  `bonds` tell ledger and holder what a
+    dataset is, by its first charge.
     """
 
     dataset: str
@@ -29,6 +31,7 @@ class Payer:
     analyst: str | None = None
     account: str | None = None
     promises: Mapping[str, Guarantee] | None = None
+    bonds: tuple[Bond, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,13 @@ def concluding(ledger: Ledger, entry: Entry) -> Iterator[None]:
 
 def _charged(plan: Plan, ledger: Ledger, payer: Payer) -> Entry:
     promises = payer.promises or {payer.dataset: plan.promise}
+    declared = [bond.declaration for bond in payer.bonds]
+    for bond in payer.bonds:
+        bond.bind()
     if payer.account is None:
-        return ledger.charge_together(promises, payer.release, payer.analyst)
+        return ledger.charge_together(promises, payer.release, payer.analyst, declared)
     if len(promises) > 1:
         raise InvalidParameter("an account belongs to one dataset, and this question reads several.")
+    for declaration in declared:
+        ledger.register(declaration)
     return ledger.charge(promises[payer.dataset], payer.dataset, payer.release, payer.analyst, payer.account)

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.table import Engine, Opened, Progress, Table
 from incrowd.engines.choose import settings_for
 from incrowd.engines.columns import require
 from incrowd.engines.local.fingerprint import keyed_digest
+from incrowd.engines.missing_ids import missing_ids
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.ledger import open_book
 from incrowd.workflows.policy.policy import Policy, load_policy
+from incrowd.workflows.policy.sources import Bond, MarkedSource, SourceBook
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A table that can be read, a ledger that knows it, and a commitment to the rows under a key of its own."""
+    """A table that can be read, a ledger and what will bind both, and a commitment to the rows under its own key.
+
+    `notes` are for the data holder alone: they may depend on the rows.
+    """
 
     source: Opened
     table: Table
     ledger: Ledger
+    bond: Bond
     key: bytes
     commitment: str
+    notes: tuple[str, ...] = ()
 
 
 def load_for(policy: str | Path | Mapping[str, Any] | Policy, data: object) -> Policy:
@@ -40,20 +45,14 @@ def load_for(policy: str | Path | Mapping[str, Any] | Policy, data: object) -> P
 def prepare(data: object, policy: Policy, engine: Engine, progress: Progress | None = None) -> Prepared:
     """Open and check everything that can be checked before a charge: one ragged line costs nothing."""
     source = open_data(data, policy, engine)
-    engine.validate(source, policy.schema, progress)
+    marks = engine.marks(source, policy.schema, SourceBook.of(policy).key(), progress)
     ledger = open_book(policy)
-    key = secrets.token_bytes(32)
-    content = engine.digest(source)
-    marks = (
-        keyed_digest(content, hashlib.sha256(b"source " + ledger.secret).digest()),
-        *filter(None, (source.address,)),
-    )
-    section = policy.section.dataset
-    ledger.register(
-        Declaration(policy.name, policy.schema.unit, policy.budget, marks, section.same_people_as, section.separate)
-    )
+    key, content = secrets.token_bytes(32), engine.digest(source)
+    bond = Bond.of(policy, ledger, (MarkedSource.of(source, marks, content, ledger),))
+    notes = (*source.notes, *missing_ids(engine, source, policy.schema))
     rows = source if progress is None else engine.watched(source, progress)
-    return Prepared(source, Table(policy.schema, rows, engine), ledger, key, keyed_digest(content, key))
+    table = Table(policy.schema, rows, engine)
+    return Prepared(source, table, ledger, bond, key, keyed_digest(content, key), notes)
 
 
 def open_data(data: object, policy: Policy, engine: Engine) -> Opened:

@@ -82,7 +82,7 @@ def release(data: object, policy: str | Path | Mapping[str, Any] | Policy) -> Re
     id_ = stated.fresh_id()
     with engine_of(read.engine, data) as engine:
         ready = prepare(data, read, engine)
-        performed = perform(read.plan, ready.table, ready.ledger, Payer(read.name, id_))
+        performed = perform(read.plan, ready.table, ready.ledger, Payer(read.name, id_, bonds=(ready.bond,)))
     with concluding(ready.ledger, performed.entry):
         certificate = _certificate(id_, stated, (read, ready), performed)
         problem = check_of(read.plan.method).recount(statement_of(certificate), performed.output)
@@ -108,7 +108,7 @@ def release_to(
     destination.check(folders, read.schema)
     with engine_of(read.engine, data) as engine:
         ready = prepare(data, read, engine, progress)
-        performed = perform(read.plan, ready.table, ready.ledger, Payer(read.name, id_))
+        performed = perform(read.plan, ready.table, ready.ledger, Payer(read.name, id_, bonds=(ready.bond,)))
     certificate = _certificate(id_, stated, (read, ready), performed)
     try:
         # the table of a database appears when the outer block ends: after the folder, never without it
@@ -120,7 +120,7 @@ def release_to(
             ready.ledger.conclude(performed.entry, certificate.digest())
     except OutputUnavailable as error:
         raise OutputUnavailable(f"{error} The charge stays spent.") from None
-    notes = (*ready.source.notes, *warnings_of(read))
+    notes = (*ready.notes, *warnings_of(read))
     shown = Released(performed.output, certificate)
     return Published(destination.folder, folders.internal or destination.folder, shown, notes)
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from incrowd.core.certificate import Certificate
 from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.step import walk
-from incrowd.core.unit import Adjacency, Kind, Unit
+from incrowd.core.unit import Adjacency, Kind, More, Unit
 from incrowd.core.words import chance, counted, listed, short_down
 from incrowd.drawing.markup import Description
 from incrowd.workflows.bounds.odds import Odds
@@ -98,18 +98,20 @@ def _bounded(unit: Unit, odds: Odds) -> tuple[LabelLine, ...]:
     if unit.adjacency is Adjacency.ADD_REMOVE:
         who = f"{_ATTACKER} You are in the data with a chance of 1 in 2. From this release they guess whether you are."
         question, more = "Can anyone tell that you are in it?", "with your data as without it"
+        beside = "With you and without you"
     else:
         who = (
             f"{_ATTACKER} They know that your record is one of two, each as likely. From this release they guess which."
         )
         question, more = "Can anyone tell your record?", "with your record as with any other in its place"
+        beside = "With your record and with another"
     right = f"They are right at most {odds.guess} of the time; blind guessing is right 50 % of the time."
     many = chance(min(Decimal(1), odds.delta * _MANY))
     return (
         _protected(unit, bounded=True),
         LabelLine(question, f"A guess is right at most {odds.guess} of the time", f"{who} {right}"),
         LabelLine(
-            "With you and without you",
+            beside,
             f"Odds change by a factor of {odds.times} at most",
             f"Any conclusion drawn from this release, about you or about anything else, is at most {odds.times} times "
             f"as likely {more}, apart from the chance below. What it says about people in general hangs on no "
@@ -144,8 +146,7 @@ def _unbounded(certificate: Certificate, published: Description) -> tuple[LabelL
 
 def _protected(unit: Unit, *, bounded: bool) -> LabelLine:
     if unit.kind is Kind.PERSON:
-        rows = "one row" if unit.max_rows == 1 else f"at most {unit.max_rows} rows"
-        short, full = "Each person", f"People are told apart by the column “{unit.column}”; {rows} of each take part."
+        short, full = "Each person", f"People are told apart by the column “{unit.column}”; {_rows(unit)}."
     elif unit.kind is Kind.ROW:
         short, full = "Each row", "A row stands for a person: nobody may have more than one row in the table."
     else:
@@ -160,6 +161,15 @@ def _protected(unit: Unit, *, bounded: bool) -> LabelLine:
         short,
         f"{full} {what}" if bounded else f"{full} No single one is promised anything.",
     )
+
+
+def _rows(unit: Unit) -> str:
+    few = "one row" if unit.max_rows == 1 else f"{unit.max_rows} rows"
+    if unit.more is More.DROP:
+        return f"people with more than {few} are left out"
+    if unit.more is More.REFUSE:
+        return f"nobody has more than {few}: the source was checked for it, and publication shows that it passed"
+    return "one row of each takes part" if unit.max_rows == 1 else f"at most {few} of each take part"
 
 
 def _history(certificate: Certificate, total: Odds) -> LabelLine:

@@ -53,9 +53,14 @@ class Verification:
     findings: tuple[Finding, ...]
 
     @property
+    def failure(self) -> Finding | None:
+        """The first finding that failed, if one did."""
+        return next((each for each in self.findings if each.verdict is Verdict.FAILED), None)
+
+    @property
     def passed(self) -> bool:
         """Whether nothing failed."""
-        return all(each.verdict is not Verdict.FAILED for each in self.findings)
+        return self.failure is None
 
     @property
     def complete(self) -> bool:
@@ -111,7 +116,7 @@ def verify(path: Path, data: Path | None = None, **held: Unpack[References]) -> 
         *_folder(certificate, path, (data, held.get("trusted"))),
         *map(finding, judge(certificate, check_of(certificate.method.name))),
         *_contents(certificate, folder, data),
-        *_descent(certificate, placed(certificate, folder, data), held.get("parent")),
+        *_descent(certificate, placed(certificate, folder, data), held),
     ]
     if Verification(certificate, tuple(findings)).passed:
         findings += _appearance(certificate, folder, data)
@@ -173,9 +178,9 @@ def _report(certificate: Certificate, output: object, folder: Path) -> Iterator[
     yield Look(about, None if same else Problem("made again, it is another page"), "made again, it is the same page")
 
 
-def _descent(certificate: Certificate, files: tuple[Path, ...], folder: Path | None) -> Iterator[Finding]:
-    """Hold a coarser table against the release that it was made from."""
-    descent = getattr(check_of(certificate.method.name), "descent", None)
+def _descent(certificate: Certificate, files: tuple[Path, ...], held: References) -> Iterator[Finding]:
+    """Verify the release that a coarser table was made from, and then hold the table against it."""
+    descent, folder = getattr(check_of(certificate.method.name), "descent", None), held.get("parent")
     if descent is None:
         if folder is not None:
             yield Finding("parent", Verdict.FAILED, "this release was not made from another: its steps name no parent")
@@ -183,12 +188,17 @@ def _descent(certificate: Certificate, files: tuple[Path, ...], folder: Path | N
     if folder is None:
         yield Finding("parent", Verdict.UNKNOWN, "its folder was not given: that this table is what its file gives")
         return
-    parent, where = read_certificate(folder), folder if folder.is_dir() else folder.parent
+    own = verify(folder, ledger=held.get("ledger"), trusted=held.get("trusted"))
+    wrong, where = own.failure, folder if folder.is_dir() else folder.parent
+    if wrong is not None:
+        yield Finding("parent", Verdict.FAILED, f"it does not verify itself ({wrong.about}: {wrong.why})")
+        return
     try:
-        problem = descent(certificate, parent, files, placed(parent, where, None))
+        problem = descent(certificate, own.certificate, files, placed(own.certificate, where, None))
     except Exception as error:  # noqa: BLE001 - whatever a reader makes of a damaged file, the check has failed
         problem = Problem(f"the files cannot be compared ({type(error).__name__})")
-    yield finding(Look("parent", problem, "computed again from its file, the table is the same"))
+    right = f"verified first ({own.verdict}); computed again from its file, the table is the same"
+    yield finding(Look("parent", problem, right))
 
 
 def _policy(certificate: Certificate, policy: Policy | None) -> Iterator[Finding]:

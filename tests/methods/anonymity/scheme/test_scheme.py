@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,12 +24,14 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.errors import InvalidParameter
+from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.mechanisms.selection import MonotoneNoisyMax, NoisyMax
+from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.anonymity.scheme.method import Scheme
 from incrowd.methods.anonymity.scheme.scores import DETAIL, FINENESS, expected_rows, scores
 from incrowd.methods.crowds.parameters import Target
 from incrowd.noise.system import SystemCoins
+from incrowd.verify.slow_accountant import derive
 from tests.plans import steps_json
 from tests.tables import Batches
 
@@ -108,6 +111,39 @@ def test_the_cost_is_never_below_that_of_the_two_stages_on_one_crowd() -> None:
     assert bound <= float(DELTA) * (1 + 1e-6)
 
 
+@pytest.mark.parametrize("rows", [1, 2, 5])
+@pytest.mark.parametrize("choosing", ["1/20", "1/2"])
+@pytest.mark.parametrize("given_", [{"rate": Fraction(1, 10)}, {"k": 30}])
+def test_choice_and_release_together_never_cost_a_person_more_than_the_target(
+    rows: int, choosing: str, given_: dict[str, Any]
+) -> None:
+    """With two rows of a person, a target of 1 was missed: the release alone kept it."""
+    several = Schema((Column("id", Role.IDENTIFIER), CITY), Unit(Kind.PERSON, column="id", max_rows=rows))
+    plan = Scheme(Fraction(choosing), Target(DELTA, Fraction(1)), **given_).plan(several)
+    assert 0.5 < plan.numbers["epsilon"] <= 1
+    derived = derive(plan.promise.loss, plan.unit, plan.numbers["epsilon"], DELTA)
+    assert derived is not None
+    assert derived.delta <= float(DELTA) * (1 + 1e-6)
+
+
+def test_replaced_people_keep_the_target_too() -> None:
+    unit = Unit(Kind.PERSON, Adjacency.REPLACE, "id", 2)
+    schema = Schema((Column("id", Role.IDENTIFIER), CITY), unit)
+    plan = Scheme(Fraction(1, 4), Target(DELTA, Fraction(1)), rate=Fraction(1, 10)).plan(schema)
+    assert plan.numbers["epsilon"] <= 1
+
+
+def test_what_is_released_has_the_k_that_was_solved_behind_the_choice() -> None:
+    scheme = Scheme(Fraction(1, 2), Target(DELTA, Fraction(1)), rate=Fraction(1, 10))
+    assert scheme.parameters(Unit()).k == 10 > Safe(target=scheme.target, rate=scheme.rate).parameters(Unit()).k
+    assert scheme._solved({}, Unit()).k == 10
+
+
+def test_a_choice_that_costs_the_whole_target_is_refused() -> None:
+    with pytest.raises(Infeasible, match="the choice alone costs epsilon 1"):
+        Scheme(Fraction(1), Target(DELTA, Fraction(1)), rate=Fraction(1, 10)).plan(SCHEMA)
+
+
 def test_people_with_several_rows_move_scores_by_as_many_steps() -> None:
     several = Schema((Column("id", Role.IDENTIFIER), CITY), Unit(Kind.PERSON, column="id", max_rows=3))
     loss = SCHEME.plan(several).promise.loss
@@ -158,7 +194,7 @@ def test_a_clear_winner_is_chosen_and_released_at_its_levels() -> None:
     """Two thousand people in each city and sex: nothing needs to be made coarser."""
     cities, sexes = ["Oslo", "Bergen", "Rome"] * 2000, ["F", "M"] * 3000
     table = Table(SCHEMA, Batches(pa.table({"city": cities, "sex": sexes})), LocalEngine())
-    released = Scheme(Fraction(2), Target(DELTA, Fraction(1)), Fraction(1, 10)).release(table, SystemCoins())
+    released = Scheme(Fraction(2), Target(DELTA, Fraction(3)), Fraction(1, 10)).release(table, SystemCoins())
     assert released.counts.levels == {"city": 0, "sex": 0}
     assert released.evidence(SCHEMA.unit, private=True)["levels"] == {"city": 0, "sex": 0}
     assert int(released.counts.counts.min()) >= 8

@@ -23,7 +23,7 @@ from incrowd.mechanisms.selection import MonotoneNoisyMax, NoisyMax
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.anonymity.scheme.scores import DETAIL, expected_rows, scores
 from incrowd.methods.anonymity.scheme.steps import ChooseLevels, OrderChosen
-from incrowd.methods.crowds.parameters import Parameters, Target, charged
+from incrowd.methods.crowds.parameters import Parameters, Target, charged, solve_behind
 from incrowd.methods.outcomes.microdata import ChosenMicrodata
 from incrowd.methods.person_rows import row_limits
 
@@ -39,7 +39,8 @@ class Scheme:
     """Safe microdata at levels that were chosen for this table, by a selection that is private itself.
 
     Promise: (ε, δ)-differential privacy, ε being what the private choice of levels and the sampled suppression cost
-    together; k-anonymity of the output.  No crowd-blending: the crowds hang on a choice that read the rows.
+    together, the target if one is given at most; k-anonymity of the output.  No crowd-blending: the crowds hang on a
+    choice that read the rows.
 
     Assumes: the coins stay secret; the candidate levels and all parameters were chosen without looking at the rows; one
     row is one person, or the person column says whose it is; all releases about these people go through one ledger.
@@ -75,8 +76,8 @@ class Scheme:
         self._safe({})
 
     def parameters(self, unit: Unit) -> Parameters:
-        """Return k, rate, ε and δ of the release at the chosen levels; the choice costs `choosing` beside them."""
-        return self._safe({}).parameters(unit)
+        """Return k, rate, ε and δ of the release at the chosen levels; with the choice it costs the target at most."""
+        return solve_behind(self.choosing, self.k, self.rate, self.target, unit)
 
     def choices(self, schema: Schema) -> dict[str, range]:
         """Return for each released column the levels that may be chosen, known from the schema alone."""
@@ -138,7 +139,7 @@ class Scheme:
         found = self.parameters(unit)
         place = self._selection(unit).release(scores(counts, choices, expected_rows(found.k, found.rate)), coins)
         levels = dict(zip(choices, list(product(*choices.values()))[place], strict=True))
-        released = self._safe(levels).release(table, coins)
+        released = self._solved(levels, unit).release(table, coins)
         return ChosenMicrodata(released.counts, released.weight)
 
     def _selection(self, unit: Unit) -> NoisyMax:
@@ -149,3 +150,8 @@ class Scheme:
 
     def _safe(self, levels: Mapping[str, int]) -> Safe:
         return Safe(levels, self.target, self.rate, self.k, self.weights)
+
+    def _solved(self, levels: Mapping[str, int], unit: Unit) -> Safe:
+        """Return the release at these levels, with the k and the rate that were solved behind the choice."""
+        found = self.parameters(unit)
+        return Safe(levels, Target(found.delta), found.rate, found.k, self.weights)

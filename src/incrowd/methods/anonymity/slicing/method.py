@@ -155,7 +155,7 @@ class Slicing:
         fresh = self.sample == Drawing.FRESH
         return (
             *chosen,
-            *(KeepRowsInTables(kept.column, kept.rows) for kept in keep_rows(unit)),
+            *(KeepRowsInTables(kept.column, kept.rows, kept.more) for kept in keep_rows(unit)),
             FreshSamples(found.rate) if fresh else SecretSample(found.rate),
             recode(self._safe(schema).cells(schema)),
             SuppressEach(found.k) if fresh else SuppressJointly(found.k),

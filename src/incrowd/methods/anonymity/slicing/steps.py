@@ -8,14 +8,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.claim import GROUPS, Claim, assumed, checked, proved
-from incrowd.core.claims.crowds import Anonymity
+from incrowd.core.claims.crowds import Anonymity, blended
 from incrowd.core.claims.privacy import ApproximatePrivacy
 from incrowd.core.loss import Grouped, Loss, Sampled, Sequence
 from incrowd.core.steps.choices import PrivateChoice
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.samples import COINS, SecretSample
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
-from incrowd.core.steps.suppression import GEHRKE, LI, Suppress
+from incrowd.core.steps.suppression import GEHRKE, LI, Suppress, blends, one_row
 from incrowd.core.words import counted
 
 if TYPE_CHECKING:
@@ -28,13 +28,15 @@ class BlendingAlone(Claim):
     """(k, 0)-crowd-blending of each table alone."""
 
     kind = "crowd-blending, each table alone"
-    sentence = (
-        "In each table everyone blends with k people or is left out. Of several tables side by side this is not said."
-    )
     rank: ClassVar[int] = 20
 
     k: int
     epsilon: Fraction
+
+    @property
+    def sentence(self) -> str:
+        """What is claimed, for people."""
+        return f"Of each table by itself: {blended(self.epsilon)} Of several tables side by side this is not said."
 
 
 RARE = checked("in no written table does a tuple occur fewer than k times")
@@ -171,7 +173,7 @@ class SuppressEach(SuppressJointly):
 
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim differential privacy of all tables together, and of each alone its crowds."""
-        alone = grounds.find(ChooseGroups) is None and grounds.unit.max_rows == 1 and not grounds.promise.syntactic
+        alone = grounds.find(ChooseGroups) is None and blends(grounds) and not grounds.promise.syntactic
         return (*together(self, grounds), *([blending_alone(self.k, grounds)] if alone else []))
 
 
@@ -241,7 +243,7 @@ def blending_alone(k: int, grounds: Grounds) -> BlendingAlone:
         epsilon=Fraction(0),
         unit=str(grounds.unit),
         theorem=f"{GEHRKE}, Example 1, for one table",
-        preconditions=(*RARE, *_outside(grounds.unit)),
+        preconditions=(*one_row(grounds.unit), *RARE, *_outside(grounds.unit)),
         not_protected=(GROUPS, _ACROSS),
     )
 

@@ -15,7 +15,7 @@ from incrowd.core.claims.privacy import ApproximatePrivacy, ZeroKnowledge
 from incrowd.core.keys import grouped
 from incrowd.core.plan import Output
 from incrowd.core.steps.counts import NoiseWhenSmall, SuppressCounts
-from incrowd.core.steps.rows import KeepRows
+from incrowd.core.steps.rows import KeepRows, keeps_rows_of
 from incrowd.core.steps.samples import EveryRow
 from incrowd.core.steps.step import Grounds, Step
 from incrowd.engines.readers.sources import open_source
@@ -50,7 +50,7 @@ def contradiction(statement: Statement) -> Problem | None:
     """Return where steps, unit and columns contradict each other, or None."""
     grounds, unit = statement.grounds, statement.grounds.unit
     kept, grid, noise = grounds.find(KeepRows), grounds.need(IntoCells), grounds.find(NoiseWhenSmall)
-    if (None if kept is None else (kept.column, kept.rows)) != (unit.column and (unit.column, unit.max_rows)):
+    if not keeps_rows_of(kept, unit):
         return Problem("the rows kept of each person are not those of the guarantee's unit")
     if grid.names != statement.released:
         return Problem("the coordinates are not the released columns")

@@ -21,7 +21,7 @@ from incrowd.core.steps.step import fold
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.mechanisms.partition import ClampedSmallCounts, OccupiedBins, blend
-from incrowd.methods.crowds.parameters import Parameters, Target
+from incrowd.methods.crowds.parameters import Parameters, Target, require_crowds_of_people
 from incrowd.methods.crowds.small_counts import solve
 from incrowd.methods.person_rows import row_limits
 from incrowd.methods.synthesis.points.accuracy import Accuracy, accuracy, least_pieces, refusal
@@ -134,6 +134,8 @@ class SyntheticPoints:
             raise InvalidParameter(
                 "at rate 1 crowds of rows say nothing about people with several rows: keep max_rows at 1."
             )
+        if self.unsampled:
+            require_crowds_of_people(unit)
         found = None if self.unsampled else self.parameters(unit)
         steps = (
             *keep_rows(unit),

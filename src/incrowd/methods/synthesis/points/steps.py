@@ -29,7 +29,8 @@ EXPECTED = "points added or lost, expected at most"
 LIKELY = "points added or lost, 19 times in 20 at most"
 _THEOREM = (
     "Gehrke, Hay, Lui & Pass 2012, Example 4: |mean over points − mean over rows| ≤ L·moves + 2·B·changed/points for "
-    "every function that changes by at most L along a side of the box and lies between −B and B"
+    "every function that changes by at most L times the Euclidean distance of two places, sides of the box being 1 "
+    "long, and lies between −B and B"
 )
 _ON_TOP = (
     "what sampling, clipping and left-out rows change: the error compares with rows as they were drawn and counted"

@@ -1,0 +1,141 @@
+"""Marks: numbers of constant size by which the holder of rows recognizes them under another name.
+
+In a sample of a multiset every element has 64 scattered bits, the same wherever it occurs.  The elements with the
+smallest bits are kept, each with how often it occurs.  Two samples made under one key hold the same elements of what
+both multisets share, up to the smaller of their last bits: there each element is decided, not guessed.
+
+Source: Cohen & Kaplan 2007, bottom-k sketches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.core.hashing import Bits
+from incrowd.core.keys import grouped
+
+KEPT = 1024
+"""How many elements are kept."""
+
+_MOST = 2**32 - 1
+_SPARE = 2**64 - 1
+"""The bits of a place that no element took; it has the count 0."""
+
+
+def _no_bits() -> Bits:
+    return np.zeros(0, np.uint64)
+
+
+def _no_counts() -> NDArray[np.int64]:
+    return np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class BottomK:
+    """The elements with the smallest bits, in order, each with its count.
+
+    >>> sample = BottomK().with_elements(np.array([9, 5, 9], np.uint64))
+    >>> sample.bits.tolist(), sample.counts.tolist()
+    ([5, 9], [1, 2])
+    """
+
+    bits: Bits = field(default_factory=_no_bits)
+    counts: NDArray[np.int64] = field(default_factory=_no_counts)
+
+    def with_elements(self, bits: Bits) -> BottomK:
+        """Return the sample once these elements are counted, too; whatever stays in it was counted in full."""
+        if len(self.bits) == KEPT:
+            bits = bits[bits <= self.bits[-1]]
+        return self if not len(bits) else self._and(BottomK(*grouped(bits)))
+
+    def merged(self, other: BottomK) -> BottomK:
+        """Return the sample of two multisets together: counts add up.
+
+        >>> some = BottomK().with_elements(np.array([5, 9], np.uint64))
+        >>> some.merged(some).counts.tolist()
+        [2, 2]
+        """
+        return self._and(other)
+
+    def union(self, other: BottomK) -> BottomK:
+        """Return the sample of the smallest multiset that holds both: of each element the larger count.
+
+        >>> some = BottomK().with_elements(np.array([5, 9], np.uint64))
+        >>> some.union(some).counts.tolist()
+        [1, 1]
+        """
+        bits = np.concatenate((self.bits, other.bits))
+        counts = np.concatenate((self.counts, other.counts))
+        order = np.lexsort((-counts, bits))
+        bits, counts = bits[order], counts[order]
+        first = np.append(True, bits[1:] != bits[:-1])[: len(bits)]
+        return BottomK(bits[first][:KEPT], counts[first][:KEPT])
+
+    @property
+    def as_set(self) -> BottomK:
+        """The sample of the set of elements: each counts once."""
+        return BottomK(self.bits, np.ones(len(self.bits), np.int64))
+
+    def overlap(self, other: BottomK, besides: BottomK | None = None) -> Fraction:
+        """Estimate which share of the smaller multiset is in the other one, too; 0 if nothing is known of it.
+
+        Elements that are in `besides` do not count as shared: that they are here is no news.
+
+        >>> whole = BottomK().with_elements(np.arange(8, dtype=np.uint64))
+        >>> extract = BottomK().with_elements(np.array([2, 3, 99], np.uint64))
+        >>> extract.overlap(whole), extract.overlap(whole, besides=extract)
+        (Fraction(2, 3), Fraction(0, 1))
+        """
+        known = BottomK() if besides is None else besides
+        limit = min(self.limit, other.limit, known.limit)
+        mine, theirs = self._below(limit), other._below(limit)
+        both, here, there = np.intersect1d(mine.bits, theirs.bits, assume_unique=True, return_indices=True)
+        news = ~np.isin(both, known.bits)
+        shared = int(np.minimum(mine.counts[here], theirs.counts[there])[news].sum())
+        smaller = min(int(mine.counts.sum()), int(theirs.counts.sum()))
+        return Fraction(shared, smaller) if smaller else Fraction(0)
+
+    def to_bytes(self) -> bytes:
+        """Return the sample in a form that has the same length whatever is in it."""
+        bits, counts = np.full(KEPT, _SPARE, "<u8"), np.zeros(KEPT, "<u4")
+        bits[: len(self.bits)], counts[: len(self.bits)] = self.bits, np.minimum(self.counts, _MOST)
+        return bits.tobytes() + counts.tobytes()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> BottomK:
+        """Read what `to_bytes` wrote.
+
+        >>> some = BottomK().with_elements(np.array([5, 9], np.uint64))
+        >>> BottomK.from_bytes(some.to_bytes()).bits.tolist(), len(some.to_bytes()) == len(BottomK().to_bytes())
+        ([5, 9], True)
+        """
+        counts = np.frombuffer(content, "<u4", KEPT, 8 * KEPT).astype(np.int64)
+        used = counts > 0
+        return cls(np.frombuffer(content, "<u8", KEPT).astype(np.uint64)[used], counts[used])
+
+    @property
+    def limit(self) -> int:
+        """The bits up to which all elements are known."""
+        return int(self.bits[-1]) if len(self.bits) == KEPT else _SPARE
+
+    def _below(self, limit: int) -> BottomK:
+        kept = int(np.searchsorted(self.bits, np.uint64(limit), side="right"))
+        return BottomK(self.bits[:kept], self.counts[:kept])
+
+    def _and(self, other: BottomK) -> BottomK:
+        bits, counts = np.concatenate((self.bits, other.bits)), np.concatenate((self.counts, other.counts))
+        both, sums = grouped(bits, counts)
+        return BottomK(both[:KEPT], sums[:KEPT])
+
+
+@dataclass(frozen=True, eq=False)
+class SourceMarks:
+    """The marks of one source: of its rows as a multiset, of its rows, and of its people if a column tells them."""
+
+    content: str
+    rows: BottomK = field(default_factory=BottomK)
+    people: BottomK | None = None

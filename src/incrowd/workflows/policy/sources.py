@@ -1,0 +1,275 @@
+"""Sources: the marks of the rows behind each dataset, in a file of the holder's, apart from the ledger.
+
+Another name brings the same people no fresh budget: rows that are known under another name, or half of them, are asked
+about before anything is charged.  It is a help for the holder and no claim: that all releases pass one ledger stays
+assumed.  The marks are in no ledger, since whoever holds a copy of it could test guesses against them, and since the
+number of its entries would tell that rows changed.  They are never shown, exported or certified.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import fcntl
+import hashlib
+import hmac
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, TypeVar
+
+from incrowd.accounting.ledger.datasets import Declaration
+from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.core.marks import BottomK, SourceMarks
+from incrowd.core.table import Opened
+from incrowd.engines.local.fingerprint import keyed_digest
+from incrowd.errors import LedgerUnavailable, Refused
+from incrowd.workflows.policy.ledger import declaration_of
+from incrowd.workflows.policy.policy import Policy
+
+ASKED = Fraction(1, 2)
+"""From this share of the smaller set on, an overlap is asked about."""
+
+_FILE = "sources.json"
+_SLOTS = 16
+_NOTHING = "0" * 64
+_SQLITE = "sqlite:///"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class MarkedSource:
+    """A source with its marks; `earlier` are those that version 1 would have written into the ledger."""
+
+    address: str | None
+    marks: SourceMarks
+    earlier: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, source: Opened, marks: SourceMarks, digest: bytes, ledger: Ledger) -> MarkedSource:
+        """Return a source with the marks of its rows; the digest of its bytes tells what version 1 knew it by."""
+        content = keyed_digest(digest, hashlib.sha256(b"source " + ledger.secret).digest())
+        return cls(source.address, marks, (content, *filter(None, (source.address,))))
+
+
+@dataclass(frozen=True, eq=False)
+class DatasetMarks:
+    """What is remembered of the rows of one dataset, as much for few rows as for many."""
+
+    addresses: tuple[str, ...] = ()
+    contents: tuple[str, ...] = ()
+    rows: BottomK = field(default_factory=BottomK)
+    people: BottomK = field(default_factory=BottomK)
+
+    def with_source(self, address: str | None, marks: SourceMarks) -> DatasetMarks:
+        """Return what is remembered once a source is bound to the dataset, too."""
+        people = self.people if marks.people is None else self.people.union(marks.people)
+        addresses = self.addresses if address is None else _newest(self.addresses, address)
+        return DatasetMarks(addresses, _newest(self.contents, marks.content), self.rows.union(marks.rows), people)
+
+    def overlap(self, marks: SourceMarks, besides: DatasetMarks) -> tuple[str, Fraction]:
+        """Estimate which share of the smaller side is on both, apart from what is known as another dataset's own."""
+        if marks.people is not None and len(self.people.bits):
+            return "people", marks.people.overlap(self.people, besides.people)
+        return "rows", marks.rows.overlap(self.rows, besides.rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form; its length is always the same."""
+        samples = {name: base64.b64encode(getattr(self, name).to_bytes()).decode() for name in ("rows", "people")}
+        return {"addresses": _filled(self.addresses), "contents": _filled(self.contents), **samples}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> DatasetMarks:
+        """Read what `to_json` wrote."""
+        lists = [tuple(mark for mark in stored[name] if mark != _NOTHING) for name in ("addresses", "contents")]
+        rows, people = (base64.b64decode(stored[name], validate=True) for name in ("rows", "people"))
+        return cls(lists[0], lists[1], BottomK.from_bytes(rows), BottomK.from_bytes(people))
+
+
+@dataclass(frozen=True)
+class SourceBook:
+    """The file with the marks of sources and their key; only its owner can read it."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, policy: Policy) -> SourceBook:
+        """Return the book beside the policy's ledger, or beside the policy if the ledger is in a database."""
+        path = Path(policy.ledger_address.removeprefix(_SQLITE))
+        beside = policy.ledger_address.startswith(_SQLITE) and path.is_absolute()
+        return cls((path.parent if beside else policy.folder / ".incrowd") / _FILE)
+
+    def key(self) -> bytes:
+        """Return the key under which marks are made; the first to ask makes it."""
+        found = self._read()
+        if found is None:
+            found = self._changed(lambda stored: stored)
+        return bytes.fromhex(found["key"])
+
+    def datasets(self, ledger: str) -> dict[str, DatasetMarks]:
+        """Return what is remembered of each dataset of a ledger."""
+        return self._understood(lambda: _datasets(self._read() or {}, ledger))
+
+    def address_mark(self, address: str) -> str:
+        """Return the mark of an address."""
+        return hmac.new(self.key(), b"address " + address.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+
+    def bind(self, ledger: str, dataset: str, sources: tuple[MarkedSource, ...]) -> None:
+        """Remember sources as those of a dataset; nobody else's marks are lost, whoever writes at the same time."""
+        marks = [(each.address and self.address_mark(each.address), each.marks) for each in sources]
+
+        def bound(stored: dict[str, Any]) -> dict[str, Any]:
+            known = stored["ledgers"].get(ledger, {})
+            whole = DatasetMarks.from_json(known[dataset]) if dataset in known else DatasetMarks()
+            for address, each in marks:
+                whole = whole.with_source(address, each)
+            return {**stored, "ledgers": {**stored["ledgers"], ledger: {**known, dataset: whole.to_json()}}}
+
+        before = self._read()
+        if before is None or self._understood(lambda: bound(before)) != before:
+            self._changed(bound)
+
+    def _changed(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+        """Change the file while no other process does, and return what is in it now."""
+        try:
+            with _locked(self.path.parent):
+                found = self._read() or {"version": 1, "key": secrets.token_bytes(32).hex(), "ledgers": {}}
+                changed = self._understood(lambda: change(found))
+                _replace(self.path, json.dumps(changed, indent=1))
+                return changed
+        except OSError as error:
+            raise LedgerUnavailable(f"{self.path} cannot be written: {error.strerror or 'no reason given'}.") from None
+
+    def _read(self) -> dict[str, Any] | None:
+        def read() -> dict[str, Any] | None:
+            try:
+                stored: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8"))
+            except FileNotFoundError:
+                return None
+            if stored["version"] != 1 or len(bytes.fromhex(stored["key"])) != 32:
+                raise ValueError
+            return stored
+
+        return self._understood(read)
+
+    def _understood(self, work: Callable[[], T]) -> T:
+        try:
+            return work()
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, binascii.Error):
+            raise LedgerUnavailable(
+                f"{self.path} cannot be read; it tells which rows belong to which dataset. Restore it from a copy; "
+                "without it, the same people under another name are not recognized."
+            ) from None
+
+
+@dataclass(frozen=True, eq=False)
+class Bond:
+    """A dataset as its policy declares it, and the sources that its charges bind to it; a look binds nothing."""
+
+    declaration: Declaration
+    book: SourceBook
+    sources: tuple[MarkedSource, ...]
+    ledger: str
+    root: str
+
+    @classmethod
+    def of(cls, policy: Policy, ledger: Ledger, sources: tuple[MarkedSource, ...]) -> Bond:
+        """Refuse rows that are known as another dataset, unless the policy says what they are; nothing is written."""
+        declaration = declaration_of(policy)
+        root = ledger.standing(declaration).dataset
+        bond = cls(declaration, SourceBook.of(policy), sources, ledger.id, root)
+        if declaration.separate is None:
+            bond._check(ledger)
+        return bond
+
+    def bind(self) -> None:
+        """Remember the sources as those of the dataset: done before each charge."""
+        self.book.bind(self.ledger, self.root, self.sources)
+
+    def _check(self, ledger: Ledger) -> None:
+        known = self.book.datasets(self.ledger)
+        own = known.get(self.root, DatasetMarks())
+        others = {name: marks for name, marks in known.items() if name != self.root and ledger.knows(name)}
+        for source in self.sources:
+            self._check_earlier(ledger, source)
+            for name, marks in others.items():
+                self._check_beside(source, name, marks, own)
+
+    def _check_earlier(self, ledger: Ledger, source: MarkedSource) -> None:
+        for mark in source.earlier:
+            owners = ledger.owners(mark)
+            if owners and self.root not in owners:
+                raise self._known(owners[0])
+
+    def _check_beside(self, source: MarkedSource, name: str, marks: DatasetMarks, own: DatasetMarks) -> None:
+        address = source.address and self.book.address_mark(source.address)
+        if source.marks.content in set(marks.contents) - set(own.contents):
+            raise self._known(name)
+        if address in set(marks.addresses) - set(own.addresses):
+            raise self._known(name)
+        what, share = marks.overlap(source.marks, own)
+        if share >= ASKED:
+            raise Refused(
+                f"dataset {self.declaration.dataset} and dataset {name} seem to share half or more of their {what}, "
+                f"counted in the smaller of both; another name brings no fresh budget. {_advice(name)}"
+            )
+
+    def _known(self, name: str) -> Refused:
+        return Refused(
+            f"the rows of dataset {self.declaration.dataset} are already known as dataset {name}; another name brings "
+            f"no fresh budget. {_advice(name)}"
+        )
+
+
+def _advice(name: str) -> str:
+    return f"Say same_people_as: {name} to share its budget, or separate: with the reason why these are other people."
+
+
+def _datasets(stored: Mapping[str, Any], ledger: str) -> dict[str, DatasetMarks]:
+    known = stored.get("ledgers", {}).get(ledger, {})
+    return {name: DatasetMarks.from_json(marks) for name, marks in known.items()}
+
+
+def _newest(marks: tuple[str, ...], mark: str) -> tuple[str, ...]:
+    """Return the marks with one more, without the oldest if they are too many."""
+    return marks if mark in marks else (*marks, mark)[-_SLOTS:]
+
+
+def _filled(marks: tuple[str, ...]) -> list[str]:
+    return [*marks, *[_NOTHING] * (_SLOTS - len(marks))]
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, which the system lets go if the process dies; files in it are replaced as a whole."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Put a new file in the place of the old one: whoever reads finds one or the other, whole."""
+    written = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(written, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        written.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    finally:
+        written.unlink(missing_ok=True)
