@@ -19,7 +19,8 @@ import pyarrow as pa
 import pytest
 
 from incrowd.core.cells import Cells
-from incrowd.core.schema import Schema
+from incrowd.core.domain import Type
+from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Engine, Opened
 from incrowd.core.unit import Kind, More, Unit
 from incrowd.engines import choose
@@ -32,6 +33,7 @@ from tests.contract.agreed import AgreedCoins
 from tests.postgres import schema as postgres_schema
 from tests.postgres_tables import load
 from tests.tables import as_counter, tally
+from tests.texts import broken_texts
 
 POSTGRESQL = pytest.param("postgresql", marks=pytest.mark.postgres)
 SPARK = [pytest.param(f"spark-{name}", marks=pytest.mark.spark) for name in kinds.CLUSTER]
@@ -251,6 +253,14 @@ def test_stored_types_are_counted_as_those_of_a_frame(place: Place) -> None:
     expected = as_counter(HERE.count(HERE.open(typed()), cells))
     assert as_counter(place.engine.count(rows, cells)) == expected
     assert len(expected) == 4
+
+
+@pytest.mark.parametrize("place", ["parquet", "folder", "arrow", SPARK[0]], indirect=True)
+def test_a_cell_that_is_no_text_counts_as_missing_and_changes_no_other_row(place: Place) -> None:
+    table = pa.table({"zip": broken_texts(b"02139", b"\xff\xfe", b"02139"), "age": ["41", "41", "7"]})
+    schema = Schema((Column("zip"), Column("age", type=Type.INTEGER)))
+    counted = place.engine.count(place.opened(table, "no-text"), Cells.of(schema, {}))
+    assert as_counter(counted) == {("02139", "41"): 1, (None, "41"): 1, ("02139", "7"): 1}
 
 
 def refusal(place: Place, table: pa.Table, name: str) -> tuple[type, str]:

@@ -24,7 +24,7 @@ def serving(policy: Path, *options: str) -> Iterator[tuple[str, int]]:
     said, log = policy.parent / "said", policy.parent / "log"
     with said.open("w") as out, log.open("w") as err, subprocess.Popen(command, stdout=out, stderr=err) as process:
         try:
-            _wait_for(f"http://127.0.0.1:{port}/healthz", process)
+            wait_for(f"http://127.0.0.1:{port}/healthz", process)
             yield f"http://127.0.0.1:{port}", process.pid
         finally:
             process.terminate()
@@ -33,7 +33,8 @@ def serving(policy: Path, *options: str) -> Iterator[tuple[str, int]]:
             assert said.read_text().rstrip().endswith("Stop with Ctrl-C.")  # and nothing of what libraries like to say
 
 
-def _wait_for(address: str, process: subprocess.Popen[bytes]) -> None:
+def wait_for(address: str, process: subprocess.Popen[bytes]) -> None:
+    """Wait until something answers at an address, for as long as the process lives."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and process.poll() is None:
         try:

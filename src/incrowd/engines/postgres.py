@@ -125,6 +125,15 @@ def answers(connection: Any, query: str) -> list[tuple[Any, ...]]:
         return found
 
 
+def is_outage(words: str) -> bool:
+    """Return whether these words, which `explained` gave, say that the server was lost, not that rows are bad.
+
+    >>> is_outage(_MEANINGS["57P"]), is_outage(_MEANINGS["22"])
+    (True, False)
+    """
+    return words in {*(_MEANINGS[start] for start in ("08", "53", "57P")), _LET_IN, _UNREACHABLE, _BROKEN_OFF}
+
+
 def _driver(module: str) -> Any:
     try:
         return importlib.import_module(f"adbc_driver_postgresql.{module}")
@@ -154,15 +163,15 @@ def _meaning(error: Exception) -> str:
 
 def _unreachable(text: str) -> str:
     if "Failed to connect" in text and ("FATAL" in text or "no password" in text):
-        return (
-            "lets this user not in: check database, user and password. The password is taken from PGPASSWORD or "
-            "~/.pgpass."
-        )
-    if "Failed to connect" in text:
-        return "cannot be reached: check host and port, and that the server runs and takes connections from here."
-    return "broke off: the connection was lost, or a value cannot be sent. Try again, or look into it with psql."
+        return _LET_IN
+    return _UNREACHABLE if "Failed to connect" in text else _BROKEN_OFF
 
 
+_LET_IN = (
+    "lets this user not in: check database, user and password. The password is taken from PGPASSWORD or ~/.pgpass."
+)
+_UNREACHABLE = "cannot be reached: check host and port, and that the server runs and takes connections from here."
+_BROKEN_OFF = "broke off: the connection was lost, or a value cannot be sent. Try again, or look into it with psql."
 _MEANINGS = {
     "42P01": "has no such table. Check the name, and the schema before it.",
     "42501": "does not let this user do it: ask its owner to grant the right, or name in a query what you may read.",

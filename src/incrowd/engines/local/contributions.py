@@ -7,7 +7,6 @@ a person with five rows one would be left far more often than the rate says.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -49,8 +48,7 @@ def limit(rows: Rows, column: Column, at_most: int, coins: Coins) -> RowLimit:
 
     People are told apart by the exact value of the column, read as its declared type; a value that cannot be read is
     no id.  Each row draws a coin of 62 bits, and the rows with the least coins are kept.  Memory is one byte per row,
-    eight per row left out, and up to 512 MB to sort; what does not fit goes to a private folder that is removed at
-    the end.
+    eight per row left out, and up to 512 MB to sort; what does not fit goes to files without a name.
 
     >>> from incrowd.core.schema import Role
     >>> from incrowd.engines.readers.sources import open_source
@@ -123,9 +121,9 @@ def _answered(
     """Return the numbers that a query about people and so many rows finds; `failures` are those of the rows below."""
     import duckdb
 
-    with tempfile.TemporaryDirectory(prefix="incrowd-") as folder, duckdb.connect() as connection:
-        connection.execute(f"SET memory_limit = '{_MEMORY}'")
-        connection.execute("SET temp_directory = ?", [folder])
+    from incrowd.engines.spill import memory_database
+
+    with memory_database(_MEMORY) as connection:
         connection.register("people", people)
         try:
             found = connection.sql(query, params=[most]).to_arrow_reader()

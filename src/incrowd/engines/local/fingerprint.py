@@ -12,6 +12,7 @@ from pyarrow import compute as pc
 
 from incrowd.engines.readers.frames import Frame
 from incrowd.engines.readers.plain import is_list, plain
+from incrowd.engines.readers.postgres import PostgresRows
 from incrowd.errors import InvalidParameter, SourceUnreadable
 
 if TYPE_CHECKING:
@@ -24,12 +25,17 @@ _ROWS = 1 << 16
 def content_digest(source: Source) -> bytes:
     """Return the SHA-256 of the bytes of the source's files, or of the values of a frame; never shown to anyone.
 
+    What was copied from a server is the copy's bytes.
+
     A file is recognized under any name.  A frame's digest depends on its names, types and values, not on how its
     memory is cut into pieces.
     """
     digest = hashlib.sha256()
     if isinstance(source.reader, Frame):
         _add_table(digest, source.reader.table)
+    elif isinstance(source.reader, PostgresRows):
+        _add_text(digest, f"file {source.reader.content.size}")
+        digest.update(source.reader.content)
     else:
         source.check_unchanged()
         for stamp in source.stamps:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -60,30 +59,25 @@ def _read(path: Path) -> pa.Table:
 
 
 def _out_of_core(path: Path, columns: tuple[str, ...]) -> int | None:
-    import duckdb
+    from incrowd.engines.spill import memory_database
 
     place = glob.escape(str(path))  # a star in a folder's name is a star
     names = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
-    with TemporaryDirectory() as scratch:
-        settings: dict[str, str | bool | int | float | list[str]] = {
-            "memory_limit": _MEMORY,
-            "temp_directory": scratch,
-        }
-        with duckdb.connect(config=settings) as connection:
-            rows = (
-                connection.read_parquet(place)
-                if path.suffix == ".parquet"
-                else connection.read_csv(
-                    place,
-                    header=True,
-                    all_varchar=True,
-                    allow_quoted_nulls=False,
-                    quotechar='"',
-                    escapechar='"',
-                    delimiter=_delimiter(path),
-                )
+    with memory_database(_MEMORY) as connection:
+        rows = (
+            connection.read_parquet(place)
+            if path.suffix == ".parquet"
+            else connection.read_csv(
+                place,
+                header=True,
+                all_varchar=True,
+                allow_quoted_nulls=False,
+                quotechar='"',
+                escapechar='"',
+                delimiter=_delimiter(path),
             )
-            counted = rows.aggregate("count(*) AS n", names).aggregate("min(n)").fetchall()
+        )
+        counted = rows.aggregate("count(*) AS n", names).aggregate("min(n)").fetchall()
     smallest = counted[0][0] if counted else None
     return None if smallest is None else int(smallest)
 

@@ -141,12 +141,19 @@ class Arrow:
         return muffled(self._batches(columns), errors, f"{self.path} is a broken Arrow file.")
 
     def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        wanted = sorted(self.names.index(name) for name in columns)
-        options = ipc.IpcReadOptions(included_fields=wanted or [0])
         with pa.memory_map(str(self.path)) as file:
-            for batch in _pieces(file, options, stream=self.stream):
-                for start in range(0, batch.num_rows, BATCH_ROWS):
-                    yield batch.select(list(columns)).slice(start, BATCH_ROWS)
+            yield from stored_batches(file, self.names, columns, stream=self.stream)
+
+
+def stored_batches(
+    file: pa.NativeFile, names: Sequence[str], columns: Sequence[str], *, stream: bool
+) -> Iterator[pa.RecordBatch]:
+    """Read the wanted columns of an Arrow file or stream with columns of these names, one batch at a time."""
+    wanted = sorted(names.index(name) for name in columns)
+    options = ipc.IpcReadOptions(included_fields=wanted or [0])
+    for batch in _pieces(file, options, stream=stream):
+        for start in range(0, batch.num_rows, BATCH_ROWS):
+            yield batch.select(list(columns)).slice(start, BATCH_ROWS)
 
 
 def open_arrow(path: Path) -> Arrow:

@@ -89,11 +89,16 @@ def _connect_duckdb(path: Path) -> duckdb.DuckDBPyConnection:
     """Connect for reading; a query sees this file and no other, or the commitment to the input would not cover it."""
     import duckdb
 
+    from incrowd.engines.spill import SPILL_PLACE, add_spill_files
+
     settings: dict[str, str | bool | int | float | list[str]] = {
         "enable_external_access": "false",
         "preserve_insertion_order": "true",
+        "temp_directory": SPILL_PLACE,  # by default, rows would go into a folder beside the file
     }
-    return duckdb.connect(str(path), read_only=True, config=settings)
+    base = duckdb.connect(str(path), read_only=True, config=settings)
+    add_spill_files(base)
+    return base
 
 
 def _reader(base: duckdb.DuckDBPyConnection, query: str) -> pa.RecordBatchReader:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from incrowd.core.spreadsheet import is_guarded, unguard
-from incrowd.engines.readers.dialect import Dialect, DialectOptions, dialect, split, wrong_encoding
+from incrowd.engines.readers.dialect import Dialect, DialectOptions, byte_stream, dialect, split, wrong_encoding
 from incrowd.engines.readers.reader import SourceProblem
 from incrowd.errors import SourceUnreadable
 
@@ -36,6 +36,8 @@ class Delimited:
     path: Path
     dialect: Dialect
     nulls: tuple[str, ...]
+    content: bytes | None = None
+    """Its bytes, where they were read elsewhere: then `path` is only its name."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -111,7 +113,7 @@ class Delimited:
         return round(self.path.stat().st_size / self.dialect.row_bytes)
 
     def _parse(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        with pa.PythonFile(_Ended(self.path, self.dialect), mode="r") as stream:
+        with pa.PythonFile(self._bytes(), mode="r") as stream:
             reader = arrow_csv.open_csv(
                 stream,
                 read_options=arrow_csv.ReadOptions(
@@ -133,6 +135,9 @@ class Delimited:
             )
             yield from reader
 
+    def _bytes(self) -> _Ended:
+        return _Ended(byte_stream(self.path, self.content), self.dialect)
+
     def _problem(self, line: int, record: list[str]) -> Iterator[SourceProblem]:
         width = len(self.names)
         if any("\ufffd" in cell for cell in record):
@@ -145,7 +150,7 @@ class Delimited:
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
         """Read the rows one by one with the line each starts on, the mark of the end last: slow and obvious."""
-        stream = cast("BinaryIO", _Ended(self.path, self.dialect))
+        stream = cast("BinaryIO", self._bytes())
         with io.TextIOWrapper(stream, self.dialect.encoding, errors="replace", newline="") as text:
             reader = split(text, self.dialect.delimiter, self.dialect.quote)
             line, header = 1, self.dialect.header
@@ -160,7 +165,7 @@ class Delimited:
 
     def _unending(self, line: int) -> str:
         """Say why a row has no end: its very line is too long, or a quote swallows the lines that follow."""
-        stream = cast("BinaryIO", _Ended(self.path, self.dialect))
+        stream = cast("BinaryIO", self._bytes())
         with io.TextIOWrapper(stream, self.dialect.encoding, errors="replace", newline="") as text:
             for _ in range(line - 1):
                 text.readline()
@@ -178,8 +183,8 @@ class _Ended(io.RawIOBase):
     too, and so betrays itself.
     """
 
-    def __init__(self, path: Path, dialect: Dialect) -> None:
-        self._stream = pa.input_stream(str(path), compression="detect")
+    def __init__(self, stream: pa.NativeFile, dialect: Dialect) -> None:
+        self._stream = stream
         self._stream.read(dialect.mark)
         self._end = f"\n{dialect.delimiter.join([_END] * len(dialect.names))}\n".encode(dialect.encoding)
 
@@ -213,9 +218,11 @@ def _within(batches: Iterator[pa.RecordBatch], header: int) -> Iterator[pa.Recor
         yield last.slice(header, rows - header)
 
 
-def open_delimited(path: Path, wanted: DialectOptions, nulls: tuple[str, ...] = ("",)) -> Delimited:
-    """Open a delimited text file: its first lines are read, and no more."""
+def open_delimited(
+    path: Path, wanted: DialectOptions, nulls: tuple[str, ...] = ("",), content: bytes | None = None
+) -> Delimited:
+    """Open a delimited text file, or one whose bytes are given: its first lines are read, and no more."""
     try:
-        return Delimited(path, dialect(path, wanted), nulls)
+        return Delimited(path, dialect(path, wanted, content), nulls, content)
     except SourceUnreadable as error:
         raise SourceUnreadable(f"{path}: {error}") from error

@@ -62,7 +62,15 @@ class Dialect:
     """What was found rather than told."""
 
 
-def dialect(path: Path, wanted: DialectOptions) -> Dialect:
+def byte_stream(path: Path, content: bytes | None = None) -> pa.NativeFile:
+    """Open the bytes of a file, or those that were read of it elsewhere, decompressed as its name says."""
+    if content is None:
+        return pa.input_stream(str(path), compression="detect")
+    endings = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
+    return pa.input_stream(pa.py_buffer(content), compression=endings.get(path.suffix))
+
+
+def dialect(path: Path, wanted: DialectOptions, content: bytes | None = None) -> Dialect:
     """Read the first lines of a file, and nothing else of it, and settle how the rest will be read.
 
     Always decided the same way: the encoding by the byte-order mark, else UTF-8; the delimiter as the one of comma,
@@ -70,7 +78,7 @@ def dialect(path: Path, wanted: DialectOptions) -> Dialect:
     equals, the one that makes most fields, then the first named).
     """
     _check(wanted)
-    with pa.input_stream(str(path), compression="detect") as stream:
+    with byte_stream(path, content) as stream:
         start = stream.read(SAMPLE_BYTES)
     encoding, mark, found = _encoding(start, wanted.encoding)
     head = _decode(start[mark:], encoding, cut=len(start) == SAMPLE_BYTES)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 from pyarrow import compute as pc
 from pyarrow import types
@@ -26,7 +28,8 @@ def plain(array: pa.Array, name: str) -> pa.Array:
     """Return the same values as text, a dictionary of text, a number, a truth value, a date, a time, or lists of text.
 
     Text is `string`; a dictionary has codes of 32 bits and text without nulls; bytes are text if they are valid UTF-8.
-    A list of text is for set-valued columns only: whoever reads another column refuses it.
+    A format does not keep a program from storing other bytes as text: a cell that holds some is missing, whatever the
+    other rows hold.  A list of text is for set-valued columns only: whoever reads another column refuses it.
     """
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
@@ -35,8 +38,10 @@ def plain(array: pa.Array, name: str) -> pa.Array:
         return _dictionary(array, name)
     if types.is_run_end_encoded(kind):
         return plain(pc.run_end_decode(array), name)
-    if types.is_string(kind) or types.is_null(kind):
+    if types.is_null(kind):
         return array
+    if types.is_string(kind):
+        return _valid(array)
     if _is_text(kind):
         return _text(array, name)
     if types.is_float16(kind):
@@ -44,7 +49,7 @@ def plain(array: pa.Array, name: str) -> pa.Array:
     if types.is_primitive(kind) or types.is_decimal(kind):
         return array
     if is_list(kind) and (_is_text(kind.value_type) or types.is_dictionary(kind.value_type)):
-        return array.cast(pa.list_(pa.string()))
+        return _valid(array.cast(pa.list_(pa.string())))
     raise several(name, kind)
 
 
@@ -67,11 +72,33 @@ def several(name: str, kind: pa.DataType) -> SourceUnreadable:
 
 def _dictionary(array: pa.DictionaryArray, name: str) -> pa.Array:
     values = array.dictionary
-    if types.is_string(values.type) and types.is_int32(array.type.index_type) and not values.null_count:
-        return array
     if values.null_count or not _is_text(values.type):
         return plain(array.dictionary_decode(), name)
-    return pa.DictionaryArray.from_arrays(array.indices.cast(pa.int32()), plain(values, name))
+    texts = plain(values, name)
+    if texts.null_count:  # some of them were no text
+        return texts.take(array.indices)
+    if texts is values and types.is_int32(array.type.index_type):
+        return array
+    return pa.DictionaryArray.from_arrays(array.indices.cast(pa.int32()), texts)
+
+
+def _valid(texts: pa.Array) -> pa.Array:
+    """Return the texts, or lists of text, missing where the bytes are no Unicode."""
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        stored = texts.cast(pa.list_(pa.binary()) if is_list(texts.type) else pa.binary())
+        return pa.array(map(_decoded, stored.to_pylist()), texts.type)
+    return texts
+
+
+def _decoded(content: Any) -> Any:
+    if isinstance(content, list):
+        return [_decoded(each) for each in content]
+    try:
+        return None if content is None else content.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -81,7 +108,9 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _text(array: pa.Array, name: str) -> pa.Array:
-    text: pa.Array | None = None
+    kind, text = array.type, None
+    if types.is_large_string(kind) or types.is_string_view(kind):
+        return _valid(array.cast(pa.string()))
     try:
         text = array.cast(pa.string())
     except pa.ArrowInvalid:

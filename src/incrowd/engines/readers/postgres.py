@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -41,11 +40,11 @@ _FIRST = {"date": -2440588, "timestamp": -2440588 * 86_400_000_000, "timestamptz
 class PostgresRows:
     """The rows of a table, view or query, as they were in one snapshot.
 
-    They are copied once, in one REPEATABLE READ transaction that may write nothing, to a private file on this machine,
-    and every pass reads that file.  A transaction held open over all passes would see the same rows, but a server
-    promises no order without ORDER BY, and orders that are unique and cheap (ctid) exist for plain tables only; it
-    would also hold back the server's cleaning for hours.  With the copy a position means the same row in every pass by
-    construction, memory is bounded by a batch, and a connection that breaks does so before anything is charged.
+    They are copied once, in one REPEATABLE READ transaction that may write nothing, to a file without a name on this
+    machine, and every pass reads that file.  A transaction held open over all passes would see the same rows, but a
+    server promises no order without ORDER BY, and orders that are unique and cheap (ctid) exist for plain tables only;
+    it would also hold back the server's cleaning for hours.  With the copy a position means the same row in every pass
+    by construction, memory is bounded by a batch, and a connection that breaks does so before anything is charged.
     """
 
     kept: SpooledRows
@@ -71,9 +70,9 @@ class PostgresRows:
         return self.kept.notes
 
     @property
-    def path(self) -> Path:
-        """The file of the copy."""
-        return self.kept.file.path
+    def content(self) -> pa.Buffer:
+        """The bytes of the copy."""
+        return self.kept.content
 
     def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Read the copy."""
@@ -119,6 +118,8 @@ class TableDescription:
     place: str
     settings: Mapping[str, str]
     notes: tuple[str, ...]
+    computed: bool = False
+    """Whether its rows are computed when they are read, by a view or a query, and may fail then."""
 
 
 def look_at(address: Address, question: RowSelection) -> TableDescription:
@@ -131,7 +132,8 @@ def look_at(address: Address, question: RowSelection) -> TableDescription:
             with connection.cursor() as cursor:
                 schema = cursor.adbc_execute_schema(f"SELECT * FROM {rows}")  # noqa: S608 - quoted, or the owner's own
             kinds = {name: _wanted(schema.field(place))[0] for place, name in enumerate(distinct(schema.names))}
-            return TableDescription(rows, kinds, _place(connection, address, told), told, notes)
+            place, computed = _place(connection, address, told), _is_computed(connection, rows, told)
+            return TableDescription(rows, kinds, place, told, notes, computed)
 
     return explained(work, partial(_unreadable, address))
 
@@ -181,6 +183,15 @@ def _place(connection: Any, address: Address, told: Mapping[str, str]) -> str:
     ((database, port),) = answers(connection, "SELECT current_database(), current_setting('port')")
     host = address.host.removesuffix(f":{port}")
     return f"postgresql://{host}:{port}/{database}::{told.get('table') or told['query']}"
+
+
+def _is_computed(connection: Any, rows: str, told: Mapping[str, str]) -> bool:
+    """Return whether this is anything but a table that the server keeps itself."""
+    if "query" in told:
+        return True
+    name = rows.replace("'", "''")
+    kinds = answers(connection, f"SELECT relkind::text FROM pg_class WHERE oid = '{name}'::regclass")  # noqa: S608 - quoted
+    return [kind for (kind,) in kinds] not in (["r"], ["p"], ["m"])
 
 
 def _wanted(field: pa.Field) -> tuple[str, str | None]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import difflib
-import shutil
+import mmap
 import tempfile
-import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import ipc
 
-from incrowd.engines.readers.columnar import Arrow
+from incrowd.engines.readers.columnar import stored_batches
 from incrowd.errors import InvalidParameter, SourceUnreadable
 
 
@@ -55,37 +54,30 @@ class SpooledRows:
     """The rows of a query or view, as it answered once.
 
     A query that is run again may answer in another order, or (with `random()` in it) with other rows, and the position
-    of a row would no longer mean the same row.  The folder is readable by its owner only and removed with this object.
+    of a row would no longer mean the same row.  They are in a file without a name, which ends with this object, or with
+    the process however that ends.
     """
 
-    file: Arrow
+    content: pa.Buffer
+    """The file, as an Arrow stream."""
+    names: tuple[str, ...]
     rows: int
     settings: Mapping[str, str]
     notes: tuple[str, ...]
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns of the answer."""
-        return self.file.names
-
     def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Read the kept rows."""
-        return self.file.read(columns)
+        return stored_batches(pa.BufferReader(self.content), self.names, columns, stream=True)
 
 
 def spool(batches: Iterator[pa.RecordBatch], schema: pa.Schema, settings: Mapping[str, str], note: str) -> SpooledRows:
-    """Write the batches to a private temporary file and return them as something that can be read again."""
-    folder = tempfile.mkdtemp(prefix="incrowd-rows-")
-    try:
-        path = Path(folder) / "rows.arrows"
-        rows = 0
-        with ipc.new_stream(path, schema) as file:
+    """Write the batches to an unnamed file and return them as something that can be read again."""
+    rows = 0
+    with tempfile.TemporaryFile(prefix="incrowd-") as file:
+        with ipc.new_stream(pa.PythonFile(file, mode="w"), schema) as stream:
             for batch in batches:
-                file.write_batch(batch)
+                stream.write_batch(batch)
                 rows += batch.num_rows
-        kept = SpooledRows(Arrow(path, tuple(schema.names), stream=True), rows, settings, (note,))
-        weakref.finalize(kept, shutil.rmtree, folder, ignore_errors=True)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    return kept
+        file.flush()
+        content = pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))  # it outlives the descriptor
+    return SpooledRows(content, tuple(schema.names), rows, settings, (note,))

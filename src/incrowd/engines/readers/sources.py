@@ -171,7 +171,7 @@ def _open_postgres(text: str, options: SourceOptions) -> Source:
     options = with_part(options, "postgresql", address.part) if address.part else options
     check_applies(options, "postgresql")
     reader = open_postgres(address, RowSelection(options.table, options.query))
-    return Source(reader, "postgresql", reader.place, (Stamp.of(reader.path),))
+    return Source(reader, "postgresql", reader.place)
 
 
 def open_reader(kind: str, path: Path, options: SourceOptions) -> SourceReader:

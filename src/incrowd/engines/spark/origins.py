@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +16,7 @@ from incrowd.engines.readers.dialect import SAMPLE_BYTES, DialectOptions
 from incrowd.engines.readers.reader import distinct
 from incrowd.engines.spark.failures import explained
 from incrowd.engines.spark.pieces import FilePieces, Piece, name_of
-from incrowd.engines.spark.reading import Identified, StoredColumns, Texts, named_after
+from incrowd.engines.spark.reading import Identified, StoredColumns, Texts
 from incrowd.engines.spark.rows import ID, ROW, STAMP, placeholders, stored_types
 from incrowd.engines.spark.task import collect, column, functions_of, is_remote, map_partitions
 from incrowd.errors import InvalidParameter, SourceInvalid, SourceUnreadable
@@ -168,8 +167,7 @@ class _Lengths:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for stamp, path, reader in self.texts.files(batches):
-            with named_after(path, reader.path):
-                rows = sum(batch.num_rows for batch in reader.read(self.texts.columns))
+            rows = sum(batch.num_rows for batch in reader.read(self.texts.columns))
             yield pa.record_batch({STAMP: pa.array([stamp]), "path": [path], "rows": pa.array([rows])})
 
 
@@ -199,11 +197,7 @@ def _first(frame: DataFrame, path: str, wanted: DialectOptions, nulls: tuple[str
     functions = functions_of(frame)
     start = functions.substring("content", 1, 2 * SAMPLE_BYTES).alias("start")
     found = collect(frame.where(functions.col("path") == path).select(start)).column("start")
-    with tempfile.TemporaryDirectory(prefix="incrowd-") as folder:
-        copy = Path(folder, name_of(path))
-        copy.write_bytes(found[0].as_py())
-        with named_after(path, copy):
-            return open_delimited(copy, wanted, nulls)
+    return open_delimited(Path(name_of(path)), wanted, nulls, found[0].as_py())
 
 
 def _text_stamp(frame: DataFrame) -> Column:

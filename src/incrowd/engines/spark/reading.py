@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -16,7 +14,7 @@ from incrowd.engines.readers.dialect import DialectOptions
 from incrowd.engines.readers.plain import plain_batch
 from incrowd.engines.spark.pieces import FilePieces, name_of
 from incrowd.engines.spark.places import Places, Positions, ids_of
-from incrowd.errors import SourceChanged, SourceUnreadable
+from incrowd.errors import SourceUnreadable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,21 +77,19 @@ class Texts:
     pieces: FilePieces | None = None
 
     def files(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, str, Delimited]]:
-        """Return each file's stamp and path with a reader on a private copy that is removed afterwards."""
+        """Return each file's stamp and path with a reader of its bytes, which stay in memory."""
         for raw in batches:
             for at in range(raw.num_rows):
                 stamp, path, content = (raw.column(place)[at].as_py() for place in range(3))
-                with _stored(path, content) as copy:
-                    yield stamp, path, self._opened(copy)
+                yield stamp, path, self._opened(Path(name_of(path)), content)
 
     def slices(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Slice]:
         """Return the rows of a partition with their positions."""
-        for stamp, path, reader in self.files(batches):
+        for stamp, _, reader in self.files(batches):
             done = 0
-            with named_after(path, reader.path):
-                for batch in reader.read(self.columns):
-                    yield Slice(plain_batch(batch), self._positions(stamp, done, batch.num_rows))
-                    done += batch.num_rows
+            for batch in reader.read(self.columns):
+                yield Slice(plain_batch(batch), self._positions(stamp, done, batch.num_rows))
+                done += batch.num_rows
 
     def _positions(self, stamp: int, done: int, rows: int) -> Positions | None:
         if self.pieces is None:
@@ -101,38 +97,14 @@ class Texts:
         start = self.pieces.start(stamp, done + rows) + done
         return Positions(np.arange(start, start + rows))
 
-    def _opened(self, copy: Path) -> Delimited:
-        with named_after(copy.name, copy):
-            reader = open_delimited(copy, self.wanted, self.nulls)
-            if reader.names != self.names:
-                raise SourceUnreadable(
-                    f"{copy} has other columns than the first file, or in another order. Files in one folder need the "
-                    "same columns."
-                )
-            return reader
-
-
-@contextmanager
-def named_after(path: str, copy: Path) -> Iterator[None]:
-    """Let errors about a private copy speak of the file it is a copy of."""
-    words: str | None = None
-    try:
-        yield
-    except SourceChanged:
-        raise
-    except SourceUnreadable as error:
-        words = str(error).replace(str(copy), name_of(path))
-    if words is not None:
-        raise SourceUnreadable(words)
-
-
-@contextmanager
-def _stored(path: str, content: bytes) -> Iterator[Path]:
-    """Yield a copy of a file in a folder that only this process can open."""
-    with tempfile.TemporaryDirectory(prefix="incrowd-") as folder:
-        copy = Path(folder, name_of(path))
-        copy.write_bytes(content)
-        yield copy
+    def _opened(self, name: Path, content: bytes) -> Delimited:
+        reader = open_delimited(name, self.wanted, self.nulls, content)
+        if reader.names != self.names:
+            raise SourceUnreadable(
+                f"{name} has other columns than the first file, or in another order. Files in one folder need the same "
+                "columns."
+            )
+        return reader
 
 
 def _named(raw: pa.RecordBatch, columns: tuple[str, ...]) -> pa.RecordBatch:

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from incrowd.engines.readers.reader import show_pandas
 from incrowd.engines.spark.failures import explained
 from incrowd.engines.spark.workers import prepare, ready
+from incrowd.engines.writers.sinks import staging_folder
 from incrowd.errors import ClusterUnavailable, IncrowdError, InvalidParameter, PackageMissing
 
 if TYPE_CHECKING:
@@ -153,9 +154,9 @@ def _connected(remote: str, config: Mapping[str, str]) -> Iterator[SparkSession]
 def _started(master: str, config: Mapping[str, str]) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
-    with tempfile.TemporaryDirectory(prefix="incrowd-spark-") as folder:
+    with staging_folder(Path(tempfile.gettempdir(), "spark")) as folder:
         builder = SparkSession.builder.master(master).appName("incrowd")
-        for name, value in {**_defaults(master, Path(folder)), **config}.items():
+        for name, value in {**_defaults(master, folder), **config}.items():
             builder = builder.config(name, value)
         with explained(), _python(master):
             session = builder.getOrCreate()
@@ -185,6 +186,7 @@ def _defaults(master: str, folder: Path) -> dict[str, str]:
     }
     if master.startswith("local"):
         chosen["spark.driver.memory"] = "2g"  # tasks run in the driver, each with a text file as a whole
+        chosen["spark.io.encryption.enabled"] = "true"  # what is shuffled or spilled, under a key in memory
     if _here(master):
         chosen |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     return chosen

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -42,14 +41,15 @@ class Warehouse:
     """Tables that can be asked from many threads.
 
     Rows are read when the first question needs them, never before: Parquet files by DuckDB itself, as often as they are
-    asked and once as a whole; other sources once, into a private folder that is removed at the end.  The database sees
-    these files and nothing else of the machine.
+    asked and once as a whole; other sources once, into memory, and what does not fit there into files without a name.
+    Parquet files that DuckDB does not read to their end are read like other sources: text that is no Unicode is missing
+    there, row by row.  The database sees these files and nothing else of the machine.
     """
 
     tables: Mapping[str, StoredTable]
     limits: Limits
     base: duckdb.DuckDBPyConnection
-    views: frozenset[str]
+    views: set[str]
     lock: threading.Lock = field(default_factory=threading.Lock)
     loaded: set[str] = field(default_factory=set)
 
@@ -58,12 +58,15 @@ class Warehouse:
         del sampled
         asked_tables(query, self.tables)
 
+    def load(self, queries: Sequence[exp.Query]) -> None:
+        """Read once, as a whole, what these queries will read, and raise SourceUnreadable if that fails."""
+        for name in {name for query in queries for name in asked_tables(query, self.tables)}:
+            self._load(name)
+
     def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
         """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
+        self.load([query])
         names, text = asked_tables(query, self.tables), query.sql(dialect="duckdb")
-        for name in names:
-            if drawn is None or name != drawn.table or name in self.views:
-                self._load(name)
         with self._cursor() as cursor:
             if drawn is not None:
                 self._draw(cursor, drawn)
@@ -79,21 +82,25 @@ class Warehouse:
             return
         with self.lock:
             if name not in self.loaded:
-                if name in self.views:
-                    self._read_whole(name)
-                else:
-                    self._fill(self.base, f"CREATE TABLE {quote(name)} AS", self.tables[name], None)
+                if name not in self.views or not self._read_whole(name):
+                    self._fill(self.base, f"CREATE OR REPLACE TABLE {quote(name)} AS", self.tables[name], None)
                 self.loaded.add(name)
 
-    def _read_whole(self, name: str) -> None:
+    def _read_whole(self, name: str) -> bool:
         """Read every value of a file once, so that a file with damaged values fails for every question alike.
 
         A question skips what its condition excludes.  Without this, whether it fails would tell whether the damaged
-        rows fit the condition.
+        rows fit the condition.  Where it fails, the view is dropped and false returned.
         """
         columns = ", ".join(quote(column.name) for column in self.tables[name].schema.columns)
-        with self._cursor() as cursor:
-            self._run(cursor, f"SELECT BIT_XOR(HASH({columns})) FROM {quote(name)}")  # noqa: S608 - names are quoted
+        try:
+            with self._cursor() as cursor:
+                self._run(cursor, f"SELECT BIT_XOR(HASH({columns})) FROM {quote(name)}")  # noqa: S608 - quoted
+        except SourceUnreadable:
+            self.base.execute(f"DROP VIEW {quote(name)}")
+            self.views.discard(name)
+            return False
+        return True
 
     def _draw(self, cursor: duckdb.DuckDBPyConnection, drawn: SampledTable) -> None:
         """Put a sample in the place of a table, for this cursor alone."""
@@ -160,42 +167,36 @@ def warehouse(tables: Mapping[str, StoredTable], limits: Limits | None = None) -
     ...     asked.collect(select("COUNT(*) AS n").from_(exp.to_table("people"))).to_pylist()
     [{'n': 3}]
     """
-    import duckdb
+    from incrowd.engines.spill import memory_database
 
     limits = limits or Limits()
-    with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="incrowd-"))
-        base = duckdb.connect(f"{folder}/warehouse.duckdb")
-        stack.callback(base.close)
+    with closing(memory_database(limits.memory)) as base:
         views, paths = _views(base, tables)
-        _confine(base, folder, paths, limits)
+        _confine(base, paths, limits)
         yield Warehouse(dict(tables), limits, base, views)
 
 
-def _views(base: duckdb.DuckDBPyConnection, tables: Mapping[str, StoredTable]) -> tuple[frozenset[str], list[str]]:
-    views, paths = set(), list[str]()
+def _views(base: duckdb.DuckDBPyConnection, tables: Mapping[str, StoredTable]) -> tuple[set[str], list[str]]:
+    views, paths = set[str](), list[str]()
     for name, stored in tables.items():
         found = native_query(stored.source, stored.schema)
         if found is not None:
             base.execute(f"CREATE VIEW {quote(name)} AS {found[0]}")
             views.add(name)
             paths.extend(found[1])
-    return frozenset(views), paths
+    return views, paths
 
 
-def _confine(base: duckdb.DuckDBPyConnection, folder: str, paths: list[str], limits: Limits) -> None:
-    """Let the database see its own folder and these files, and let nothing change that."""
+def _confine(base: duckdb.DuckDBPyConnection, paths: list[str], limits: Limits) -> None:
+    """Let the database see these files, and let nothing change that."""
     base.execute("SET TimeZone = 'UTC'")
     base.execute("SET preserve_insertion_order = false")
     base.execute("SET enable_progress_bar = false")  # a worker process would show one
-    base.execute("SET memory_limit = ?", [limits.memory])
-    base.execute("SET temp_directory = ?", [f"{folder}/spill"])
     if limits.threads is not None:
         base.execute("SET threads = ?", [limits.threads])
     base.execute("SET autoinstall_known_extensions = false")
     base.execute("SET autoload_known_extensions = false")
     base.execute("SET allowed_paths = ?", [paths])
-    base.execute("SET allowed_directories = ?", [[folder]])
     base.execute("SET enable_external_access = false")
     base.execute("SET lock_configuration = true")
 

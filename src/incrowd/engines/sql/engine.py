@@ -57,6 +57,13 @@ class Asked(Protocol):
         It is asked before anything is charged.
         """
 
+    def load(self, queries: Sequence[exp.Query]) -> None:
+        """Read once what these queries will read, and raise SourceUnreadable if that fails: before anything is charged.
+
+        All declared columns of a table are read, also those that no query names: whether reading fails must not
+        depend on what is asked.
+        """
+
     def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
         """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
 

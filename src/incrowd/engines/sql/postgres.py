@@ -14,7 +14,7 @@ from sqlglot import exp, parse_one
 from incrowd.core.domain import Type
 from incrowd.core.schema import Column
 from incrowd.engines.columns import quote
-from incrowd.engines.postgres import Address, address_of, answers, connect, explained, is_postgres, run
+from incrowd.engines.postgres import Address, address_of, answers, connect, explained, is_outage, is_postgres, run
 from incrowd.engines.readers.postgres import TableDescription, look_at
 from incrowd.engines.readers.selection import RowSelection
 from incrowd.engines.sql.dialects import in_postgres, replace_tables
@@ -125,6 +125,31 @@ class PostgresWarehouse:
             )
         self._text(query)
 
+    def load(self, queries: Sequence[exp.Query]) -> None:
+        """Let the server compute every value of the views that these queries read, and keep nothing of it.
+
+        A view may fail at a value, such as one that it cannot cast.  A question skips what its condition excludes; so
+        without this, whether it fails would tell of rows, and it would fail after the charge.
+        """
+        for name in {name for query in queries for name in asked_tables(query, self.tables)}:
+            if _server_rows(self.tables[name]).look.computed:
+                self._compute(self.places[name].copy())
+
+    def _compute(self, rows: exp.Subquery) -> None:
+        text = f"SELECT SUM(LENGTH(CAST(r AS TEXT))) FROM {rows.sql(dialect='postgres')} AS r"  # noqa: S608 - our own tree
+        limit = f"SET LOCAL statement_timeout = {max(1, int(self.limits.seconds * 1000))}"
+
+        def work() -> list[tuple[object, ...]]:
+            with connect(self.server) as connection:
+                run(connection, *_SESSION, limit)
+                return answers(connection, text)
+
+        def trouble(words: str) -> IncrowdError:
+            problem = f"the database {words} Nothing was charged."
+            return QuestionFailed(problem) if is_outage(words) else SourceUnreadable(problem)
+
+        explained(work, trouble)
+
     def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
         """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
         self.require(query, sampled=drawn is not None)
@@ -139,9 +164,9 @@ class PostgresWarehouse:
                     return cursor.fetch_arrow_table()
 
         def trouble(words: str) -> IncrowdError:
-            del words
-            late = time.monotonic() - begun >= self.limits.seconds
-            return QuestionFailed(SLOW) if late else SourceUnreadable(FAILED)
+            if time.monotonic() - begun >= self.limits.seconds:
+                return QuestionFailed(SLOW)
+            return QuestionFailed(f"the database {words}") if is_outage(words) else SourceUnreadable(FAILED)
 
         return explained(work, trouble)
 

@@ -70,7 +70,7 @@ def staged(target: Folders) -> Iterator[Folders]:
     They lie beside the target on the same disk.  On leaving without an error everything is forced to the disk, and each
     folder takes its place by a single rename, the internal one first.  Whatever goes wrong before (an error, Ctrl-C, a
     full disk), nothing appears.  If the process is killed, what it leaves is hidden, readable by its owner only, and
-    removed by the next release to the same place.
+    removed by the next release to the same folder.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -186,10 +186,8 @@ def _locked_folder(place: Path) -> tuple[Path, int]:
 
 
 def _sweep(place: Path) -> None:
-    """Remove what killed processes left: folders that nobody holds a lock on."""
-    for folder in place.parent.iterdir():
-        if not folder.name.startswith(_prefix(place)):
-            continue
+    """Remove what killed processes left beside a place, for this or another one: folders that nobody has a lock on."""
+    for folder in place.parent.glob(".*.incrowd-*"):
         with contextlib.suppress(OSError):
             lock = os.open(folder, os.O_RDONLY)
             try:

@@ -65,6 +65,7 @@ def ask_classical(desk: Desk, sql: str, protection: Protection) -> ClassicalAnsw
         _check_auditable(plain, relation)
     book = next(policy.ledger_address for policy in desk.policies if policy.name == dataset)
     asked = _Classical(plain, relation, protection, desk.ledger.secret, book)
+    desk.warehouse.load([_all_rows(relation)])
     payer = Payer(dataset, secrets.token_hex(8), bonds=(desk.bonds[dataset],))
     with concluding(desk.ledger, asked.plan, payer):
         performed = perform(asked.plan, desk.warehouse, desk.ledger, payer)
@@ -137,13 +138,16 @@ def _check_auditable(plain: PlainQuestion, relation: Relation) -> None:
 
 def _rows(rows: Asked, relation: Relation, most: int) -> Source:
     """Return the rows in an order of their own: rows that look the same are the same in every question."""
-    names = [exp.column(exp.to_identifier(each.name, quoted=True)) for each in relation.schema.columns]
-    table = exp.to_identifier(relation.name, quoted=True)
-    found = rows.collect(exp.select(*names).from_(exp.Table(this=table)).limit(most + 1))
+    found = rows.collect(_all_rows(relation).limit(most + 1))
     if found.num_rows > most:
         raise Refused(f"tables with more than {most:,} rows get no such answers, which are for teaching: take fewer.")
     ordered = found.sort_by([(name, "ascending") for name in found.column_names]) if found.num_rows else found
     return open_source(ordered.append_column(PLACE, pa.array(range(ordered.num_rows), pa.int64())))
+
+
+def _all_rows(relation: Relation) -> exp.Select:
+    names = [exp.column(exp.to_identifier(each.name, quoted=True)) for each in relation.schema.columns]
+    return exp.select(*names).from_(exp.Table(this=exp.to_identifier(relation.name, quoted=True)))
 
 
 def _query_set(plain: PlainQuestion, relation: Relation, rows: Source) -> QuerySet:

@@ -83,6 +83,7 @@ class Desk:
         kept = self.answers.find(planned.mark)
         if kept is not None:
             return self._again(kept, planned, asking)
+        self.warehouse.load(planned.measurement.statistics)  # what cannot be read costs nothing
         first, stated = planned.policies[0], Stated.of(planned.measurement.plan, planned.policies[0])
         bonds = tuple(self.bonds[name] for name in planned.promises)
         payer = Payer(first.name, stated.fresh_id(), asking.analyst, asking.account, planned.promises, bonds)
@@ -112,6 +113,7 @@ class Desk:
     def ask_batch(self, asking: AskingTogether) -> AnsweredTogether:
         """Answer several questions that were planned together, for one charge."""
         planned, policy = self._plan_batch(asking)
+        self.warehouse.load([query for each in planned.measurements for query in each.statistics])
         stated = Stated.of(planned.plan, policy)
         payer = Payer(policy.name, stated.fresh_id(), asking.analyst, bonds=(self.bonds[policy.name],))
         with concluding(self.ledger, planned.plan, payer):
