@@ -108,7 +108,7 @@ class _Hashes:
 
     def __init__(self, schema: Schema, key: bytes) -> None:
         self._key = key
-        self._columns = [_Column(column, _salts(key, f"column {column.name.casefold()}")) for column in schema.released]
+        self._columns = [_Marked(column, _salts(key, f"column {column.name.casefold()}")) for column in schema.released]
         person = schema.unit.column
         self.people = None if person is None else _Person(schema[person], _salts(key, "person"))
         self._rows, self._people = (_Scattering(_cipher_key(key, what)) for what in ("rows", "people"))
@@ -155,7 +155,7 @@ class _Scattering:
         return self._taken[: len(bits)]
 
 
-class _Column:
+class _Marked:
     """One column's part of a row's bits: a sum over columns, so that their order does not matter."""
 
     def __init__(self, column: Column, salts: Bits) -> None:
@@ -201,7 +201,7 @@ class _Column:
         return bits
 
 
-class _Person(_Column):
+class _Person(_Marked):
     """The column that tells people apart, under whatever name, as text: 17 and "17" are one person."""
 
     def _stored_as_declared(self, stored: pa.DataType) -> bool:

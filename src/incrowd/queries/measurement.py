@@ -39,7 +39,7 @@ from incrowd.queries.measuring.groups import ARROW, AnswerGroups, Names, collect
 from incrowd.queries.measuring.intervals import MISS, Interval
 from incrowd.queries.measuring.noise import NoiseChoice, Workload, choose_noise
 from incrowd.queries.measuring.picks import Pick, is_pick, pick_of
-from incrowd.queries.measuring.selection import Selection
+from incrowd.queries.measuring.selection import ShownGroup
 from incrowd.queries.measuring.statistics import Statistics, statistics_of, statistics_query
 from incrowd.queries.question import AggregateKind, Question, Terms
 from incrowd.queries.steps.noise import (
@@ -213,7 +213,7 @@ class Measurement:
         noise, threshold, place = self.noise_choice.noise, self.noise_choice.threshold, self.sums.counting
         if noise is None:
             return None
-        shown = None if threshold is None or place is None else Selection(place, threshold.least, noise.law)
+        shown = None if threshold is None or place is None else ShownGroup(place, threshold.least, noise.law)
         return Reading(self.sums, noise.law, MISS / max(1, numbers), self.terms.rate, shown)
 
     def _read(self, noisy: NDArray[np.int64]) -> dict[str, AnswerColumn]:

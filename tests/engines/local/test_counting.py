@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.keys import Layout, grouped
 from incrowd.engines.local import counting
-from incrowd.engines.local.counting import CountingLimits, Disk, MemoryRun, Tally, merge_runs
+from incrowd.engines.local.counting import CountingLimits, CountTally, Disk, MemoryRun, merge_runs
 
 TINY = (
     CountingLimits(),
@@ -47,7 +47,7 @@ def test_a_tally_counts_as_a_counter_does(
     limits: CountingLimits, batches: list[tuple[tuple[int, ...], list[tuple[int, ...]]]], at_least: int
 ) -> None:
     with Disk() as disk:
-        tally = Tally(limits, (3, 1, 1), disk)
+        tally = CountTally(limits, (3, 1, 1), disk)
         for sizes, rows in batches:
             tally.add(columns(rows, 3), sizes)
         layout, (keys, counts) = tally.result(at_least)
@@ -59,7 +59,7 @@ def test_a_tally_counts_as_a_counter_does(
 
 def test_a_counter_that_is_full_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "_FULL", 10)
-    tally = Tally(CountingLimits(), (2,), Disk())
+    tally = CountTally(CountingLimits(), (2,), Disk())
     for _ in range(7):
         tally.add([np.array([0, 1, 1], np.int32)], (2,))
     assert tally.result()[1][1].tolist() == [7, 14]
@@ -67,7 +67,7 @@ def test_a_counter_that_is_full_starts_again(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_what_is_too_much_for_memory_goes_to_disk() -> None:
     with Disk() as disk:
-        tally = Tally(CountingLimits(dense=0, buffered=10, held=20), (1000,), disk)
+        tally = CountTally(CountingLimits(dense=0, buffered=10, held=20), (1000,), disk)
         for start in range(0, 200, 10):
             tally.add([np.arange(start, start + 10, dtype=np.int32)], (1000,))
         assert tally._spilled

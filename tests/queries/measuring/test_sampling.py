@@ -11,7 +11,7 @@ from scipy.stats import binom
 from incrowd.core.domain import Type
 from incrowd.noise.tails import CubeLaw
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.measuring.sampling import Sample
+from incrowd.queries.measuring.sampling import SampleInterval
 from incrowd.queries.question import Aggregate, AggregateKind, Value
 from tests.queries.asked import ROW, asked, terms
 
@@ -30,13 +30,13 @@ def test_counts_of_a_sample_hold_the_number_of_rows_in_95_of_100_cases(scale: Fr
         seen = np.arange(rows + 1)
         noisy = (seen[:, None] + noise[None, :]).ravel()
         chances = np.outer(binom.pmf(seen, rows, rate), masses / masses.sum()).ravel()
-        low, high = Sample(rate, 0.05).counts(noisy, law.marginal(0))
+        low, high = SampleInterval(rate, 0.05).counts(noisy, law.marginal(0))
         assert float(chances[(low <= rows) & (rows <= high)].sum()) >= 0.95 - 1e-4
 
 
 def test_where_there_is_hardly_any_noise_counts_are_exact_binomial() -> None:
     law = CubeLaw((1,), 1, Fraction(1, 100))
-    low, high = Sample(0.25, 0.05).counts(np.arange(60), law.marginal(0))
+    low, high = SampleInterval(0.25, 0.05).counts(np.arange(60), law.marginal(0))
     for seen in range(60):
         rows = np.arange(seen, 600)
         likely = rows[(binom.sf(seen - 1, rows, 0.25) > 0.025) & (binom.cdf(seen, rows, 0.25) > 0.025)]
@@ -46,7 +46,7 @@ def test_where_there_is_hardly_any_noise_counts_are_exact_binomial() -> None:
 def test_many_rows_meet_the_normal_law_without_a_jump() -> None:
     law = CubeLaw((1,), 1, Fraction(2))
     noisy = np.arange(19_000, 21_000, 10)
-    low, high = Sample(0.5, 0.05).counts(noisy, law.marginal(0))
+    low, high = SampleInterval(0.5, 0.05).counts(noisy, law.marginal(0))
     assert (np.diff(low) >= 0).all()
     assert (np.diff(high) >= 0).all()
     half = (high - low) / 2

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from incrowd.mechanisms.vector_noise import GaussianLaw
 from incrowd.noise.tails import CubeLaw
 from incrowd.queries.measuring.intervals import NoiseLaw
-from incrowd.queries.measuring.selection import Selection
+from incrowd.queries.measuring.selection import ShownGroup
 
 Floats = NDArray[np.float64]
 LAWS: dict[str, NoiseLaw] = {
@@ -37,7 +37,7 @@ def masses(law: NoiseLaw, noise: Floats) -> Floats:
 def test_a_count_that_was_shown_lies_in_its_interval_in_95_of_100_cases(name: str, delta: Fraction) -> None:
     """The chance is added up over all noise with which the group is shown: nothing is drawn."""
     law = LAWS[name]
-    shown = Selection(0, 1 + law.reach(0, delta), law)
+    shown = ShownGroup(0, 1 + law.reach(0, delta), law)
     far = 40 * max(1, law.within(0, 0.05))
     for true in {1, 2, *np.linspace(1, 3 * shown.least, 40).astype(int).tolist()}:
         noisy = np.arange(shown.least, max(shown.least, true) + far, dtype=np.float64)
@@ -51,21 +51,21 @@ def test_a_count_that_was_shown_lies_in_its_interval_in_95_of_100_cases(name: st
 
 def test_far_above_the_threshold_the_interval_is_that_of_the_noise_alone() -> None:
     law = CubeLaw((1,), 1, Fraction(2))
-    shown = Selection(0, 30, law)
+    shown = ShownGroup(0, 30, law)
     low, high = shown.counts(np.array([10_000.0]), 0.05)
     assert (low[0], high[0]) == (10_000 - law.within(0, 0.05), 10_000 + law.within(0, 0.05))
 
 
 def test_a_count_at_the_threshold_may_be_anything_below_it() -> None:
     law = CubeLaw((1,), 1, Fraction(2))
-    low, high = Selection(0, 30, law).counts(np.array([30.0]), 0.05)
+    low, high = ShownGroup(0, 30, law).counts(np.array([30.0]), 0.05)
     assert low[0] == 1
     assert 30 <= high[0] < 30 + law.within(0, 0.05) + 1
 
 
 def test_a_wide_law_has_few_nodes_and_errs_on_the_safe_side() -> None:
     law = CubeLaw((1,), 1, Fraction(10**6))
-    shown = Selection(0, 20 * 10**6, law)
+    shown = ShownGroup(0, 20 * 10**6, law)
     noisy = shown.least + np.array([0.0, 1e5, 3e6, 1e7, 1e9])
     low, high = shown.counts(noisy, 0.05)
     assert (low <= noisy).all()
@@ -101,7 +101,7 @@ def test_marginals_are_those_of_the_law(name: str) -> None:
 
 def test_a_threshold_that_everything_passes_says_nothing() -> None:
     law = CubeLaw((1,), 1, Fraction(2))
-    low, high = Selection(0, -1000, law).counts(np.array([-5.0, 3.0, 50.0]), 0.05)
+    low, high = ShownGroup(0, -1000, law).counts(np.array([-5.0, 3.0, 50.0]), 0.05)
     half = law.within(0, 0.05)
     assert high.tolist() == [half - 5, 3 + half, 50 + half]
     assert low.tolist() == [1 + (noisy > half + 1) * (noisy - half - 1) for noisy in (-5, 3, 50)]

@@ -140,11 +140,11 @@ class CountingLimits:
 _FULL = 2**32 - 1
 
 
-class Tally:
+class CountTally:
     """Counts of tuples of codes, added batch by batch; the numbers of codes may grow meanwhile.
 
     >>> with Disk() as disk:
-    ...     tally = Tally(CountingLimits(), (2, 3), disk)
+    ...     tally = CountTally(CountingLimits(), (2, 3), disk)
     ...     tally.add([np.array([1, 0, 1], np.int32), np.array([2, 0, 2], np.int32)], (2, 3))
     ...     layout, (keys, counts) = tally.result()
     >>> [codes.tolist() for codes in layout.unpack(keys)], counts.tolist()

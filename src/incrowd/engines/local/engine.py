@@ -19,7 +19,7 @@ from incrowd.core.schema import Column, Schema
 from incrowd.core.table import DEFAULTS, IN_ENGINE, Kept, Learned, Progress, Rows, SourceOptions
 from incrowd.core.unit import More
 from incrowd.engines.local.contributions import RowLimit, crowded, exclude, limit
-from incrowd.engines.local.counting import CountingLimits, Disk, Tally
+from incrowd.engines.local.counting import CountingLimits, CountTally, Disk
 from incrowd.engines.local.encoding import Encoder
 from incrowd.engines.local.fingerprint import content_digest
 from incrowd.engines.local.validate import checks_of, refuse_crowded, source_checks, validate
@@ -121,7 +121,7 @@ class LocalEngine:
         """
         encoder, start = Encoder(cells), 0
         with Disk() as disk:
-            tally = Tally(self.limits, encoder.sizes, disk)
+            tally = CountTally(self.limits, encoder.sizes, disk)
             for batch in rows.batches(cells.reads or rows.names[:1]):
                 chosen = _chosen(kept, start, start + len(batch))
                 start += len(batch)
@@ -177,7 +177,7 @@ def _chosen(kept: Sequence[Kept], start: int, stop: int) -> NDArray[np.intp] | N
     return None if len(chosen) == stop - start else chosen
 
 
-def _counts(encoder: Encoder, tally: Tally, at_least: int) -> Counts:
+def _counts(encoder: Encoder, tally: CountTally, at_least: int) -> Counts:
     layout, (keys, counts) = tally.result(at_least)
     classes = encoder.classes()
     if any(table is not None for _, table in classes):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
-from incrowd.engines.local.counting import CountingLimits, Disk, Tally
+from incrowd.engines.local.counting import CountingLimits, CountTally, Disk
 from incrowd.engines.local.encoding import Encoder
 from incrowd.engines.spark import tuples
 from incrowd.engines.spark.limit import Limiting, PersonLimit
@@ -47,7 +47,7 @@ class Counting:
         """Read everything, then return keys and counts."""
         encoder, read = Encoder(self.cells), 0
         with Disk() as disk:
-            tally = Tally(self.limits, encoder.sizes, disk)
+            tally = CountTally(self.limits, encoder.sizes, disk)
             for rows in self.reading.slices(batches):
                 read += rows.batch.num_rows
                 chosen = picked(rows, self.kept)

@@ -13,8 +13,8 @@ from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter
 from incrowd.queries.measuring.grid import IntegerGrid
 from incrowd.queries.measuring.intervals import MISS, Floats, Interval, NoiseLaw, Ratio
-from incrowd.queries.measuring.sampling import Sample
-from incrowd.queries.measuring.selection import Selection
+from incrowd.queries.measuring.sampling import SampleInterval
+from incrowd.queries.measuring.selection import ShownGroup
 from incrowd.queries.measuring.statistics import Of, Statistic, Statistics, count_of
 from incrowd.queries.question import Aggregate, AggregateKind, Value
 
@@ -49,7 +49,7 @@ class Reading:
     law: NoiseLaw
     miss: float = MISS
     rate: Fraction | None = None
-    selection: Selection | None = None
+    selection: ShownGroup | None = None
 
     def half_width(self, aggregate: Aggregate) -> float | None:
         """Return the half-width of the interval of a count or a sum; None for what depends on the size of the group."""
@@ -100,7 +100,7 @@ class Reading:
 
     def _interval(self, aggregate: Aggregate, noisy: NDArray[np.int64]) -> Interval | None:
         if self.rate is not None:
-            return self._of_all_rows(aggregate, noisy, Sample(float(self.rate), self.miss))
+            return self._of_all_rows(aggregate, noisy, SampleInterval(float(self.rate), self.miss))
         if self.selection is None:
             return self._alone(aggregate, noisy, self.miss)
         counts = noisy[:, self.selection.place].astype(np.float64)
@@ -128,7 +128,7 @@ class Reading:
         box = np.array(self.law.together(miss), dtype=np.float64)
         return self._within(aggregate, noisy - box, noisy + box)
 
-    def _of_all_rows(self, aggregate: Aggregate, noisy: NDArray[np.int64], sample: Sample) -> Interval | None:
+    def _of_all_rows(self, aggregate: Aggregate, noisy: NDArray[np.int64], sample: SampleInterval) -> Interval | None:
         """Return intervals for all rows from a sample of them, None for what is not known of it."""
         size = self._size(aggregate)
         if aggregate.kind in SPREADS:

@@ -28,7 +28,7 @@ Reach = Callable[[float], float]
 
 
 @dataclass(frozen=True)
-class Sample:
+class SampleInterval:
     """A Poisson sample of the rows, and how often intervals for all rows may miss.
 
     Of totals and means the miss is shared between the noise and the sample.  Each way to share it gives an interval;
@@ -83,7 +83,7 @@ class Sample:
 
     def most_rows(self, noisy: NDArray[np.int64], marginal: Marginal) -> Floats:
         """Return how many rows there are at most, but for a tenth of the miss."""
-        return Sample(self.rate, 2.0 * _SIZE_SHARE * self.miss).counts(noisy, marginal).high
+        return SampleInterval(self.rate, 2.0 * _SIZE_SHARE * self.miss).counts(noisy, marginal).high
 
     def means(self, ratio: Ratio, law: NoiseLaw, noisy: tuple[Floats, Floats], rows: Floats) -> Interval:
         """Return intervals of means, as distances from the center of their range.

@@ -18,7 +18,7 @@ _SHARE = 0.04
 _STEPS = 4
 
 
-class Box(NamedTuple):
+class CountBox(NamedTuple):
     """For each group the least and the most that each of its statistics can be, and whether the box is needed."""
 
     low: Floats
@@ -27,7 +27,7 @@ class Box(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Selection:
+class ShownGroup:
     """Groups are shown where the noisy number at a place is `least` or more; a group that is there has 1 at least.
 
     Chances are those given that the group is shown.  Of a true number n the noise x is then at least `least` − n, and
@@ -66,7 +66,7 @@ class Selection:
         """
         return (1.0 - _SHARE) * miss * (1.0 - _NEARLY)
 
-    def box(self, noisy: NDArray[np.int64], miss: float) -> Box:
+    def box(self, noisy: NDArray[np.int64], miss: float) -> CountBox:
         """Return what the statistics of a group with fewer than `sure` can be, needed where it may have fewer.
 
         For a true number n its noise is known, c − n, and given that noise the others do not depend on the selection
@@ -81,7 +81,7 @@ class Selection:
         ends = noisy - halves, noisy + halves
         for end, number in zip(ends, (low, high), strict=True):
             end[:, self.place] = number
-        return Box(*ends, needed)
+        return CountBox(*ends, needed)
 
     def _given(self, reach: Floats, miss: float) -> Floats:
         """Return half-widths of all others given how far the one is off, at the next of some steps."""
@@ -102,7 +102,7 @@ class _Table:
 
 
 @lru_cache(maxsize=64)
-def _table(selection: Selection, miss: float) -> _Table:
+def _table(selection: ShownGroup, miss: float) -> _Table:
     marginal = selection.law.marginal(selection.place)
     end = max(1.0, selection.least + float(marginal.least(np.log(_SURE))))
     numbers = np.unique(np.floor(np.linspace(1.0, end, int(min(end, _NODES)))))

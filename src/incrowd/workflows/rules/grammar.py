@@ -10,7 +10,7 @@ from fractions import Fraction
 from incrowd.core.rounding import exact
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.rules import suggestions
-from incrowd.workflows.rules.lexicon import NUMBERS, Kind, Token, tokens, whole
+from incrowd.workflows.rules.lexicon import NUMBERS, Sense, Token, tokens, whole
 from incrowd.workflows.rules.rule import Rounding, Rule, Zeros, minimum_after_rounding
 from incrowd.workflows.rules.statement import Segment, gather
 
@@ -75,7 +75,7 @@ def read_rule(sentence: str) -> RuleReading:
     """
     text, rate = _without_sample(_normal(sentence))
     found = tuple(tokens(text))
-    unknown = [token.text for token in found if token.kind is Kind.UNKNOWN]
+    unknown = [token.text for token in found if token.kind is Sense.UNKNOWN]
     if unknown:
         raise InvalidParameter(suggestions.for_unknown(unknown, found, text))
     rounding, segments = _rounding(found), _segments(found)
@@ -94,7 +94,7 @@ def read_rule(sentence: str) -> RuleReading:
         rate,
         _zeros(found, [each.zeros for each in statements if each.zeros is not None]),
         Rounding.NEAREST if rounding is None else rounding.way,
-        secondary=any(token.kind is Kind.SECONDARY for token in found),
+        secondary=any(token.kind is Sense.SECONDARY for token in found),
     )
     notes = dict.fromkeys(note for each in statements for note in each.notes)
     if rounding is None:
@@ -151,14 +151,14 @@ def _share(text: str) -> Fraction:
     return exact(top, "the share") / (int(bottom) if bottom else 1)
 
 
-_ENDS = (Kind.STOP, Kind.THEN, Kind.AFTER, Kind.BEFORE)
+_ENDS = (Sense.STOP, Sense.THEN, Sense.AFTER, Sense.BEFORE)
 
 
 def _segments(found: Iterable[Token]) -> Iterator[Segment]:
     """Cut a sentence where a clause ends, and leave out what says nothing about which counts are published."""
     part: list[Token] = []
     denied = False
-    for token in (*found, Token(Kind.STOP, "", "", {})):
+    for token in (*found, Token(Sense.STOP, "", "", {})):
         if token.kind not in _ENDS:
             part.append(token)
             continue
@@ -171,7 +171,7 @@ def _segments(found: Iterable[Token]) -> Iterator[Segment]:
 
 def _rounding(found: tuple[Token, ...]) -> _Rounding | None:
     """Return how a sentence rounds, and when: after what `then`, `after`, `before` and `the rest` say, if they do."""
-    places = [place for place, token in enumerate(found) if token.kind is Kind.ROUND]
+    places = [place for place, token in enumerate(found) if token.kind is Sense.ROUND]
     if not places:
         return None
     bases = {found[place].number() for place in places}
@@ -191,24 +191,24 @@ def _rounding(found: tuple[Token, ...]) -> _Rounding | None:
 def _comes_first(found: tuple[Token, ...], place: int) -> bool | None:
     """Return whether rounding comes before suppression; None where the sentence names it first and says no more."""
     sorts = [token.kind for token in found]
-    threshold = next((at for at, kind in enumerate(sorts) if kind in (Kind.UPPER, Kind.LOWER)), len(sorts))
+    threshold = next((at for at, kind in enumerate(sorts) if kind in (Sense.UPPER, Sense.LOWER)), len(sorts))
     before = sorts[:place]
     clause = before[max((at for at, kind in enumerate(before) if kind in _ENDS), default=-1) + 1 :]
-    if Kind.REST in clause:
+    if Sense.REST in clause:
         return False
-    for kind, first in ((Kind.AFTER, True), (Kind.BEFORE, False)):
+    for kind, first in ((Sense.AFTER, True), (Sense.BEFORE, False)):
         if kind in sorts:
             return first if sorts.index(kind) < place and place - sorts.index(kind) <= 2 else not first
     if place > threshold:
         return False
-    return True if Kind.THEN in sorts else None
+    return True if Sense.THEN in sorts else None
 
 
 def _zeros(found: tuple[Token, ...], stated: list[Zeros]) -> Zeros:
     """Return how empty cells look: as small counts that become 0, else as it is said; refuse to hear both."""
-    if any(token.kind is Kind.ZERO for token in found):
+    if any(token.kind is Sense.ZERO for token in found):
         return Zeros.HIDDEN
-    said = {*stated, *(_look(found, place) for place, token in enumerate(found) if token.kind is Kind.ZEROS)}
+    said = {*stated, *(_look(found, place) for place, token in enumerate(found) if token.kind is Sense.ZEROS)}
     if len(said) > 1:
         raise InvalidParameter(
             "this sentence says both that empty cells are told apart from small counts and that they look alike. Say "
@@ -221,8 +221,8 @@ def _look(found: tuple[Token, ...], place: int) -> Zeros:
     """Return how empty cells look by some words about them; `zeros and` says that they share what follows."""
     if found[place].sense != "same":
         return Zeros(found[place].sense)
-    counts = next((token.kind for token in found[place:] if token.kind in (Kind.UPPER, Kind.LOWER)), None)
-    return Zeros.HIDDEN if counts is Kind.UPPER else Zeros.SHOWN
+    counts = next((token.kind for token in found[place:] if token.kind in (Sense.UPPER, Sense.LOWER)), None)
+    return Zeros.HIDDEN if counts is Sense.UPPER else Zeros.SHOWN
 
 
 def _rounded_alone(rule: Rule) -> RuleReading:

@@ -21,7 +21,7 @@ NUMBERS = {word: number for number, word in enumerate(_UNITS, start=1)} | {
 """Numbers as words; all others are written in digits."""
 
 
-class Kind(StrEnum):
+class Sense(StrEnum):
     """What a word, or a few of them together, mean."""
 
     UPPER = "counts up to a number"
@@ -47,7 +47,7 @@ class Kind(StrEnum):
 class Token:
     """Some words of a sentence, what they mean, and their numbers as they are written, by name."""
 
-    kind: Kind
+    kind: Sense
     text: str
     sense: str
     groups: dict[str, str]
@@ -147,27 +147,31 @@ _PURPOSE = (
     r"(?:confidentiality|privacy|anonymity|data\s+protection|(?:statistical\s+)?disclosure(?:\s+(?:control|avoidance))?"
     r"|legal|identification)"
 )
-_PATTERNS: tuple[tuple[Kind, str, str], ...] = (
+_PATTERNS: tuple[tuple[Sense, str, str], ...] = (
     (
-        Kind.FILLER,
+        Sense.FILLER,
         "",
         (
             r"(?:in\s+order\s+)?to\s+(?:protect|prevent|avoid|ensure|preserve|maintain|limit)\b"
             r"(?:(?!\b(?:and|then|but|or|with|while|after|before)\b)[^.;,()\d])*"
         ),
     ),
-    (Kind.FILLER, "", rf"(?:for|due\s+to|because\s+of)\s+(?:reasons\s+of\s+)?{_PURPOSE}(?:\s+(?:reasons|purposes))?"),
     (
-        Kind.FILLER,
+        Sense.FILLER,
+        "",
+        rf"(?:for|due\s+to|because\s+of)\s+(?:reasons\s+of\s+)?{_PURPOSE}(?:\s+(?:reasons|purposes))?",
+    ),
+    (
+        Sense.FILLER,
         "",
         (
             r"(?:no|not|without)\s+(?:any\s+)?(?:secondary|complementary|consequential)\s+(?:cell\s+)?suppression"
             r"(?:\s+(?:is|are|applied|used|performed|done))*"
         ),
     ),
-    (Kind.SECONDARY, "", r"primary\s+and\s+(?:secondary|complementary)(?=\s+suppress)"),
+    (Sense.SECONDARY, "", r"primary\s+and\s+(?:secondary|complementary)(?=\s+suppress)"),
     (
-        Kind.SECONDARY,
+        Sense.SECONDARY,
         "",
         (
             r"(?:with\s+)?(?:secondary|complementary|consequential)\s+(?:(?:cell\s+)?suppress(?:ion|ed|ions)?|cells?)"
@@ -176,98 +180,110 @@ _PATTERNS: tuple[tuple[Kind, str, str], ...] = (
             r"(?:\s+(?:to|so\s+that|in\s+order\s+to)\s+[^.;,\d]*)?"
         ),
     ),
-    (Kind.ZEROS, "shown", rf"(?:except|excluding|excepting|bar)(?:\s+(?:for|of))?\s+{_EMPTY_COUNT}"),
-    (Kind.ZEROS, "shown", rf"(?:other\s+than|apart\s+from|aside\s+from|with\s+the\s+exception\s+of)\s+{_EMPTY_COUNT}"),
-    (Kind.ZEROS, "shown", rf"(?:but\s+)?not\s+(?:(?:including|counting)\s+)?{_EMPTY_COUNT}(?!\s*(?:to|-|<))"),
-    (Kind.ZEROS, "shown", r"non\s?-?\s?zero|positive"),
-    (Kind.ZEROS, "hidden", rf"(?:including|even|also|as\s+well\s+as|counting)\s+{_EMPTY_COUNT}"),
-    (Kind.ZEROS, "same", rf"{_EMPTIES}\s+(?:and|or)\s+(?={_THING}\b)"),
+    (Sense.ZEROS, "shown", rf"(?:except|excluding|excepting|bar)(?:\s+(?:for|of))?\s+{_EMPTY_COUNT}"),
     (
-        Kind.ZEROS,
+        Sense.ZEROS,
+        "shown",
+        rf"(?:other\s+than|apart\s+from|aside\s+from|with\s+the\s+exception\s+of)\s+{_EMPTY_COUNT}",
+    ),
+    (Sense.ZEROS, "shown", rf"(?:but\s+)?not\s+(?:(?:including|counting)\s+)?{_EMPTY_COUNT}(?!\s*(?:to|-|<))"),
+    (Sense.ZEROS, "shown", r"non\s?-?\s?zero|positive"),
+    (Sense.ZEROS, "hidden", rf"(?:including|even|also|as\s+well\s+as|counting)\s+{_EMPTY_COUNT}"),
+    (Sense.ZEROS, "same", rf"{_EMPTIES}\s+(?:and|or)\s+(?={_THING}\b)"),
+    (
+        Sense.ZEROS,
         "shown",
         rf"{_EMPTY_COUNT}\s+{_BE}(?:left(?!\s+(?:out|blank|empty))|remain|stay)(?:\s+(?:as\s+(?:they\s+are|is|0)|unchanged))?",
     ),
-    (Kind.ZEROS, "shown", rf"{_EMPTY_COUNT}\s+{_BE}(?:not|never)\s+{_BE}{_SUPPRESS}"),
-    (Kind.ZEROS, "hidden", rf"{_EMPTY_COUNT}\s+{_BE}(?:not|never)\s+{_BE}{_PUBLISH}"),
-    (Kind.ZEROS, "shown", rf"{_EMPTY_COUNT}\s+{_BE}(?:excepted|exempt(?:ed)?|excluded)"),
-    (Kind.ZEROS, "hidden", rf"{_EMPTY_COUNT}\s+{_BE}(?:included|too)"),
-    (Kind.ZEROS, "hidden", rf"{_EMPTY_COUNT}\s+{_BE}(?:also\s+)?{_SUPPRESS}(?:\s+too|\s+as\s+well)?"),
-    (Kind.ZEROS, "shown", rf"{_EMPTY_COUNT}\s+{_BE}(?:also\s+|still\s+)?{_PUBLISH}"),
-    (Kind.ZEROS, "hidden", rf"(?:not|never)\s+{_PUBLISH}\s+{_EMPTIES}"),
-    (Kind.ZEROS, "shown", rf"(?:not|never)\s+(?!exclud){_SUPPRESS}\s+{_EMPTIES}"),
-    (Kind.ZEROS, "shown", rf"{_PUBLISH}\s+{_EMPTIES}"),
-    (Kind.ZEROS, "hidden", rf"{_SUPPRESS}\s+(?:also\s+)?{_EMPTIES}"),
-    (Kind.ZERO, "", rf"(?:{_AS}|rounded(?:\s+down)?\s+to)\s+(?:an?\s+)?{_QUOTE}(?:0|zero|nil){_QUOTE}{_NO_MORE}"),
-    (Kind.ZERO, "", rf"{_PUBLISH}\s+(?:an?\s+)?(?:0|zero){_NO_MORE}"),
-    (Kind.HIDE, "mark", rf"{_AS}\s+{_MARK}"),
-    (Kind.ROUND, "", rf"(?P<random>f?rr)\s?{N}"),
-    (Kind.ROUND, "", rf"base\s*-?\s*{N}\s+(?:fixed\s+)?{_RANDOM}?round(?:ing|ed)"),
-    (Kind.ROUND, "", rf"{_RANDOM}?base\s*-?\s*{N}\s+round(?:ing|ed)"),
+    (Sense.ZEROS, "shown", rf"{_EMPTY_COUNT}\s+{_BE}(?:not|never)\s+{_BE}{_SUPPRESS}"),
+    (Sense.ZEROS, "hidden", rf"{_EMPTY_COUNT}\s+{_BE}(?:not|never)\s+{_BE}{_PUBLISH}"),
+    (Sense.ZEROS, "shown", rf"{_EMPTY_COUNT}\s+{_BE}(?:excepted|exempt(?:ed)?|excluded)"),
+    (Sense.ZEROS, "hidden", rf"{_EMPTY_COUNT}\s+{_BE}(?:included|too)"),
+    (Sense.ZEROS, "hidden", rf"{_EMPTY_COUNT}\s+{_BE}(?:also\s+)?{_SUPPRESS}(?:\s+too|\s+as\s+well)?"),
+    (Sense.ZEROS, "shown", rf"{_EMPTY_COUNT}\s+{_BE}(?:also\s+|still\s+)?{_PUBLISH}"),
+    (Sense.ZEROS, "hidden", rf"(?:not|never)\s+{_PUBLISH}\s+{_EMPTIES}"),
+    (Sense.ZEROS, "shown", rf"(?:not|never)\s+(?!exclud){_SUPPRESS}\s+{_EMPTIES}"),
+    (Sense.ZEROS, "shown", rf"{_PUBLISH}\s+{_EMPTIES}"),
+    (Sense.ZEROS, "hidden", rf"{_SUPPRESS}\s+(?:also\s+)?{_EMPTIES}"),
+    (Sense.ZERO, "", rf"(?:{_AS}|rounded(?:\s+down)?\s+to)\s+(?:an?\s+)?{_QUOTE}(?:0|zero|nil){_QUOTE}{_NO_MORE}"),
+    (Sense.ZERO, "", rf"{_PUBLISH}\s+(?:an?\s+)?(?:0|zero){_NO_MORE}"),
+    (Sense.HIDE, "mark", rf"{_AS}\s+{_MARK}"),
+    (Sense.ROUND, "", rf"(?P<random>f?rr)\s?{N}"),
+    (Sense.ROUND, "", rf"base\s*-?\s*{N}\s+(?:fixed\s+)?{_RANDOM}?round(?:ing|ed)"),
+    (Sense.ROUND, "", rf"{_RANDOM}?base\s*-?\s*{N}\s+round(?:ing|ed)"),
     (
-        Kind.ROUND,
+        Sense.ROUND,
         "",
         (
             rf"(?:fixed\s+|unbiased\s+)*{_RANDOM}?round(?:ed|ing|s)?(?:\s+(?P<chance>randomly|at\s+random))?\s+"
             rf"(?:{_BE}{_WHAT}){_TO}{N}"
         ),
     ),
-    (Kind.UPPER, "between", rf"(?:between|from)\s+{LOW}\s*(?:and|to|-|through|thru)\s*{HIGH}(?:\s+inclusive)?"),
+    (Sense.UPPER, "between", rf"(?:between|from)\s+{LOW}\s*(?:and|to|-|through|thru)\s*{HIGH}(?:\s+inclusive)?"),
     (
-        Kind.UPPER,
+        Sense.UPPER,
         "chain",
         rf"{LOW}\s*(?P<after><=?)\s*(?:n|x|count|cell|value)\s*(?P<before><=?)\s*{HIGH}",
     ),
-    (Kind.UPPER, "range", _RANGE),
+    (Sense.UPPER, "range", _RANGE),
     (
-        Kind.UPPER,
+        Sense.UPPER,
         "list",
         (
             rf"(?P<list>{_DIGITS}(?:\s*,\s*{_DIGITS})*)\s*,?\s*(?:or|and)\s+{HIGH}"
             rf"(?!\s+(?:{_WHO}\s+)?(?:or|and)\s+(?:{_MORE}|{_LESS}|above|over|below|under))"
         ),
     ),
-    (Kind.UPPER, "up to", rf"{_LESS}\s+than\s+or\s+equal\s+to\s+{N}"),
-    (Kind.UPPER, "up to", rf"(?:equal\s+to\s+or\s+)(?:{_LESS}\s+than|below)\s+{N}"),
-    (Kind.UPPER, "up to", rf"up\s+to(?:\s+and\s+including)?\s+{N}"),
-    (Kind.UPPER, "up to", rf"(?:at\s+most|<=)\s*{N}"),
-    (Kind.UPPER, "up to", rf"{_NEVER}\s+(?:{_MORE}\s+than|above|over|exceed(?:ing|s)?)\s+{N}"),
-    (Kind.UPPER, "up to", rf"{N}\s+(?:{_WHO}\s+)?(?:or|and)\s+(?:{_LESS}|below|under)"),
-    (Kind.LOWER, "from", rf"{_NEVER}\s+(?:{_LESS}\s+than|below|under)\s+{N}"),
-    (Kind.LOWER, "from", rf"(?:{_MORE}\s+than|above)\s+or\s+equal\s+to\s+{N}"),
-    (Kind.LOWER, "from", rf"(?:equal\s+to\s+or\s+)(?:{_MORE}\s+than|above|exceeding)\s+{N}"),
-    (Kind.LOWER, "from", rf"(?:at\s+least|>=)\s*{N}"),
-    (Kind.LOWER, "from", rf"{N}\s+(?:{_WHO}\s+)?(?:or|and)\s+(?:{_MORE}|above|over|upwards?)"),
-    (Kind.LOWER, "from", rf"(?P<n>{_DIGITS})\s*\+"),
-    (Kind.LOWER, "threshold", rf"(?:suppression|publication|disclosure)\s+{_MINIMUM}{_IS}{N}"),
-    (Kind.LOWER, "from", rf"{_MINIMUM}{_IS}{N}"),
-    (Kind.LOWER, "from", rf"{N}\s+(?:{_WHO}\s+)?minimum"),
+    (Sense.UPPER, "up to", rf"{_LESS}\s+than\s+or\s+equal\s+to\s+{N}"),
+    (Sense.UPPER, "up to", rf"(?:equal\s+to\s+or\s+)(?:{_LESS}\s+than|below)\s+{N}"),
+    (Sense.UPPER, "up to", rf"up\s+to(?:\s+and\s+including)?\s+{N}"),
+    (Sense.UPPER, "up to", rf"(?:at\s+most|<=)\s*{N}"),
+    (Sense.UPPER, "up to", rf"{_NEVER}\s+(?:{_MORE}\s+than|above|over|exceed(?:ing|s)?)\s+{N}"),
+    (Sense.UPPER, "up to", rf"{N}\s+(?:{_WHO}\s+)?(?:or|and)\s+(?:{_LESS}|below|under)"),
+    (Sense.LOWER, "from", rf"{_NEVER}\s+(?:{_LESS}\s+than|below|under)\s+{N}"),
+    (Sense.LOWER, "from", rf"(?:{_MORE}\s+than|above)\s+or\s+equal\s+to\s+{N}"),
+    (Sense.LOWER, "from", rf"(?:equal\s+to\s+or\s+)(?:{_MORE}\s+than|above|exceeding)\s+{N}"),
+    (Sense.LOWER, "from", rf"(?:at\s+least|>=)\s*{N}"),
+    (Sense.LOWER, "from", rf"{N}\s+(?:{_WHO}\s+)?(?:or|and)\s+(?:{_MORE}|above|over|upwards?)"),
+    (Sense.LOWER, "from", rf"(?P<n>{_DIGITS})\s*\+"),
+    (Sense.LOWER, "threshold", rf"(?:suppression|publication|disclosure)\s+{_MINIMUM}{_IS}{N}"),
+    (Sense.LOWER, "from", rf"{_MINIMUM}{_IS}{N}"),
+    (Sense.LOWER, "from", rf"{N}\s+(?:{_WHO}\s+)?minimum"),
     (
-        Kind.LOWER,
+        Sense.LOWER,
         "threshold",
         (
             rf"(?:(?:suppression|publication|reporting|disclosure|confidentiality|{_THING})\s+)*"
             rf"thresholds?(?:\s+(?:rule|value|level|size))*{_IS}{N}"
         ),
     ),
-    (Kind.LOWER, "threshold", rf"rule\s+of\s+{N}"),
-    (Kind.LOWER, "from", rf"{N}\s*-?\s*anonym(?:ity|ous)"),
-    (Kind.LOWER, "from", rf"k(?:\s*(?:=|of|is|:|>=))?\s*{N}"),
+    (Sense.LOWER, "threshold", rf"rule\s+of\s+{N}"),
+    (Sense.LOWER, "from", rf"{N}\s*-?\s*anonym(?:ity|ous)"),
+    (Sense.LOWER, "from", rf"k(?:\s*(?:=|of|is|:|>=))?\s*{N}"),
     (
-        Kind.UPPER,
+        Sense.UPPER,
         "range",
         r"(?:of|of\s+size|exactly|equal\s+to|=)\s+(?P<low>(?P<high>1|one))(?!\w|\s*(?:-|,|<|to\b|or\b|and\b))",
     ),
-    (Kind.UPPER, "below", rf"(?:strictly\s+)?(?:below|under|{_LESS}\s+than|<)\s*{N}"),
-    (Kind.LOWER, "above", rf"(?:strictly\s+)?(?:above|over|{_MORE}\s+than|exceed(?:s|ing)?|in\s+excess\s+of|>)\s*{N}"),
-    (Kind.UNLESS, "", r"unless|except\s+(?:if|when|where)"),
-    (Kind.REST, "", r"otherwise|else|(?:the\s+)?(?:rest|remainder)|remaining|(?:all\s+)?others?|smaller(?!\s+than)"),
-    (Kind.NOT, "", r"not|no|never|cannot|can't|mustn't|don't|doesn't|isn't|aren't|won't"),
-    (Kind.HIDE, "", rf"{_SUPPRESS}"),
-    (Kind.SHOW, "", rf"{_PUBLISH}"),
-    (Kind.THEN, "", r"then|afterwards|subsequently|followed\s+by|first"),
-    (Kind.AFTER, "", r"after"),
-    (Kind.BEFORE, "", r"before|prior\s+to"),
-    (Kind.STOP, "", r"[;,.:()]|and|or|but|also|while|whereas"),
+    (Sense.UPPER, "below", rf"(?:strictly\s+)?(?:below|under|{_LESS}\s+than|<)\s*{N}"),
+    (
+        Sense.LOWER,
+        "above",
+        rf"(?:strictly\s+)?(?:above|over|{_MORE}\s+than|exceed(?:s|ing)?|in\s+excess\s+of|>)\s*{N}",
+    ),
+    (Sense.UNLESS, "", r"unless|except\s+(?:if|when|where)"),
+    (
+        Sense.REST,
+        "",
+        r"otherwise|else|(?:the\s+)?(?:rest|remainder)|remaining|(?:all\s+)?others?|smaller(?!\s+than)",
+    ),
+    (Sense.NOT, "", r"not|no|never|cannot|can't|mustn't|don't|doesn't|isn't|aren't|won't"),
+    (Sense.HIDE, "", rf"{_SUPPRESS}"),
+    (Sense.SHOW, "", rf"{_PUBLISH}"),
+    (Sense.THEN, "", r"then|afterwards|subsequently|followed\s+by|first"),
+    (Sense.AFTER, "", r"after"),
+    (Sense.BEFORE, "", r"before|prior\s+to"),
+    (Sense.STOP, "", r"[;,.:()]|and|or|but|also|while|whereas"),
 )
 _COMPILED = tuple((kind, sense, re.compile(pattern)) for kind, sense, pattern in _PATTERNS)
 _FILLER_LINES = (
@@ -288,7 +304,7 @@ def tokens(text: str) -> Iterator[Token]:
 
     >>> [(str(token.kind), token.number()) for token in tokens("suppress all cells below 5")]
     [('withhold', None), ('counts up to a number', 5)]
-    >>> [token.text for token in tokens("cells below 5 are vaporized") if token.kind is Kind.UNKNOWN]
+    >>> [token.text for token in tokens("cells below 5 are vaporized") if token.kind is Sense.UNKNOWN]
     ['vaporized']
     """
     place = 0
@@ -298,7 +314,7 @@ def tokens(text: str) -> Iterator[Token]:
             place = space.end()
             continue
         token = _at(text, place)
-        if token.kind is not Kind.FILLER:
+        if token.kind is not Sense.FILLER:
             yield token
         place += len(token.text)
 
@@ -311,7 +327,7 @@ def _at(text: str, place: int) -> Token:
     word = _ANY.match(text, place)
     found = word[0] if word is not None else text[place]
     known = found in _FILLERS or re.fullmatch(rf"{_THING}|{_WHO}", found) is not None
-    return Token(Kind.FILLER if known else Kind.UNKNOWN, found, "", {})
+    return Token(Sense.FILLER if known else Sense.UNKNOWN, found, "", {})
 
 
 def _cut(text: str, end: int) -> bool:

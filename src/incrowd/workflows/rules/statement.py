@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.rules import suggestions
-from incrowd.workflows.rules.lexicon import Kind, Token, whole
+from incrowd.workflows.rules.lexicon import Sense, Token, whole
 from incrowd.workflows.rules.rule import Zeros
 
-_ACTIONS = (Kind.HIDE, Kind.ZERO, Kind.SHOW)
+_ACTIONS = (Sense.HIDE, Sense.ZERO, Sense.SHOW)
 
 
 @dataclass(frozen=True)
-class Threshold:
+class RuleThreshold:
     """What a statement comes to: the least count that is published, and how empty cells look, if it says so."""
 
     minimum: int
@@ -55,11 +55,11 @@ class Segment:
     @classmethod
     def of(cls, part: Sequence[Token], *, denied: bool = False) -> Segment | None:
         """Read a clause; `denied` is a `not` of the clause before, of which this is an `or`."""
-        conditions = tuple(condition_of(token) for token in part if token.kind in (Kind.UPPER, Kind.LOWER))
+        conditions = tuple(condition_of(token) for token in part if token.kind in (Sense.UPPER, Sense.LOWER))
         actions = [token for token in part if token.kind in _ACTIONS]
         inherited = denied and not conditions
-        negated = (sum(token.kind is Kind.NOT for token in part) + inherited) % 2 == 1
-        unless = any(token.kind is Kind.UNLESS for token in part)
+        negated = (sum(token.kind is Sense.NOT for token in part) + inherited) % 2 == 1
+        unless = any(token.kind is Sense.UNLESS for token in part)
         if negated and not actions:
             if not conditions and not inherited:
                 raise InvalidParameter("a 'not' stands alone in this sentence: write it beside what is not done.")
@@ -68,9 +68,9 @@ class Segment:
             return None
         return cls(
             conditions,
-            tuple((token.kind is Kind.SHOW) is not (negated is not unless) for token in actions),
+            tuple((token.kind is Sense.SHOW) is not (negated is not unless) for token in actions),
             tuple(condition_of(token) for token in actions if token.sense == "mark" and _is_range(token)),
-            rest=any(token.kind is Kind.REST for token in part) and not conditions,
+            rest=any(token.kind is Sense.REST for token in part) and not conditions,
             turned=unless and not actions,
             denied=negated and bool(actions),
         )
@@ -137,7 +137,7 @@ def _denied(condition: Condition) -> Condition:
 
 
 @dataclass(frozen=True)
-class Statement:
+class RuleStatement:
     """All counts and actions that clauses say together."""
 
     parts: tuple[Segment, ...]
@@ -153,7 +153,7 @@ class Statement:
         turned = sum(part.turned for part in self.parts) % 2 == 1
         return tuple(each is not (part.rest is not turned) for part in self.parts for each in part.published)
 
-    def resolved(self) -> Threshold:
+    def resolved(self) -> RuleThreshold:
         """Return the least count that is published, or refuse what contradicts itself or leaves it open."""
         uppers = [each for each in self.conditions if each.upper]
         lowers = [each for each in self.conditions if not each.upper]
@@ -175,7 +175,7 @@ class Statement:
             )
         return self._threshold(uppers or lowers, some)
 
-    def _threshold(self, conditions: list[Condition], some: list[Condition]) -> Threshold:
+    def _threshold(self, conditions: list[Condition], some: list[Condition]) -> RuleThreshold:
         marks = [each for part in self.parts for each in part.marks]
         named = [*conditions, *marks]
         minima = {each.low if each.high is None else each.high + 1 for each in named}
@@ -190,26 +190,26 @@ class Statement:
             )
         zeros = None if not starts else Zeros.SHOWN if starts == {1} else Zeros.HIDDEN
         minimum = minima.pop() or 0
-        return Threshold(minimum, zeros, tuple(note for each in named for note in each.notes))
+        return RuleThreshold(minimum, zeros, tuple(note for each in named for note in each.notes))
 
 
 def _spelled(conditions: Iterable[Condition]) -> str:
     return " and ".join(repr(each.text.strip()) for each in conditions)
 
 
-def gather(segments: Iterable[Segment]) -> list[Statement]:
+def gather(segments: Iterable[Segment]) -> list[RuleStatement]:
     """Put clauses together: `if the count is below 5, it is suppressed` is one statement in two clauses."""
-    found: list[Statement] = []
+    found: list[RuleStatement] = []
     for segment in segments:
         last = found[-1] if found else None
         if last is not None and _belongs(segment, last):
-            found[-1] = Statement((*last.parts, segment))
+            found[-1] = RuleStatement((*last.parts, segment))
         else:
-            found.append(Statement((segment,)))
+            found.append(RuleStatement((segment,)))
     return found
 
 
-def _belongs(segment: Segment, last: Statement) -> bool:
+def _belongs(segment: Segment, last: RuleStatement) -> bool:
     if not segment.conditions:
         return True
     excluding = any(not each.upper and (each.low or 0) <= 1 for each in (*segment.conditions, *last.conditions))

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 
-from incrowd.workflows.rules.lexicon import Kind, Token
+from incrowd.workflows.rules.lexicon import Sense, Token
 from incrowd.workflows.rules.rule import Rule, Zeros
 
 EXAMPLES = (
@@ -84,7 +84,7 @@ def _same_counts(found: Iterable[Token]) -> str | None:
     """Return a phrase about the same counts: those that a sentence names, as it names them."""
     from incrowd.workflows.rules.statement import condition_of
 
-    known = [token for token in found if token.kind in (Kind.UPPER, Kind.LOWER)]
+    known = [token for token in found if token.kind in (Sense.UPPER, Sense.LOWER)]
     senses = {(each.low, each.high) for each in map(condition_of, known)} if known else set()
     if len(senses) != 1:
         return None
