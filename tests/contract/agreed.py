@@ -27,7 +27,7 @@ class AgreedCoins:
         return self._of("bernoulli").bernoulli(probability, size)
 
     def below(self, bound: int, size: int) -> NDArray[np.int64]:
-        return self._of("below").below(bound, size)
+        return self._of(f"below {bound}").below(bound, size)  # keys of engines have bounds that no choice has
 
     def laplace(self, scale: Fraction, size: int) -> NDArray[np.int64]:
         return self._of("laplace").laplace(scale, size)
