@@ -11,8 +11,7 @@ from typing import Any
 
 from incrowd.accounting.amplification import amplify
 from incrowd.accounting.suppression import tight_delta
-from incrowd.accounting.suppression.theorems import SmoothPromise
-from incrowd.accounting.suppression.theorems import log_theorem1_delta, theorem1_delta
+from incrowd.accounting.suppression.theorems import SmoothPromise, log_theorem1_delta, theorem1_delta
 from incrowd.workflows.bounds.plot import Curve, Plot, curve, draw
 
 HERE = Path(__file__).parent / "_static"

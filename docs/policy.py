@@ -47,7 +47,8 @@ def _kind(about: dict[str, Any]) -> str:
             words.append("number")
         else:
             kind = each.get("type", "anything")
-            words.append("text or number" if isinstance(kind, list) else _NAMES.get(kind, kind))
+            most = f", at most {each['maximum']:,}" if "maximum" in each else ""
+            words.append("text or number" if isinstance(kind, list) else _NAMES.get(kind, kind) + most)
     return " or ".join(dict.fromkeys(words))
 
 

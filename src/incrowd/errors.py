@@ -109,6 +109,12 @@ class OutputUnavailable(IncrowdError):
     """The output cannot be written where it was asked for; nothing of it appeared."""
 
 
+class Interrupted(IncrowdError):
+    """A command was stopped by Ctrl-C or a signal; the message names what stays spent, if something was charged."""
+
+    exit_code: ClassVar[int] = 130
+
+
 class PromiseBroken(IncrowdError):
     """What was about to be published does not keep its promise; nothing appears, and the charge stays spent."""
 

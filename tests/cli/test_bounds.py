@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -80,7 +81,7 @@ def test_the_table_for_people_says_the_odds_in_words(run: Runner) -> None:
         ("--k 0 --rate 0.1 --epsilon 1", "1 or more"),
         ("--k -3 --rate 0.1 --epsilon 1", "1 or more"),
         ("--k 2.5 --rate 0.1 --epsilon 1", "whole number"),
-        ("--k 999999999999 --rate 0.1 --epsilon 1", "at most a billion"),
+        ("--k 999999999999 --rate 0.1 --epsilon 1", "k can be at most 100,000."),
         ("--k 20 --rate 1 --epsilon 1", "below 1"),
         ("--k 20 --rate 0 --epsilon 1", "between 0 and 1"),
         ("--k 20 --rate -0.1 --epsilon 1", "between 0 and 1"),
@@ -132,6 +133,22 @@ def test_crowd_solves_for_epsilon(run: Runner) -> None:
     found = run("bounds crowd --k 20 --rate 0.1 --delta 1e-6 --json").json
     assert found["solved"] == "epsilon"
     assert found["epsilon"] == pytest.approx(0.18299, abs=1e-5)
+
+
+@pytest.mark.parametrize("rate", ["0.1", "0.5", "1/3", "0.01", "0.9"])
+@pytest.mark.parametrize("more", ["", " --crowd-epsilon 0.5", " --high-rate 0.95 --irregular 1 --max-rate 0.99"])
+def test_a_delta_that_crowd_prints_can_be_asked_for(run: Runner, rate: str, more: str) -> None:
+    for k, epsilon in product((3, 20) if "irregular" in more else (1, 2, 5, 20), (1, 60)):
+        asked = f"bounds crowd --k {k} --rate {rate}{more}"
+        printed = run(f"{asked} --epsilon {epsilon} --json").json["delta"]
+        if printed == 1:
+            continue
+        table = re.search(r"delta +(\S+)", run(f"{asked} --epsilon {epsilon}").out)
+        assert table is not None
+        for delta in (repr(printed), table.group(1)):
+            found = run(f"{asked} --delta {delta} --json")
+            assert found.code == 0, (asked, delta, found.err)
+            assert found.json["epsilon"] <= epsilon + 1e-6
 
 
 def test_crowd_takes_a_biased_sample(run: Runner) -> None:

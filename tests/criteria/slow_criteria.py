@@ -11,7 +11,7 @@ from fractions import Fraction
 from incrowd.core.hierarchy.tree import tree
 from incrowd.criteria.closeness import EqualCloseness, HierarchicalCloseness, OrderedCloseness
 from incrowd.criteria.criterion import Criterion
-from incrowd.criteria.disclosure import DeltaDisclosure
+from incrowd.criteria.disclosure import DeltaDisclosure, PresentDisclosure
 from incrowd.criteria.diversity import DistinctDiversity, EntropyDiversity, Estimator, RecursiveDiversity
 from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.criteria.likeness import BasicLikeness, EnhancedLikeness
@@ -133,7 +133,7 @@ CRITERIA: dict[str, Slow] = {
     ),
     "disclosure": Slow(DeltaDisclosure(SENSITIVE, 2), lambda here, all_: not disclosed(here, all_)),
     "disclosure, present": Slow(
-        DeltaDisclosure(SENSITIVE, 2, absent=False),
+        PresentDisclosure(SENSITIVE, 2),
         lambda here, all_: all(Fraction(1, 4) < share(here, v) / share(all_, v) < 4 for v in here),
     ),
     "likeness": Slow(BasicLikeness(SENSITIVE, 1), lambda here, all_: gain(here, all_, 1, enhanced=False)),

@@ -16,8 +16,8 @@ from scipy.special import digamma
 from incrowd.criteria.average_risk import AverageRisk
 from incrowd.criteria.closeness import EqualCloseness, OrderedCloseness
 from incrowd.criteria.criterion import All, Criterion, Monotone
-from incrowd.criteria.disclosure import DeltaDisclosure
-from incrowd.criteria.distances import hierarchical
+from incrowd.criteria.disclosure import DeltaDisclosure, PresentDisclosure
+from incrowd.criteria.distances import equal, hierarchical, ordered
 from incrowd.criteria.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 from incrowd.criteria.groups import Groups, grassberger
 from incrowd.criteria.k_anonymity import KAnonymity
@@ -85,7 +85,8 @@ def test_a_class_that_contains_one_that_meets_it_meets_it(name: str, table: list
 @given(table=st.lists(small, min_size=1, max_size=4))
 def test_no_part_of_a_class_that_meets_it_is_larger_than_what_is_releasable(name: str, table: list[Histogram]) -> None:
     slow, cut = CRITERIA[name], partition(table)
-    for values, most in zip(table, slow.criterion.releasable(cut, cut.sizes), strict=True):
+    most_rows = slow.criterion.releasable(cut, cut.sizes, slow.criterion.met(cut))
+    for values, most in zip(table, most_rows, strict=True):
         parts = (Counter(dict(zip(values, part, strict=True))) for part in _parts_of(values))
         assert max((part.total() for part in parts if slow.holds(+part, sum(table, Counter()))), default=0) <= most
 
@@ -94,7 +95,8 @@ def test_no_part_of_a_class_that_meets_it_is_larger_than_what_is_releasable(name
 def test_a_class_far_from_the_table_can_release_few_rows(name: str) -> None:
     table = [Counter({"flu": 40, "attack": 2}), Counter({"attack": 40, "flu": 2})]
     cut = partition(table)
-    assert (CRITERIA[name].criterion.releasable(cut, cut.sizes) < 42).all()
+    none = np.zeros(len(cut), np.bool_)
+    assert (CRITERIA[name].criterion.releasable(cut, cut.sizes, none) < 42).all()
 
 
 def test_what_is_called_never_monotone_can_fail_for_a_union() -> None:
@@ -104,6 +106,22 @@ def test_what_is_called_never_monotone_can_fail_for_a_union() -> None:
     assert criterion.monotone is Monotone.NEVER
     assert criterion.met(partition(apart)).all()
     assert not criterion.met(partition([sum(apart, Counter())])).any()
+
+
+def test_a_class_may_lack_a_value_where_only_shown_values_are_compared() -> None:
+    apart: list[Histogram] = [Counter(flu=3), Counter(flu=1, cough=1)]
+    assert DeltaDisclosure(SENSITIVE, 2).met(partition(apart)).tolist() == [False, True]
+    assert PresentDisclosure(SENSITIVE, 2).met(partition(apart)).all()
+    assert PresentDisclosure(SENSITIVE, 2).monotone is Monotone.NEVER
+
+
+@settings(deadline=None, max_examples=40)
+@given(table=classes, chosen=st.integers(0, 63))
+def test_some_groups_are_as_far_from_the_whole_table_as_among_all(table: list[Histogram], chosen: int) -> None:
+    mask = np.array([bool(chosen >> place & 1) for place in range(len(table))])
+    groups = partition(table).groups(SENSITIVE)
+    for distance in (equal, ordered, hierarchical):
+        assert distance(groups.some(mask)) == pytest.approx(distance(groups)[mask])
 
 
 @settings(deadline=None, max_examples=40)
@@ -150,9 +168,29 @@ def test_a_criterion_on_a_population_needs_one() -> None:
 def test_the_average_risk_is_met_by_suppressing_the_smallest_classes_only(each: list[int], limit: str) -> None:
     kept = AverageRisk(limit).met(Partition(np.array(each)))
     left = [size for size, fine in zip(each, kept, strict=True) if fine]
-    cuts = [0, *sorted(set(each))]
-    passing = [cut for cut in cuts if sum(s > cut for s in each) <= Fraction(limit) * sum(s for s in each if s > cut)]
-    assert sorted(left) == sorted(size for size in each if size > passing[0])
+    assert sorted(left) == sorted(each)[len(each) - len(left) :]
+    assert len(left) <= Fraction(limit) * sum(left)
+
+
+@settings(deadline=None, max_examples=60)
+@given(each=st.lists(st.integers(1, 9), min_size=1, max_size=8), limit=st.sampled_from(("1/2", "1/3", "1/5")))
+def test_no_choice_of_classes_that_meets_the_average_risk_leaves_out_fewer_rows(each: list[int], limit: str) -> None:
+    kept = AverageRisk(limit).met(Partition(np.array(each)))
+    choices = itertools.product((False, True), repeat=len(each))
+    released = [[size for size, chosen in zip(each, choice, strict=True) if chosen] for choice in choices]
+    most = max(sum(sizes) for sizes in released if len(sizes) <= Fraction(limit) * sum(sizes))
+    assert int(np.array(each)[kept].sum()) == most
+
+
+def test_of_classes_of_one_size_no_more_go_than_the_average_risk_asks_for() -> None:
+    table = Partition(np.array([1, 1, 1, 7]))
+    assert AverageRisk("1/4").met(table).tolist() == [False, False, True, True]
+
+
+def test_an_average_risk_that_only_whole_numbers_can_tell_is_told_by_them() -> None:
+    table = Partition(np.array([1, 3 * 10**17]))
+    assert AverageRisk(Fraction(2, 3 * 10**17 + 1)).met(table).all()
+    assert not AverageRisk(Fraction(2 * 10**17 - 1, (3 * 10**17 + 1) * 10**17)).met(table).all()
 
 
 @given(each=sizes, extra=st.integers(0, 30))

@@ -132,3 +132,16 @@ def test_a_forged_role_is_found(sqlite: str) -> None:
         assert forged != body.body
         connection.execute(entries.update().where(entries.c.kind == "granted").values(body=forged))
     assert not access.check().ok
+
+
+def test_a_token_that_ended_stays_ended_when_the_clock_goes_back(sqlite: str) -> None:
+    access = Access.create(sqlite)
+    moments = [access.now() + timedelta(days=days) for days in (0, 3, 1)]
+    moved = Access(replace(access.chain, clock=lambda: moments[0]))
+    issued = moved.grant(Holder("ann", AccessRole.ANALYST), moments[0] + timedelta(days=2), Decision("officer", "test"))
+    assert moved.whose(issued.token).holder.name == "ann"
+    moments.pop(0)
+    moved.grant(Holder("bob", AccessRole.ANALYST), moments[0] + timedelta(days=2), Decision("officer", "test"))
+    moments.pop(0)
+    with pytest.raises(AccessDenied):
+        moved.whose(issued.token)

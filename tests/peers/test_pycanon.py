@@ -26,7 +26,7 @@ import pytest
 import incrowd
 from incrowd.core.cells import Cells
 from incrowd.criteria.criterion import Criterion
-from incrowd.criteria.disclosure import DeltaDisclosure
+from incrowd.criteria.disclosure import PresentDisclosure
 from incrowd.criteria.diversity import RecursiveDiversity
 from incrowd.criteria.groups import Groups
 from incrowd.criteria.likeness import BasicLikeness, EnhancedLikeness
@@ -159,8 +159,8 @@ def test_likeness_and_disclosure_begin_where_pycanon_says(name: str, folder: Pat
     assert holds(BasicLikeness("ill", beta + 1e-9), found)
     assert not holds(BasicLikeness("ill", beta - 1e-9), found)
     bits = pycanon.delta_disclosure(frame, QUASI, ["ill"]) / math.log(2)
-    assert holds(DeltaDisclosure("ill", bits + 1e-9, absent=False), found)
-    assert not holds(DeltaDisclosure("ill", bits - 1e-9, absent=False), found)
+    assert holds(PresentDisclosure("ill", bits + 1e-9), found)
+    assert not holds(PresentDisclosure("ill", bits - 1e-9), found)
     assert not holds(EnhancedLikeness("ill", pycanon.enhanced_beta_likeness(frame, QUASI, ["ill"]) - 1e-9), found)
 
 

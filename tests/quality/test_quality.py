@@ -78,11 +78,15 @@ def test_what_suppression_adds_above_bounds_what_it_adds_below(
     tuples, ids = rolled(table, high)
     kept = np.array([bool(seed >> place & 1) for place in range(len(tuples))])
     finer = kept[ids] & np.array([bool(more >> place & 1) for place in range(8)])
-    steps = sum(float(steps[0]) for steps in measure.steps)
-    extra = measure.surcharge(high, tuples, kept)
-    assert extra >= 0
+    lost = np.bincount(ids, np.where(finer, 0, table.sizes), len(tuples)).astype(np.int64)
+    surcharges = measure.surcharges(high, tuples, lost)
     score = measure.score((0, 0), table, finer)
-    assert score >= steps + extra - 1e-9 * max(1.0, abs(score))
+    extra = sum(float(steps[0]) + float(column[0]) for steps, column in zip(measure.steps, surcharges, strict=True))
+    assert score >= extra - 1e-9 * max(1.0, abs(score))
+    for column, rung in zip(surcharges, high, strict=True):
+        assert len(column) == rung + 1
+        assert (column >= 0).all()
+        assert (np.diff(column) <= 1e-12).all()
 
 
 def test_a_label_for_half_the_values_loses_a_third_of_four() -> None:
@@ -98,7 +102,19 @@ def test_a_weight_lowers_the_part_of_one_column() -> None:
     tuples, _ = rolled(table, (2, 0))
     kept = np.ones(len(tuples), np.bool_)
     assert Loss().over(ladders(), table).score((2, 0), tuples, kept) == pytest.approx(0.5)
-    assert Loss(weights={"place": "0.5"}).over(ladders(), table).score((2, 0), tuples, kept) == pytest.approx(0.25)
+    assert Loss(weights={"place": "0.5"}).over(ladders(), table).score((2, 0), tuples, kept) == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("weights", [{}, {"place": "0.5"}, {"place": 7, "sex": "1/3"}, {"sex": 0}])
+@pytest.mark.parametrize("model", [Loss, Precision])
+def test_what_loses_everything_loses_one_whatever_the_weights(
+    model: type[Loss | Precision], weights: dict[str, str]
+) -> None:
+    table = base([1] * 8)
+    top, _ = rolled(table, (2, 1))
+    measure = model(weights=weights).over(ladders(), table)
+    assert measure.score((2, 1), top, np.ones(1, np.bool_)) == pytest.approx(1)
+    assert measure.score((0, 0), table, np.zeros(8, np.bool_)) == pytest.approx(1)
 
 
 def test_a_factor_of_zero_makes_suppression_free_and_of_one_generalization() -> None:

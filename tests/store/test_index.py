@@ -9,6 +9,7 @@ from incrowd.errors import LedgerCorrupted
 from incrowd.store.chain import Chain
 from incrowd.store.index import RING, Pointer, sealed_rows
 from incrowd.store.link import Key
+from incrowd.store.seal import Seal
 from tests.ledgers import tampering
 
 KEYS: list[Key] = [("b", "x"), ("a",), ("é", "ß"), ("a", "b"), ("Z",), ("a", "b", "c"), ("~",)]
@@ -23,8 +24,8 @@ def chain(address: str) -> Chain:
 
 
 def test_the_index_is_what_the_entries_say(chain: Chain) -> None:
-    last = {key: link.sequence for link in chain.links() for key in link.sets}
-    assert chain.read(lambda reader: reader.index.rows()) == sealed_rows(chain.head().chain, last)
+    last = {key: link.sequence for link in chain.links() for key in link.own}
+    assert chain.read(lambda reader: reader.index.rows() == sealed_rows(reader.seal, last))
     for number, key in enumerate(KEYS):
         assert chain.read(lambda reader, key=key: reader.value(key)) == number  # type: ignore[misc]
 
@@ -61,7 +62,7 @@ def test_a_changed_row_is_noticed_where_it_is_read(chain: Chain, change: str) ->
 
 @given(st.sets(st.text(st.characters(exclude_categories=["Cs"]), min_size=1)), st.text(min_size=1))
 def test_absence_is_proved_by_exactly_one_row_and_presence_by_none(keys: set[str], asked: str) -> None:
-    rows = sealed_rows("c0ffee", dict.fromkeys(keys, 2))
+    rows = sealed_rows(Seal("c0ffee"), dict.fromkeys(keys, 2))
     pointers = [Pointer(row["key"], row["sequence"], row["following"]) for row in rows]
     assert sum(pointer.proves_absence(asked) for pointer in pointers) == (asked not in keys)
     assert pointers[0].key == pointers[-1].following == RING

@@ -6,10 +6,14 @@ from typing import Any
 import pytest
 
 from incrowd.errors import InvalidParameter
-from incrowd.store.link import NOTHING_BEFORE, Anchor, link, text_of
+from incrowd.store.link import NOTHING_BEFORE, RUNNING, Anchor, link, text_of
+from incrowd.store.seal import Seal
 
 START = Anchor("c0ffee", 0, NOTHING_BEFORE)
-LINK = link(START, "2025-01-01T00:00:00Z", "note", {"text": "x"}, {("a",): 1})
+PLAIN, KEYED = Seal("c0ffee"), Seal("c0ffee", b"a secret", 1)
+BARE = link(START, "2025-01-01T00:00:00Z", "note", {"text": "x"}, {("a",): 1})
+LINK = BARE.sealed(PLAIN)
+CARRYING = replace(BARE, sets={**BARE.sets, RUNNING: {"since": 1, "totals": {}}}).sealed(KEYED)
 
 
 @pytest.mark.parametrize(
@@ -26,8 +30,17 @@ LINK = link(START, "2025-01-01T00:00:00Z", "note", {"text": "x"}, {("a",): 1})
     ],
 )
 def test_no_field_changes_without_breaking_the_hash(change: dict[str, Any]) -> None:
-    assert LINK.intact
-    assert not replace(LINK, **change).intact
+    assert LINK.intact(PLAIN)
+    assert not replace(LINK, **change).intact(PLAIN)
+    assert CARRYING.intact(KEYED)
+    assert not replace(CARRYING, **change).intact(KEYED)
+
+
+def test_whoever_lacks_the_secret_cannot_seal_an_entry_of_version_2() -> None:
+    assert not CARRYING.sealed(Seal("c0ffee", b"a guess", 1)).intact(KEYED)
+    assert not CARRYING.sealed(PLAIN).intact(KEYED)
+    assert not LINK.intact(KEYED)
+    assert not CARRYING.intact(PLAIN)
 
 
 def test_the_hash_of_version_1_never_changes() -> None:

@@ -63,6 +63,9 @@ class CheckOptions:
         str | None,
         typer.Option(metavar="NUMBER", help="The logarithm of a ratio of shares stays below it (δ-disclosure)."),
     ] = None
+    present_disclosure: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="The same for the values that a class shows, as ARX judges.")
+    ] = None
     harmless: Annotated[
         list[str], typer.Option(metavar="VALUE", help="A sensitive value that gives nothing away, such as healthy.")
     ] = field(default_factory=list)
@@ -132,8 +135,9 @@ def _criteria(options: CheckOptions) -> Wanted:
     recursive, unique, presence = (
         _numbers(getattr(options, name), name, 2) for name in ("recursive", "unique", "presence")
     )
-    beta, enhanced, disclosure, risk = (
-        _numbers(getattr(options, name), name, 1) for name in ("beta", "enhanced_beta", "disclosure", "average_risk")
+    beta, enhanced, disclosure, present, risk = (
+        _numbers(getattr(options, name), name, 1)
+        for name in ("beta", "enhanced_beta", "disclosure", "present_disclosure", "average_risk")
     )
     there = None if presence is None else Presence(presence[1], presence[0])
     if options.population is None and (there is not None or options.k_map is not None):
@@ -143,6 +147,7 @@ def _criteria(options: CheckOptions) -> Wanted:
         beta=None if beta is None else beta[0],
         enhanced_beta=None if enhanced is None else enhanced[0],
         disclosure=None if disclosure is None else disclosure[0],
+        present_disclosure=None if present is None else present[0],
         harmless=tuple(options.harmless),
     )
     return Wanted(

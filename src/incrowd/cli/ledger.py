@@ -18,7 +18,7 @@ from incrowd.errors import InvalidParameter
 if TYPE_CHECKING:
     from incrowd.accounting.budget import Amount
     from incrowd.accounting.ledger.ledger import Ledger
-    from incrowd.accounting.ledger.standing import AnalystShare, Entry, Overview, Standing
+    from incrowd.accounting.ledger.standing import AnalystShare, Entry, Overview, Standing, Unfinished
     from incrowd.core.unit import Unit
     from incrowd.store.link import Anchor
 
@@ -50,17 +50,36 @@ class ShowOptions:
 
 @takes(ShowOptions)
 def show(options: ShowOptions) -> None:
-    """Show budgets, what is spent and what is left."""
+    """Show budgets, what is spent and what is left, and the charges of which nothing came."""
     from incrowd.accounting.ledger.ledger import Ledger
 
     ledger = Ledger.open(options.ledger)
-    overview = ledger.show()
+    overview, lost = ledger.show(), ledger.unfinished()
     entries = tuple(ledger.entries()) if options.entries else ()
     if options.as_json:
-        listed = {"entries": [_entry_json(entry) for entry in entries]} if options.entries else {}
+        listed: dict[str, Any] = {"nothing_came": [each.to_json() for each in lost]}
+        if options.entries:
+            listed["entries"] = [_entry_json(entry) for entry in entries]
         return print_json(overview.to_json() | listed)
     _print(overview, entries)
+    if lost:
+        lines = [
+            (str(each.charge.sequence), each.charge.at, _about(each.charge), _paid(each), each.state) for each in lost
+        ]
+        print_table("Charges of which nothing came", lines, header=("entry", "at", "about", "spent", "state"))
     return None
+
+
+def _paid(lost: Unfinished) -> str:
+    from incrowd.accounting.budget import Amount, shown_up
+
+    parts = []
+    for each in lost.charge.charged:
+        if each.rho is not None:
+            parts.append(f"ρ {shown_up(each.rho)} of {each.account}")
+        else:
+            parts.append(_up(Amount(each.epsilon, each.delta)) if each.epsilon.is_finite() else "no ε")
+    return "; ".join(parts)
 
 
 def print_standing(standing: Standing, as_json: bool) -> None:

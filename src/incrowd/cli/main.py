@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -33,10 +37,15 @@ _BAD_INPUT = 2
 _UNEXPECTED = 70
 _INTERRUPTED = 130
 _SHOW_TRACEBACK = "INCROWD_TRACEBACK"
+_ENDS: dict[int, Callable[[int, FrameType | None], object]] = {
+    signal.SIGTERM: signal.default_int_handler,
+    signal.SIGHUP: lambda _number, _frame: signal.raise_signal(signal.SIGTERM),
+}
+"""How signals to end are taken: like Ctrl-C; a hangup is passed on, since a server that is terminated ends gently."""
 
 app = typer.Typer(
     help="Hide everyone in a crowd, and prove it: policy in, certified release out.",
-    epilog="Exit codes: 0 done or passed, 1 refused or failed a check, 2 bad input, 70 unexpected error.",
+    epilog="Exit codes: 0 done or passed, 1 refused or failed a check, 2 bad input, 70 unexpected error, 130 stopped.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -86,7 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in given
     try:
-        code = typer.main.get_command(app).main(args=given, prog_name="incrowd", standalone_mode=False)
+        with _stoppable():
+            code = typer.main.get_command(app).main(args=given, prog_name="incrowd", standalone_mode=False)
         sys.stdout.flush()
     except IncrowdError as error:
         return _fail(str(error), type(error).__name__, error.exit_code, as_json)
@@ -101,6 +111,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if code == _INTERRUPTED:  # Typer turns Ctrl-C into this code without a word
         return _fail("stopped before the end.", "Interrupted", _INTERRUPTED, as_json)
     return code if isinstance(code, int) else 0
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Let a request to end, and a terminal that is closed, stop a command as Ctrl-C does: in order, and with a word."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {each: signal.getsignal(each) for each in _ENDS if signal.getsignal(each) is signal.SIG_DFL}
+    for each in before:
+        signal.signal(each, _ENDS[each])
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def _usage_error(error: Exception, as_json: bool) -> int | None:
@@ -120,13 +146,15 @@ def _unexpected(error: Exception, as_json: bool) -> int:
         import traceback
 
         traceback.print_exception(error)
-    return _fail(
-        f"an unexpected error stopped this command ({type(error).__name__}); this is a fault of incrowd. "
-        f"Set {_SHOW_TRACEBACK}=1 to see where; read the trace before sharing it, it may hold data.",
-        "Unexpected",
-        _UNEXPECTED,
-        as_json,
+    cause = (
+        "the memory is full: give the command more of it."
+        if isinstance(error, MemoryError)
+        else f"an unexpected error stopped this command ({type(error).__name__}); this is a fault of incrowd. "
+        f"Set {_SHOW_TRACEBACK}=1 to see where; read the trace before sharing it, it may hold data."
     )
+    # What stays spent is a note of the error's, see `concluding`; whatever else is noted may hold data.
+    spent = [note for note in getattr(error, "__notes__", ()) if "stays spent" in note]
+    return _fail(" ".join([cause, *spent]), "Unexpected", _UNEXPECTED, as_json)
 
 
 def _fail(message: str, kind: str, code: int, as_json: bool) -> int:

@@ -10,7 +10,9 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from incrowd.errors import InvalidParameter
+from incrowd.engines.interruption import is_interruption
+from incrowd.errors import Interrupted, InvalidParameter
+from incrowd.workflows.policy.limits import limit_of
 
 Options = TypeVar("Options")
 
@@ -38,6 +40,8 @@ Address = Annotated[
 ]
 Who = Annotated[str | None, typer.Option(metavar="NAME", help="Who decides; the user of this machine if not given.")]
 _MOST = 10**9
+_KEYS = {"max-rows": "max_rows", "rows-per-person": "max_rows"}
+"""Options that a policy writes under another key."""
 
 
 def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
@@ -56,7 +60,13 @@ def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Calla
     def decorate(command: Callable[[Options], None]) -> Callable[..., None]:
         @functools.wraps(command)
         def run(**values: Any) -> None:
-            command(options(**values))
+            try:
+                command(options(**values))
+            except (KeyboardInterrupt, RuntimeError) as error:
+                if not is_interruption(error):
+                    raise
+                # Click would turn it into an exit code without a word, and a charge must not be lost without one.
+                raise Interrupted(" ".join(["stopped before the end.", *getattr(error, "__notes__", ())])) from None
 
         hints = get_type_hints(options, include_extras=True)
         parameters = [
@@ -83,8 +93,9 @@ def whole(text: str, name: str) -> int:
         number = int(text) if len(text) < 20 else None
     except ValueError as error:
         raise InvalidParameter(f"{name} must be a whole number such as 20.") from error
-    if number is None or abs(number) > _MOST:
-        raise InvalidParameter(f"{name} can be at most a billion.")
+    most = min(_MOST, limit_of(_KEYS.get(name, name)))
+    if number is None or abs(number) > most:
+        raise InvalidParameter(f"{name} can be at most {most:,}.")
     return number
 
 

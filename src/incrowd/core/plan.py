@@ -75,8 +75,8 @@ class Plan:
         return "released"
 
     def failure(self, error: IncrowdError) -> IncrowdError:
-        """Return how an error after the charge is told: whoever reads it must know the price."""
-        return type(error)(f"{error} Nothing was {self.verb}; the charge stays spent.")
+        """Return how an error after the charge is told; what stays spent is said by whoever charged it."""
+        return error
 
     def release(self, rows: Any, coins: Coins) -> Any:
         """Read the rows and release what was promised."""

@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.rounding import Number, exact
-from incrowd.criteria.criterion import Mask, Monotone, smallest_first
+from incrowd.criteria.criterion import Mask, Monotone
 from incrowd.criteria.demand import COUNTED, HOMOGENEITY, Form, TableDemand
 from incrowd.criteria.measure import Bound, Meaning, Measured
 from incrowd.criteria.partition import Partition
 from incrowd.criteria.recount import Recount, Written, at_most
 from incrowd.errors import InvalidParameter
+
+_ROUNDED = 1e-9
+"""By so much a first guess may be too early; whole numbers decide."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,11 +74,16 @@ class AverageRisk(TableDemand):
         return True
 
     def kept(self, partition: Partition, among: Mask) -> Mask:
-        """Return the classes that are left after the fewest sizes, from the smallest on, are suppressed."""
-        cuts, classes, rows = _left(partition.sizes[among])
-        limit = exact(self.limit, "the average risk")
-        passes = classes * float(limit.denominator) <= rows * float(limit.numerator)
-        return smallest_first(partition, among, cuts, np.asarray(passes))
+        """Return the classes that are left after the fewest, from the smallest on, are suppressed.
+
+        So the fewest rows go: j classes leave classes − j over rows − (their rows), which is least for the j smallest,
+        and they have the fewest rows of any j classes or more.  Of classes of one size the first in order go.
+        """
+        places = np.flatnonzero(among)
+        places = places[np.argsort(partition.sizes[places], kind="stable")]
+        kept = among.copy()
+        kept[places[: _fewest(partition.sizes[places], exact(self.limit, "the average risk"))]] = False
+        return kept
 
     def measures(self, partition: Partition) -> Iterator[Measured]:
         """Return classes over rows, and how many rows are in classes that would have to go."""
@@ -100,9 +108,15 @@ class AverageRisk(TableDemand):
         return at_most(found, exact(self.limit), "the average risk is {}, its limit is {}")
 
 
-def _left(sizes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return cuts, from 0 through the sizes that occur, and how many classes and rows are above each."""
-    each, times = np.unique(sizes, return_counts=True)
-    classes = times.sum() - np.concatenate(([0], np.cumsum(times)))
-    rows = (each * times).sum() - np.concatenate(([0], np.cumsum(each * times)))
-    return np.concatenate(([0], each)).astype(np.int64), classes.astype(np.int64), rows.astype(np.int64)
+def _fewest(sizes: NDArray[np.int64], limit: Fraction) -> int:
+    """Return how many classes, of sizes in order, must go until those left are at most `limit` times their rows.
+
+    >>> _fewest(np.array([1, 1, 1, 7]), Fraction(1, 4))
+    2
+    """
+    classes = len(sizes) - np.arange(len(sizes) + 1)
+    rows = int(sizes.sum()) - np.concatenate(([0], np.cumsum(sizes)))
+    number = int(np.argmax(classes <= rows * float(limit) * (1 + _ROUNDED)))  # no class is left in the end: that passes
+    while int(classes[number]) * limit.denominator > int(rows[number]) * limit.numerator:
+        number += 1
+    return number

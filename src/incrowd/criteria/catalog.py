@@ -9,7 +9,7 @@ from incrowd.core.claims.claim import Claim
 from incrowd.criteria.average_risk import AverageRisk
 from incrowd.criteria.closeness import CLOSENESS, Closeness
 from incrowd.criteria.demand import ColumnDemand, Demand, Term
-from incrowd.criteria.disclosure import DeltaDisclosure
+from incrowd.criteria.disclosure import DeltaDisclosure, PresentDisclosure
 from incrowd.criteria.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.criteria.k_map import KMap
@@ -26,6 +26,7 @@ OF_COLUMN: tuple[type[ColumnDemand], ...] = (
     BasicLikeness,
     EnhancedLikeness,
     DeltaDisclosure,
+    PresentDisclosure,
 )
 """What can be demanded of one sensitive column, in the order in which it is told and claimed."""
 OF_TABLE: tuple[type[Demand], ...] = (KAnonymity, AverageRisk, PopulationUniqueness, KMap, DeltaPresence)

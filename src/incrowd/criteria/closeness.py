@@ -11,7 +11,8 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,10 +27,10 @@ from incrowd.criteria.distances import (
     lacking,
     lacking_in_order,
     largest_close,
-    lifted,
+    levels_of,
     ordered,
 )
-from incrowd.criteria.groups import Each, Groups
+from incrowd.criteria.groups import Each, Groups, Histograms
 from incrowd.criteria.measure import Bound, Meaning
 from incrowd.criteria.partition import Partition, harmful
 from incrowd.criteria.recount import Recount, Written
@@ -80,26 +81,31 @@ class Closeness(ColumnDemand):
 
     def kept(self, partition: Partition, among: Mask) -> Mask:
         """Return which classes are close enough to the whole table."""
-        groups = partition.groups(self.column)
-        close = self._distance(groups) <= float(exact(self.t, "t")) + SLACK
-        if self.harmless:
+        groups = self._values(partition).some(among)
+        close = self._distance(groups) <= self._most + SLACK
+        if isinstance(groups, Groups) and self.harmless:
             close |= groups.total(harmful(groups, self.harmless)[groups.values].astype(np.int64)) == 0
-        return np.asarray(among & close)
+        kept = np.zeros(len(among), np.bool_)
+        kept[among] = close
+        return kept
 
     @property
     def bounding(self) -> bool:
         """As long as every value counts."""
         return not self.harmless
 
-    def releasable(self, partition: Partition, rows: Rows) -> Rows:
+    def releasable(self, partition: Partition, rows: Rows, met: Mask) -> Rows:
         """Return how many rows of each class can at most lie in classes within it that are close enough.
 
         The union of such classes is close enough too, so what counts is how large a part of a class can be.
         """
-        if self.harmless:
+        far = ~met & (rows > 0)
+        if self.harmless or not far.any():
             return rows
-        groups, t = partition.groups(self.column), float(exact(self.t, "t"))
-        return np.minimum(rows, largest_close(partition.sizes, self._lacking(groups), t + 2 * SLACK))
+        groups, found = self._values(partition).some(far), rows.copy()
+        largest = largest_close(groups.sizes, self._lacking(groups), self._most + 2 * SLACK)
+        found[far] = np.minimum(rows[far], largest)
+        return found
 
     @property
     def bound(self) -> Fraction:
@@ -124,11 +130,20 @@ class Closeness(ColumnDemand):
         """Measure how far the farthest class is from all rows of the file, in exact fractions."""
         return recount_closeness(self.distance, table, self.column, exact(self.t), self.harmless)
 
-    @abstractmethod
-    def _lacking(self, groups: Groups) -> Lacking: ...
+    def _values(self, partition: Partition) -> Groups | Histograms:
+        """Return how the column falls into the classes, written down where that is there and serves."""
+        histograms = None if self.harmless or self.distance == "ordered" else partition.histograms.get(self.column)
+        return partition.groups(self.column) if histograms is None else histograms
+
+    @cached_property
+    def _most(self) -> float:
+        return float(exact(self.t, "t"))
 
     @abstractmethod
-    def _distance(self, groups: Groups) -> Each: ...
+    def _lacking(self, groups: Any) -> Lacking: ...
+
+    @abstractmethod
+    def _distance(self, groups: Any) -> Each: ...
 
 
 class EqualCloseness(Closeness):
@@ -150,10 +165,10 @@ class EqualCloseness(Closeness):
         Bound.AT_MOST,
     )
 
-    def _distance(self, groups: Groups) -> Each:
+    def _distance(self, groups: Groups | Histograms) -> Each:
         return equal(groups)
 
-    def _lacking(self, groups: Groups) -> Lacking:
+    def _lacking(self, groups: Groups | Histograms) -> Lacking:
         return lacking([groups])
 
 
@@ -190,11 +205,11 @@ class HierarchicalCloseness(Closeness):
         Bound.AT_MOST,
     )
 
-    def _distance(self, groups: Groups) -> Each:
+    def _distance(self, groups: Groups | Histograms) -> Each:
         return hierarchical(groups)
 
-    def _lacking(self, groups: Groups) -> Lacking:
-        return lacking(lifted(groups))
+    def _lacking(self, groups: Groups | Histograms) -> Lacking:
+        return lacking(levels_of(groups))
 
 
 CLOSENESS: Mapping[str, type[Closeness]] = {

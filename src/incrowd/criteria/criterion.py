@@ -67,12 +67,14 @@ class Criterion(ABC):
         """Whether `releasable` can take rows away."""
         return self.monotone is Monotone.UPWARD
 
-    def releasable(self, partition: Partition, rows: Rows) -> Rows:
+    def releasable(self, partition: Partition, rows: Rows, met: Mask) -> Rows:
         """Return at most how many rows of each class any finer partition can release, given that it is at most `rows`.
 
-        An upward criterion that a class fails is failed by every class within it: none.  Otherwise nothing is known.
+        `met` tells which classes meet it; a class that has no rows left may be there or not.  An upward criterion that
+        a class fails is failed by every class within it: none.  Otherwise nothing is known.
         """
-        return np.where(self.met(partition), rows, 0) if self.monotone is Monotone.UPWARD else rows
+        del partition
+        return np.where(met, rows, 0) if self.monotone is Monotone.UPWARD else rows
 
     def __and__(self, other: Criterion) -> All:
         """Return the criterion that is met where both are."""
@@ -112,17 +114,6 @@ class All(Criterion):
         """Whether some part is about all released classes together."""
         return any(part.whole for part in self.parts)
 
-    @property
-    def bounding(self) -> bool:
-        """Whether some part is."""
-        return any(part.bounding for part in self.parts)
-
-    def releasable(self, partition: Partition, rows: Rows) -> Rows:
-        """Return what every part can release, those last that ask how many there are."""
-        for part in sorted(self.parts, key=lambda part: part.monotone):
-            rows = part.releasable(partition, rows)
-        return rows
-
     def kept(self, partition: Partition, among: Mask) -> Mask:
         """Return which classes meet every part."""
         for part in self.parts:
@@ -139,14 +130,3 @@ class All(Criterion):
 
 def _parts(criterion: Criterion) -> tuple[Criterion, ...]:
     return criterion.parts if isinstance(criterion, All) else (criterion,)
-
-
-def smallest_first(partition: Partition, among: Mask, cuts: NDArray[np.int64], passes: NDArray[np.bool_]) -> Mask:
-    """Return the classes above the first cut that passes; `cuts` are sizes in order, the first of them 0.
-
-    A criterion about all classes together is met by suppressing the smallest classes, all of one size at a time.
-    """
-    found = np.flatnonzero(passes)
-    if not len(found):
-        return np.zeros_like(among)
-    return np.asarray(among & (partition.sizes > cuts[found[0]]))

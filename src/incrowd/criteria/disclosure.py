@@ -18,12 +18,14 @@ from incrowd.core.rounding import Number, exact
 from incrowd.criteria.criterion import SLACK, Mask, Monotone
 from incrowd.criteria.demand import ColumnClaim, ColumnDemand, Form
 from incrowd.criteria.groups import Each, Groups
-from incrowd.criteria.likeness import greatest, none, overall
+from incrowd.criteria.likeness import greatest, none
 from incrowd.criteria.measure import Bound, Meaning
 from incrowd.criteria.partition import Partition, harmful
 from incrowd.criteria.recount import SLACK as SLOW_SLACK
 from incrowd.criteria.recount import Recount, Written, decided, shares, whole
 from incrowd.errors import InvalidParameter
+
+ABSENT = "absent values: that nobody of a class has a value which it does not show is not hidden"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,12 +38,19 @@ class DisclosureClaim(ColumnClaim):
     disclosure: Fraction
 
 
+@dataclass(frozen=True, kw_only=True)
+class PresentDisclosureClaim(DisclosureClaim):
+    """Sensitive values that a class shows are about as frequent there as among all rows."""
+
+    kind = "δ-disclosure privacy of shown values"
+    sentence = "Each sensitive value that a class shows is about as frequent there as among all rows."
+
+
 @dataclass(frozen=True)
 class DeltaDisclosure(ColumnDemand):
     """The share of every value in a class, over its share in the whole table, has a binary logarithm below δ in size.
 
-    A value that occurs in the table and not in the class has an infinite one: it fails, as the definition says.  With
-    `absent` set to false such values are passed over, as ARX does, and then nothing is concluded for unions.
+    A value that occurs in the table and not in the class has an infinite one: it fails, as the definition says.
 
     Source: Brickell & Shmatikov 2008, Definition 1 (δ-disclosure privacy).
     """
@@ -65,7 +74,6 @@ class DeltaDisclosure(ColumnDemand):
     column: str
     delta: Number
     harmless: frozenset[str] = frozenset()
-    absent: bool = True
 
     def __post_init__(self) -> None:
         if exact(self.delta, "delta") <= 0:
@@ -73,19 +81,14 @@ class DeltaDisclosure(ColumnDemand):
 
     @property
     def monotone(self) -> Monotone:
-        """Unions, if absent values count."""
-        return Monotone.UNIONS if self.absent else Monotone.NEVER
+        """Unions."""
+        return Monotone.UNIONS
 
     def kept(self, partition: Partition, among: Mask) -> Mask:
         """Return which classes show every value about as often as the whole table does."""
         groups = partition.groups(self.column)
-        hurting = harmful(groups, self.harmless)
-        logs = np.abs(np.log2(groups.shares() / overall(groups)[groups.values]))
-        far = (logs >= float(exact(self.delta, "delta")) - SLACK) & hurting[groups.values]
-        fine = none(groups, far)
-        if self.absent:
-            fine &= groups.total(hurting[groups.values].astype(np.int64)) == np.count_nonzero(hurting)
-        return np.asarray(among & fine)
+        far = self._logs(groups) >= float(exact(self.delta, "delta")) - SLACK
+        return np.asarray(among & none(groups, far) & ~self._lacking(groups))
 
     @property
     def bound(self) -> Fraction:
@@ -94,11 +97,7 @@ class DeltaDisclosure(ColumnDemand):
 
     def measured(self, groups: Groups) -> Each:
         """Return the largest logarithm of a harmful value in each class, without limit where one is lacking."""
-        hurting = harmful(groups, self.harmless)
-        counted = hurting[groups.values]
-        logs = np.abs(np.log2(groups.shares() / overall(groups)[groups.values]))
-        lacking = groups.total(counted.astype(np.int64)) < np.count_nonzero(hurting)
-        return np.where(lacking, np.inf, greatest(groups, np.where(counted, logs, 0.0)))
+        return np.where(self._lacking(groups), np.inf, greatest(groups, self._logs(groups)))
 
     @property
     def parameters(self) -> tuple[int | str, ...]:
@@ -114,12 +113,78 @@ class DeltaDisclosure(ColumnDemand):
 
         Rows left out may have values that the file lacks, so then nothing is shown to hold.
         """
-        classes, delta = table.classes(self.column), float(exact(self.delta))
+        classes = table.classes(self.column)
         named = [value for value in whole(classes) if value not in self.harmless]
-        broken = any(not values[value] for values in classes.values() for value in named)
-        logs = [math.inf if broken else 0.0]
-        for here, everywhere, low, high in shares(classes, self.harmless, table.left_out):
-            logs.append(abs(math.log2(here / everywhere)))
-            broken |= here >= high * 2**delta * (1 + SLOW_SLACK) or here <= low * 2**-delta * (1 - SLOW_SLACK)
-        text = f"the largest logarithm of a ratio of shares is {max(logs):.6g}, δ is {exact(self.delta)}"
-        return decided(text, holds=not table.left_out, broken=broken)
+        lacking = any(not values[value] for values in classes.values() for value in named)
+        worst, broken, _ = self._recounted(table)
+        text = _words(math.inf if lacking else worst, exact(self.delta))
+        return decided(text, holds=not table.left_out, broken=broken or lacking)
+
+    def _logs(self, groups: Groups) -> Each:
+        """Return for each cell the size of the logarithm, nothing for harmless values."""
+        counted = harmful(groups, self.harmless)[groups.values]
+        return np.where(counted, np.abs(np.log2(groups.shares() / groups.overall[groups.values])), 0.0)
+
+    def _lacking(self, groups: Groups) -> Mask:
+        """Return which classes lack a harmful value that the table has."""
+        hurting = harmful(groups, self.harmless)
+        return np.asarray(groups.total(hurting[groups.values].astype(np.int64)) < np.count_nonzero(hurting))
+
+    def _recounted(self, table: Written) -> tuple[float, bool, bool]:
+        """Return the largest logarithm of values that occur, whether the bound is broken, and whether it holds."""
+        worst, broken, holds, ratio = 0.0, False, True, 2 ** float(exact(self.delta))
+        for here, everywhere, low, high in shares(table.classes(self.column), self.harmless, table.left_out):
+            worst = max(worst, abs(math.log2(here / everywhere)))
+            broken |= here >= high * ratio * (1 + SLOW_SLACK) or here <= low / ratio * (1 - SLOW_SLACK)
+            holds &= here < low * ratio * (1 + SLOW_SLACK) and here > high / ratio * (1 - SLOW_SLACK)
+        return worst, broken, holds
+
+
+@dataclass(frozen=True)
+class PresentDisclosure(DeltaDisclosure):
+    """The same for the values that a class shows: one that it lacks is passed over.
+
+    A class may then rule out values, which the definition forbids; ARX judges so.  A value may be rare in a union that
+    is frequent enough in one of its classes, so nothing is concluded for unions.
+
+    Source: ARX, δ-disclosure privacy; after Brickell & Shmatikov 2008, Definition 1.
+    """
+
+    option: ClassVar[str] = "present_disclosure"
+    keys: ClassVar[tuple[str, ...]] = ("present disclosure",)
+    claimed: ClassVar[type[Claim]] = PresentDisclosureClaim
+    theorem: ClassVar[str] = (
+        "After Brickell & Shmatikov 2008, Definition 1, counted: the share of every value that a class shows, over its "
+        "share in all rows, has a binary logarithm below δ in size"
+    )
+
+    meaning: ClassVar[Meaning] = Meaning(
+        "δ-disclosure privacy of shown values",
+        "the same for the values that such rows show; values that they lack are passed over",
+        Bound.BELOW,
+    )
+    everywhere: ClassVar[bool] = False
+
+    @property
+    def monotone(self) -> Monotone:
+        """Never."""
+        return Monotone.NEVER
+
+    def claim(self, form: Form) -> PresentDisclosureClaim:
+        """Claim it of the column, against all rows, and say what it leaves open."""
+        stated = self.compared(form)
+        return PresentDisclosureClaim(
+            disclosure=exact(self.delta), **{**stated, "not_protected": (ABSENT, *stated["not_protected"])}
+        )
+
+    def recount(self, table: Written) -> Recount:
+        """Find the largest |log₂ p/q| of values that occur; their shares in all rows lie between two ends."""
+        worst, broken, holds = self._recounted(table)
+        return decided(_words(worst, exact(self.delta)), holds=holds, broken=broken)
+
+    def _lacking(self, groups: Groups) -> Mask:
+        return np.zeros(len(groups.starts), np.bool_)
+
+
+def _words(worst: float, delta: Fraction) -> str:
+    return f"the largest logarithm of a ratio of shares is {worst:.6g}, δ is {delta}"

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.criteria.groups import Each, Groups
+from incrowd.criteria.groups import Each, Groups, Histograms
 
-_ROUNDS = 4
+_ROUNDS = 2
 """Of Newton's method: a bound is as good as it gets after a few."""
+
+_DENSE = 8
+"""Sums are kept for every possible key while there are at most so many times more of them than cells."""
 
 _NONE = 2.0
 """Above 1: one over it is less than a row."""
 
 
-def equal(groups: Groups) -> Each:
+def equal(groups: Groups | Histograms) -> Each:
     """Return each group's distance where any two values are equally far apart: half the sum of |p − q|.
 
     The table is t-close for the greatest of them.
@@ -28,7 +32,10 @@ def equal(groups: Groups) -> Each:
     >>> equal(sick).tolist()
     [0.5, 0.5]
     """
-    overall = (groups.totals / max(1, groups.counts.sum()))[groups.values]
+    if isinstance(groups, Histograms):
+        short = groups.overall - groups.rows / groups.sizes[:, np.newaxis]
+        return np.clip(groups.mean(np.maximum(short, 0.0)), 0.0, 1.0)
+    overall = groups.overall[groups.values]
     here = groups.mean(np.abs(groups.shares() - overall))
     elsewhere = 1.0 - groups.mean(overall)  # what the whole table has of values that the group has not
     found: Each = np.clip((here + elsewhere) / 2.0, 0.0, 1.0)
@@ -50,7 +57,7 @@ def ordered(groups: Groups) -> Each:
     [0.5, 0.5]
     """
     totals, here, rows = groups.totals, groups.values.astype(np.intp), groups.counts
-    lengths = np.diff(groups.starts, append=len(rows))
+    lengths = groups.lengths
     below = np.cumsum(totals) / max(1, totals.sum())  # share of the whole table up to each place
     upto = _within(np.cumsum(rows), groups.starts, lengths) / np.repeat(groups.sizes, lengths)
     until = np.append(here[1:], 0)
@@ -81,7 +88,7 @@ def _apart(below: Each, first: NDArray[np.intp], last: NDArray[np.intp], level: 
     return np.asarray(under + over)
 
 
-def hierarchical(groups: Groups) -> Each:
+def hierarchical(groups: Groups | Histograms) -> Each:
     """Return each group's distance where two values are as far apart as the lowest label they share is high.
 
     Two values under one label at level h of a hierarchy of height H are h/H apart.  That is a path in a tree whose
@@ -97,21 +104,42 @@ def hierarchical(groups: Groups) -> Each:
     >>> hierarchical(sick).tolist()
     [0.25, 0.25]
     """
-    levels = lifted(groups)
-    return np.asarray(np.mean([equal(level) for level in levels], axis=0))
+    levels = levels_of(groups)
+    found: Each = functools.reduce(np.add, [equal(level) for level in levels]) / len(levels)
+    return found
+
+
+def levels_of(groups: Groups | Histograms) -> Sequence[Groups | Histograms]:
+    """Return the groups with the values themselves and with what they are at each level below `*`."""
+    if isinstance(groups, Histograms):
+        return [groups.with_labels()]
+    return lifted(groups)
 
 
 def lifted(groups: Groups) -> list[Groups]:
     """Return the groups with the values themselves, then with what they are at each level below `*`."""
-    lengths = np.diff(groups.starts, append=len(groups.counts))
-    numbers, found = np.repeat(np.arange(len(lengths)), lengths), [groups]
+    number, found = len(groups.lengths), [groups]
+    numbers = np.repeat(np.arange(number), groups.lengths)
     for lift in groups.lifts:
         labels = int(lift.max(initial=0)) + 1
-        keys, places = np.unique(numbers * labels + lift[groups.values], return_inverse=True)
-        rows = np.bincount(places, groups.counts, len(keys)).astype(np.int64)
-        starts = np.searchsorted(keys, np.arange(len(lengths)) * labels)
-        found.append(Groups(starts, (keys % labels).astype(np.int32), rows, groups.labels.slice(0, labels)))
+        keys, rows = _summed(numbers * labels + lift[groups.values], groups.counts, number * labels)
+        owners = keys // labels
+        lengths = np.bincount(owners, minlength=number)
+        whole = np.bincount(lift, groups.totals, labels).astype(np.int64)
+        names = groups.labels.slice(0, labels)
+        values = (keys - owners * labels).astype(np.int32)
+        found.append(Groups(np.cumsum(lengths) - lengths, values, rows, names, (), whole))
     return found
+
+
+def _summed(keys: NDArray[np.int64], rows: NDArray[np.int64], room: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the keys that occur, in order, and the rows of each; all are below `room`."""
+    if room <= _DENSE * len(keys) + 1024:
+        totals = np.bincount(keys, rows, room)
+        met = np.flatnonzero(totals)
+        return met, totals[met].astype(np.int64)
+    met, places = np.unique(keys, return_inverse=True)
+    return met, np.bincount(places, rows, len(met)).astype(np.int64)
 
 
 Lacking = Callable[[Each], tuple[Each, Each]]
@@ -137,25 +165,45 @@ def largest_close(sizes: NDArray[np.int64], bound: Lacking, t: float) -> NDArray
     return np.floor((1.0 + 1e-9) / x).astype(np.int64)
 
 
-def lacking(levels: Sequence[Groups]) -> Lacking:
+def lacking(levels: Sequence[Groups | Histograms]) -> Lacking:
     """Return the bound for a mean of `equal` distances, with values that are ever coarser: one level, or `lifted` ones.
 
     Of m chosen rows at most c have a value that the group has c times, so their equal distance, which is the sum over
     all values of what is lacking, is at least Σ max(0, q − c/m), with q the value's share of the whole table.
     """
+    bounds = [_lacking(groups) for groups in levels]
+    if len(bounds) == 1:
+        return bounds[0]
 
     def bound(x: Each) -> tuple[Each, Each]:
-        found = [_lacking(groups, x) for groups in levels]
-        return np.mean([each for each, _ in found], axis=0), np.mean([slope for _, slope in found], axis=0)
+        found = [each(x) for each in bounds]
+        reached, slopes = (functools.reduce(np.add, column) for column in zip(*found, strict=True))
+        return reached / len(bounds), slopes / len(bounds)
 
     return bound
 
 
-def _lacking(groups: Groups, x: Each) -> tuple[Each, Each]:
-    overall = (groups.totals / max(1, groups.counts.sum()))[groups.values]
-    short = overall - groups.counts * np.repeat(x, np.diff(groups.starts, append=len(groups.counts)))
+def _lacking(groups: Groups | Histograms) -> Lacking:
+    """Return the bound for one level."""
+    if isinstance(groups, Histograms):
+        return _lacking_of_all(groups)
+    overall, rows = groups.overall[groups.values], groups.counts.astype(np.float64)
     absent = 1.0 - groups.mean(overall)
-    return absent + groups.mean(np.maximum(short, 0.0)), groups.mean(np.where(short > 0, groups.counts, 0.0))
+
+    def bound(x: Each) -> tuple[Each, Each]:
+        short = overall - rows * np.repeat(x, groups.lengths)
+        under = short > 0
+        return absent + groups.mean(short * under), groups.mean(rows * under)
+
+    return bound
+
+
+def _lacking_of_all(groups: Histograms) -> Lacking:
+    def bound(x: Each) -> tuple[Each, Each]:
+        short = groups.overall - groups.rows * x[:, np.newaxis]
+        return groups.mean(np.maximum(short, 0.0)), groups.mean(groups.rows * (short > 0))
+
+    return bound
 
 
 def lacking_in_order(groups: Groups) -> Lacking:
@@ -168,7 +216,7 @@ def lacking_in_order(groups: Groups) -> Lacking:
     totals, sizes = groups.totals, groups.sizes
     below = np.cumsum(totals) / max(1, totals.sum())
     sums = np.concatenate(([0.0], np.cumsum(below)))
-    here, lengths = groups.values.astype(np.intp), np.diff(groups.starts, append=len(groups.counts))
+    here, lengths = groups.values.astype(np.intp), groups.lengths
     until = np.append(here[1:], 0)
     until[groups.starts[1:] - 1] = len(totals)
     until[-1:] = len(totals)

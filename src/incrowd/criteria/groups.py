@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +26,8 @@ class Groups:
 
     Values are numbered 0, 1, … in the order of the declared classes, or of the values; only those that occur have a
     number.  A missing value is a value of its own, the last one.  `lifts` tell for each level between the value and `*`
-    the class of each value, where somebody needs them.
+    the class of each value, where somebody needs them.  `everywhere` holds how many rows of the whole table have each
+    value, where not all of its groups are here.
 
     >>> sick = Groups(np.array([0, 2]), np.array([0, 1, 1]), np.array([3, 1, 4]), pa.array(["flu", "gout"]))
     >>> sick.sizes.tolist(), sick.totals.tolist()
@@ -37,6 +39,7 @@ class Groups:
     counts: NDArray[np.int64]
     labels: pa.Array
     lifts: tuple[Codes, ...] = ()
+    everywhere: NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, counts: Counts, columns: Sequence[str], sensitive: str) -> Groups:
@@ -54,16 +57,43 @@ class Groups:
             class_starts(cells, len(columns)), np.searchsorted(met, values).astype(np.int32), cells.counts, labels
         )
 
-    @property
+    @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """How many rows each group holds."""
         return self.total(self.counts)
 
-    @property
+    @cached_property
+    def lengths(self) -> NDArray[np.intp]:
+        """How many cells each group has."""
+        return np.diff(self.starts, append=len(self.counts))
+
+    @cached_property
     def totals(self) -> NDArray[np.int64]:
         """How many rows of the whole table have each value."""
+        if self.everywhere is not None:
+            return self.everywhere
         found: NDArray[np.int64] = np.bincount(self.values, self.counts, len(self.labels)).astype(np.int64)
         return found
+
+    @cached_property
+    def overall(self) -> Each:
+        """The share of each value in the whole table."""
+        found: Each = self.totals / max(1, int(self.totals.sum()))
+        return found
+
+    def some(self, chosen: NDArray[np.bool_]) -> Groups:
+        """Return some of the groups, still seen beside the whole table.
+
+        >>> sick = Groups(np.array([0, 2]), np.array([0, 1, 1]), np.array([3, 1, 4]), pa.array(["flu", "gout"]))
+        >>> some = sick.some(np.array([False, True]))
+        >>> some.counts.tolist(), some.totals.tolist()
+        ([4], [3, 5])
+        """
+        if chosen.all():
+            return self
+        cells, lengths = np.repeat(chosen, self.lengths), self.lengths[chosen]
+        starts = np.cumsum(lengths) - lengths
+        return Groups(starts, self.values[cells], self.counts[cells], self.labels, self.lifts, self.totals)
 
     def total(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the sum over each group of something that each cell has."""
@@ -81,15 +111,61 @@ class Groups:
         [1, 3]
         """
         values = order[self.values.astype(np.intp)]
-        lengths = np.diff(self.starts, append=len(self.counts))
+        lengths = self.lengths
         sequence = np.lexsort((values, np.repeat(np.arange(len(lengths)), lengths)))
-        labels = self.labels.take(pa.array(np.argsort(order)))
-        return Groups(self.starts, values[sequence].astype(np.int32), self.counts[sequence], labels)
+        back = np.argsort(order)
+        labels, whole = self.labels.take(pa.array(back)), None if self.everywhere is None else self.everywhere[back]
+        return Groups(self.starts, values[sequence].astype(np.int32), self.counts[sequence], labels, (), whole)
 
     def shares(self) -> Each:
         """Return for each cell its share of its group."""
-        lengths = np.diff(self.starts, append=len(self.counts))
-        return self.counts / np.repeat(self.sizes, lengths)
+        return self.counts / np.repeat(self.sizes, self.lengths)
+
+
+@dataclass(frozen=True, eq=False)
+class Histograms:
+    """Groups with the rows of every value written down, a line for each group: faster where values are few.
+
+    >>> sick = Histograms(np.array([[3.0, 1.0], [0.0, 4.0]]), np.array([3, 5]))
+    >>> sick.sizes.tolist(), sick.some(np.array([False, True])).overall.tolist()
+    ([4, 4], [0.375, 0.625])
+    """
+
+    rows: NDArray[np.float64]
+    totals: NDArray[np.int64]
+    lifts: tuple[Codes, ...] = ()
+    levels: int = 1
+    """How often each row is counted: once by its value, and once by each label above it that stands beside."""
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many rows each group holds."""
+        return np.rint(self.mean(self.rows)).astype(np.int64)
+
+    @cached_property
+    def overall(self) -> Each:
+        """The share of each value in the whole table."""
+        found: Each = self.totals * self.levels / max(1, int(self.totals.sum()))
+        return found
+
+    def some(self, chosen: NDArray[np.bool_]) -> Histograms:
+        """Return some of the groups, still seen beside the whole table."""
+        return Histograms(self.rows[chosen], self.totals, self.lifts, self.levels)
+
+    def with_labels(self) -> Histograms:
+        """Return the same with the labels of all levels above beside the values.
+
+        >>> sick = Histograms(np.array([[3.0, 1.0]]), np.array([3, 5]), (np.array([0, 0], np.int32),))
+        >>> sick.with_labels().rows.tolist()
+        [[3.0, 1.0, 4.0]]
+        """
+        each = [lift[:, np.newaxis] == np.arange(int(lift.max(initial=0)) + 1) for lift in self.lifts]
+        onto = np.hstack([np.eye(len(self.totals)), *each])
+        return Histograms(self.rows @ onto, (self.totals @ onto).astype(np.int64), (), 1 + len(each))
+
+    def mean(self, cells: NDArray[np.float64]) -> Each:
+        """Return for each group the sum of a number that each value has, mean over the levels."""
+        return np.asarray(cells @ np.full(len(self.totals), 1.0 / self.levels))
 
 
 def _last_codes(counts: Counts) -> Codes:
@@ -155,7 +231,7 @@ def frequent(groups: Groups, harmful: NDArray[np.bool_], others: int) -> tuple[N
     >>> [found.tolist() for found in frequent(sick, np.array([True, True, False]), 1)]
     [[3], [4]]
     """
-    lengths = np.diff(groups.starts, append=len(groups.counts))
+    lengths = groups.lengths
     numbers = np.repeat(np.arange(len(lengths)), lengths)
     order = np.lexsort((-groups.counts, numbers))
     rows, places = groups.counts[order], np.arange(len(order)) - np.repeat(groups.starts, lengths)

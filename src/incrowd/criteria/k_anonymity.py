@@ -65,9 +65,9 @@ class KAnonymity(TableDemand):
         """Return which classes hold at least k rows."""
         return np.asarray(among & (partition.sizes >= self.k))
 
-    def releasable(self, partition: Partition, rows: Rows) -> Rows:
+    def releasable(self, partition: Partition, rows: Rows, met: Mask) -> Rows:
         """Return none where fewer than k are left."""
-        del partition
+        del partition, met
         return np.where(rows >= self.k, rows, 0)
 
     def measures(self, partition: Partition) -> Iterator[Measured]:

@@ -84,7 +84,7 @@ class BasicLikeness(ColumnDemand):
     def kept(self, partition: Partition, among: Mask) -> Mask:
         """Return which classes show no value much more often than the whole table does."""
         groups = partition.groups(self.column)
-        gains = groups.shares() / overall(groups)[groups.values] - 1.0
+        gains = groups.shares() / groups.overall[groups.values] - 1.0
         allowed = np.where(harmful(groups, self.harmless), self._allowed(groups), math.inf)
         return np.asarray(among & none(groups, gains > allowed[groups.values] + SLACK))
 
@@ -120,7 +120,7 @@ class BasicLikeness(ColumnDemand):
     def _gains(self, groups: Groups) -> Each:
         """Return for each cell by how much its value is more frequent there than in the whole table."""
         counted = harmful(groups, self.harmless)[groups.values]
-        return np.where(counted, groups.shares() / overall(groups)[groups.values] - 1.0, 0.0)
+        return np.where(counted, groups.shares() / groups.overall[groups.values] - 1.0, 0.0)
 
     def _allowed(self, groups: Groups) -> Each:
         return np.full(len(groups.labels), float(exact(self.beta, "beta")))
@@ -154,7 +154,7 @@ class EnhancedLikeness(BasicLikeness):
     def measured(self, groups: Groups) -> Each:
         """Return the greatest gain of a harmful value in each class, without limit where β would not count."""
         gains = self._gains(groups)
-        beyond = gains > -np.log(overall(groups)[groups.values]) + TOLERANCE
+        beyond = gains > -np.log(groups.overall[groups.values]) + TOLERANCE
         return greatest(groups, np.where(beyond, np.inf, gains))
 
     def claim(self, form: Form) -> EnhancedLikenessClaim:
@@ -162,16 +162,10 @@ class EnhancedLikeness(BasicLikeness):
         return EnhancedLikenessClaim(beta=exact(self.beta), **self.compared(form))
 
     def _allowed(self, groups: Groups) -> Each:
-        return np.minimum(super()._allowed(groups), -np.log(overall(groups)))
+        return np.minimum(super()._allowed(groups), -np.log(groups.overall))
 
     def _most(self, share: float) -> float:
         return share * (1 + min(float(exact(self.beta)), -math.log(share))) if share else 0.0
-
-
-def overall(groups: Groups) -> Each:
-    """Return the share of each value in the whole table."""
-    found: Each = groups.totals / max(1, int(groups.counts.sum()))
-    return found
 
 
 def greatest(groups: Groups, cells: Each) -> Each:

@@ -13,7 +13,7 @@ from incrowd.core.counts import Counts
 from incrowd.core.keys import Codes
 from incrowd.core.recoding import Classes
 from incrowd.core.sets import Rows, Sets
-from incrowd.criteria.groups import Groups, class_starts
+from incrowd.criteria.groups import Groups, Histograms, class_starts
 from incrowd.errors import InvalidParameter
 
 
@@ -22,7 +22,8 @@ class Partition:
     """The rows in each class, how the sensitive columns fall into the classes, and the population behind them.
 
     `population` tells how many people of a larger table are in each class, `outside` how many of them are in classes
-    that the table has no row of.  `sets` hold set-valued columns row by row, with the class of each row.
+    that the table has no row of.  `sets` hold set-valued columns row by row, with the class of each row.  `histograms`
+    hold a sensitive column with every value written down, where that takes little room.
 
     >>> Partition(np.array([5, 2])).rows
     7
@@ -33,6 +34,7 @@ class Partition:
     population: NDArray[np.int64] | None = None
     outside: int = 0
     sets: Mapping[str, tuple[Sets, Rows]] = field(default_factory=lambda: MappingProxyType({}))
+    histograms: Mapping[str, Histograms] = field(default_factory=lambda: MappingProxyType({}))
 
     def __len__(self) -> int:
         return len(self.sizes)

@@ -10,7 +10,17 @@ from numpy.typing import NDArray
 
 from incrowd.core.rounding import Number
 from incrowd.quality.ladder import Ladder
-from incrowd.quality.quality import Factors, Kept, Measure, Quality, Rungs, counted_by_code, shares_of_weights
+from incrowd.quality.quality import (
+    Factors,
+    Kept,
+    Measure,
+    Quality,
+    Rows,
+    Rungs,
+    Surcharges,
+    counted_by_code,
+    shares_of_weights,
+)
 from incrowd.quality.tuples import Tuples
 
 Prices = Sequence[Sequence[NDArray[np.float64]]]
@@ -25,14 +35,16 @@ class Additive(Measure):
     so it is a sum of `bases`; only suppressed classes are looked at again.
 
     Soundness of the bounds: a row pays at least the smaller of its two prices, which gives `steps`; prices of released
-    rows never fall from rung to rung, and what a suppressed row pays more never rises.  If a finer node suppresses the
-    rows S of this one and perhaps more, each row of S pays there at least as much more as here, so `surcharge` is a
-    bound there, unless some row pays less for being suppressed; then it is 0.
+    rows never fall from rung to rung, and what a suppressed row pays more never rises.  All rows of a class pay alike.
+    So if a finer node suppresses at least n rows of a class, whichever, each pays there at least as much more as the
+    row of the class that pays least there, and no less than here: `surcharges` are bounds there, unless some row pays
+    less for being suppressed; then they are 0.
     """
 
     bases: tuple[NDArray[np.float64], ...]
     steps: tuple[NDArray[np.float64], ...]
-    surcharges: tuple[tuple[NDArray[np.float64], ...], ...]
+    more: tuple[tuple[NDArray[np.float64], ...], ...]
+    least_more: tuple[tuple[NDArray[np.float64], ...], ...]
     rows: int
     never_negative: bool
 
@@ -48,28 +60,50 @@ class Additive(Measure):
             [float((c * np.minimum(kept, gone)).sum()) for kept, gone in column]
             for c, column in zip(counted, pairs, strict=True)
         ]
-        surcharges = tuple(tuple(gone - kept for kept, gone in column) for column in pairs)
-        negative = any((part < 0).any() for column in surcharges for part in column)
+        more = tuple(tuple(gone - kept for kept, gone in column) for column in pairs)
+        negative = any((part < 0).any() for column in more for part in column)
         steps = tuple(np.maximum.accumulate(np.array(column)) / rows for column in least)
-        return cls(tuple(base / rows for base in bases), steps, surcharges, rows, not negative)
+        below = tuple(_least_more(ladder, column) for ladder, column in zip(ladders, more, strict=True))
+        return cls(tuple(base / rows for base in bases), steps, more, below, rows, not negative)
 
     def score(self, rungs: Rungs, tuples: Tuples, kept: Kept) -> float:
         """Return the mean over the rows."""
         base = sum(float(column[rung]) for column, rung in zip(self.bases, rungs, strict=True))
         return base + self._surcharge(rungs, tuples, kept)
 
-    def surcharge(self, rungs: Rungs, tuples: Tuples, kept: Kept) -> float:
+    def surcharges(self, rungs: Rungs, tuples: Tuples, lost: Rows) -> Surcharges:
         """Return what suppressed rows pay more, or 0 where some pay less."""
-        return self._surcharge(rungs, tuples, kept) if self.never_negative else 0.0
+        gone = np.flatnonzero(lost)
+        if not len(gone) or not self.never_negative:
+            return super().surcharges(rungs, tuples, lost)
+        shares = lost[gone] / self.rows
+        columns = zip(self.least_more, rungs, tuples.codes, strict=True)
+        return tuple(
+            more[rung] @ np.bincount(codes[gone], shares, more[rung].shape[1]) for more, rung, codes in columns
+        )
 
     def _surcharge(self, rungs: Rungs, tuples: Tuples, kept: Kept) -> float:
         gone = np.flatnonzero(~kept)
         if not len(gone):
             return 0.0
         each = np.zeros(len(gone))
-        for surcharges, rung, codes in zip(self.surcharges, rungs, tuples.codes, strict=True):
-            each += surcharges[rung][codes[gone]]
+        for more, rung, codes in zip(self.more, rungs, tuples.codes, strict=True):
+            each += more[rung][codes[gone]]
         return float((each * tuples.sizes[gone]).sum()) / self.rows
+
+
+def _least_more(ladder: Ladder, more: Sequence[NDArray[np.float64]]) -> tuple[NDArray[np.float64], ...]:
+    """Return for each rung a table: by each lower rung and lowest code, the least of all that share the code's label.
+
+    Whichever rows of a class are suppressed at a lower rung, each pays so much more there.
+    """
+    found = []
+    for rung, rise in enumerate(ladder.rises):
+        least = np.full((rung + 1, int(rise.max(initial=0)) + 1), np.inf)
+        for lower in range(rung + 1):
+            np.minimum.at(least[lower], rise, more[lower])
+        found.append(least[:, rise])
+    return tuple(found)
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ class Ladder:
         """The column's name."""
         return self.classes[0].recoding.column.name
 
-    @property
+    @cached_property
     def levels(self) -> tuple[int, ...]:
         """The level of the hierarchy at each rung."""
         return tuple(each.recoding.level for each in self.classes)

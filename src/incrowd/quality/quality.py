@@ -21,14 +21,21 @@ Rungs = Sequence[int]
 Kept = NDArray[np.bool_]
 """Which classes are released; the rows of the others are suppressed."""
 
+Rows = NDArray[np.int64]
+"""A number of rows for each class."""
+
+Surcharges = tuple[NDArray[np.float64], ...]
+"""What suppression adds, for each column and rung."""
+
 
 class Measure(ABC):
     """A quality model with a table to judge: scores for the nodes of its lattice.
 
     Three facts make pruning sound.  (1) `steps`, one number for each column and rung, never fall as a column rises, and
     their sum over the columns of a node is at most its score.  (2) `least` of a node is at most its own score and at
-    most `least` of every coarser node.  (3) `surcharge` of a node is at least 0, and the score of a finer node that
-    suppresses at least the same rows is at least the sum of its own steps plus this surcharge.
+    most `least` of every coarser node.  (3) `surcharges` of a node are numbers of at least 0, one for
+    each column and rung up to the node's, that never grow with the rung; a finer node that suppresses at least so many
+    rows of each class has a score of at least the sum of its own steps plus the surcharges at its rungs.
     """
 
     steps: tuple[NDArray[np.float64], ...]
@@ -42,10 +49,10 @@ class Measure(ABC):
         del tuples
         return sum(float(column[rung]) for column, rung in zip(self.steps, rungs, strict=True))
 
-    def surcharge(self, rungs: Rungs, tuples: Tuples, kept: Kept) -> float:
-        """Return what suppression adds at least, at this node and at every finer one that suppresses these rows too."""
-        del rungs, tuples, kept
-        return 0.0
+    def surcharges(self, rungs: Rungs, tuples: Tuples, lost: Rows) -> Surcharges:
+        """Return what suppression adds at least, here and at every finer node that loses so many rows of each class."""
+        del tuples, lost
+        return tuple(np.zeros(rung + 1) for rung in rungs)
 
 
 class Quality(ABC):
@@ -84,10 +91,10 @@ class Factors:
 
 
 def shares_of_weights(weights: Mapping[str, Number], ladders: Sequence[Ladder]) -> NDArray[np.float64]:
-    """Return the part of each column in the mean over the columns: its weight over the largest, over their number.
+    """Return the part of each column in the mean over the columns: its weight over the sum of all.
 
-    A column without a weight has weight 1, so without weights this is the arithmetic mean.  Lowering the weight of one
-    column lowers its part and leaves the others alone, as in ARX.
+    A column without a weight has weight 1, so without weights this is the arithmetic mean.  The parts add up to 1: what
+    loses everything in every column loses 1, whatever the weights.
     """
     names = [ladder.name for ladder in ladders]
     unknown = [name for name in weights if name not in names]
@@ -96,7 +103,7 @@ def shares_of_weights(weights: Mapping[str, Number], ladders: Sequence[Ladder]) 
     given = np.array([float(exact(weights.get(name, 1), f"the weight of {name!r}")) for name in names])
     if (given < 0).any() or not given.any():
         raise InvalidParameter("weights are at least 0, and one of them is above 0.")
-    parts: NDArray[np.float64] = given / given.max() / len(names)
+    parts: NDArray[np.float64] = given / given.sum()
     return parts
 
 

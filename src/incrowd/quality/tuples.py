@@ -78,11 +78,8 @@ def merged_spread(spread: Spread, ids: Codes, classes: int, values: int) -> Spre
     >>> merged.values.tolist(), merged.counts.tolist()
     ([5, 7], [3, 3])
     """
-    room = classes * values
-    kind = np.dtype(np.int32 if room < 2**31 else np.int64)  # half the memory to walk through, nearly always
-    keys: NDArray[Any] = ids[spread.owners].astype(kind)
-    keys *= kind.type(values)
-    keys += spread.values
+    room, keys = classes * values, _keys(spread, ids, classes, values)
+    kind = keys.dtype
     if room <= _DENSE * len(keys) + 1024:
         totals = np.bincount(keys, spread.counts, room)
         met = np.flatnonzero(totals > 0).astype(kind)
@@ -92,3 +89,26 @@ def merged_spread(spread: Spread, ids: Codes, classes: int, values: int) -> Spre
         counts = np.bincount(places, spread.counts, len(met)).astype(np.int64)
     owners: NDArray[Any] = met // kind.type(values)
     return Spread(owners.astype(np.int32), (met - owners * kind.type(values)).astype(np.int32), counts)
+
+
+def spread_table(spread: Spread, ids: Codes, classes: int, values: int) -> NDArray[np.float64] | None:
+    """Return the same with every value written down, a line for each class; None where that would be mostly zeros.
+
+    >>> spread = Spread(np.array([0, 1, 1], np.int32), np.array([0, 0, 1], np.int32), np.array([1, 2, 3]))
+    >>> spread_table(spread, np.array([0, 0], np.int32), 1, 2).tolist()
+    [[3.0, 3.0]]
+    """
+    room = classes * values
+    if room > _DENSE * len(spread.counts) + 1024:
+        return None
+    rows = np.bincount(_keys(spread, ids, classes, values), spread.counts, room).astype(np.float64, copy=False)
+    return rows.reshape(classes, values)
+
+
+def _keys(spread: Spread, ids: Codes, classes: int, values: int) -> NDArray[Any]:
+    """Return one number for each cell: that of its class and value after merging."""
+    kind = np.dtype(np.int32 if classes * values < 2**31 else np.int64)  # half the memory to walk through, mostly
+    keys: NDArray[Any] = ids[spread.owners].astype(kind)
+    keys *= kind.type(values)
+    keys += spread.values
+    return keys

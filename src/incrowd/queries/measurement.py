@@ -84,8 +84,7 @@ class QuestionPlan(Plan):
 
     def failure(self, error: IncrowdError) -> IncrowdError:
         """Return how an error after the charge is told: none is about the question any more."""
-        told = super().failure(error)
-        return QuestionFailed(str(told)) if isinstance(error, _ABOUT_QUESTIONS) else told
+        return QuestionFailed(str(error)) if isinstance(error, _ABOUT_QUESTIONS) else error
 
     def over(self, units: Mapping[str, Unit]) -> dict[str, Guarantee]:
         """Return what is promised to each of the datasets that are read, by their names."""

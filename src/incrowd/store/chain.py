@@ -5,13 +5,15 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from incrowd.store.database import Conflict, Database, database_at
 from incrowd.store.link import NOTHING_BEFORE, VERSION, Anchor, Link
-from incrowd.store.transaction import Reader, Writer, checked, head_of
+from incrowd.store.seal import Seal
+from incrowd.store.tally import NoTally, Tally
+from incrowd.store.transaction import NEWEST, Reader, Writer, check_totals, checked, reader_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -40,18 +42,22 @@ class Chain:
 
     database: Database
     clock: Callable[[], datetime] = _now
+    tally: Tally = field(default_factory=NoTally)
 
     @classmethod
-    def create(cls, address: str, name: str) -> Chain:
+    def create(cls, address: str, name: str, tally: Tally | None = None) -> Chain:
         """Make the chain unless it is there already, and open it; of several makers at once exactly one makes it."""
-        chain = cls(database_at(address, name))
+        chain = cls(database_at(address, name), tally=tally or NoTally())
         chain.database.create(lambda connection: _begin(chain, connection))
-        return cls.open(address, name)
+        return cls.open(address, name, tally)
 
     @classmethod
-    def open(cls, address: str, name: str) -> Chain:
-        """Open a chain that must be there; a damaged one opens too, to be checked, but does no work."""
-        chain = cls(database_at(address, name))
+    def open(cls, address: str, name: str, tally: Tally | None = None) -> Chain:
+        """Open a chain that must be there; a damaged one opens too, to be checked, but does no work.
+
+        From now on it must stay the same file: one that takes its place is refused.
+        """
+        chain = cls(database_at(address, name).bound(), tally=tally or NoTally())
         chain.inspect(lambda reader: reader.head)
         return chain
 
@@ -88,13 +94,20 @@ class Chain:
             yield from batch
             after = batch[-1].sequence
 
-    def time(self) -> str:
-        """Return the time, as entries are stamped with it."""
-        return self.clock().astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    def time(self, reader: Reader) -> str:
+        """Return the time, as entries are stamped with it: never earlier than the newest entry, whatever the clock."""
+        now = self.clock().astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        return max([now, *(each.at for each in reader.newest)])
+
+    def now(self) -> datetime:
+        """Return the time by the chain: the clock's, or that of the newest entry if the clock went back."""
+        return datetime.fromisoformat(self.read(self.time))
 
     def _once(self, work: Callable[[Writer], T]) -> T:
         with self.database.writing() as connection:
-            writer = Writer(checked(self._reader(connection), self.database.shown), self.time())
+            reader = checked(self._reader(connection), self.database.shown, NEWEST)
+            check_totals(reader, self.tally)
+            writer = Writer(reader, self.time(reader), self.tally)
             result = work(writer)
             writer.flush()
         return result
@@ -103,8 +116,7 @@ class Chain:
         return self.read(lambda reader: reader.links(after, _BATCH))
 
     def _reader(self, connection: Connection) -> Reader:
-        tables = self.database.tables
-        return Reader(connection, tables, head_of(connection, tables, self.database.shown))
+        return reader_of(connection, self.database.tables, self.database.shown)
 
 
 def _begin(chain: Chain, connection: Connection) -> None:
@@ -114,9 +126,11 @@ def _begin(chain: Chain, connection: Connection) -> None:
     published hash lets nobody test a guess of them.
     """
     tables, start = chain.database.tables, Anchor(secrets.token_hex(16), 0, NOTHING_BEFORE)
+    secret = secrets.token_bytes(32)
     place = {"chain": start.chain, "sequence": start.sequence, "hash": start.hash}
     connection.execute(tables.head.insert().values(one=1, version=VERSION, **place))
-    writer = Writer(Reader(connection, tables, start), chain.time())
-    writer.append("created", {"chain": start.chain, "version": VERSION, "secret": secrets.token_hex(32)}, {})
+    reader = Reader(connection, tables, start, Seal(start.chain, secret, 1))
+    writer = Writer(reader, chain.time(reader), chain.tally)
+    writer.append("created", {"chain": start.chain, "version": VERSION, "secret": secret.hex()}, {})
     writer.flush()
     writer.reader.index.begin()

@@ -33,6 +33,9 @@ class Database(Protocol):
     def tables(self) -> Tables:
         """The tables of the chain."""
 
+    def bound(self) -> Database:
+        """Return the same place, bound to what is there now: a file that takes its place later is refused."""
+
     def reading(self) -> AbstractContextManager[Connection]:
         """Open a transaction that sees one state of the chain and changes nothing."""
 

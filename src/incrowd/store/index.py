@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from incrowd.core.codec import digest
 from incrowd.errors import LedgerCorrupted
+from incrowd.store.seal import Seal
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -36,9 +36,10 @@ class Pointer:
         """Whether no key lies between this row and the next, while `key` would."""
         return self.key < key and (key < self.following or self.following == RING)
 
-    def row(self, chain: str) -> dict[str, Any]:
+    def row(self, seal: Seal) -> dict[str, Any]:
         """Return the sealed row."""
-        return {**vars(self), "seal": digest(DOMAIN, [chain, self.key, self.sequence, self.following])}
+        content = [seal.chain, self.key, self.sequence, self.following]
+        return {**vars(self), "seal": seal.of(self.sequence, DOMAIN, content)}
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Index:
 
     connection: Connection
     tables: Tables
-    chain: str
+    seal: Seal
 
     def begin(self) -> None:
         """Write the ring of an empty index; its only row points at the first entry."""
@@ -97,26 +98,26 @@ class Index:
         match row:
             case (str(key), int(sequence), str(following), str(seal)):
                 found = Pointer(key, sequence, following)
-                if found.row(self.chain)["seal"] == seal:
+                if found.row(self.seal)["seal"] == seal:
                     return found
         raise _damaged()
 
     def _insert(self, pointer: Pointer) -> None:
-        self.connection.execute(self.tables.latest.insert(), pointer.row(self.chain))
+        self.connection.execute(self.tables.latest.insert(), pointer.row(self.seal))
 
     def _update(self, pointer: Pointer) -> None:
         change = self.tables.latest.update().where(self.tables.latest.c.key == pointer.key)
-        self.connection.execute(change.values(pointer.row(self.chain)))
+        self.connection.execute(change.values(pointer.row(self.seal)))
 
 
-def sealed_rows(chain: str, index: Mapping[str, int]) -> list[dict[str, Any]]:
+def sealed_rows(seal: Seal, index: Mapping[str, int]) -> list[dict[str, Any]]:
     """Return the rows that an index must have, given which entry last set each key.
 
-    >>> [row["following"] for row in sealed_rows("c0ffee", {"b": 3, "a": 2})]
+    >>> [row["following"] for row in sealed_rows(Seal("c0ffee"), {"b": 3, "a": 2})]
     ['a', 'b', '']
     """
     ring = [RING, *sorted(index), RING]
-    return [Pointer(key, index.get(key, 1), following).row(chain) for key, following in pairwise(ring)]
+    return [Pointer(key, index.get(key, 1), following).row(seal) for key, following in pairwise(ring)]
 
 
 def _damaged() -> LedgerCorrupted:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from incrowd.core.codec import canonical, digest
+from incrowd.core.codec import canonical
 from incrowd.errors import InvalidParameter
+from incrowd.store.seal import Seal
 
-VERSION = 1
-DOMAIN = f"incrowd chain {VERSION}"
+VERSION = 2
+DOMAIN = "incrowd chain 1"
 NOTHING_BEFORE = "0" * 64
 
 Key = tuple[str, ...]
@@ -45,7 +46,9 @@ class Anchor:
 class Link:
     """One entry: what happened (`kind`, `body`), and the value of each key that it `sets`.
 
-    The value of a key is what the last entry that sets it says; so running totals live inside the chain.
+    The value of a key is what the last entry that sets it says; so running totals live inside the chain.  Entries of
+    version 2 also carry the totals of the whole chain, and since which entry hashes are keyed, under a key of their
+    own.
     """
 
     chain: str
@@ -63,24 +66,42 @@ class Link:
         return Anchor(self.chain, self.sequence, self.hash)
 
     @property
-    def intact(self) -> bool:
+    def running(self) -> Mapping[str, Any] | None:
+        """What an entry of version 2 carries: `totals` of the chain, and `since` which entry hashes are keyed."""
+        found = self.sets.get(RUNNING)
+        return found if isinstance(found, Mapping) else None
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """The values that this entry sets, without what it carries."""
+        return {key: value for key, value in self.sets.items() if key != RUNNING}
+
+    def intact(self, seal: Seal) -> bool:
         """Whether the hash is that of the content; false also for content that no entry can have."""
         try:
-            return self.hash == _hash(self)
+            keyed = self.sequence >= seal.since
+            return keyed == (self.running is not None) and self.hash == self._hash(seal)
         except InvalidParameter:
             return False
 
+    def sealed(self, seal: Seal) -> Link:
+        """Return the entry with its hash."""
+        return replace(self, hash=self._hash(seal))
+
+    def _hash(self, seal: Seal) -> str:
+        content = {name: value for name, value in vars(self).items() if name != "hash"}
+        return seal.of(self.sequence, DOMAIN, content)
+
 
 def link(after: Anchor, at: str, kind: str, body: Mapping[str, Any], sets: Mapping[Key, Any]) -> Link:
-    """Return the entry that follows the place `after`.
+    """Return the entry that follows the place `after`, not sealed yet.
 
     >>> first = link(Anchor("c0ffee", 0, NOTHING_BEFORE), "2025-01-01T00:00:00Z", "created", {}, {("total",): "1"})
-    >>> first.sequence, first.intact, first.sets
+    >>> first.sequence, first.sealed(Seal("c0ffee")).intact(Seal("c0ffee")), first.sets
     (1, True, {'["total"]': '1'})
     """
     named = {text_of(key): value for key, value in sets.items()}
-    unsealed = Link(after.chain, after.sequence + 1, at, kind, body, named, after.hash, "")
-    return Link(**{**vars(unsealed), "hash": _hash(unsealed)})
+    return Link(after.chain, after.sequence + 1, at, kind, body, named, after.hash, "")
 
 
 def text_of(key: Key) -> str:
@@ -88,6 +109,4 @@ def text_of(key: Key) -> str:
     return canonical(list(key))
 
 
-def _hash(unsealed: Link) -> str:
-    content = {name: value for name, value in vars(unsealed).items() if name != "hash"}
-    return digest(DOMAIN, content)
+RUNNING = text_of(("running",))

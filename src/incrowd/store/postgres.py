@@ -58,6 +58,10 @@ class Postgres:
         event.listen(engine, "connect", self._make_durable)
         return engine
 
+    def bound(self) -> Postgres:
+        """Return itself: a server is known by its address."""
+        return self
+
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Open a transaction that sees one state of the chain."""

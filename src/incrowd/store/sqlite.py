@@ -1,7 +1,9 @@
 """A chain in one SQLite file: made whole or not at all, reopened for every transaction, flushed at every commit.
 
-The file is opened anew for each transaction, so that one that vanished or was replaced is noticed.  It keeps a rollback
-journal rather than a write-ahead log: then one file is all there is to copy, and a copy is never half of the truth.
+The file is opened anew for each transaction, so that one that vanished or was replaced is noticed: whoever holds a
+chain open remembers which file it is.  A symbolic link in its place is refused, for it can point elsewhere tomorrow.
+It keeps a rollback journal rather than a write-ahead log: then one file is all there is to copy, and a copy is never
+half of the truth.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
+import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -37,6 +40,12 @@ class SQLite:
     name: str
     mode: str = "rw"  # never create a file just by opening it
     turn: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    file: tuple[int, int] | None = None
+    """The device and the number of the file that was there when the chain was opened."""
+
+    def bound(self) -> SQLite:
+        """Return the same place, bound to the file that is there now."""
+        return replace(self, file=self._file(), turn=threading.Lock())
 
     @property
     def shown(self) -> str:
@@ -68,12 +77,13 @@ class SQLite:
             connection.execution_options(begin="BEGIN IMMEDIATE")
             with connection.begin():
                 yield connection
+            self._require_same()
 
     def create(self, fill: Callable[[Connection], None]) -> None:
         """Make the file beside its place and link it there: of two makers one wins, and the other finds the file."""
         beside = replace(self, path=self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}"), mode="rwc")
         with explained(self.explain):
-            if self.path.exists():
+            if self.path.exists() or self.path.is_symlink():
                 return
             self.path.parent.mkdir(parents=True, exist_ok=True)
             try:
@@ -116,11 +126,36 @@ class SQLite:
         finally:
             self.turn.release()
 
+    def _file(self) -> tuple[int, int] | None:
+        """Return which file stands at the path, or None if there is none; a symbolic link is refused."""
+        try:
+            found = self.path.lstat()
+        except OSError:
+            return None
+        if stat.S_ISLNK(found.st_mode):
+            raise LedgerUnavailable(
+                f"the ledger {self.shown} is a symbolic link, which can point at another ledger tomorrow. Nothing is "
+                "released; name the file itself."
+            )
+        return found.st_dev, found.st_ino
+
+    def _require_same(self) -> None:
+        """Raise if another file took the place of the one that was opened, or none is there any more."""
+        if self.file is not None and self._file() != self.file:
+            raise LedgerUnavailable(
+                f"the ledger {self.shown} was replaced by another file while it was in use: what was charged to the "
+                "old one is not in it. Nothing is released; put the old file back, or check the new one against the "
+                "last certificate (incrowd ledger check) and start again."
+            )
+
     def _connect(self) -> sqlite3.Connection:
+        if self._file() is not None:  # else SQLite says why it cannot be opened
+            self._require_same()
         uri = f"file:{quote(str(self.path))}?mode={self.mode}"
         connection = sqlite3.connect(uri, uri=True, timeout=_PATIENCE, isolation_level=None)
         try:
             self._make_durable(connection)
+            self._require_same()
         except BaseException:
             connection.close()
             raise

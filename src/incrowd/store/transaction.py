@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from incrowd.core.codec import canonical
 from incrowd.errors import InvalidParameter, LedgerCorrupted, UnsupportedVersion
 from incrowd.store.index import Index
-from incrowd.store.link import VERSION, Anchor, Key, Link, link, text_of
+from incrowd.store.link import RUNNING, VERSION, Anchor, Key, Link, link, text_of
+from incrowd.store.seal import Seal, secret_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
     from incrowd.store.tables import Tables
+    from incrowd.store.tally import Sums, Tally
+
+NEWEST = 32
+"""So many entries at the end are checked again before anything is written after them."""
+_KNOWN = (1, VERSION)
 
 
 @dataclass(frozen=True)
@@ -25,17 +33,24 @@ class Reader:
     connection: Connection
     tables: Tables
     head: Anchor
+    seal: Seal
+    newest: tuple[Link, ...] = ()
 
     @property
     def index(self) -> Index:
         """Where each key was last set."""
-        return Index(self.connection, self.tables, self.head.chain)
+        return Index(self.connection, self.tables, self.seal)
+
+    @cached_property
+    def recent(self) -> dict[str, int]:
+        """Which of the newest entries last set each of the keys that they set."""
+        return {key: each.sequence for each in self.newest for key in each.own}
 
     def value(self, key: Key) -> Any:
         """Return what the last entry that sets a key says, or None if no entry does."""
         text = text_of(key)
         number = self.index.find(text)
-        return None if number is None else self._setting(number, text)
+        return None if number is None and text not in self.recent else self._setting(number or 0, text)
 
     def values(self, under: Key) -> dict[Key, Any]:
         """Return the values of all keys that begin with `under` and go on, in the order of their text."""
@@ -46,7 +61,7 @@ class Reader:
 
     def links(self, after: int, limit: int) -> list[Link]:
         """Return up to `limit` entries that follow the one numbered `after`."""
-        return [_sealed(row, self.head.chain) for row in self.rows(after, limit)]
+        return [_intact(row, self.seal) for row in self.rows(after, limit)]
 
     def rows(self, after: int, limit: int) -> Sequence[Row[Any]]:
         """Return the bare rows of entries, unchecked."""
@@ -55,12 +70,12 @@ class Reader:
         return self.connection.execute(query).all()
 
     def _setting(self, number: int, text: str) -> Any:
-        for found in self.links(number - 1, 1):
+        for found in self.links(number - 1, 1) if number >= self.recent.get(text, 1) else ():
             if found.sequence == number and text in found.sets:
                 return found.sets[text]
         raise LedgerCorrupted(
-            f"entry {number} of the ledger is missing or is another one than it was. Run incrowd ledger check, and "
-            "restore the ledger from a backup."
+            f"entry {number} of the ledger is missing, or is another one than it was, or not the last of its kind. Run "
+            "incrowd ledger check, and restore the ledger from a backup."
         )
 
 
@@ -70,6 +85,7 @@ class Writer:
 
     reader: Reader
     at: str
+    tally: Tally
     added: list[Link] = field(default_factory=list)
     seen: dict[str, Any] = field(default_factory=dict)
 
@@ -87,9 +103,11 @@ class Writer:
 
     def append(self, kind: str, body: Mapping[str, Any], sets: Mapping[Key, Any]) -> Link:
         """Add an entry at the end."""
-        new = link(self.head, self.at, kind, body, sets)
+        bare = link(self.head, self.at, kind, body, sets)
+        carried = {"since": self.reader.seal.since, "totals": dict(self.tally.after(self._totals(), bare))}
+        new = replace(bare, sets={**bare.sets, RUNNING: carried}).sealed(self.reader.seal)
         self.added.append(new)
-        self.seen.update(new.sets)
+        self.seen.update(new.own)
         return new
 
     def flush(self) -> None:
@@ -98,37 +116,110 @@ class Writer:
             return
         connection, tables = self.reader.connection, self.reader.tables
         connection.execute(tables.entries.insert(), [_row(new) for new in self.added])
-        for key, number in {key: new.sequence for new in self.added for key in new.sets}.items():
+        for key, number in {key: new.sequence for new in self.added for key in new.own}.items():
             self.reader.index.point(key, number)
-        connection.execute(tables.head.update().values(sequence=self.head.sequence, hash=self.head.hash))
+        place = {"version": VERSION, "sequence": self.head.sequence, "hash": self.head.hash}
+        connection.execute(tables.head.update().values(place))
+
+    def _totals(self) -> Sums:
+        """Return the totals so far; an earlier version kept none, so there they are added up once."""
+        last = self.added or self.reader.newest
+        if last and last[-1].running is not None:
+            totals: Sums = last[-1].running["totals"]
+            return totals
+        return self.tally.total(self.reader.values(self.tally.under) if self.head.sequence else {})
 
 
-def head_of(connection: Connection, tables: Tables, shown: str) -> Anchor:
-    """Return the place where a chain says it ends, after checking its version."""
-    from sqlalchemy import select
-
-    versions = connection.execute(select(tables.head.c.version)).scalars().all()
-    if versions and versions[0] != VERSION:
-        raise UnsupportedVersion(
-            f"the ledger at {shown} has version {versions[0]}; this incrowd knows version {VERSION}. "
-            "Use the version of incrowd that wrote it, or a newer one."
-        )
-    head = tables.head.c
-    match connection.execute(select(head.chain, head.sequence, head.hash)).all():
-        case [(str(chain), int(sequence), str(found))]:
-            return Anchor(chain, sequence, found)
-    raise LedgerCorrupted(f"the ledger at {shown} has lost its head: restore it from a backup.")
+def reader_of(connection: Connection, tables: Tables, shown: str) -> Reader:
+    """Return what is seen of a chain, nothing of it checked yet but its version."""
+    head, version = _head_of(connection, tables, shown)
+    bare = Reader(connection, tables, head, Seal(head.chain))
+    ends = [read_row(row, head.chain) for after in (0, head.sequence - 1) for row in bare.rows(after, 1)]
+    return replace(bare, seal=_seal_of(head, version, ends))
 
 
-def checked(reader: Reader, shown: str) -> Reader:
-    """Return the reader if the chain really ends where it says."""
-    rows = reader.rows(reader.head.sequence - 1, 2)
-    if len(rows) != 1 or _sealed(rows[0], reader.head.chain).anchor != reader.head:
+def checked(reader: Reader, shown: str, newest: int = 1) -> Reader:
+    """Return the reader if the chain really ends where it says, and its newest entries are what was written."""
+    first = max(1, reader.head.sequence - newest + 1)
+    links = reader.links(first - 1, newest + 1)
+    numbers = [each.sequence for each in links]
+    if numbers != list(range(first, reader.head.sequence + 1)) or links[-1].anchor != reader.head:
         raise LedgerCorrupted(
             f"the ledger at {shown} does not end with entry {reader.head.sequence}, as its head says: entries were cut "
             "off, added or changed. Run incrowd ledger check, and restore the ledger from a backup."
         )
-    return reader
+    for one, other in pairwise(links):
+        if one.hash != other.previous:
+            raise _off(other)
+    return replace(reader, newest=tuple(links))
+
+
+def check_totals(reader: Reader, tally: Tally) -> None:
+    """Raise unless the totals that the newest entries carry follow from each other, and from what the index finds."""
+    last = reader.newest[-1]
+    if last.running is None:
+        return
+    for one, other in pairwise(each for each in reader.newest if each.running is not None):
+        if not follows(other, one, tally.after(_totals_of(one), other)):
+            raise _off(other)
+    totals = _totals_of(last)
+    if last.running["since"] != reader.seal.since:
+        raise _off(last)
+    if tally.few(totals) and tally.total(reader.values(tally.under)) != totals:
+        raise _off(last)
+
+
+def follows(new: Link, before: Link | None, totals: Sums) -> bool:
+    """Whether what an entry carries follows from the entry before it; time never runs backwards."""
+    carried = {"since": new.sequence, "totals": dict(totals)}
+    if before is not None and before.running is not None:
+        carried["since"] = before.running["since"]
+        if new.at < before.at:
+            return False
+    return new.running == carried
+
+
+def _totals_of(carrier: Link) -> Sums:
+    totals: Sums = (carrier.running or {}).get("totals", {})
+    return totals
+
+
+def _off(bad: Link) -> LedgerCorrupted:
+    return LedgerCorrupted(
+        f"the totals of the ledger do not add up at entry {bad.sequence}: an entry or the index was changed. Run "
+        "incrowd ledger check, and restore the ledger from a backup."
+    )
+
+
+def _head_of(connection: Connection, tables: Tables, shown: str) -> tuple[Anchor, int]:
+    """Return the place where a chain says it ends, and its version."""
+    from sqlalchemy import select
+
+    versions = connection.execute(select(tables.head.c.version)).scalars().all()
+    if versions and isinstance(versions[0], int) and versions[0] not in _KNOWN:
+        raise UnsupportedVersion(
+            f"the ledger at {shown} has version {versions[0]}; this incrowd knows versions up to {VERSION}. "
+            "Use the version of incrowd that wrote it, or a newer one."
+        )
+    head = tables.head.c
+    match connection.execute(select(head.chain, head.sequence, head.hash)).all():
+        case [(str(chain), int(sequence), str(found))] if versions[0] in _KNOWN:
+            return Anchor(chain, sequence, found), versions[0]
+    raise LedgerCorrupted(f"the ledger at {shown} has lost its head: restore it from a backup.")
+
+
+def _seal_of(head: Anchor, version: int, ends: Sequence[Link | None]) -> Seal:
+    """Return how entries are sealed: by what the first entry holds, since the entry that the last one names.
+
+    Whoever made the chain with version 2 keyed it from its first entry; an earlier one is keyed from the first entry
+    that version 2 wrote.
+    """
+    first, last = (ends[0], ends[-1]) if ends else (None, None)
+    key = b"" if first is None else secret_of(first.body)
+    if version == 1 and first is not None and first.running is None:
+        return Seal(head.chain, key, head.sequence + 1)
+    since = (last.running or {}).get("since") if last is not None and first is not None and not first.running else 1
+    return Seal(head.chain, key, since if isinstance(since, int) and 0 < since <= head.sequence else 1)
 
 
 def read_row(row: Row[Any], chain: str) -> Link | None:
@@ -142,9 +233,9 @@ def read_row(row: Row[Any], chain: str) -> Link | None:
     return Link(chain, row.sequence, row.at, row.kind, body, sets, row.previous, row.hash)
 
 
-def _sealed(row: Row[Any], chain: str) -> Link:
-    found = read_row(row, chain)
-    if found is None or not found.intact:
+def _intact(row: Row[Any], seal: Seal) -> Link:
+    found = read_row(row, seal.chain)
+    if found is None or not found.intact(seal):
         raise LedgerCorrupted(
             f"entry {row.sequence} of the ledger was changed: its hash does not match its content. "
             "Run incrowd ledger check, and restore the ledger from a backup."

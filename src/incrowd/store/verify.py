@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from incrowd.errors import IncrowdError
 from incrowd.store.chain import Chain
 from incrowd.store.index import sealed_rows
-from incrowd.store.link import NOTHING_BEFORE, Anchor, Key, Link, text_of
-from incrowd.store.transaction import Reader, read_row
+from incrowd.store.link import NOTHING_BEFORE, VERSION, Anchor, Key, Link, text_of
+from incrowd.store.seal import NEVER, Seal, secret_of
+from incrowd.store.tally import Sums, Tally
+from incrowd.store.transaction import Reader, follows, read_row
 
 if TYPE_CHECKING:
     from sqlalchemy import Row
@@ -43,6 +46,8 @@ class _Replay:
     chain: str
     anchors: Mapping[int, Sequence[Anchor]]
     derive: Derive
+    tally: Tally
+    seal: Seal
     last: Link | None = None
     values: dict[str, Any] = field(default_factory=dict)
     index: dict[str, int] = field(default_factory=dict)
@@ -57,27 +62,54 @@ class _Replay:
         if row.sequence != expected:
             return f"entry {expected} is missing: the next one is entry {row.sequence}."
         link = read_row(row, self.chain)
-        if link is None or not link.intact:
+        if link is not None:
+            self.seal = self._seal(link)
+        if link is None or not link.intact(self.seal):
             return f"entry {expected} was changed: its hash does not match its content."
         if link.previous != (self.last.hash if self.last else NOTHING_BEFORE):
             return f"entry {expected} does not follow the one before it: entries were removed, inserted or exchanged."
         if any(anchor != link.anchor for anchor in self.anchors.get(expected, ())):
             return f"entry {expected} is not the one that the certificate names: the ledger was rewritten."
-        if expected == 1 and (link.kind, link.body.get("chain"), link.sets) != ("created", self.chain, {}):
+        if expected == 1 and not self._begins(link):
             return "entry 1 does not name this ledger: it was replaced."
         if expected > 1 and not self._follows(link):
             return f"entry {expected} does not follow from the entries before it: its totals are off."
-        self.values.update(link.sets)
-        self.index.update(dict.fromkeys(link.sets, expected))
+        self.values.update(link.own)
+        self.index.update(dict.fromkeys(link.own, expected))
         self.last = link
         return None
+
+    def _seal(self, link: Link) -> Seal:
+        """Return the seal from this entry on: the first entry that carries totals begins the keyed part."""
+        seal = replace(self.seal, secret=secret_of(link.body)) if link.sequence == 1 else self.seal
+        return replace(seal, since=link.sequence) if seal.since == NEVER and link.running is not None else seal
+
+    def _begins(self, link: Link) -> bool:
+        """Whether an entry is the first one of this chain; version 2 keys it from the start."""
+        keyed = link.running is not None
+        told = (link.kind, link.body.get("chain"), link.own, link.body.get("version") == VERSION)
+        return told == ("created", self.chain, {}, keyed) and (not keyed or follows(link, None, self.tally.total({})))
 
     def _follows(self, link: Link) -> bool:
         try:
             derived = self.derive(link, lambda key: self.values.get(text_of(key)))
-            return {text_of(key): value for key, value in derived.items()} == link.sets
+            if {text_of(key): value for key, value in derived.items()} != link.own:
+                return False
+            return link.running is None or follows(link, self.last, self.tally.after(self._totals(), link))
         except (IncrowdError, KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
             return False
+
+    def _totals(self) -> Sums:
+        if self.last is not None and self.last.running is not None:
+            totals: Sums = self.last.running["totals"]
+            return totals
+        return self.summed()
+
+    def summed(self) -> Sums:
+        """Add the totals up again from the values."""
+        named = {tuple(json.loads(text)): value for text, value in self.values.items()}
+        length = len(self.tally.under)
+        return self.tally.total({key: value for key, value in named.items() if key[:length] == self.tally.under})
 
     def close(self, head: Anchor, rows: Sequence[Mapping[str, Any]]) -> tuple[int, str] | None:
         """Compare what the entries tell with the head, the certificates and the index."""
@@ -87,6 +119,8 @@ class _Replay:
             return bad, f"entry {bad} is missing: the ledger's head names entry {head.sequence}, it holds {self.end}."
         if self.last is None or head != self.last.anchor:
             return self.end, f"entry {self.end} is not the one that the ledger's head names."
+        if self.last.running is not None and self.summed() != self.last.running["totals"]:
+            return self.end, f"entry {self.end} carries totals that are not those of the datasets."
         if beyond > self.end:
             return self.end + 1, (
                 f"entry {self.end + 1} is missing: the certificate names entry {beyond}, the ledger ends at entry "
@@ -96,7 +130,7 @@ class _Replay:
 
     def _compare(self, rows: Sequence[Mapping[str, Any]]) -> tuple[int, str] | None:
         found = {row["key"]: row for row in rows}
-        for row in sealed_rows(self.chain, self.index):
+        for row in sealed_rows(self.seal, self.index):
             if found.pop(row["key"], None) != row:
                 bad = row["sequence"]
                 return bad, f"entry {bad} was the last to set {row['key'] or 'nothing'}; the index says otherwise."
@@ -118,7 +152,7 @@ def verify(chain: Chain, derive: Derive, against: Iterable[Anchor] = ()) -> Chai
         return ChainReport(
             head, 0, 1, "entry 1 is not that of the ledger the certificate names: this is another ledger."
         )
-    replay = _Replay(head.chain, _by_sequence(anchors), derive)
+    replay = _Replay(head.chain, _by_sequence(anchors), derive, chain.tally, Seal(head.chain))
     while True:
         rows, head, pointers = chain.inspect(lambda reader: _batch(reader, replay.end))
         for row in rows:

@@ -474,15 +474,31 @@ def test_a_new_allowance_replaces_the_old_one(ledger: Ledger) -> None:
 
 
 def test_an_allowance_ends_after_its_last_day(sqlite: str) -> None:
-    days = iter([datetime(2026, 1, day, 23, 59, tzinfo=UTC) for day in (1, 2, 30, 31)] * 1)
+    days = iter([datetime(2126, 1, day, 23, 59, tzinfo=UTC) for day in (1, 2, 30, 31)] * 1)
     ledger = create(sqlite)
     births(ledger, Budget.of(1))
     ledger = replace(ledger, chain=replace(ledger.chain, clock=lambda: next(days)))
-    ledger.allow("births", Allowance.of("ann", 1, until=date(2026, 1, 30)), *OWNER)
+    ledger.allow("births", Allowance.of("ann", 1, until=date(2126, 1, 30)), *OWNER)
     for _ in range(2):
         ledger.charge(pure("0.1"), "births", release="r", analyst="ann")
-    with pytest.raises(BudgetExceeded, match="ended on 2026-01-30"):
+    with pytest.raises(BudgetExceeded, match="ended on 2126-01-30"):
         ledger.charge(pure("0.1"), "births", release="r", analyst="ann")
+    assert ledger.check().ok
+
+
+def test_an_allowance_that_ended_stays_ended_when_the_clock_goes_back(sqlite: str) -> None:
+    days = [datetime(2126, 1, day, tzinfo=UTC) for day in (1, 31, 2, 2)]
+    ledger = create(sqlite)
+    births(ledger, Budget.of(1))
+    ledger = replace(ledger, chain=replace(ledger.chain, clock=lambda: days[0]))
+    ledger.allow("births", Allowance.of("ann", 1, until=date(2126, 1, 30)), *OWNER)
+    for _ in range(2):
+        days.pop(0)
+        with pytest.raises(BudgetExceeded, match="ended on 2126-01-30"):
+            ledger.charge(pure("0.1"), "births", release="r", analyst="ann")
+        with pytest.raises(BudgetExceeded, match="ended on 2126-01-30"):
+            ledger.preview({"births": pure("0.1")}, analyst="ann")
+    assert [entry.at[:10] for entry in ledger.entries()][-2:] == ["2126-01-31", "2126-01-31"]
     assert ledger.check().ok
 
 

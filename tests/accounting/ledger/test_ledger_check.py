@@ -143,13 +143,13 @@ def test_an_index_with_too_little_or_too_much_is_found(ledger: Ledger, change: s
 
 
 def forge(ledger: Ledger, change: Callable[[Link], Link]) -> None:
-    """Rewrite every entry as `change` says and recompute all hashes, the head included."""
-    links = list(ledger.chain.links())
+    """Rewrite every entry as `change` says and recompute all hashes with the ledger's secret, the head included."""
+    links, seal = list(ledger.chain.links()), ledger.chain.read(lambda reader: reader.seal)
     with tampering(ledger.chain) as connection:
         place = Anchor(links[0].chain, 0, "0" * 64)
         for old in map(change, links):
             sets = {tuple(json.loads(key)): value for key, value in old.sets.items()}
-            new = link(place, old.at, old.kind, old.body, sets)
+            new = link(place, old.at, old.kind, old.body, sets).sealed(seal)
             _overwrite(connection, new)
             place = new.anchor
         connection.execute(text("UPDATE ledger_head SET hash = :hash"), {"hash": place.hash})
@@ -220,7 +220,8 @@ def test_an_overspent_budget_is_found_even_when_all_hashes_and_sums_fit(ledger: 
 def cut(ledger: Ledger, last: int) -> None:
     """Cut the tail off so cleverly that what is left is a perfect ledger."""
     kept = [entry for entry in ledger.chain.links() if entry.sequence <= last]
-    index = sealed_rows(kept[0].chain, {key: entry.sequence for entry in kept for key in entry.sets})
+    seal = ledger.chain.read(lambda reader: reader.seal)
+    index = sealed_rows(seal, {key: entry.sequence for entry in kept for key in entry.own})
     with tampering(ledger.chain) as connection:
         connection.execute(text("DELETE FROM ledger_latest"))
         connection.execute(text("INSERT INTO ledger_latest VALUES (:key, :sequence, :following, :seal)"), index)

@@ -31,7 +31,7 @@ def fill(ledger: Ledger, entries: int) -> None:
 def test_a_charge_runs_as_many_statements_in_a_long_ledger_as_in_a_short_one(address: str) -> None:
     ledger = create(address)
     ledger.register(Declaration("births", Unit(), Budget.of(1)))
-    fill(ledger, 10)
+    fill(ledger, 100)
     short = statements_of_a_charge(ledger)
     fill(ledger, 1200)
     assert statements_of_a_charge(ledger) == short < 25
@@ -55,7 +55,7 @@ def statements_of_a_charge(ledger: Ledger) -> int:
 def test_a_charge_takes_as_many_steps_of_sqlite_in_a_long_ledger_as_in_a_short_one(sqlite: str, keys: int) -> None:
     ledger = create(sqlite)
     ledger.register(Declaration("births", Unit(), Budget.of(1)))
-    fill(ledger, 10)
+    fill(ledger, 100)
     short = steps_of_a_charge(ledger)
     for number in range(0, keys, 40):
         ledger.register(Declaration(f"dataset {number}", Unit(), Budget.of(1)))

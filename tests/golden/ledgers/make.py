@@ -1,9 +1,9 @@
 """Make the ledger of the current version that later versions must still read.
 
-    python -m tests.golden.ledgers.make NAME
+    python -m tests.golden.ledgers.make [NAME]
 
-writes version-N-NAME.sqlite and what it tells, version-N-NAME.json, beside this file.  A committed pair is never made
-again; a kind of entry that came later has a pair of its own.
+writes version-N-NAME.sqlite and what it tells, version-N-NAME.json, beside this file; without a name, version-N.  A
+committed pair is never made again; a kind of entry that came later has a pair of its own.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def fill(ledger: Ledger) -> None:
 
 
 if __name__ == "__main__":
-    name = f"version-{VERSION}-{sys.argv[1]}"
+    name = "-".join([f"version-{VERSION}", *sys.argv[1:]])
     if (FOLDER / f"{name}.sqlite").exists():
         raise SystemExit(f"{name}.sqlite is there already, and stays as it is")
     ledger = create(f"sqlite:///{FOLDER}/{name}.sqlite")

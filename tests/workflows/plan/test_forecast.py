@@ -108,6 +108,15 @@ def test_a_plan_warns(tmp_path: Path) -> None:
     assert "drafted from rows: sex" in warnings(columns__sex__derived="rows")
 
 
+def test_a_release_without_epsilon_is_not_warned_about_delta(tmp_path: Path) -> None:
+    exact = {"method": "safe", "levels": {"zip": 1}, "k": 5, "rate": 1}
+    for population in (None, 10**12):
+        declared = policy(
+            tmp_path, release=exact, budget={"unbounded": "public since 2020"}, dataset__population=population
+        )
+        assert plan(declared).warnings == ()
+
+
 def test_a_lost_or_exchanged_ledger_is_said(tmp_path: Path) -> None:
     release(people(), policy(tmp_path))
     file = tmp_path / "ledger.sqlite"

@@ -180,7 +180,8 @@ def test_mistakes_in_the_demands_on_a_column_are_shown_where_they_are(
 def test_the_published_schema_knows_every_key() -> None:
     known = json_schema()["$defs"]
     assert set(known["SensitiveSection"]["properties"]) == {
-        "l", "entropy_l", "recursive", "t", "distance", "beta", "enhanced_beta", "disclosure", "harmless",
+        "l", "entropy_l", "recursive", "t", "distance", "beta", "enhanced_beta", "disclosure",
+        "present_disclosure", "harmless",
     }  # fmt: skip
     assert set(known["PopulationSection"]["properties"]) == {"file", "k", "presence"}
     assert known["PopulationSection"]["required"] == ["file"]

@@ -159,7 +159,7 @@ def test_a_job_that_fails_publishes_nothing_and_its_charge_stays_spent(
 
     monkeypatch.setattr(Ledger, "charge_together", spoiled)
     assert run(f"release people.parquet --policy policy.yaml --out out --master {MASTER}") == 2
-    assert run.said.endswith("Nothing was released; the charge stays spent.\n")
+    assert "Nothing was released; the charge stays spent: epsilon" in run.said
     assert len(run.said.splitlines()) == 1
     assert not (tmp_path / "out").exists()
     entries = list(Ledger.open(f"sqlite:///{tmp_path}/.incrowd/ledger.sqlite").entries())

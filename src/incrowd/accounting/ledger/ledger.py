@@ -31,7 +31,8 @@ from incrowd.accounting.ledger.request import (
     repeating,
     signed,
 )
-from incrowd.accounting.ledger.standing import Entry, Overview, Standing, overview
+from incrowd.accounting.ledger.standing import Entry, Overview, Standing, Unfinished, overview, unfinished
+from incrowd.accounting.ledger.tally import SpentTally
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter, LedgerCorrupted, Refused
@@ -72,12 +73,12 @@ class Ledger:
     @classmethod
     def create(cls, address: str) -> Ledger:
         """Make the ledger at an address unless it is there already, and open it."""
-        return cls(Chain.create(address, _NAME))
+        return cls(Chain.create(address, _NAME, SpentTally()))
 
     @classmethod
     def open(cls, address: str) -> Ledger:
         """Open the ledger at an address; one that is not there is an error, never a fresh start."""
-        return cls(Chain.open(address, _NAME))
+        return cls(Chain.open(address, _NAME, SpentTally()))
 
     @property
     def id(self) -> str:
@@ -151,7 +152,7 @@ class Ledger:
         request = charging(self.price, list(starmap(Part, promises.items())), "preview", analyst)
         if request.refusal:
             raise request.refusal
-        return self.chain.read(lambda reader: _foreseen(reader.value, self.chain.time(), request))
+        return self.chain.read(lambda reader: _foreseen(reader.value, self.chain.time(reader), request))
 
     def carve(self, dataset: str, account: str, rho: Number, delta: Number) -> Entry:
         """Set a zero-concentrated account of ρ aside: its (ε(ρ, δ), δ) is charged at once, then only ρ is counted."""
@@ -206,6 +207,10 @@ class Ledger:
     def show(self) -> Overview:
         """Return how everything stands now."""
         return self.chain.read(overview)
+
+    def unfinished(self) -> tuple[Unfinished, ...]:
+        """Return the charges of which nothing came; every entry is read for it."""
+        return unfinished(self.entries())
 
     def entries(self, since: int = 0) -> Iterator[Entry]:
         """Yield all entries that follow the one numbered `since`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -165,6 +165,39 @@ class Entry:
     def charged(self) -> tuple[Charged, ...]:
         """What each dataset paid, if this is a charge."""
         return tuple(Charged.from_json(part) for part in self.body["parts"]) if self.kind == "charge" else ()
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """A charge of which nothing came: it was concluded so, or its process is still at work or was killed."""
+
+    charge: Entry
+    concluded: bool
+
+    @property
+    def state(self) -> str:
+        """What is known of it, in words."""
+        return "nothing came of it" if self.concluded else "not concluded: still at work, or killed"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form that `--json` shows."""
+        amounts = ("dataset", "epsilon", "delta", "account", "rho")
+        spent = [{name: part[name] for name in amounts if part[name] is not None} for part in self.charge.body["parts"]]
+        told = {"entry": self.charge.sequence, "at": self.charge.at, "release": self.charge.body["release"]}
+        return {**told, "analyst": self.charge.body["analyst"], "spent": spent, "state": self.state}
+
+
+def unfinished(entries: Iterable[Entry]) -> tuple[Unfinished, ...]:
+    """Return the charges of which nothing came, in order; what was concluded last holds."""
+    charges: dict[str, Entry] = {}
+    outcomes: dict[str, Any] = {}
+    for entry in entries:
+        if entry.kind == "charge":
+            charges[entry.body["release"]] = entry
+        elif entry.kind == "conclude":
+            outcomes[entry.body["release"]] = entry.body["certificate"]
+    lost = ((name, charge) for name, charge in charges.items() if outcomes.get(name) is None)
+    return tuple(Unfinished(charge, name in outcomes) for name, charge in lost)
 
 
 @dataclass(frozen=True)

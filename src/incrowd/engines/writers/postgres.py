@@ -78,8 +78,8 @@ def _fill(connection: Any, place: tuple[str, str], rows: Rows, note: str) -> Non
         cursor.execute(f"SELECT * FROM {full} ORDER BY ctid")  # noqa: S608 - quoted
         if not _same(_plain(rows()), cursor.fetch_record_batch()):
             raise PromiseBroken(
-                "the rows in the database are not the rows that were released. Nothing was published; the charge stays "
-                "spent. This is a fault in the software: please report it."
+                "the rows in the database are not the rows that were released. This is a fault in the software: please "
+                "report it."
             )
     run(connection, f"COMMENT ON TABLE {full} IS {_text(note)}")
 

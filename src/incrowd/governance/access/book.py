@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from incrowd.errors import AccessDenied, InvalidParameter, LedgerUnavailable, UnsupportedVersion
@@ -61,8 +61,8 @@ class Access:
         return cls(Chain.open(sibling_address(ledger, _NAME), _NAME))
 
     def now(self) -> datetime:
-        """Return the time by the book's clock."""
-        return self.chain.clock().astimezone(UTC)
+        """Return the time by the book: never earlier than its newest entry, so no token comes back to life."""
+        return self.chain.now()
 
     def grant(self, holder: Holder, until: datetime, by: Decision, session: bool = False) -> Issued:
         """Give a new token to somebody, until a moment at most 366 days ahead."""
@@ -99,11 +99,15 @@ class Access:
 
     def whose(self, token: str) -> Grant:
         """Return the grant of a token that works now, or deny."""
-        mark, now = fingerprint(token), self.now()
-        found = None if mark is None else self.chain.read(lambda reader: _found(reader, mark))
-        if found is None or mark is None or not found.works(mark, now):
+        mark = fingerprint(token)
+        found, now = (None, "") if mark is None else self.chain.read(lambda reader: self._found(reader, mark))
+        if found is None or mark is None or not found.works(mark, datetime.fromisoformat(now)):
             raise AccessDenied("this token is unknown, revoked or past its end: ask the owner of the data for another.")
         return found
+
+    def _found(self, reader: Reader, mark: str) -> tuple[Grant | None, str]:
+        """Return the grant of a token by its fingerprint, and the time by the book."""
+        return _found(reader, mark), self.chain.time(reader)
 
     def grants(self) -> tuple[Grant, ...]:
         """Return every token and session that was ever given out."""

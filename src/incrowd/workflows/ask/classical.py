@@ -18,7 +18,7 @@ from incrowd.engines.local.fingerprint import content_digest, keyed_digest
 from incrowd.engines.readers.sources import Source, open_source
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import Asked, StoredTable
-from incrowd.errors import IncrowdError, QuestionRefused, Refused
+from incrowd.errors import QuestionRefused, Refused
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.classical.audit import MOST_AUDITED, Auditor
 from incrowd.queries.classical.protections import AnswerClassically, Audited, Protection
@@ -28,9 +28,10 @@ from incrowd.store.chain import Chain
 from incrowd.store.database import sibling_address
 from incrowd.store.transaction import Writer
 from incrowd.workflows.ask.desk import Desk
-from incrowd.workflows.release.perform import Payer, perform
+from incrowd.workflows.release.perform import Payer, concluding, perform
 
 _NAME = "classical"
+_UNCERTIFIED = "an answer without a certificate"
 
 
 @dataclass(frozen=True)
@@ -66,21 +67,13 @@ def ask_classical(desk: Desk, sql: str, protection: Protection) -> ClassicalAnsw
     asked = _Classical(plain, relation, protection, desk.ledger.secret, book)
     desk.warehouse.load([_all_rows(relation)])
     payer = Payer(dataset, secrets.token_hex(8), bonds=(desk.bonds[dataset],))
-    performed = perform(asked.plan, desk.warehouse, desk.ledger, payer)
-    desk.ledger.conclude(performed.entry, None)
+    with concluding(desk.ledger, asked.plan, payer):
+        performed = perform(asked.plan, desk.warehouse, desk.ledger, payer)
+        desk.ledger.conclude(performed.entry, _UNCERTIFIED)
     answer: ClassicalAnswer | Refused = performed.output
     if isinstance(answer, Refused):
         raise answer
     return answer
-
-
-@dataclass(frozen=True)
-class ClassicalPlan(Plan):
-    """How a question is answered without noise; a refusal may hang on the rows, and is part of the answer."""
-
-    def failure(self, error: IncrowdError) -> IncrowdError:
-        """Return the error as it is: no budget is spent by it."""
-        return error
 
 
 @dataclass(frozen=True)
@@ -97,7 +90,7 @@ class _Classical:
     def plan(self) -> Plan:
         """What will be done; it promises nothing but a form."""
         steps = (AnswerClassically.of(self.question.text, self.protection),)
-        return ClassicalPlan("classical", steps, fold(steps, self.relation.unit), {}, self.draw)
+        return Plan("classical", steps, fold(steps, self.relation.unit), {}, self.draw)
 
     def draw(self, rows: Asked, coins: Coins) -> ClassicalAnswer | Refused:  # noqa: ARG002 - what looks random follows from secrets
         """Read the rows and answer; a refusal is an answer, too: it hangs on rows, and is paid."""

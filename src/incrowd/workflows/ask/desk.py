@@ -87,14 +87,14 @@ class Desk:
         first, stated = planned.policies[0], Stated.of(planned.measurement.plan, planned.policies[0])
         bonds = tuple(self.bonds[name] for name in planned.promises)
         payer = Payer(first.name, stated.fresh_id(), asking.analyst, asking.account, planned.promises, bonds)
-        performed = perform(planned.measurement.plan, self.warehouse, self.ledger, payer)
-        with concluding(self.ledger, performed.entry):
+        with concluding(self.ledger, planned.measurement.plan, payer):
+            performed = perform(planned.measurement.plan, self.warehouse, self.ledger, payer)
             ready()
             certificate = _certified(payer, stated, performed, planned.policies)
             (answer,) = performed.output.answers
             new = StoredAnswer(json.dumps(answer.to_json()), certificate, performed.entry.sequence)
             kept = self.answers.keep(planned.mark, new)
-        self.ledger.conclude(performed.entry, certificate.digest() if kept is new else None)
+            self.ledger.conclude(performed.entry, certificate.digest() if kept is new else None)
         given = answer if kept is new else Answer.from_json(json.loads(kept.answer))
         left = {name: self._left(name, Amount()) for name in planned.promises}
         return Answered(given, kept.certificate, _spent(performed.entry), left)
@@ -116,10 +116,10 @@ class Desk:
         self.warehouse.load([query for each in planned.measurements for query in each.statistics])
         stated = Stated.of(planned.plan, policy)
         payer = Payer(policy.name, stated.fresh_id(), asking.analyst, bonds=(self.bonds[policy.name],))
-        performed = perform(planned.plan, self.warehouse, self.ledger, payer)
-        with concluding(self.ledger, performed.entry):
+        with concluding(self.ledger, planned.plan, payer):
+            performed = perform(planned.plan, self.warehouse, self.ledger, payer)
             certificate = _certified(payer, stated, performed, (policy,))
-        self.ledger.conclude(performed.entry, certificate.digest())
+            self.ledger.conclude(performed.entry, certificate.digest())
         left = {policy.name: self._left(policy.name, Amount())}
         return AnsweredTogether(performed.output.answers, certificate, _spent(performed.entry), left)
 

@@ -15,6 +15,8 @@ from incrowd.workflows.bounds.parameters import stated_epsilon
 
 EXACT = "crowd-blending after sampling, exact worst case"
 ROBUST = "crowd-blending after biased sampling, exact worst case"
+_SAID_AGAIN = 1.0 + 4e-12
+"""A δ is told so much larger that, read again in the digits that are shown, it is still one that can be reached."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ def solve(question: CrowdQuestion) -> CrowdBound:
     else:
         epsilon, solved = published if question.epsilon is None else float(stated_epsilon(question.epsilon)), "delta"
     logarithm = crowd.log_delta(epsilon if question.epsilon is None else question.epsilon)
-    reached = probability(logarithm)
+    reached = min(1.0, probability(logarithm) * _SAID_AGAIN)
     return CrowdBound(
         k=crowd.k,
         rate=float(crowd.rate),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -135,15 +135,7 @@ def _first(budget: Budget | None, epsilon: Decimal, delta: Decimal) -> str | Non
 
 def warnings_of(policy: Policy) -> tuple[str, ...]:
     """Return what the owner should think about before, or right after, a release; nothing here comes from rows."""
-    found, promise = [], policy.plan.promise
-    population = policy.section.dataset.population
-    if population is not None and promise.delta * population >= 1:
-        found.append(
-            f"delta times the declared population is {float(promise.delta * population):.3g}: a delta at or above one "
-            "over the population allows a mechanism that betrays one person. Choose a smaller delta."
-        )
-    if population is None:
-        found.append("no population is declared: choose delta well below one over the number of people.")
+    found = list(_about_delta(policy.plan.promise, policy.section.dataset.population))
     if policy.schema.drafted:
         found.append(
             f"drafted from rows: {', '.join(policy.schema.drafted)}. This voids the promise; "
@@ -152,6 +144,19 @@ def warnings_of(policy: Policy) -> tuple[str, ...]:
     if policy.budget is None:
         found.append("no budget is declared: this release's cost becomes the whole budget, and a second is refused.")
     return tuple(found)
+
+
+def _about_delta(promise: Guarantee, population: int | None) -> Iterator[str]:
+    """Return what to think about a delta; a promise without an epsilon has none."""
+    if not charge_of(promise.loss, promise.delta, promise.unit.adjacency).epsilon.is_finite():
+        return
+    if population is None:
+        yield "no population is declared: choose delta well below one over the number of people."
+    elif promise.delta * population >= 1:
+        yield (
+            f"delta times the declared population is {float(promise.delta * population):.3g}: a delta at or above one "
+            "over the population allows a mechanism that betrays one person. Choose a smaller delta."
+        )
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ from incrowd.workflows.policy.sections import (
     TableSection,
     UnitSection,
     Whole,
+    whole,
 )
 from incrowd.workflows.registry import method_class, method_names
 
@@ -228,7 +229,8 @@ def _section_of(method: type) -> type[Section]:
     """Return the policy section of a method, made from the fields of its dataclass."""
     hints = get_type_hints(method)
     members: dict[str, Any] = {
-        item.name: (_section_type(hints[item.name]), None if _optional(item) else ...) for item in fields(method)
+        item.name: (_section_type(item.name, hints[item.name]), None if _optional(item) else ...)
+        for item in fields(method)
     }
     name = getattr(method, "name", None)
     if isinstance(name, str):
@@ -236,15 +238,15 @@ def _section_of(method: type) -> type[Section]:
     return create_model(f"{method.__name__}Section", __base__=Section, __doc__=_first_line(method), **members)
 
 
-def _section_type(hint: Any) -> Any:
+def _section_type(key: str, hint: Any) -> Any:
     if get_origin(hint) in (Union, type(int | None)):
-        return Union[tuple(_section_type(item) for item in get_args(hint))]  # noqa: UP007 - built at run time
+        return Union[tuple(_section_type(key, item) for item in get_args(hint))]  # noqa: UP007 - built at run time
     if get_origin(hint) in (dict, Mapping):
-        key, value = get_args(hint)
-        return dict[key, _section_type(value)] | None  # type: ignore[misc,valid-type]
+        name, value = get_args(hint)
+        return dict[name, _section_type(key, value)] | None  # type: ignore[misc,valid-type]
     if is_dataclass(hint):
         return _section_of(hint)  # type: ignore[arg-type]
-    return {Fraction: Exact, int: Whole, bool: bool | None}.get(hint, hint)
+    return {Fraction: Exact, int: whole(key), bool: bool | None}.get(hint, hint)
 
 
 def _instance(cls: Any, section: BaseModel) -> Any:

@@ -23,6 +23,7 @@ from pydantic import (
 
 from incrowd.core.rounding import exact
 from incrowd.errors import InvalidParameter
+from incrowd.workflows.policy.limits import limit_of
 
 
 def _exact(value: Any) -> Fraction:
@@ -32,11 +33,32 @@ def _exact(value: Any) -> Fraction:
         raise ValueError(str(error)) from None
 
 
-def _whole(value: Any) -> int:
-    number = _exact(value)
-    if number.denominator != 1:
-        raise ValueError("must be a whole number")
-    return int(number)
+def _up_to(key: str) -> BeforeValidator:
+    most = limit_of(key)
+
+    def read(value: Any) -> int:
+        number = _exact(value)
+        if number.denominator != 1:
+            raise ValueError("must be a whole number")
+        if abs(number) > most:
+            raise ValueError(f"can be at most {most:,}")
+        return int(number)
+
+    return BeforeValidator(read)
+
+
+def _integer(key: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "integer", "maximum": limit_of(key)})
+
+
+def whole(key: str) -> Any:
+    """Return the type of a key that takes whole numbers up to its public limit.
+
+    >>> from pydantic import TypeAdapter
+    >>> TypeAdapter(whole("k")).validate_python("20")
+    20
+    """
+    return Annotated[int, _up_to(key), _integer(key)]
 
 
 def _words(value: Any) -> Any:
@@ -45,7 +67,12 @@ def _words(value: Any) -> Any:
 
 _NUMBER_SCHEMA = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^[0-9.eE+/-]+$"}]}
 Exact = Annotated[Fraction, BeforeValidator(_exact), WithJsonSchema(_NUMBER_SCHEMA)]
-Whole = Annotated[int, BeforeValidator(_whole), WithJsonSchema({"type": "integer"})]
+Whole = Annotated[int, _up_to(""), _integer("")]
+MaxRows = Annotated[int, _up_to("max_rows"), _integer("max_rows")]
+MaxGroups = Annotated[int, _up_to("max_groups"), _integer("max_groups")]
+Prefix = Annotated[int, _up_to("prefix"), _integer("prefix")]
+Redaction = Annotated[int, _up_to("redaction"), _integer("redaction")]
+GroupSize = Annotated[int, _up_to("groups"), _integer("groups")]
 Word = Annotated[
     str,
     BeforeValidator(lambda value: value if isinstance(value, str) else str(value)),
@@ -72,7 +99,7 @@ class UnitSection(Section):
         None,
         description="The column that tells people apart, by its declared type; rows without a value are left out.",
     )
-    max_rows: Whole = Field(1, description="How many rows of one person take part, at most.")
+    max_rows: MaxRows = Field(1, description="How many rows of one person take part, at most.")
     more: Literal["drop", "refuse"] | None = Field(None, description=_MORE)
     adjacency: Literal["add-remove", "replace-one"] = Field(
         "add-remove", description="Whether a person is added or removed, or replaced by another."
@@ -159,10 +186,10 @@ class HierarchySection(Section):
         None, description="Label the first and last interval as open; by default where values outside go to the ends."
     )
     cuts: tuple[tuple[Exact, ...], ...] | None = Field(None, description="Cut points, one list a level.")
-    prefix: tuple[Whole, ...] | None = Field(None, description="How many characters are kept, level by level.")
-    redaction: Whole | None = Field(None, description="Length of the text; each level stars one more character.")
+    prefix: tuple[Prefix, ...] | None = Field(None, description="How many characters are kept, level by level.")
+    redaction: Redaction | None = Field(None, description="Length of the text; each level stars one more character.")
     dates: tuple[Literal["week", "month", "quarter", "year", "decade"], ...] | None = None
-    groups: tuple[Whole, ...] | None = Field(None, description="Sizes of groups of neighboring categories.")
+    groups: tuple[GroupSize, ...] | None = Field(None, description="Sizes of groups of neighboring categories.")
     tree: dict[str, Any] | None = Field(None, description="Coarse label to finer labels to values.")
     file: str | None = Field(None, description="A CSV file in ARX's format: value, then its label on each level.")
     delimiter: str = ";"
@@ -217,7 +244,7 @@ class TableSection(Section):
     source: str | SourceSection = Field(description="Where its rows are.")
     public: bool = Field(False, description="Whether everybody may see it: then nobody's privacy hangs on it.")
     unit: str | None = Field(None, description="The column that tells people apart, with the values of the main table.")
-    max_rows: Whole = Field(1, description="How many rows of one person take part, at most.")
+    max_rows: MaxRows = Field(1, description="How many rows of one person take part, at most.")
     more: Literal["drop", "refuse"] | None = Field(None, description=_MORE)
     columns: dict[str, ColumnSection] = Field(description="Its columns, declared as those of the main table are.")
 
@@ -236,6 +263,6 @@ class QueriesSection(Section):
     pushdown: bool = Field(
         default=False, description="Whether PostgreSQL computes what is asked, instead of its tables being copied here."
     )
-    max_groups: Whole | None = Field(
+    max_groups: MaxGroups | None = Field(
         None, description="In how many groups of an answer one person takes part, at most; by default in max_rows."
     )

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
+from incrowd.accounting.budget import shown_up
 from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.accounting.ledger.request import Part, charging
 from incrowd.accounting.ledger.standing import Entry
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.plan import Plan
-from incrowd.errors import IncrowdError, InvalidParameter, SourceUnreadable
+from incrowd.engines.interruption import is_interruption
+from incrowd.errors import IncrowdError, InvalidParameter, LedgerUnavailable, SourceUnreadable
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy.sources import Bond
+from incrowd.workflows.release.libraries import load_libraries
+
+_STAYS = "the charge stays spent"
 
 
 @dataclass(frozen=True)
@@ -49,28 +56,93 @@ def perform(plan: Plan, rows: Any, ledger: Ledger, payer: Payer) -> Performed:
     The charge is committed before the first row is read and never given back: a crash loses budget, not privacy.
     The coins are the operating system's; there is no parameter by which a caller could bring others.
     """
-    entry = _charged(plan, ledger, payer)
-    with concluding(ledger, entry):
-        try:
-            output = plan.release(rows, SystemCoins())
-        except (pa.ArrowException, UnicodeError):  # a reader's own message may hold values
-            raise SourceUnreadable(
-                "the rows could not be read to their end: the source is damaged, or holds text that is not valid "
-                f"Unicode. Nothing was {plan.verb}; the charge stays spent."
-            ) from None
-        except IncrowdError as error:  # a source that changed, a cluster that failed
-            raise plan.failure(error) from None
-    return Performed(plan, entry, output)
+    load_libraries(plan.method)
+    with concluding(ledger, plan, payer):
+        entry = _charged(plan, ledger, payer)
+        return Performed(plan, entry, _released(plan, rows))
+
+
+def _released(plan: Plan, rows: Any) -> Any:
+    try:
+        return plan.release(rows, SystemCoins())
+    except (pa.ArrowException, UnicodeError):  # a reader's own message may hold values
+        raise SourceUnreadable(
+            "the rows could not be read to their end: the source is damaged, or holds text that is not valid Unicode."
+        ) from None
+    except IncrowdError as error:  # a source that changed, a cluster that failed
+        raise plan.failure(error) from None
 
 
 @contextmanager
-def concluding(ledger: Ledger, entry: Entry) -> Iterator[None]:
-    """Write down that nothing came of a charge if what follows it fails, whatever the reason."""
+def concluding(
+    ledger: Ledger, plan: Plan, payer: Payer, published: Callable[[], bool] = lambda: False
+) -> Iterator[None]:
+    """Say what stays spent, and write down that nothing came of it, if something fails after the charge.
+
+    It holds around the charge and everything up to the publication: an error, a signal, a full disk, a lost reply to
+    the commit.  Whether there was a charge is read from the ledger itself, by the name of the release.  `published`
+    says whether all was there already when something failed.
+    """
+    before = ledger.chain.head().sequence
     try:
         yield
-    except BaseException:
-        ledger.conclude(entry, None)
-        raise
+    except BaseException as error:
+        if published():
+            raise
+        told = _told(error, _loss(ledger, plan, payer, before))
+        if told is error:
+            raise
+        raise told from None
+
+
+def _loss(ledger: Ledger, plan: Plan, payer: Payer, before: int) -> str | None:
+    """Return the sentence about what stays spent, or None if nothing was charged; and conclude the charge."""
+    try:
+        charge = next((each for each in ledger.entries(before) if _pays(each, payer.release)), None)
+        if charge is None:
+            return None
+        if ledger.conclusions(payer.release)[-1:] != (None,):
+            ledger.conclude(charge, None)
+        return f"Nothing was {plan.verb}; {_STAYS}: {_amounts(charge.body)}."
+    except (LedgerUnavailable, KeyboardInterrupt):  # the ledger is gone, or somebody is impatient
+        asked = charging(ledger.price, _parts(plan, payer), payer.release, payer.analyst)
+        return (
+            f"Nothing was {plan.verb}; if the charge was written, which the ledger did not tell, {_STAYS}: "
+            f"{_amounts(asked.body)}."
+        )
+
+
+def _pays(entry: Entry, release: str) -> bool:
+    return entry.kind == "charge" and entry.body["release"] == release
+
+
+def _parts(plan: Plan, payer: Payer) -> list[Part]:
+    promises = payer.promises or {payer.dataset: plan.promise}
+    return [Part(dataset, promise, payer.account) for dataset, promise in promises.items()]
+
+
+def _amounts(body: Mapping[str, Any]) -> str:
+    return "; ".join(map(_amount, body["parts"]))
+
+
+def _amount(part: Mapping[str, Any]) -> str:
+    if part["account"] is not None:
+        return f"rho {shown_up(Decimal(part['rho']))} of account {part['account']} of dataset {part['dataset']}"
+    if not Decimal(part["epsilon"]).is_finite():
+        return f"dataset {part['dataset']} counts one more release without an epsilon"
+    epsilon, delta = (shown_up(Decimal(part[name])) for name in ("epsilon", "delta"))
+    return f"epsilon {epsilon} and delta {delta} of dataset {part['dataset']}"
+
+
+def _told(error: BaseException, sentence: str | None) -> BaseException:
+    """Return the error with the sentence: in its words if it is one of ours, else as a note that is shown beside it."""
+    if sentence is None or _STAYS in " ".join([str(error), *getattr(error, "__notes__", ())]):
+        return error
+    if isinstance(error, IncrowdError):
+        return type(error)(f"{error} {sentence}")
+    told = KeyboardInterrupt() if is_interruption(error) and not isinstance(error, KeyboardInterrupt) else error
+    told.add_note(sentence)
+    return told
 
 
 def _charged(plan: Plan, ledger: Ledger, payer: Payer) -> Entry:

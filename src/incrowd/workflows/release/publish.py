@@ -17,7 +17,7 @@ from incrowd.engines.choose import engine_of
 from incrowd.engines.settings import describe
 from incrowd.engines.writers.postgres import check_table, load_table
 from incrowd.engines.writers.sinks import Folders, check_free, staged, write_table
-from incrowd.errors import InvalidParameter, OutputUnavailable, PromiseBroken
+from incrowd.errors import InvalidParameter, PromiseBroken
 from incrowd.verify.files import CERTIFICATE, FORMATS, REPORT, file_of, names_of
 from incrowd.verify.judge import statement_of
 from incrowd.workflows.plan.forecast import warnings_of
@@ -80,14 +80,16 @@ def release(data: object, policy: str | Path | Mapping[str, Any] | Policy) -> Re
     read = load_for(policy, data)
     stated = Stated.of(read.plan, read)
     id_ = stated.fresh_id()
-    with engine_of(read.engine, data) as engine:
-        ready = prepare(data, read, engine)
-        performed = perform(read.plan, ready.table, ready.ledger, Payer(read.name, id_, bonds=(ready.bond,)))
-    with concluding(ready.ledger, performed.entry):
+    check = check_of(read.plan.method)
+    with ExitStack() as paid:
+        with engine_of(read.engine, data) as engine:
+            ready = prepare(data, read, engine)
+            payer = Payer(read.name, id_, bonds=(ready.bond,))
+            paid.enter_context(concluding(ready.ledger, read.plan, payer))
+            performed = perform(read.plan, ready.table, ready.ledger, payer)
         certificate = _certificate(id_, stated, (read, ready), performed)
-        problem = check_of(read.plan.method).recount(statement_of(certificate), performed.output)
-        _require(holds=problem is None)
-    ready.ledger.conclude(performed.entry, certificate.digest())
+        _require(holds=check.recount(statement_of(certificate), performed.output) is None)
+        ready.ledger.conclude(performed.entry, certificate.digest())
     return Released(performed.output, certificate)
 
 
@@ -106,20 +108,21 @@ def release_to(
     id_ = stated.fresh_id()
     folders = Folders(destination.folder, read.folder / ".incrowd" / "internal" / id_)
     destination.check(folders, read.schema)
-    with engine_of(read.engine, data) as engine:
-        ready = prepare(data, read, engine, progress)
-        performed = perform(read.plan, ready.table, ready.ledger, Payer(read.name, id_, bonds=(ready.bond,)))
-    certificate = _certificate(id_, stated, (read, ready), performed)
-    try:
+    there = destination.folder / CERTIFICATE
+    with ExitStack() as paid:
+        with engine_of(read.engine, data) as engine:
+            ready = prepare(data, read, engine, progress)
+            payer = Payer(read.name, id_, bonds=(ready.bond,))
+            paid.enter_context(concluding(ready.ledger, read.plan, payer, there.exists))
+            performed = perform(read.plan, ready.table, ready.ledger, payer)
+        certificate = _certificate(id_, stated, (read, ready), performed)
         # the table of a database appears when the outer block ends: after the folder, never without it
-        with concluding(ready.ledger, performed.entry), ExitStack() as loading, staged(folders) as stage:
+        with ExitStack() as loading, staged(folders) as stage:
             certificate = write_files(certificate, performed.output, stage.public, destination)
             _write_internal(stage, (read, ready), certificate)
             if destination.table is not None:
                 loading.enter_context(load_table(performed.output.reader, destination.table, f"incrowd release {id_}"))
             ready.ledger.conclude(performed.entry, certificate.digest())
-    except OutputUnavailable as error:
-        raise OutputUnavailable(f"{error} The charge stays spent.") from None
     notes = (*ready.notes, *warnings_of(read))
     shown = Released(performed.output, certificate)
     return Published(destination.folder, folders.internal or destination.folder, shown, notes)
@@ -173,10 +176,7 @@ def _certificate(id_: str, stated: Stated, found: tuple[Policy, Prepared], perfo
 
 def _require(*, holds: bool) -> None:
     if not holds:
-        raise PromiseBroken(
-            "the output does not keep its promise. Nothing was published; the charge stays spent. "
-            "This is a fault in the software: please report it."
-        )
+        raise PromiseBroken("the output does not keep its promise. This is a fault in the software: please report it.")
 
 
 def _write_internal(stage: Folders, found: tuple[Policy, Prepared], certificate: Certificate) -> None:

@@ -16,6 +16,8 @@ from incrowd.core.counts import Counts
 from incrowd.core.hierarchy import arx
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import SourceOptions
+from incrowd.criteria.average_risk import AverageRisk
+from incrowd.criteria.closeness import EqualCloseness, HierarchicalCloseness
 from incrowd.criteria.criterion import Criterion
 from incrowd.criteria.diversity import DistinctDiversity
 from incrowd.criteria.k_anonymity import KAnonymity
@@ -28,6 +30,8 @@ from incrowd.methods.anonymity.search.task import Task
 FOLDER = os.environ.get("INCROWD_ADULT")
 QUASI = ("age", "education", "marital-status", "native-country", "race", "salary-class", "sex", "workclass")
 DIVERSE = KAnonymity(5) & DistinctDiversity("occupation", 3)
+EQUAL = KAnonymity(5) & EqualCloseness("occupation", "0.2")
+HIERARCHICAL = KAnonymity(5) & HierarchicalCloseness("occupation", "0.2")
 ROWS = (
     (KAnonymity(5), "0", (4, 3, 2, 2, 1, 0, 0, 0), 0, 0.625),
     (KAnonymity(5), "0.05", (3, 2, 0, 1, 0, 0, 0, 1), 1346, 0.1783389956),
@@ -57,3 +61,28 @@ def test_the_optimum_is_that_of_arx(
     assert found.best is not None
     assert (found.best.levels, found.best.suppressed) == (levels, suppressed)
     assert found.best.score == pytest.approx(score, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "levels", "suppressed", "score", "most"),
+    [
+        (EQUAL, (2, 3, 0, 0, 0, 1, 1, 2), 8156, 0.6434940714083344, 2100),
+        (HIERARCHICAL, (3, 3, 0, 0, 0, 1, 0, 2), 7271, 0.5438723485769438, 2300),
+    ],
+)
+def test_rows_that_no_finer_node_can_release_rule_out_half_of_the_nodes(
+    criterion: Criterion, levels: tuple[int, ...], suppressed: int, score: float, most: int
+) -> None:
+    found = optimal(Lattice.of(counted(), QUASI, criterion.sensitive), Task(criterion, limit=1))
+    assert found.complete
+    assert found.best is not None
+    assert (found.best.levels, found.best.suppressed) == (levels, suppressed)
+    assert found.best.score == pytest.approx(score, abs=1e-9)
+    assert found.judged <= most
+
+
+def test_an_average_risk_costs_as_many_rows_as_with_arx() -> None:
+    criterion = KAnonymity(2) & AverageRisk("0.02")
+    found = optimal(Lattice.of(counted(), QUASI), Task(criterion, limit="0.03"))
+    assert found.best is not None
+    assert found.best.suppressed == 773

@@ -4,11 +4,17 @@ import importlib.util
 import sys
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from incrowd.core.counts import Counts
+from incrowd.criteria.average_risk import AverageRisk
+from incrowd.criteria.criterion import Criterion
+from incrowd.criteria.distances import equal, hierarchical, lacking, levels_of
 from incrowd.criteria.k_anonymity import KAnonymity
+from incrowd.criteria.partition import Partition
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search import optimal as search
 from incrowd.methods.anonymity.search import rollup
@@ -16,6 +22,7 @@ from incrowd.methods.anonymity.search.lattice import Lattice, LevelLimits
 from incrowd.methods.anonymity.search.minimal import minimal
 from incrowd.methods.anonymity.search.optimal import Patience, Progress, optimal
 from incrowd.methods.anonymity.search.task import Task
+from incrowd.quality.additive import Loss
 from tests.criteria.slow_criteria import CRITERIA, SENSITIVE
 from tests.methods.anonymity.search import universe
 from tests.methods.anonymity.search.universe import QUALITIES, QUASI, Row, counted, feasible
@@ -166,3 +173,51 @@ def test_a_limit_outside_zero_and_one_is_refused() -> None:
 def test_a_column_is_not_both_generalized_and_sensitive() -> None:
     with pytest.raises(InvalidParameter, match="both"):
         Lattice.of(counted(SMALL), QUASI, ("sex",))
+
+
+@pytest.mark.parametrize("grouped", [rollup.grouped_by_numpy, rollup.grouped_by_numba])
+@pytest.mark.parametrize("limit", ["0.3", "1"])
+@settings(deadline=None, max_examples=25)
+@given(table=universe.rows)
+def test_with_an_average_risk_every_point_is_what_a_release_makes_of_it(
+    grouped: rollup.Grouper, limit: str, table: list[Row]
+) -> None:
+    pytest.importorskip("numba")
+    criterion, counts = KAnonymity(2) & AverageRisk("1/3"), counted(table)
+    with patch.object(rollup, "grouper", lambda _: grouped):
+        found = optimal(Lattice.of(counts, QUASI), Task(criterion, limit=limit))
+    scores = _scores_of_releases(counts, criterion, Task(criterion, limit=limit).allowed(len(table)))
+    assert (None if found.best is None else found.best.levels) == (universe.best_node(scores) if scores else None)
+    for point in found.points:
+        assert point.score == pytest.approx(scores[point.node], abs=1e-9)
+
+
+def _scores_of_releases(counts: Counts, criterion: Criterion, allowed: int) -> dict[tuple[int, ...], float]:
+    """Return the loss of every node that may be released, with the classes that a release keeps."""
+    lattice, scores = Lattice.of(counts, QUASI), {}
+    base, measure = lattice.base, Loss().over(lattice.ladders, lattice.base)
+    for node in universe.NODES:
+        classes = counts.rollup(dict(zip(QUASI, node, strict=True))).marginal(QUASI)
+        names = list(zip(*(codes.tolist() for codes in classes.codes()), strict=True))
+        kept = dict(zip(names, criterion.met(Partition(classes.counts)).tolist(), strict=True))
+        columns = zip(lattice.ladders, node, base.codes, strict=True)
+        labels = zip(*(ladder.rises[rung][codes].tolist() for ladder, rung, codes in columns), strict=True)
+        released = np.array([kept[label] for label in labels])
+        if base.sizes[~released].sum() <= allowed:
+            scores[node] = measure.score(node, base, released)
+    return scores
+
+
+@settings(deadline=None, max_examples=40)
+@given(table=universe.rows, node=st.sampled_from(universe.NODES))
+def test_written_down_histograms_are_as_far_as_groups(table: list[Row], node: tuple[int, ...]) -> None:
+    partition = rollup.Roller(lattice(table))(node).partition()
+    histograms, groups = partition.histograms[SENSITIVE], partition.groups(SENSITIVE)
+    assert histograms.sizes.tolist() == groups.sizes.tolist()
+    for distance in (equal, hierarchical):
+        assert distance(histograms) == pytest.approx(distance(groups))
+    for levels in (lambda each: [each], levels_of):
+        for share in (0.5, 0.9, 1.0):
+            x = share / groups.sizes
+            written, summed = lacking(levels(histograms))(x), lacking(levels(groups))(x)
+            assert written[0] == pytest.approx(summed[0])

@@ -93,6 +93,7 @@ class BoundTable:
     (0, 2)
     """
 
+    columns: tuple[NDArray[np.float64], ...]
     steps: NDArray[np.float64]
     bounds: NDArray[np.float64]
 
@@ -102,8 +103,9 @@ class BoundTable:
     @classmethod
     def over(cls, steps: Sequence[Sequence[float]]) -> BoundTable:
         """Return the table of a lattice whose columns pay so much at each rung."""
-        total = reduce(np.add.outer, [np.array(column, np.float64) for column in steps])
-        return cls(total, total.copy())
+        columns = tuple(np.array(column, np.float64) for column in steps)
+        total = reduce(np.add.outer, columns)
+        return cls(columns, total, total.copy())
 
     def least(self) -> float:
         """Return what no node that is left is below; infinity if none is left."""
@@ -116,10 +118,15 @@ class BoundTable:
 
     def learn(self, node: Node, judged: Judgment) -> None:
         """Raise the bounds of finer nodes by its burden, and those of coarser ones to what they lose at least."""
-        finer = tuple(slice(rung + 1) for rung in node)
-        if judged.burden > 0:
-            below = self.bounds[finer]
-            np.maximum(below, self.steps[finer] + judged.burden, out=below)
+        if judged.burden == math.inf:
+            self.bounds[tuple(slice(rung + 1) for rung in node)] = np.inf
+        elif judged.surcharges:
+            below = self.bounds[tuple(slice(rung + 1) for rung in node)]
+            paid = [
+                column[: rung + 1] + more
+                for column, rung, more in zip(self.columns, node, judged.surcharges, strict=True)
+            ]
+            np.maximum(below, reduce(np.add.outer, paid), out=below)
         if judged.least > self.steps[node]:
             above = self.bounds[tuple(slice(rung, None) for rung in node)]
             np.maximum(above, judged.least, out=above)

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from incrowd.core.counts import Counts
 from incrowd.core.keys import Codes
@@ -25,10 +26,11 @@ Node = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class SensitiveLabels:
-    """The values of a sensitive column that occur: their labels in order, and their classes at the levels above."""
+    """The values of a sensitive column that occur, in order: their labels, their classes at levels above, rows."""
 
     labels: pa.Array
     lifts: tuple[Codes, ...]
+    totals: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -149,5 +151,6 @@ def _spread(counts: Counts) -> tuple[Spread, SensitiveLabels]:
     codes = counts.codes()[-1]
     met, values = np.unique(codes, return_inverse=True)
     classes = counts.classes[-1]
-    found = SensitiveLabels(classes.labels().take(pa.array(met)), lifts(classes, met.astype(np.int32)))
+    totals = np.bincount(values, counts.counts, len(met)).astype(np.int64)
+    found = SensitiveLabels(classes.labels().take(pa.array(met)), lifts(classes, met.astype(np.int32)), totals)
     return Spread(np.cumsum(owners, dtype=np.int32), values.astype(np.int32), counts.counts), found

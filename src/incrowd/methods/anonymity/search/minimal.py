@@ -29,7 +29,7 @@ def minimal(lattice: Lattice, task: Task) -> tuple[Point, ...]:
             f"{_MOST}: limit the levels of some columns, or search for the best one only."
         )
     measure = task.quality.over(lattice.ladders, lattice.base)
-    roller, failing, found = Roller(lattice), Burdens.over(lattice), list[Point]()
+    roller, failing, found = Roller(lattice, task.criterion.whole), Burdens.over(lattice), list[Point]()
     above, known = _Above(lattice), dict[Node, Judgment]()
     for node in sorted(itertools.product(*(range(len(ladder)) for ladder in lattice.ladders)), key=_order):
         if above.covers(node) or failing.covers(node):

@@ -124,7 +124,7 @@ class _Search:
     best: Point | None = None
 
     def __post_init__(self) -> None:
-        self.roller = Roller(self.lattice)
+        self.roller = Roller(self.lattice, self.task.criterion.whole)
         self.steps = [[float(step) for step in column] for column in self.measure.steps]
         self.front = BoundTable.over(self.steps) if self.lattice.nodes <= _SMALL else BoundQueue.over(self.steps)
         self.climb = _climb(self.steps, evenly=self.task.share == 0)
@@ -163,7 +163,7 @@ class _Search:
         low, high = 0, len(chain) - 1
         while low <= high:
             middle = (low + high + 1) // 2
-            burden = self._judge(chain[middle]).burden
+            burden = self._judge(chain[middle]).burden_of(node)
             if burden == math.inf or bound + burden > self._beaten():
                 low = middle + 1
             else:

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core.keys import Codes
-from incrowd.criteria.groups import Groups
+from incrowd.criteria.groups import Groups, Histograms
 from incrowd.criteria.partition import Partition
 from incrowd.methods.anonymity.search.lattice import Lattice, Node
-from incrowd.quality.tuples import Spread, Tuples, merged_spread
+from incrowd.quality.tuples import Spread, Tuples, merged_spread, spread_table
 
 Grouper = Callable[[NDArray[np.int32], Sequence[Codes], Sequence[int]], tuple[Codes, Codes]]
 """Codes by column, a table for each column and how many numbers it gives: each tuple's class, one tuple of each."""
@@ -143,10 +143,13 @@ class Rolled:
     tuples: Tuples
     ids: Codes
     added: dict[str, Spread] = field(default_factory=dict)
+    grouped: dict[str, Groups] = field(default_factory=dict)
+    written: dict[str, Histograms | None] = field(default_factory=dict)
 
     def partition(self) -> Partition:
         """Return the classes as criteria see them; sensitive columns are added up only where one is asked for."""
-        return Partition(self.tuples.sizes, _Sensitive(self), self.tuples.population, self._outside())
+        people = self.tuples.population
+        return Partition(self.tuples.sizes, _Sensitive(self), people, self._outside(), histograms=_Histograms(self))
 
     def complete(self) -> Tuples:
         """Return the classes with the cells of sensitive columns, so that coarser nodes can start here."""
@@ -158,6 +161,23 @@ class Rolled:
             values = len(self.lattice.sensitive[name].labels)
             self.added[name] = merged_spread(self.source.spreads[name], self.ids, len(self.tuples), values)
         return self.added[name]
+
+    def histograms(self, name: str) -> Histograms | None:
+        """Return the same with every value written down, or None where that would be mostly zeros."""
+        if name not in self.written:
+            sensitive, spread = self.lattice.sensitive[name], self.source.spreads[name]
+            rows = spread_table(spread, self.ids, len(self.tuples), len(sensitive.totals))
+            self.written[name] = None if rows is None else Histograms(rows, sensitive.totals, sensitive.lifts)
+        return self.written[name]
+
+    def groups(self, name: str) -> Groups:
+        """Return the same as criteria see it."""
+        if name not in self.grouped:
+            sensitive, spread = self.lattice.sensitive[name], self.spread(name)
+            lengths = np.bincount(spread.owners, minlength=len(self.tuples))
+            starts = np.cumsum(lengths) - lengths
+            self.grouped[name] = Groups(starts, spread.values, spread.counts, sensitive.labels, sensitive.lifts)
+        return self.grouped[name]
 
     def released(self) -> Rolled:
         """Return the same without classes that no row of the table is in, only people of the population."""
@@ -196,10 +216,24 @@ class _Sensitive(Mapping[str, Groups]):
     rolled: Rolled
 
     def __getitem__(self, name: str) -> Groups:
-        sensitive = self.rolled.lattice.sensitive[name]
-        spread = self.rolled.spread(name)
-        starts = np.searchsorted(spread.owners, np.arange(len(self.rolled.tuples)))
-        return Groups(starts, spread.values, spread.counts, sensitive.labels, sensitive.lifts)
+        return self.rolled.groups(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rolled.lattice.sensitive)
+
+    def __len__(self) -> int:
+        return len(self.rolled.lattice.sensitive)
+
+
+@dataclass(frozen=True, eq=False)
+class _Histograms(Mapping[str, Histograms]):
+    rolled: Rolled
+
+    def __getitem__(self, name: str) -> Histograms:
+        found = self.rolled.histograms(name)
+        if found is None:
+            raise KeyError(name)
+        return found
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.rolled.lattice.sensitive)
@@ -210,9 +244,13 @@ class _Sensitive(Mapping[str, Groups]):
 
 @dataclass
 class Roller:
-    """Rolls up node after node, from the smallest of the nodes it kept; the only thing here that remembers."""
+    """Rolls up node after node, from the smallest of the nodes it kept; the only thing here that remembers.
+
+    Where it matters which of several like classes comes first, classes are `ordered` by their labels, as in a release.
+    """
 
     lattice: Lattice
+    ordered: bool = False
     keeps: int = 48
     done: int = 0
     kept: list[Tuples] = field(default_factory=list)
@@ -226,7 +264,8 @@ class Roller:
         source = self._source(node)
         tables = [column[rung] for column, rung in zip(self.lattice.tables, node, strict=True)]
         sizes = [column[rung] for column, rung in zip(self.lattice.sizes, node, strict=True)]
-        ids, first = grouper(self.done)(source.codes, tables, sizes)
+        group = grouped_by_numpy if self.ordered else grouper(self.done)
+        ids, first = group(source.codes, tables, sizes)
         self.done += len(source)
         rolled = Rolled(self.lattice, source, source.merged(ids, first), ids)
         if _WORTH * len(first) <= len(source) and len(self.kept) < self.keeps and len(source) > _FEW:

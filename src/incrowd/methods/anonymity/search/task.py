@@ -16,7 +16,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search.lattice import Lattice, Node
 from incrowd.methods.anonymity.search.rollup import Rolled
 from incrowd.quality.additive import Loss
-from incrowd.quality.quality import Kept, Measure, Quality
+from incrowd.quality.quality import Kept, Measure, Quality, Surcharges
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Task:
     @cached_property
     def prunes(self) -> bool:
         """Whether a failing node can rule out finer ones."""
-        return self.inherited or self.criterion.bounding
+        return self.inherited or any(part.bounding for part in self.parts)
 
 
 @dataclass(frozen=True)
@@ -84,49 +84,63 @@ class Judgment:
     """One node judged: the point if it meets the task, a bound for coarser nodes and a burden for finer ones.
 
     `least` is at most the score of this node and every coarser one.  Every finer node's score is at least the sum of
-    its own steps plus `burden`, which is infinite where none of them can meet the task.
+    its own steps plus `surcharges` at its rungs, and so at least its own steps plus `burden`, which is infinite where
+    none of them can meet the task.
     """
 
     point: Point | None
     least: float
     burden: float
+    surcharges: Surcharges = ()
+
+    def burden_of(self, node: Node) -> float:
+        """Return what a finer node pays at least on top of its own steps."""
+        if self.burden in (0.0, math.inf):
+            return self.burden
+        return sum([float(column[rung]) for column, rung in zip(self.surcharges, node, strict=True)])
 
 
 def judge(task: Task, measure: Measure, rolled: Rolled, node: Node) -> Judgment:
     """Return what a node is worth.
 
-    Soundness of `burden`: an upward criterion that fails here for some rows fails for them at every finer node.  So
-    those rows are suppressed there too: more than allowed, or at the price of `Measure.surcharge` at least.  Where the
-    whole task is inherited (see `Monotone`), failing at all is enough; else what each class can release at finer nodes
-    (see `Criterion.releasable`) may leave too many rows.
+    Soundness of `burden`: what each class can release at finer nodes (see `Criterion.releasable`) leaves some of its
+    rows suppressed at every one of them: more than allowed, or at the price of `Measure.surcharges` at least.  Where
+    the whole task is inherited (see `Monotone`), failing at all is enough.
     """
     lattice, tuples, partition = rolled.lattice, rolled.tuples, rolled.partition()
     least = measure.least(node, tuples)
     allowed = task.allowed(lattice.rows)
-    kept = upward = np.ones(len(tuples), np.bool_)
-    suppressed = 0
+    kept, rows = np.ones(len(tuples), np.bool_), tuples.sizes
+    suppressed, out_of_reach = 0, False
     for part in task.parts:
         kept = part.kept(partition, kept)
+        rows = rows if part.whole else part.releasable(partition, rows, kept)
         suppressed = _gone(tuples.sizes, kept)
         if suppressed > allowed:
-            return Judgment(None, least, _out_of_reach(task, partition, part, allowed))
-        upward = kept if part.monotone is Monotone.UPWARD else upward
-    if task.criterion.whole and len(task.parts) > 1:
-        kept = task.criterion.kept(partition, kept)
-        suppressed = _gone(tuples.sizes, kept)
-        if suppressed > allowed:
-            return Judgment(None, least, math.inf if task.inherited else 0.0)
+            out_of_reach = task.inherited
+            break
+    else:
+        if task.criterion.whole and len(task.parts) > 1:
+            kept = task.criterion.kept(partition, kept)
+            suppressed = _gone(tuples.sizes, kept)
+            out_of_reach = suppressed > allowed and task.inherited
+    lost = tuples.sizes - _at_most(task, partition, rows)
+    if out_of_reach or int(lost.sum()) > allowed:
+        return Judgment(None, least, math.inf)
+    surcharges = measure.surcharges(node, tuples, lost)
+    burden = sum([float(column[-1]) for column in surcharges])
+    if suppressed > allowed:
+        return Judgment(None, least, burden, surcharges)
     score = measure.score(node, tuples, kept)
-    burden = measure.surcharge(node, tuples, upward)
-    return Judgment(_point(lattice, node, score, (tuples.sizes, kept), suppressed), least, burden)
+    return Judgment(_point(lattice, node, score, (tuples.sizes, kept), suppressed), least, burden, surcharges)
 
 
-def _out_of_reach(task: Task, partition: Partition, failed: Criterion, allowed: int) -> float:
-    """Return infinity if every finer node suppresses too many rows, else 0; `failed` is the first part to do so."""
-    if task.inherited or (failed.monotone is Monotone.UPWARD and not failed.whole):
-        return math.inf
-    rows = task.criterion.releasable(partition, partition.sizes)
-    return math.inf if partition.rows - int(rows.sum()) > allowed else 0.0
+def _at_most(task: Task, partition: Partition, rows: Rows) -> Rows:
+    """Return how many rows any finer node can release, where criteria that count rows see what the others leave."""
+    for part in task.parts:
+        if part.monotone is Monotone.UPWARD and not part.whole:
+            rows = part.releasable(partition, rows, rows > 0)
+    return rows
 
 
 def _gone(sizes: Rows, kept: Kept) -> int:

@@ -40,7 +40,7 @@ class Sensitive:
     likeness nor disclosure bounds them.
 
     Source: Machanavajjhala et al. 2006 (l), Li, Li & Venkatasubramanian 2007 (t), Cao & Karras 2012 (beta), Brickell &
-    Shmatikov 2008 (disclosure).
+    Shmatikov 2008 (disclosure; present_disclosure passes over values that a class lacks, as ARX does).
 
     >>> Sensitive(l=3, t=Fraction(1, 5), harmless=("healthy",)).terms()
     {'l': 3, 't': '1/5', 'harmless': ('healthy',)}
@@ -54,10 +54,11 @@ class Sensitive:
     beta: Fraction | None = None
     enhanced_beta: Fraction | None = None
     disclosure: Fraction | None = None
+    present_disclosure: Fraction | None = None
     harmless: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.disclosure is not None and self.disclosure <= 0:
+        if any(each is not None and each <= 0 for each in (self.disclosure, self.present_disclosure)):
             raise InvalidParameter("disclosure is above 0: how large the binary logarithm of a ratio of shares may be.")
         if self.distance is not None and self.distance not in CLOSENESS:
             raise InvalidParameter(f"a distance is {', '.join(CLOSENESS)}, not {self.distance!r}.")
