@@ -16,9 +16,10 @@ from tests.web.processes import PATIENCE, wait_for
 ROUNDS, SEED = 12, 20
 ENDING = """
 import pathlib, resource, signal, time
+from types import SimpleNamespace
 from incrowd.cli import entry, main
 
-def work() -> int:
+def work(**_: object) -> int:
     try:
         signal.raise_signal({number})
         time.sleep(0.01)
@@ -28,7 +29,7 @@ def work() -> int:
         return 130
 
 signal.signal({number}, {before})
-main.main = work
+main.typer.main.get_command = lambda app: SimpleNamespace(main=work)
 entry.start()
 """
 

@@ -7,8 +7,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -36,7 +37,11 @@ _BAD_INPUT = 2
 _UNEXPECTED = 70
 _INTERRUPTED = 130
 _SHOW_TRACEBACK = "INCROWD_TRACEBACK"
-_ENDS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+_ENDS: dict[int, Callable[[int, FrameType | None], object]] = {
+    signal.SIGTERM: signal.default_int_handler,
+    signal.SIGHUP: lambda _number, _frame: signal.raise_signal(signal.SIGTERM),
+}
+"""How signals to end are taken: like Ctrl-C; a hangup is passed on, since a server that is terminated ends gently."""
 
 app = typer.Typer(
     help="Hide everyone in a crowd, and prove it: policy in, certified release out.",
@@ -116,7 +121,7 @@ def _stoppable() -> Iterator[None]:
         return
     before = {each: signal.getsignal(each) for each in _ENDS if signal.getsignal(each) is signal.SIG_DFL}
     for each in before:
-        signal.signal(each, signal.default_int_handler)
+        signal.signal(each, _ENDS[each])
     try:
         yield
     finally:

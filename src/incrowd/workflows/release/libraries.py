@@ -17,6 +17,7 @@ _NEEDED = (
     "pyarrow.dataset",
     "pyarrow.parquet",
     "pyarrow.substrait",
+    "incrowd.engines.spill",
     "incrowd.engines.writers.files",
 )
 """What is imported where it is used, because not every command uses it."""
