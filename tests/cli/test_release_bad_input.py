@@ -275,7 +275,7 @@ def test_a_full_disk_is_said_and_nothing_appears(folder: Path, form: str) -> Non
     """The release may write files of a few kilobytes only; the ledger fits, the report does not."""
 
     def small() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (24_000, 24_000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
 
     script = (
         "import signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
