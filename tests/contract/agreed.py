@@ -27,7 +27,7 @@ class AgreedCoins:
         return self._of("bernoulli").bernoulli(probability, size)
 
     def below(self, bound: int, size: int) -> NDArray[np.int64]:
-        return self._of(f"below {bound}").below(bound, size)  # keys of engines have bounds that no choice has
+        return self._of("below").below(bound, size)
 
     def laplace(self, scale: Fraction, size: int) -> NDArray[np.int64]:
         return self._of("laplace").laplace(scale, size)
@@ -49,3 +49,11 @@ class AgreedCoins:
 
     def _of(self, kind: str) -> SeededCoins:
         return self._streams.setdefault(kind, SeededCoins(self.seed + sum(kind.encode())))
+
+
+@dataclass(frozen=True)
+class CoinsApart(AgreedCoins):
+    """Draws below different bounds do not shift each other either: keys of engines have bounds that no choice has."""
+
+    def below(self, bound: int, size: int) -> NDArray[np.int64]:
+        return self._of(f"below {bound}").below(bound, size)

@@ -23,7 +23,7 @@ from incrowd.methods import METHODS
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.release.publish import release
 from tests.contract import kinds
-from tests.contract.agreed import AgreedCoins
+from tests.contract.agreed import CoinsApart
 from tests.contract.examples import EXAMPLES, POLICIES, rows
 from tests.policies import PEOPLE, tuples, with_ledger
 from tests.postgres_tables import load
@@ -38,7 +38,7 @@ def people_apart() -> pa.Table:
 
 
 def released(policy: Policy, table: Table) -> Counter[tuple[object, ...]]:
-    return tuples(policy.plan.release(table, AgreedCoins(11)).to_arrow())
+    return tuples(policy.plan.release(table, CoinsApart(11)).to_arrow())
 
 
 @dataclass(frozen=True)
