@@ -85,6 +85,10 @@ class SourceInvalid(IncrowdError):
     """The rows of a source do not fit what was declared about them; the message names lines, never values."""
 
 
+class SourceMisspelled(SourceInvalid):
+    """Numbers or dates of a source are spelled in another way than was declared; the message names the keys."""
+
+
 class UnknownColumn(IncrowdError):
     """A column was asked for that the source does not have."""
 

@@ -15,9 +15,10 @@ from sqlglot import select
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.engines.local import contributions
 from incrowd.engines.readers.sources import open_source
-from incrowd.engines.spill import SPILL_PLACE, SpillFile, memory_database
+from incrowd.engines.spill import SPILL_PLACE, memory_database
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import Limits, StoredTable
+from incrowd.engines.unnamed_file import UnnamedFile
 from incrowd.noise.system import SystemCoins
 
 MANY = 1_500_000
@@ -65,7 +66,7 @@ def test_the_rows_of_people_are_limited_out_of_memory(scratch: Path, monkeypatch
 
 
 def test_each_thread_has_its_own_place_in_a_file(scratch: Path) -> None:
-    file, size = SpillFile(), 4096
+    file, size = UnnamedFile(), 4096
 
     def work(number: int) -> bool:
         content = bytes([number]) * size

@@ -3,7 +3,6 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sqlalchemy import text
 
 from incrowd.errors import InvalidParameter, LedgerUnavailable
 from incrowd.store.chain import Chain
@@ -21,7 +20,7 @@ def test_a_write_transaction_is_serializable_and_durable(postgres: str) -> None:
     chain = Chain.create(postgres, "notes")
     with chain.database.writing() as connection:
         names = ("transaction_isolation", "synchronous_commit", "fsync", "lock_timeout")
-        found = {name: connection.execute(text(f"SHOW {name}")).scalar() for name in names}
+        found = {name: connection.execute(f"SHOW {name}")[0][0] for name in names}
     assert found == {
         "transaction_isolation": "serializable",
         "synchronous_commit": "on",
@@ -33,7 +32,7 @@ def test_a_write_transaction_is_serializable_and_durable(postgres: str) -> None:
 def test_a_database_that_commits_lazily_by_default_is_made_to_wait_for_the_disk(postgres: str) -> None:
     chain = Chain.create(f"{postgres}%20-csynchronous_commit%3Doff", "notes")
     with chain.database.writing() as connection:
-        assert connection.execute(text("SHOW synchronous_commit")).scalar() == "on"
+        assert connection.execute("SHOW synchronous_commit")[0][0] == "on"
 
 
 def test_a_crowd_of_writers_queues_up_and_nobody_is_sent_back(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +48,7 @@ def test_a_crowd_of_writers_queues_up_and_nobody_is_sent_back(postgres: str, mon
 def test_two_transactions_that_truly_conflict_are_recognized(postgres: str) -> None:
     chain = Chain.create(postgres, "notes")
     with pytest.raises(Conflict), chain.database.writing() as connection:
-        connection.execute(text("DO $$ BEGIN RAISE serialization_failure; END $$"))
+        connection.execute("DO $$ BEGIN RAISE serialization_failure; END $$")
 
 
 def test_reading_does_not_wait_for_a_writer(postgres: str) -> None:
@@ -69,20 +68,20 @@ def test_a_read_only_database_is_an_error_that_says_so(postgres: str) -> None:
 def test_a_user_without_rights_is_told_so(postgres: str) -> None:
     chain = Chain.create(postgres, "notes")
     with chain.database.reading() as connection:
-        schema = connection.execute(text("SELECT current_schema()")).scalar()
+        schema = connection.execute("SELECT current_schema()")[0][0]
     with chain.database.writing() as connection:
-        connection.execute(text(f"CREATE ROLE {schema}_guest LOGIN"))
-        connection.execute(text(f"GRANT USAGE ON SCHEMA {schema} TO {schema}_guest"))
+        connection.execute(f"CREATE ROLE {schema}_guest LOGIN")
+        connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO {schema}_guest")
     with pytest.raises(LedgerUnavailable, match="closed to this user"):
         Chain.open(postgres.replace("incrowd@", f"{schema}_guest@"), "notes")
     with chain.database.writing() as connection:
-        connection.execute(text(f"DROP OWNED BY {schema}_guest; DROP ROLE {schema}_guest"))
+        connection.execute(f"DROP OWNED BY {schema}_guest; DROP ROLE {schema}_guest")
 
 
 def test_a_lost_table_is_an_error_and_not_a_fresh_start(postgres: str) -> None:
     chain = Chain.create(postgres, "notes")
     with chain.database.writing() as connection:
-        connection.execute(text("DROP TABLE notes_head"))
+        connection.execute("DROP TABLE notes_head")
     with pytest.raises(LedgerUnavailable, match="does not exist"):
         Chain.open(postgres, "notes")
     with pytest.raises(LedgerUnavailable):

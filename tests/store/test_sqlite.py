@@ -26,12 +26,10 @@ def note(chain: Chain) -> None:
 def test_every_connection_flushes_to_the_disk_before_it_returns(sqlite: str) -> None:
     chain = Chain.create(sqlite, "notes")
     with chain.database.writing() as connection:
-        settings = {
-            name: connection.execute(text(f"PRAGMA {name}")).scalar() for name in ("journal_mode", "synchronous")
-        }
+        settings = {name: connection.execute(f"PRAGMA {name}")[0][0] for name in ("journal_mode", "synchronous")}
         assert settings == {"journal_mode": "delete", "synchronous": 3}
-        assert connection.execute(text("PRAGMA foreign_keys")).scalar() == 1
-        assert connection.execute(text("PRAGMA busy_timeout")).scalar() == 60_000
+        assert connection.execute("PRAGMA foreign_keys")[0][0] == 1
+        assert connection.execute("PRAGMA busy_timeout")[0][0] == 60_000
 
 
 def test_a_write_transaction_holds_the_lock_from_its_start(sqlite: str) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from incrowd.core.loss import Syntactic
 from incrowd.core.steps.step import Grounds, claims_of
+from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from incrowd.core.cells import Cells
     from incrowd.core.claims.claim import Claim
     from incrowd.core.coins import Coins
     from incrowd.core.guarantee import Guarantee
@@ -43,7 +46,9 @@ class Plan:
     """What will be done, what that promises and what is claimed; promise and claims are computed from the steps.
 
     `numbers` are those that an accountant computed, `settings` what people are told of the parameters, and `draw` reads
-    the rows and releases what was promised: it is the only part that needs them.
+    the rows and releases what was promised.  `examine`, which only a promise of form may have, refuses rows that could
+    not be released so, before anything is charged and for the data holder's eyes.  `cells` are those that are counted,
+    where a count of all rows is known to come: then text is parsed once.
     """
 
     method: str
@@ -53,6 +58,12 @@ class Plan:
     draw: Callable[[Any, Coins], Any] = field(compare=False)
     smallest_class: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    examine: Callable[[Any], None] | None = field(default=None, compare=False)
+    cells: Cells | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.examine is not None and not isinstance(self.promise.loss, Syntactic):
+            raise InvalidParameter("nothing computed across people may hold back a release that has an epsilon.")
 
     @property
     def unit(self) -> Unit:
@@ -77,6 +88,10 @@ class Plan:
     def failure(self, error: IncrowdError) -> IncrowdError:
         """Return how an error after the charge is told; what stays spent is said by whoever charged it."""
         return error
+
+    def led_by(self, *steps: Step) -> Plan:
+        """Return the plan with steps in front of its own; they must leave the promise as it is."""
+        return replace(self, steps=(*steps, *self.steps)) if steps else self
 
     def release(self, rows: Any, coins: Coins) -> Any:
         """Read the rows and release what was promised."""

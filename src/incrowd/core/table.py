@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from incrowd.core.cells import Cells
     from incrowd.core.coins import Coins
     from incrowd.core.counts import Counts
+    from incrowd.core.domain import Type
     from incrowd.core.marks import SourceMarks
     from incrowd.core.schema import Column, Schema
 
@@ -31,9 +32,13 @@ class SourceOptions:
 
     `format`: one of csv, parquet, arrow, excel, statistics, sqlite, duckdb; by default the file's first bytes and its
     ending tell.  For text: `delimiter`, `encoding`, `quote` (empty: nothing is quoted), `header`, `names` (of the
-    columns, where there is no header), `nulls` (how a missing value is spelled).  For Excel: `sheet`, `header`,
-    `nulls`.  For databases: `table` or `query`.  For statistics files: `labels` (or codes), `encoding`, `catalog` (of
-    labels, for SAS).
+    columns, where there is no header), `header_row` (on which line the columns are named), `nulls` (how a missing value
+    is spelled), `decimal`, `thousands`, `dates` (how numbers and days are spelled).  For Excel: `sheet` (its name or
+    number), and all of these but the first three.  For databases: `table` or `query`.  For statistics files: `labels`
+    (or codes), `encoding`, `catalog` (of labels, for SAS).
+
+    `types` are those that a policy declares: where they are known, nothing that rows hold decides how a file is read.
+    `guesses` says what was guessed of all this, in words.
     """
 
     format: str | None = None
@@ -42,12 +47,18 @@ class SourceOptions:
     quote: str = '"'
     header: bool = True
     names: tuple[str, ...] | None = None
+    header_row: int | None = None
     nulls: tuple[str, ...] = ("",)
+    decimal: str | None = None
+    thousands: str | None = None
+    dates: tuple[str, ...] = ()
     sheet: str | None = None
     table: str | None = None
     query: str | None = None
     labels: bool = True
     catalog: Path | None = None
+    types: Mapping[str, Type] | None = None
+    guesses: tuple[str, ...] = ()
 
 
 DEFAULTS = SourceOptions()
@@ -125,6 +136,9 @@ class Engine(Protocol):
 
     def types(self, rows: Rows, columns: Sequence[str]) -> Mapping[str, pa.DataType]:
         """Return the type in which each of these columns is read; a column of which nothing is known is text."""
+
+    def keyed(self, rows: Rows, cells: Cells | None) -> Rows:
+        """Return the same rows; where reading them is dear, what a count of these cells needs is kept by `marks`."""
 
     def marks(self, rows: Rows, schema: Schema, key: bytes, progress: Progress | None = None) -> SourceMarks:
         """Read once, before a charge, all that a release may read, and return the marks of these rows under a key.

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-import threading
-import weakref
 from typing import TYPE_CHECKING, Any
 
 from fsspec import AbstractFileSystem
+
+from incrowd.engines.unnamed_file import UnnamedFile
 
 if TYPE_CHECKING:
     import duckdb
@@ -16,51 +14,6 @@ if TYPE_CHECKING:
 _SCHEME = "incrowd-spill"
 SPILL_PLACE = f"{_SCHEME}://memory"
 """The `temp_directory` of every database of ours; `add_spill_files` makes it known."""
-
-
-class SpillFile:
-    """An unnamed file that a database writes and reads at places of its choice, from many threads at once.
-
-    A database goes to a place and then reads or writes there, in two calls; so each thread has a place of its own.
-    """
-
-    def __init__(self) -> None:
-        with tempfile.TemporaryFile(prefix="incrowd-") as file:
-            self._file = os.dup(file.fileno())
-        self.close = weakref.finalize(self, os.close, self._file)  # a database may drop a file without closing it
-        self._own = threading.local()
-
-    def seek(self, place: int, whence: int = os.SEEK_SET) -> int:
-        """Go to a place, in this thread."""
-        size = os.fstat(self._file).st_size
-        self._own.place = place + {os.SEEK_SET: 0, os.SEEK_CUR: self.tell(), os.SEEK_END: size}[whence]
-        return self.tell()
-
-    def tell(self) -> int:
-        """Return the place of this thread."""
-        return int(getattr(self._own, "place", 0))
-
-    def read(self, size: int) -> bytes:
-        """Read from the place of this thread on."""
-        content = os.pread(self._file, size, self.tell())
-        self._own.place = self.tell() + len(content)
-        return content
-
-    def write(self, content: bytes) -> int:
-        """Write all of it at the place of this thread."""
-        rest, start = memoryview(content), self.tell()
-        while rest:
-            done = os.pwrite(self._file, rest, self.tell())
-            self._own.place, rest = self.tell() + done, rest[done:]
-        return self.tell() - start
-
-    def truncate(self, size: int) -> int:
-        """Give back what lies behind this size."""
-        os.truncate(self._file, size)
-        return size
-
-    def flush(self) -> None:
-        """Do nothing: nothing is held back, and nothing has to outlive the process."""
 
 
 class SpillFiles(AbstractFileSystem):  # type: ignore[misc]  # the package has no types
@@ -77,11 +30,11 @@ class SpillFiles(AbstractFileSystem):  # type: ignore[misc]  # the package has n
         super().__init__()
         self._open = set[str]()
 
-    def open(self, path: str, mode: str = "rb", **_: Any) -> SpillFile:
+    def open(self, path: str, mode: str = "rb", **_: Any) -> UnnamedFile:
         """Open a new file, whatever the mode: a database opens each of them once."""
         del mode
         self._open.add(path)
-        return SpillFile()
+        return UnnamedFile()
 
     def exists(self, path: str, **_: Any) -> bool:
         """Return whether this file was opened and not removed since."""

@@ -7,16 +7,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from incrowd.store.database import Conflict, Database, database_at
+from incrowd.store.database import Conflict, Connection, Database, database_at
 from incrowd.store.link import NOTHING_BEFORE, VERSION, Anchor, Link
 from incrowd.store.seal import Seal
 from incrowd.store.tally import NoTally, Tally
 from incrowd.store.transaction import NEWEST, Reader, Writer, check_totals, checked, reader_of
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 T = TypeVar("T")
 
@@ -127,8 +124,11 @@ def _begin(chain: Chain, connection: Connection) -> None:
     """
     tables, start = chain.database.tables, Anchor(secrets.token_hex(16), 0, NOTHING_BEFORE)
     secret = secrets.token_bytes(32)
-    place = {"chain": start.chain, "sequence": start.sequence, "hash": start.hash}
-    connection.execute(tables.head.insert().values(one=1, version=VERSION, **place))
+    connection.execute(
+        f"INSERT INTO {tables.head} (one, version, chain, sequence, hash) "  # noqa: S608 - our own table
+        "VALUES (1, :version, :chain, :sequence, :hash)",
+        {"version": VERSION, **vars(start)},
+    )
     reader = Reader(connection, tables, start, Seal(start.chain, secret, 1))
     writer = Writer(reader, chain.time(reader), chain.tally)
     writer.append("created", {"chain": start.chain, "version": VERSION, "secret": secret.hex()}, {})

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from incrowd.errors import InvalidParameter, LedgerUnavailable
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
     from incrowd.store.tables import Tables
 
 _SQLITE = "sqlite:///"
@@ -20,6 +18,13 @@ _SQLITE = "sqlite:///"
 
 class Conflict(LedgerUnavailable):
     """Two transactions met and the database undid this one whole; it may be tried again."""
+
+
+class Connection(Protocol):
+    """An open transaction: statements in SQL that both databases understand, with their values by name (`:name`)."""
+
+    def execute(self, statement: str, values: Mapping[str, Any] | None = None) -> Sequence[tuple[Any, ...]]:
+        """Run one statement and return its rows, if it has some."""
 
 
 class Database(Protocol):
@@ -69,13 +74,11 @@ def database_at(address: str, name: str) -> Database:
 
 
 @contextmanager
-def explained(explain: Callable[[Exception], LedgerUnavailable]) -> Iterator[None]:
+def explained(explain: Callable[[Exception], LedgerUnavailable], driver: type[Exception]) -> Iterator[None]:
     """Turn what a driver raises inside into an error that says what to do."""
-    from sqlalchemy.exc import SQLAlchemyError
-
     try:
         yield
-    except (SQLAlchemyError, OSError) as error:
+    except (driver, OSError) as error:
         raise explain(error) from error
 
 

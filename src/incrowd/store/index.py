@@ -7,7 +7,7 @@ bit can therefore not make the ledger forget a dataset.  The rows form a ring th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -16,11 +16,11 @@ from incrowd.errors import LedgerCorrupted
 from incrowd.store.seal import Seal
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
+    from incrowd.store.database import Connection
     from incrowd.store.tables import Tables
 
 DOMAIN = "incrowd index 1"
+_COLUMNS = ("key", "sequence", "following", "seal")
 RING = ""  # sorts before every key
 
 
@@ -61,9 +61,8 @@ class Index:
 
     def between(self, first: str, beyond: str) -> dict[str, int]:
         """Return all keys from `first` on and before `beyond`, proved complete."""
-        column = self.tables.latest.c.key
-        query = self.tables.latest.select().where(column >= first, column < beyond).order_by(column)
-        found = [self._sealed(row) for row in self.connection.execute(query)]
+        rows = self._rows('WHERE "key" >= :first AND "key" < :beyond ORDER BY "key"', first=first, beyond=beyond)
+        found = [self._sealed(row) for row in rows]
         before = self._at_or_before(first)
         ring = found if found and found[0] == before else [before, *found]
         broken = any(one.following != other.key for one, other in pairwise(ring))
@@ -82,17 +81,18 @@ class Index:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return all rows as they are, unchecked, in the order of their keys."""
-        query = self.tables.latest.select().order_by(self.tables.latest.c.key)
-        return [dict(row._mapping) for row in self.connection.execute(query)]  # noqa: SLF001 - the documented way
+        return [dict(zip(_COLUMNS, row, strict=True)) for row in self._rows('ORDER BY "key"')]
 
     def _at_or_before(self, key: str) -> Pointer:
-        column = self.tables.latest.c.key
-        query = self.tables.latest.select().where(column <= key).order_by(column.desc()).limit(1)
-        row = self.connection.execute(query).first()
-        found = self._sealed(row)
+        rows = self._rows('WHERE "key" <= :at ORDER BY "key" DESC LIMIT 1', at=key)
+        found = self._sealed(rows[0] if rows else None)
         if found.key != key and not found.proves_absence(key):
             raise _damaged()
         return found
+
+    def _rows(self, which: str, **values: str) -> Sequence[tuple[Any, ...]]:
+        query = f'SELECT "key", sequence, following, seal FROM {self.tables.latest} {which}'  # noqa: S608 - our own
+        return self.connection.execute(query, values)
 
     def _sealed(self, row: Any) -> Pointer:
         match row:
@@ -103,11 +103,18 @@ class Index:
         raise _damaged()
 
     def _insert(self, pointer: Pointer) -> None:
-        self.connection.execute(self.tables.latest.insert(), pointer.row(self.seal))
+        self.connection.execute(
+            f'INSERT INTO {self.tables.latest} ("key", sequence, following, seal) '  # noqa: S608 - our own table
+            "VALUES (:key, :sequence, :following, :seal)",
+            pointer.row(self.seal),
+        )
 
     def _update(self, pointer: Pointer) -> None:
-        change = self.tables.latest.update().where(self.tables.latest.c.key == pointer.key)
-        self.connection.execute(change.values(pointer.row(self.seal)))
+        self.connection.execute(
+            f"UPDATE {self.tables.latest} SET sequence = :sequence, "  # noqa: S608 - our own table
+            'following = :following, seal = :seal WHERE "key" = :key',
+            pointer.row(self.seal),
+        )
 
 
 def sealed_rows(seal: Seal, index: Mapping[str, int]) -> list[dict[str, Any]]:

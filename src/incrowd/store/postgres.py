@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, inspect, make_url, text
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy import URL, Engine, NullPool, create_engine, event, inspect, make_url, text
+from sqlalchemy import Connection as Session
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from incrowd.errors import InvalidParameter, LedgerUnavailable
-from incrowd.store.database import Conflict, explained
-from incrowd.store.tables import Tables, tables_of
+from incrowd.store.database import Conflict, Connection, explained
+from incrowd.store.tables import Dialect, Tables
 
 _CONNECT_SECONDS = 10
 _SESSION = (
@@ -22,7 +23,20 @@ _SESSION = (
     "SET client_encoding = 'UTF8'",
 )
 _SERVER = ("fsync", "full_page_writes")  # cannot be set by a client, so they are asked for
+_DIALECT = Dialect(number="BIGINT", bytewise='TEXT COLLATE "C"', by_key="")
 _MAKING = 0x696E63726F7764  # the advisory lock of those who create tables
+
+
+@dataclass(frozen=True)
+class PostgresTransaction:
+    """An open transaction in a PostgreSQL database."""
+
+    session: Session
+
+    def execute(self, statement: str, values: Mapping[str, Any] | None = None) -> Sequence[tuple[Any, ...]]:
+        """Run one statement and return its rows, if it has some."""
+        found = self.session.execute(text(statement), values)
+        return [tuple(row) for row in found] if found.returns_rows else []
 
 
 @dataclass(frozen=True)
@@ -37,10 +51,10 @@ class Postgres:
         """The address without its password."""
         return self.url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
 
-    @cached_property
+    @property
     def tables(self) -> Tables:
         """The tables of the chain."""
-        return tables_of(self.name)
+        return Tables(self.name)
 
     @cached_property
     def engine(self) -> Engine:
@@ -65,10 +79,10 @@ class Postgres:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Open a transaction that sees one state of the chain."""
-        with explained(self.explain), self.engine.connect() as connection:
+        with self._explained(), self.engine.connect() as connection:
             connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
             with connection.begin():
-                yield connection
+                yield PostgresTransaction(connection)
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -77,22 +91,21 @@ class Postgres:
         The lock is taken before the transaction's snapshot, because LOCK TABLE, unlike SELECT FOR UPDATE, takes none:
         so whoever waited sees what the one before wrote, and a crowd of writers queues up instead of failing in turn.
         """
-        with explained(self.explain), self.engine.connect() as connection, connection.begin():
-            connection.execute(text(f"LOCK TABLE {self.tables.head.name} IN EXCLUSIVE MODE"))
-            yield connection
+        with self._explained(), self.engine.connect() as connection, connection.begin():
+            connection.execute(text(f"LOCK TABLE {self.tables.head} IN EXCLUSIVE MODE"))
+            yield PostgresTransaction(connection)
 
     def create(self, fill: Callable[[Connection], None]) -> None:
         """Make the tables in one transaction: of two makers one wins, and the other finds the tables."""
-        with explained(self.explain), self.engine.connect() as connection:
+        with self._explained(), self.engine.connect() as connection:
             connection.execution_options(isolation_level="READ COMMITTED")
             with connection.begin():
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({_MAKING})"))
-                if inspect(connection).has_table(self.tables.head.name):
+                if inspect(connection).has_table(self.tables.head):
                     return
-                self.tables.metadata.create_all(connection)
-                for statement in _guards(self.tables):
+                for statement in (*self.tables.creation(_DIALECT), *_guards(self.tables)):
                     connection.exec_driver_sql(statement)
-                fill(connection)
+                fill(PostgresTransaction(connection))
 
     def explain(self, error: Exception) -> LedgerUnavailable:
         """Say what a driver's error means for the ledger."""
@@ -100,6 +113,9 @@ class Postgres:
         if state in ("40001", "40P01"):
             return Conflict(f"the ledger at {self.shown} is busy. Try again.")
         return LedgerUnavailable(f"the ledger at {self.shown} {_trouble(state)} Nothing is released without it.")
+
+    def _explained(self) -> AbstractContextManager[None]:
+        return explained(self.explain, SQLAlchemyError)
 
     def _make_durable(self, connection: Any, _record: object) -> None:
         with connection.cursor() as cursor:
@@ -143,7 +159,7 @@ def _trouble(state: str | None) -> str:
 
 def _guards(tables: Tables) -> list[str]:
     """Return triggers that stop a careless hand: entries only grow at the end, and nothing moves backwards."""
-    entries, latest, head = (table.name for table in tables.all)
+    entries, latest, head = tables.all
     refuse, end = f"{entries}_refuse()", f"{entries}_end()"
     last = f"SELECT coalesce(max(sequence), 0) FROM {entries}"  # noqa: S608 - our own table
     forbidden = [

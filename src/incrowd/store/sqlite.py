@@ -13,23 +13,32 @@ import secrets
 import sqlite3
 import stat
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
-
-from sqlalchemy import Connection, Engine, NullPool, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError
 
 from incrowd.errors import InvalidParameter, LedgerCorrupted, LedgerUnavailable
-from incrowd.store.database import explained
-from incrowd.store.tables import Tables, tables_of
+from incrowd.store.database import Connection, explained
+from incrowd.store.disk import force
+from incrowd.store.tables import Dialect, Tables
 
 _PATIENCE = 60.0  # seconds to wait for other writers
 _DURABLE = {"journal_mode": "delete", "synchronous": 3, "foreign_keys": 1}  # 3 is EXTRA: also sync the directory
+
+_DIALECT = Dialect(number="INTEGER", bytewise="TEXT", by_key="WITHOUT ROWID")
+
+
+@dataclass(frozen=True)
+class SQLiteTransaction:
+    """An open transaction in a file."""
+
+    session: sqlite3.Connection
+
+    def execute(self, statement: str, values: Mapping[str, Any] | None = None) -> Sequence[tuple[Any, ...]]:
+        """Run one statement and return its rows, if it has some."""
+        return self.session.execute(statement, values or {}).fetchall()
 
 
 @dataclass(frozen=True)
@@ -52,57 +61,47 @@ class SQLite:
         """The path of the file."""
         return str(self.path)
 
-    @cached_property
+    @property
     def tables(self) -> Tables:
         """The tables of the chain."""
-        return tables_of(self.name)
-
-    @cached_property
-    def engine(self) -> Engine:
-        """The door to the file, closed again after every transaction."""
-        engine = create_engine("sqlite://", creator=self._connect, poolclass=NullPool, hide_parameters=True)
-        event.listen(engine, "begin", _begin)
-        return engine
+        return Tables(self.name)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Open a transaction that sees one state of the chain."""
-        with explained(self.explain), self.engine.connect() as connection, connection.begin():
+        with explained(self.explain, sqlite3.Error), self._transaction("BEGIN") as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Open a transaction that holds the file's write lock from its start."""
-        with explained(self.explain), self._in_turn(), self.engine.connect() as connection:
-            connection.execution_options(begin="BEGIN IMMEDIATE")
-            with connection.begin():
+        with explained(self.explain, sqlite3.Error), self._in_turn():
+            with self._transaction("BEGIN IMMEDIATE") as connection:
                 yield connection
             self._require_same()
 
     def create(self, fill: Callable[[Connection], None]) -> None:
         """Make the file beside its place and link it there: of two makers one wins, and the other finds the file."""
         beside = replace(self, path=self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}"), mode="rwc")
-        with explained(self.explain):
+        with explained(self.explain, sqlite3.Error):
             if self.path.exists() or self.path.is_symlink():
                 return
             self.path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 _make_private(beside.path)
                 with beside.writing() as connection:
-                    self.tables.metadata.create_all(connection)
-                    for statement in _guards(self.tables):
-                        connection.exec_driver_sql(statement)
+                    for statement in (*self.tables.creation(_DIALECT), *_guards(self.tables)):
+                        connection.execute(statement)
                     fill(connection)
                 with suppress(FileExistsError):
                     self.path.hardlink_to(beside.path)
-                _flush_directory(self.path.parent)
+                force(self.path.parent)
             finally:
                 beside.path.unlink(missing_ok=True)
 
     def explain(self, error: Exception) -> LedgerUnavailable:
         """Say what a driver's error means for the ledger."""
-        cause = getattr(error, "orig", None) or error
-        code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             return LedgerCorrupted(
                 f"the ledger {self.shown} is damaged or is no ledger: SQLite cannot read it. Nothing is released; "
@@ -113,7 +112,7 @@ class SQLite:
                 f"there is no ledger at {self.shown}. If it existed, restore it from a backup; a new one would forget "
                 "what was spent."
             )
-        return LedgerUnavailable(f"the ledger {self.shown} {_trouble(code, cause)} Nothing is released without it.")
+        return LedgerUnavailable(f"the ledger {self.shown} {_trouble(code, error)} Nothing is released without it.")
 
     @contextmanager
     def _in_turn(self) -> Iterator[None]:
@@ -148,11 +147,20 @@ class SQLite:
                 "last certificate (incrowd ledger check) and start again."
             )
 
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[Connection]:
+        """Open the file, commit in the end, and close it again; what was not committed by then is undone."""
+        with closing(self._connect()) as session:
+            session.execute(begin)
+            yield SQLiteTransaction(session)
+            session.commit()
+
     def _connect(self) -> sqlite3.Connection:
         if self._file() is not None:  # else SQLite says why it cannot be opened
             self._require_same()
-        uri = f"file:{quote(str(self.path))}?mode={self.mode}"
-        connection = sqlite3.connect(uri, uri=True, timeout=_PATIENCE, isolation_level=None)
+        connection = sqlite3.connect(
+            f"{self.path.as_uri()}?mode={self.mode}", uri=True, timeout=_PATIENCE, isolation_level=None
+        )
         try:
             self._make_durable(connection)
             self._require_same()
@@ -172,17 +180,13 @@ class SQLite:
 
 def sqlite_at(address: str, name: str) -> SQLite:
     """Return the place of a chain in the file that an address such as `sqlite:///ledger.sqlite` names."""
-    try:
-        url = make_url(address)
-    except ArgumentError as error:
-        raise InvalidParameter("this address cannot be read; write sqlite:///FILE.") from error
-    if not url.database or url.database == ":memory:" or url.host or url.query:
+    _, mark, rest = address.partition("://")
+    if not mark:
+        raise InvalidParameter("this address cannot be read; write sqlite:///FILE.")
+    host, slash, file = rest.partition("/")
+    if host or not slash or not file or file == ":memory:" or "?" in file:
         raise InvalidParameter("a ledger is a file that outlives the process; write sqlite:///FILE.")
-    return SQLite(Path(url.database).absolute(), name)
-
-
-def _begin(connection: Connection) -> None:
-    connection.exec_driver_sql(str(connection.get_execution_options().get("begin", "BEGIN")))
+    return SQLite(Path(file).absolute(), name)
 
 
 def _trouble(code: int, cause: Any) -> str:
@@ -206,17 +210,9 @@ def _make_private(path: Path) -> None:
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
-def _flush_directory(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def _guards(tables: Tables) -> list[str]:
     """Return triggers that stop a careless hand: entries only grow at the end, and nothing moves backwards."""
-    entries, latest, head = (table.name for table in tables.all)
+    entries, latest, head = tables.all
     end = f"(SELECT coalesce(max(sequence), 0) FROM {entries})"  # noqa: S608 - our own table
     forbidden = [
         ("UPDATE", entries, "1"),

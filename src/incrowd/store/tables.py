@@ -3,63 +3,76 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, ForeignKey, Integer, MetaData, String, Table, Text
-from sqlalchemy.types import TypeEngine
 
-_SEQUENCE = BigInteger().with_variant(Integer(), "sqlite")
+class EntryRow(NamedTuple):
+    """One row of the entries, unchecked: the columns of that table, in their order."""
+
+    sequence: Any
+    at: Any
+    kind: Any
+    body: Any
+    sets: Any
+    previous: Any
+    hash: Any
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a database spells what the tables need: whole numbers, text ordered byte by byte, a table kept by its key."""
+
+    number: str
+    bytewise: str
+    by_key: str
 
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables of one chain; everything but `entries` can be derived again from `entries`."""
+    """The names of the tables of one chain; everything but `entries` can be derived again from `entries`."""
 
-    metadata: MetaData
-    entries: Table
-    latest: Table
-    head: Table
+    name: str
 
     @property
-    def all(self) -> tuple[Table, Table, Table]:
-        """The tables, in the order in which they are made."""
+    def entries(self) -> str:
+        """The table of entries."""
+        return f"{self.name}_entries"
+
+    @property
+    def latest(self) -> str:
+        """The table that tells which entry last set each key."""
+        return f"{self.name}_latest"
+
+    @property
+    def head(self) -> str:
+        """The table, of one row, that tells where the chain ends."""
+        return f"{self.name}_head"
+
+    @property
+    def all(self) -> tuple[str, str, str]:
+        """The tables, in the order in which they are made.
+
+        >>> Tables("ledger").all
+        ('ledger_entries', 'ledger_latest', 'ledger_head')
+        """
         return self.entries, self.latest, self.head
 
-
-def tables_of(name: str) -> Tables:
-    """Describe the tables of the chain called `name`.
-
-    >>> [table.name for table in tables_of("ledger").all]
-    ['ledger_entries', 'ledger_latest', 'ledger_head']
-    """
-    metadata = MetaData()
-    entries = Table(
-        f"{name}_entries",
-        metadata,
-        Column("sequence", _SEQUENCE, primary_key=True, autoincrement=False),
-        *(Column(column, Text, nullable=False) for column in ("at", "kind", "body", "sets")),
-        *(Column(column, String(64), nullable=False) for column in ("previous", "hash")),
-    )
-    latest = Table(
-        f"{name}_latest",
-        metadata,
-        Column("key", _bytewise(), primary_key=True),
-        Column("sequence", _SEQUENCE, ForeignKey(entries.c.sequence), nullable=False),
-        Column("following", Text, nullable=False),
-        Column("seal", String(64), nullable=False),
-        sqlite_with_rowid=False,
-    )
-    head = Table(
-        f"{name}_head",
-        metadata,
-        Column("one", Integer, CheckConstraint("one = 1"), primary_key=True, autoincrement=False),
-        Column("version", Integer, nullable=False),
-        Column("chain", Text, nullable=False),
-        Column("sequence", _SEQUENCE, nullable=False),
-        Column("hash", String(64), nullable=False),
-    )
-    return Tables(metadata, entries, latest, head)
-
-
-def _bytewise() -> TypeEngine[str]:
-    """Return a text type that is ordered byte by byte, whatever the language of the server."""
-    return Text(collation="C").with_variant(Text(), "sqlite")
+    def creation(self, dialect: Dialect) -> tuple[str, str, str]:
+        """Return the statements that make the tables."""
+        number, bytewise = dialect.number, dialect.bytewise
+        return (
+            (
+                f"CREATE TABLE {self.entries} (sequence {number} NOT NULL, at TEXT NOT NULL, kind TEXT NOT NULL, "
+                "body TEXT NOT NULL, sets TEXT NOT NULL, previous VARCHAR(64) NOT NULL, hash VARCHAR(64) NOT NULL, "
+                "PRIMARY KEY (sequence))"
+            ),
+            (
+                f'CREATE TABLE {self.latest} ("key" {bytewise} NOT NULL, sequence {number} NOT NULL, '
+                'following TEXT NOT NULL, seal VARCHAR(64) NOT NULL, PRIMARY KEY ("key"), '
+                f"FOREIGN KEY (sequence) REFERENCES {self.entries} (sequence)) {dialect.by_key}"
+            ),
+            (
+                f"CREATE TABLE {self.head} (one INTEGER NOT NULL CHECK (one = 1), version INTEGER NOT NULL, "
+                f"chain TEXT NOT NULL, sequence {number} NOT NULL, hash VARCHAR(64) NOT NULL, PRIMARY KEY (one))"
+            ),
+        )

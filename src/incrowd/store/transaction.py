@@ -14,16 +14,17 @@ from incrowd.errors import InvalidParameter, LedgerCorrupted, UnsupportedVersion
 from incrowd.store.index import Index
 from incrowd.store.link import RUNNING, VERSION, Anchor, Key, Link, link, text_of
 from incrowd.store.seal import Seal, secret_of
+from incrowd.store.tables import EntryRow
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Row
-
+    from incrowd.store.database import Connection
     from incrowd.store.tables import Tables
     from incrowd.store.tally import Sums, Tally
 
 NEWEST = 32
 """So many entries at the end are checked again before anything is written after them."""
 _KNOWN = (1, VERSION)
+_ENTRY = ", ".join(EntryRow._fields)
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,14 @@ class Reader:
         """Return up to `limit` entries that follow the one numbered `after`."""
         return [_intact(row, self.seal) for row in self.rows(after, limit)]
 
-    def rows(self, after: int, limit: int) -> Sequence[Row[Any]]:
+    def rows(self, after: int, limit: int) -> list[EntryRow]:
         """Return the bare rows of entries, unchecked."""
-        entries = self.tables.entries
-        query = entries.select().where(entries.c.sequence > after).order_by(entries.c.sequence).limit(limit)
-        return self.connection.execute(query).all()
+        found = self.connection.execute(
+            f"SELECT {_ENTRY} FROM {self.tables.entries} "  # noqa: S608 - our own table
+            "WHERE sequence > :after ORDER BY sequence LIMIT :most",
+            {"after": after, "most": limit},
+        )
+        return [EntryRow(*row) for row in found]
 
     def _setting(self, number: int, text: str) -> Any:
         for found in self.links(number - 1, 1) if number >= self.recent.get(text, 1) else ():
@@ -115,11 +119,18 @@ class Writer:
         if not self.added:
             return
         connection, tables = self.reader.connection, self.reader.tables
-        connection.execute(tables.entries.insert(), [_row(new) for new in self.added])
+        values = ", ".join(f":{name}" for name in EntryRow._fields)
+        for new in self.added:
+            connection.execute(
+                f"INSERT INTO {tables.entries} ({_ENTRY}) VALUES ({values})",  # noqa: S608 - our own table
+                _row(new),
+            )
         for key, number in {key: new.sequence for new in self.added for key in new.own}.items():
             self.reader.index.point(key, number)
-        place = {"version": VERSION, "sequence": self.head.sequence, "hash": self.head.hash}
-        connection.execute(tables.head.update().values(place))
+        connection.execute(
+            f"UPDATE {tables.head} SET version = :version, sequence = :sequence, hash = :hash",  # noqa: S608 - ours
+            {"version": VERSION, "sequence": self.head.sequence, "hash": self.head.hash},
+        )
 
     def _totals(self) -> Sums:
         """Return the totals so far; an earlier version kept none, so there they are added up once."""
@@ -193,16 +204,13 @@ def _off(bad: Link) -> LedgerCorrupted:
 
 def _head_of(connection: Connection, tables: Tables, shown: str) -> tuple[Anchor, int]:
     """Return the place where a chain says it ends, and its version."""
-    from sqlalchemy import select
-
-    versions = connection.execute(select(tables.head.c.version)).scalars().all()
+    versions = [row[0] for row in connection.execute(f"SELECT version FROM {tables.head}")]  # noqa: S608 - our own
     if versions and isinstance(versions[0], int) and versions[0] not in _KNOWN:
         raise UnsupportedVersion(
             f"the ledger at {shown} has version {versions[0]}; this incrowd knows versions up to {VERSION}. "
             "Use the version of incrowd that wrote it, or a newer one."
         )
-    head = tables.head.c
-    match connection.execute(select(head.chain, head.sequence, head.hash)).all():
+    match connection.execute(f"SELECT chain, sequence, hash FROM {tables.head}"):  # noqa: S608 - our own table
         case [(str(chain), int(sequence), str(found))] if versions[0] in _KNOWN:
             return Anchor(chain, sequence, found), versions[0]
     raise LedgerCorrupted(f"the ledger at {shown} has lost its head: restore it from a backup.")
@@ -222,7 +230,7 @@ def _seal_of(head: Anchor, version: int, ends: Sequence[Link | None]) -> Seal:
     return Seal(head.chain, key, since if isinstance(since, int) and 0 < since <= head.sequence else 1)
 
 
-def read_row(row: Row[Any], chain: str) -> Link | None:
+def read_row(row: EntryRow, chain: str) -> Link | None:
     """Return the entry in a row, or None if the row holds no canonical entry.  The hash is not checked."""
     try:
         body, sets = json.loads(row.body), json.loads(row.sets)
@@ -233,7 +241,7 @@ def read_row(row: Row[Any], chain: str) -> Link | None:
     return Link(chain, row.sequence, row.at, row.kind, body, sets, row.previous, row.hash)
 
 
-def _intact(row: Row[Any], seal: Seal) -> Link:
+def _intact(row: EntryRow, seal: Seal) -> Link:
     found = read_row(row, seal.chain)
     if found is None or not found.intact(seal):
         raise LedgerCorrupted(

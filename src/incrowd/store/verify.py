@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from incrowd.errors import IncrowdError
 from incrowd.store.chain import Chain
 from incrowd.store.index import sealed_rows
 from incrowd.store.link import NOTHING_BEFORE, VERSION, Anchor, Key, Link, text_of
 from incrowd.store.seal import NEVER, Seal, secret_of
+from incrowd.store.tables import EntryRow
 from incrowd.store.tally import Sums, Tally
 from incrowd.store.transaction import Reader, follows, read_row
-
-if TYPE_CHECKING:
-    from sqlalchemy import Row
 
 _BATCH = 500
 
@@ -56,7 +54,7 @@ class _Replay:
     def end(self) -> int:
         return self.last.sequence if self.last else 0
 
-    def follow(self, row: Row[Any]) -> str | None:
+    def follow(self, row: EntryRow) -> str | None:
         """Take one more entry, or say what is wrong with it."""
         expected = self.end + 1
         if row.sequence != expected:
@@ -163,7 +161,7 @@ def verify(chain: Chain, derive: Derive, against: Iterable[Anchor] = ()) -> Chai
             return ChainReport(head, replay.end, *bad) if bad else ChainReport(head, replay.end)
 
 
-def _batch(reader: Reader, after: int) -> tuple[Sequence[Row[Any]], Anchor, Sequence[Mapping[str, Any]] | None]:
+def _batch(reader: Reader, after: int) -> tuple[Sequence[EntryRow], Anchor, Sequence[Mapping[str, Any]] | None]:
     rows = reader.rows(after, _BATCH)
     return rows, reader.head, reader.index.rows() if len(rows) < _BATCH else None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -14,16 +15,14 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from sqlalchemy import event
 
 from incrowd.accounting.budget import Budget
 from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.unit import Unit
 from incrowd.errors import BudgetExceeded, LedgerUnavailable
-from incrowd.store.sqlite import SQLite
 from tests.chargers import root
-from tests.ledgers import create, pure, reopen
+from tests.ledgers import at_connection, create, pure, reopen
 
 pytestmark = pytest.mark.long
 
@@ -130,17 +129,14 @@ def test_a_file_that_may_not_grow_refuses_and_stays_sound(sqlite: str) -> None:
 
 def test_a_full_disk_refuses_and_says_so(sqlite: str) -> None:
     ledger = fresh(sqlite, "1")
-    place = ledger.chain.database
-    assert isinstance(place, SQLite)
 
-    def fill(connection: Any, _record: object) -> None:
-        connection.execute("PRAGMA max_page_count = 1")  # SQLite takes this as: no more pages than there are
+    def full(session: sqlite3.Connection) -> None:
+        session.execute("PRAGMA max_page_count = 1")  # SQLite takes this as: no more pages than there are
 
-    event.listen(place.engine, "connect", fill)
-    with pytest.raises(LedgerUnavailable, match="the disk is full"):
-        _spend_many(ledger)
-    head = reopen(sqlite).show().head
-    event.remove(place.engine, "connect", fill)
+    with at_connection(full):
+        with pytest.raises(LedgerUnavailable, match="the disk is full"):
+            _spend_many(ledger)
+        head = reopen(sqlite).show().head
     assert ledger.check(head).ok
     ledger.charge(pure("0.1"), "births", release="after there was room again")
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from unittest.mock import patch
 
 import pytest
-from sqlalchemy import event
 
 from incrowd.accounting.budget import Budget
 from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger, enter
 from incrowd.accounting.ledger.request import Part, charging
 from incrowd.core.unit import Unit
-from incrowd.store.sqlite import SQLite
+from incrowd.store.postgres import PostgresTransaction
+from incrowd.store.sqlite import SQLite, SQLiteTransaction
 from incrowd.store.transaction import Writer
-from tests.ledgers import Prices, create, pure
+from tests.ledgers import Prices, at_connection, create, pure
 
 
 def fill(ledger: Ledger, entries: int) -> None:
@@ -39,16 +39,10 @@ def test_a_charge_runs_as_many_statements_in_a_long_ledger_as_in_a_short_one(add
 
 
 def statements_of_a_charge(ledger: Ledger) -> int:
-    statements: list[str] = []
-
-    def note(_connection: object, _cursor: object, statement: str, *_more: object) -> None:
-        statements.append(statement)
-
-    engine: Any = getattr(ledger.chain.database, "engine")  # noqa: B009 - both databases have one
-    event.listen(engine, "before_cursor_execute", note)
-    ledger.charge(pure("1e-20"), "births", release="r", analyst="ann")
-    event.remove(engine, "before_cursor_execute", note)
-    return len(statements)
+    kind = SQLiteTransaction if isinstance(ledger.chain.database, SQLite) else PostgresTransaction
+    with patch.object(kind, "execute", autospec=True, side_effect=kind.execute) as statements:
+        ledger.charge(pure("1e-20"), "births", release="r", analyst="ann")
+    return statements.call_count
 
 
 @pytest.mark.parametrize("keys", [1, 400])
@@ -72,12 +66,6 @@ def steps_of_a_charge(ledger: Ledger) -> int:
         steps += 1
         return 0
 
-    def watch(connection: Any, _record: object) -> None:
-        connection.set_progress_handler(step, 1)
-
-    place = ledger.chain.database
-    assert isinstance(place, SQLite)
-    event.listen(place.engine, "connect", watch)
-    ledger.charge(pure("1e-20"), "births", release="r", analyst="ann")
-    event.remove(place.engine, "connect", watch)
+    with at_connection(lambda session: session.set_progress_handler(step, 1)):
+        ledger.charge(pure("1e-20"), "births", release="r", analyst="ann")
     return steps

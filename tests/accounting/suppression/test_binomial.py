@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 
 import mpmath
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from incrowd.accounting.suppression.binomial import (
     log_mass,
     log_upper_tail,
     tail_sums,
+    upper_tails,
 )
 from tests.theorems.exact_laws import binomial
 
@@ -116,3 +118,11 @@ def test_a_coin_that_never_or_always_falls_one_way_is_no_exception() -> None:
     assert log_mass(1, 3, 0.0, 1.0) == log_mass(1, 3, 1.0, 0.0) == -math.inf
     assert log_upper_tail(1, 3, 0.0, 1.0) == log_lower_tail(2, 3, 1.0, 0.0) == -math.inf
     assert log_upper_tail(3, 3, 1.0, 0.0) == log_lower_tail(0, 3, 0.0, 1.0) == 0.0
+
+
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (1, 50), (49, 50), (19, 10**5), (97, 2 * 10**8), (5000, 7 * 10**9)])
+def test_many_tails_at_once_are_the_tails_one_by_one(m: int, n: int) -> None:
+    shares = np.linspace(-5.0, 5.0, 41) / math.sqrt(m)
+    chances = np.clip(np.concatenate((m / n * (1.0 + shares), np.geomspace(1e-12, 1.0, 40), [0.0])), 0.0, 1.0)
+    one_by_one = [math.exp(log_upper_tail(m, n, float(p), 1.0 - float(p))) for p in chances]
+    assert upper_tails(m, n, chances) == pytest.approx(one_by_one, rel=0, abs=1e-10)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from incrowd.core.domain import Categories, Dates, Numbers, Text, Type
 from incrowd.core.hierarchy.calendar import Calendar, Period
+from incrowd.core.hierarchy.classification import Classification
 from incrowd.core.hierarchy.flat import Flat, flat
 from incrowd.core.hierarchy.hierarchy import Hierarchy
 from incrowd.core.hierarchy.intervals import Cuts, Intervals
@@ -31,6 +32,7 @@ integers = st.integers(-30, 130).map(str) | st.integers(-(10**17), 10**17).map(s
 decimals = st.integers(-300, 1300).map(lambda tenths: str(tenths / 10)) | st.floats(-1e6, 1e6).map(repr)
 days = st.dates(date(1, 1, 1), date(9999, 12, 31)).map(str) | st.dates(date(2019, 1, 1), date(2022, 12, 31)).map(str)
 words = st.text("0129*aß€", max_size=7) | st.sampled_from(_ZIPS)
+codes = st.from_regex(r"[A-Z][0-9]{2}(\.[0-9])?", fullmatch=True) | words
 places = st.sampled_from(("Paris", "Lyon", "Rome", "Kyoto", "other", "Oslo", "paris", ""))
 
 CASES: dict[str, Case] = {
@@ -57,6 +59,9 @@ CASES: dict[str, Case] = {
     "weeks": Case(Type.DATE, Calendar(Dates(), (Period.WEEK,)), days),
     "bounded weeks": Case(Type.DATE, Calendar(Dates("2020-12-10", "2021-03-05"), (Period.WEEK,)), days),
     "prefixes": Case(Type.TEXT, Prefix(Text(), (4, 3, 1)), words),
+    "diseases": Case(Type.TEXT, Classification(Text(), "icd-10"), codes),
+    "occupations": Case(Type.TEXT, Classification(Text(), "isco-08"), words),
+    "industries": Case(Type.TEXT, Classification(Text(), "nace-2"), words),
     "prefixes of categories": Case(Type.TEXT, Prefix(Categories(_ZIPS), (3, 2)), words),
     "prefixes of integers": Case(Type.INTEGER, Prefix(Text(), (3, 1)), integers),
     "redaction": Case(Type.TEXT, Redaction(Text(), 5), words),

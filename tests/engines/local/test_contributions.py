@@ -89,13 +89,18 @@ def test_nobody_keeps_nothing() -> None:
         limit(Batches(empty), PERSON, 0, ScriptedCoins())
 
 
+CHANGED = SourceChanged("the rows changed while they were in use.")
+
+
 @dataclass(frozen=True)
 class Broken(Batches):
     """Rows that cannot be read to their end."""
 
+    error: BaseException = CHANGED
+
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         yield from super().batches(columns)
-        raise SourceChanged("the rows changed while they were in use.")
+        raise self.error
 
 
 def test_rows_that_fail_while_people_are_told_apart_say_so_in_their_own_words() -> None:
@@ -103,6 +108,12 @@ def test_rows_that_fail_while_people_are_told_apart_say_so_in_their_own_words() 
     with pytest.raises(SourceChanged, match="the rows changed while they were in use") as caught:
         limit(Broken(table), PERSON, 1, ScriptedCoins(below=[1, 2]))
     assert caught.value.__cause__ is None
+
+
+def test_ctrl_c_while_people_are_told_apart_stays_what_it_is() -> None:
+    table = pa.table({"id": ["a", "b"]})
+    with pytest.raises(KeyboardInterrupt):
+        limit(Broken(table, error=KeyboardInterrupt()), PERSON, 1, ScriptedCoins(below=[1, 2]))
 
 
 @settings(deadline=None, max_examples=50)

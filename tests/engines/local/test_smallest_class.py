@@ -32,13 +32,13 @@ def test_both_routes_count_what_was_written(
     path = folder / f"data.{form}"
     write_table(table, path)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_SMALL", 1 << 30 if small else 0)
+        patch.setattr(module, "_is_small", lambda _: small)
         assert smallest_class(path, ("name", "n")) == min(Counter(rows).values(), default=None)
 
 
 @pytest.mark.parametrize("small", [True, False])
 def test_only_the_named_columns_make_a_tuple(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: bool) -> None:
-    monkeypatch.setattr(module, "_SMALL", 1 << 30 if small else 0)
+    monkeypatch.setattr(module, "_is_small", lambda _: small)
     path = tmp_path / "data.parquet"
     write_table(pa.table({"a b": ["x", "x", "y", "y"], 'c"d': ["1", "2", "1", "2"]}), path)
     assert smallest_class(path, ("a b",)) == 2

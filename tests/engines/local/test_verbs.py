@@ -44,7 +44,7 @@ def test_a_column_without_rows_is_text() -> None:
 
 def test_a_value_that_cannot_be_read_is_named_by_its_place() -> None:
     rows = LOCAL.open(pa.table({"age": ["41", "forty"], "zip": ["01234", "forty"]}))
-    with pytest.raises(SourceInvalid, match="row 2, column age") as caught:
+    with pytest.raises(SourceInvalid, match="column age: 1 cell is not a whole number, in row 2") as caught:
         LOCAL.marks(rows, AGE, bytes(32))
     assert "forty" not in str(caught.value)
 

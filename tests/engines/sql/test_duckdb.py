@@ -135,6 +135,15 @@ def test_errors_of_the_database_never_show_what_it_read(parquet: Path) -> None:
     assert failure.value.__context__ is None
 
 
+def test_ctrl_c_while_rows_are_loaded_stays_what_it_is(csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: int) -> pa.RecordBatch:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("incrowd.engines.sql.duckdb.typed_batches", lambda *_: map(interrupted, [1]))
+    with over(csv) as asked, pytest.raises(KeyboardInterrupt):
+        asked.collect(ALL)
+
+
 def test_a_question_that_takes_too_long_is_stopped(parquet: Path) -> None:
     many = query("SELECT COUNT(*) FROM people a, people b" + "".join(f", people c{n}" for n in range(24)))
     with over(parquet, Limits(seconds=0.3)) as asked, pytest.raises(QuestionFailed, match="longer than it may"):

@@ -17,12 +17,15 @@ from incrowd.accounting.ledger.composition import (
 from incrowd.accounting.ledger.datasets import Sets, Values, after, known_dataset, terms_of, totals_of
 from incrowd.accounting.ledger.standing import DatasetTerms, Totals
 from incrowd.core.guarantee import Guarantee
-from incrowd.core.loss import THE_ROWS
+from incrowd.core.loss import THE_ROWS, Loss
+from incrowd.core.steps.rows import drafted_cause
 from incrowd.core.unit import Unit
 from incrowd.errors import BudgetExceeded, InvalidParameter, MixedUnits, Refused, SampleReused
 
 INFINITE = "Infinity"
 NOTHING = Footprint(0, 0, ())
+_UNBOUNDED = "this release has no epsilon: its promise does not bound what anyone can learn."
+_BOUNDED = " A secret sample or noise would give it an epsilon."
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ def _part(values: Values, part: Mapping[str, Any], body: Mapping[str, Any]) -> S
 def _pay(payer: _Payer, part: Mapping[str, Any], new: Footprint) -> Sets:
     """Pay out of the budget: refuse, or return the new totals."""
     if part["epsilon"] == INFINITE:
-        return _pay_unbounded(payer, new)
+        return _pay_unbounded(payer, new, Guarantee.from_json(part["promise"]).loss)
     need, totals, budget = Amount.from_json(part), payer.totals, payer.terms.budget
     sets: Sets = {}
     if budget is None:
@@ -127,7 +130,7 @@ def _pay(payer: _Payer, part: Mapping[str, Any], new: Footprint) -> Sets:
     return {**sets, ("spent", payer.root): summed.to_json()}
 
 
-def _pay_unbounded(payer: _Payer, new: Footprint) -> Sets:
+def _pay_unbounded(payer: _Payer, new: Footprint, loss: Loss) -> Sets:
     """Let a release without an ε pass where the owner gave a reason, and count it."""
     budget, totals = payer.terms.budget, payer.totals
     if not new.unbounded:
@@ -135,10 +138,10 @@ def _pay_unbounded(payer: _Payer, new: Footprint) -> Sets:
             "this promise has no finite epsilon at the delta it states, so no budget can hold it. State a larger delta."
         )
     if budget is None or budget.unbounded is None:
+        drafted = drafted_cause(loss)
         raise BudgetExceeded(
-            "this release has no epsilon: its promise does not bound what anyone can learn. The owner of dataset "
-            f"{payer.root} can let such releases pass by a budget with unbounded: and the reason (incrowd ledger grant "
-            "--unbounded REASON). A secret sample or noise would give it an epsilon."
+            f"{drafted or _UNBOUNDED} The owner of dataset {payer.root} can let such releases pass by a budget with "
+            f"unbounded: and the reason (incrowd ledger grant --unbounded REASON).{'' if drafted else _BOUNDED}"
         )
     if payer.allowance is not None:
         raise BudgetExceeded(f"this release has no epsilon, and the allowance of {payer.analyst} is finite.")

@@ -147,12 +147,15 @@ class Ledger:
         if request.datasets:
             _or_raise(self.chain.transact(lambda writer: register(writer, request)))
 
-    def preview(self, promises: Mapping[str, Guarantee], analyst: str | None = None) -> tuple[Standing, ...]:
+    def preview(
+        self, promises: Mapping[str, Guarantee], analyst: str | None = None, declared: Sequence[Declaration] = ()
+    ) -> tuple[Standing, ...]:
         """Return how the datasets would stand after a charge, or refuse it; nothing is spent or written."""
         request = charging(self.price, list(starmap(Part, promises.items())), "preview", analyst)
         if request.refusal:
             raise request.refusal
-        return self.chain.read(lambda reader: _foreseen(reader.value, self.chain.time(reader), request))
+        asked = replace(request, declared=tuple(declared))
+        return self.chain.read(lambda reader: _foreseen(reader.value, self.chain.time(reader), asked))
 
     def carve(self, dataset: str, account: str, rho: Number, delta: Number) -> Entry:
         """Set a zero-concentrated account of ρ aside: its (ε(ρ, δ), δ) is charged at once, then only ρ is counted."""
@@ -225,15 +228,25 @@ class Ledger:
 
 
 def enter(writer: Writer, request: Request) -> Entry | Refused:
-    """Decide inside a transaction: write what is asked and return the entry, or write that it was refused."""
-    for declaration in request.declared:
-        outcome = register(writer, registering(declaration))
-        if isinstance(outcome, Refused):
-            return outcome
+    """Decide inside a transaction: write what is asked and return the entry, or write that it was refused.
+
+    What is refused makes no dataset known: declarations are written with the charge or not at all.
+    """
+    values: Values = writer.value
+    news: list[tuple[Request, Sets]] = []
+    asked = request
     try:
-        sets = _consequence(writer, request)
+        for declaration in request.declared:
+            asked = registering(declaration)
+            news.append((asked, _consequence(values, writer.at, asked)))
+            values = after(values, news[-1][1])
+        asked = request
+        sets = _consequence(values, writer.at, request)
     except Refused as refusal:
-        return _refused(writer, request, refusal)
+        return _refused(writer, asked, refusal)
+    for news_of, told in news:
+        if told:
+            writer.append(news_of.kind, news_of.body, told)
     link = writer.append(request.kind, request.body, sets)
     return Entry.of(link, _standings(writer.value, request.datasets))
 
@@ -241,7 +254,7 @@ def enter(writer: Writer, request: Request) -> Entry | Refused:
 def register(writer: Writer, request: Request) -> Standing | Refused:
     """Write what is new about a dataset, if anything is, and return how it stands."""
     try:
-        sets = _consequence(writer, request)
+        sets = _consequence(writer.value, writer.at, request)
     except Refused as refusal:
         return _refused(writer, request, refusal)
     if sets:
@@ -249,12 +262,12 @@ def register(writer: Writer, request: Request) -> Standing | Refused:
     return _standings(writer.value, request.datasets)[0]
 
 
-def _consequence(writer: Writer, request: Request) -> Sets:
+def _consequence(values: Values, at: str, request: Request) -> Sets:
     if request.refusal:
         for dataset in request.datasets:
-            known_dataset(writer.value, dataset)
+            known_dataset(values, dataset)
         raise request.refusal
-    return consequence(request.kind, writer.at, request.body, writer.value)
+    return consequence(request.kind, at, request.body, values)
 
 
 def _refused(writer: Writer, request: Request, refusal: Refused) -> Refused:
@@ -264,6 +277,8 @@ def _refused(writer: Writer, request: Request, refusal: Refused) -> Refused:
 
 
 def _foreseen(values: Values, at: str, request: Request) -> tuple[Standing, ...]:
+    for declaration in request.declared:
+        values = after(values, registered(values, declaration.to_json()))
     return _standings(after(values, consequence(request.kind, at, request.body, values)), request.datasets)
 
 

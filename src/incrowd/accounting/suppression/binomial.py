@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 _SMALL_STIRLING = (
@@ -29,6 +30,7 @@ _NEGLIGIBLE = 1e-19  # a term this small beside the sum ends a series
 _LOG_NEGLIGIBLE = -math.log(_NEGLIGIBLE)
 _FEW_TERMS = 40  # up to here a plain loop is faster than an array
 _BLOCK = 1 << 16
+_UNSEEN = 1e-14  # a mass that no forecast shows
 
 
 def log_mass(j: int, n: int, p: float, q: float) -> float:
@@ -85,6 +87,35 @@ def log_lower_tail(m: int, n: int, p: float, q: float) -> float:
     True
     """
     return log_upper_tail(n - m, n, q, p)
+
+
+def upper_tails(m: int, n: int, chances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return P[Bin(n, p) >= m] for many p at once, with an error below 1e-9: for forecasts, not for promises.
+
+    The masses at m follow from the one at p = m / n, and the light side is summed for those that are not negligible.
+
+    >>> upper_tails(3, 4, np.array([0.0, 0.5, 1.0])).round(9).tolist()
+    [0.0, 0.3125, 1.0]
+    """
+    if m <= 0 or m > n:
+        return np.full(len(chances), float(m <= 0))
+    tails = (n * chances >= m).astype(np.float64)
+    inside = np.flatnonzero((chances > 0.0) & (chances < 1.0)) if m < n else np.zeros(0, np.intp)
+    p, top = chances[inside], m / n
+    logs = log_mass(m, n, top, (n - m) / n) + m * np.log(p / top) + (n - m) * np.log1p((top - p) / (1.0 - top))
+    some = logs > math.log(_UNSEEN)
+    inside, p, mass = inside[some], p[some], np.exp(logs[some])
+    upper = n * p < m
+    odds = np.where(upper, p / (1.0 - p), (1.0 - p) / p)
+    starts = np.where(upper, m, n - m)  # the lower side is the upper side of the mirror, without its first mass
+    term, total = mass, np.where(upper, mass, 0.0)
+    for step in range(1, n + 1):
+        term = term * (odds * np.maximum(n - starts - step + 1, 0) / (starts + step))
+        total = total + term
+        if not np.any(term > _UNSEEN):
+            break
+    tails[inside] = np.where(upper, total, 1.0 - total)
+    return tails if m < n else chances**n
 
 
 def tail_sums(m: int, n: int, odds: float) -> tuple[float, float]:

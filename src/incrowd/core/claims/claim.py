@@ -22,6 +22,7 @@ class Status(StrEnum):
     PROVED = "proved"
     CHECKED = "checked"
     ASSUMED = "assumed"
+    NOT_MET = "not met"
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,23 @@ from incrowd.core.claims.privacy import ApproximatePrivacy
 from incrowd.core.loss import Pure, Sequence
 from incrowd.core.steps.samples import SecretSample
 from incrowd.core.steps.step import BLIND, Grounds, Promise, Step
-from incrowd.core.steps.suppression import COUNTED, LI, RARE, Suppress
+from incrowd.core.steps.suppression import COIN, COUNTED, LI, RARE, Suppress, tight_curve
+from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
     from incrowd.core.unit import Unit
 
 _THEOREM = f"{LI}, §4: a private choice of the recoding, then sampled suppression by its tight curve"
+LOOKED = (
+    "one noise, by its largest coordinate (Hardt & Talwar 2010; Steinke & Ullman 2016), on the rows that each choice "
+    "of levels, k and rate is expected to keep"
+)
+"""Why a private look is private: by this the ledger's entry of one is known."""
+_FRESH = "the sample that is released has coins of its own, not those of the private look before it"
+_NOBODY_BLENDS = (
+    "crowd-blending and zero-knowledge are not claimed: who stands in which crowd hangs on a choice that read the rows"
+)
 
 
 @dataclass(frozen=True)
@@ -81,3 +91,81 @@ class SuppressChosen(Suppress):
             not_protected=(GROUPS, choice.left_open),
         )
         return (private, same)
+
+
+@dataclass(frozen=True)
+class LevelsByLook(Step):
+    """Levels, k and rate were chosen from what a private look showed; its ε was charged before, by another entry.
+
+    Promise: what follows keeps its (ε, δ) for every levels, k and rate that the look could have shown, since its coins
+    are its own; look and release together lose at most the sum of both (adaptive composition).  The ledger holds both.
+    """
+
+    kind: ClassVar[str] = "levels by a private look"
+    title: ClassVar[str] = "Levels chosen privately"
+
+    epsilon: Fraction
+    ledger: str
+    entry: int
+    hash: str
+
+    def __post_init__(self) -> None:
+        if self.epsilon <= 0 or self.entry < 1:
+            raise InvalidParameter("a private look cost an epsilon above 0, and its ledger entry has a number.")
+
+    @property
+    def sentence(self) -> str:
+        """What happened, for people."""
+        return (
+            f"Levels, k and rate were chosen from what a private look at all rows showed. Its ε of {self.epsilon} was "
+            f"charged by entry {self.entry} of the ledger, and comes on top of what this release costs."
+        )
+
+    @property
+    def assumption(self) -> str:
+        """What must be true of the choice."""
+        return (
+            f"levels, k and rate were chosen from what the private look of entry {self.entry} showed and from public "
+            "knowledge; the recoding rules and all that the look weighed were fixed without looking at the rows"
+        )
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - what it cost was charged before
+        """Say that the levels were not chosen blindly; a property of form stays what it is."""
+        if inner.loss is None or inner.syntactic:
+            return inner
+        because = (*inner.because, "levels chosen by a private look that was charged before: adaptive composition")
+        return replace(inner, because=because, assumes=inner.assumes - {BLIND} | {self.assumption})
+
+
+@dataclass(frozen=True)
+class SuppressAfterLook(Suppress):
+    """Suppression of tuples that a private look chose: what is rare is dropped, and nobody is known to blend."""
+
+    kind: ClassVar[str] = "suppress at levels by a private look"
+
+    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+        """Claim differential privacy of this release alone, and that nothing published is rare."""
+        same, look = self.anonymity(grounds), grounds.need(LevelsByLook)
+        if grounds.promise.syntactic:
+            return (same,)
+        unit = grounds.unit
+        private = ApproximatePrivacy(
+            k=self.k,
+            rate=grounds.need(SecretSample).rate,
+            delta=grounds.promise.delta,
+            epsilon=grounds.epsilon,
+            adjacency=unit.adjacency,
+            max_rows=unit.max_rows,
+            unit=str(unit),
+            theorem=tight_curve(unit),
+            preconditions=(*COUNTED, *COIN, *proved(_FRESH), *RARE, *assumed(grounds.promise.assumes)),
+            not_protected=(GROUPS, _NOBODY_BLENDS, _together(look)),
+        )
+        return (private, same)
+
+
+def _together(look: LevelsByLook) -> str:
+    return (
+        f"what the private look showed: entry {look.entry} of the ledger charged an epsilon of {look.epsilon} for it, "
+        "and look and release together lose at most the sum"
+    )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.crowds import pseudonymity
-from incrowd.core.loss import Crowd, Grouped, NoisyWhenSmall, RobustlySampled, Sampled, Syntactic
+from incrowd.core.loss import Crowd, Grouped, Loss, NoisyWhenSmall, RobustlySampled, Sampled, Syntactic, walk
 from incrowd.core.steps.step import Grounds, Promise, Step
 from incrowd.core.unit import More
 from incrowd.core.words import counted
@@ -211,6 +211,23 @@ def keeps_rows_of(kept: KeepRows | None, unit: Unit) -> bool:
     """Whether the rows that a step keeps of each person are those that a unit says."""
     stated = () if kept is None else (kept.column, kept.rows, kept.more)
     return stated == (() if unit.column is None else (unit.column, unit.max_rows, unit.more))
+
+
+def drafted_cause(loss: Loss) -> str | None:
+    """Return that rules drafted from rows are why a promise has no ε, and what to do; None where they are not.
+
+    >>> drafted_cause(Syntactic("k-anonymity", ((DRAFTED, "sex, zip"),)))
+    'this promise has no epsilon, because these were drafted from rows (derived: rows): sex, zip. Write there...'
+    """
+    forms = [part for part in walk(loss) if isinstance(part, Syntactic)]
+    names = [text for form in forms for name, text in form.parameters if name == DRAFTED]
+    if not names:
+        return None
+    return (
+        f"this promise has no epsilon, because these were drafted from rows (derived: rows): {', '.join(names)}. Write "
+        "there what is publicly known and remove the mark; or, where a public source says the same, add public: and "
+        "that source."
+    )
 
 
 def _form_alone(crowd: Crowd) -> Promise:

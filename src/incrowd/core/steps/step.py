@@ -105,6 +105,10 @@ class Step:
         """Return what this step lets be claimed."""
         return ()
 
+    def amend(self, claim: Claim) -> Claim:
+        """Return a claim of the whole release as this step leaves it."""
+        return claim
+
     def to_json(self) -> dict[str, Any]:
         """Return the plain form: the step's name, its fields, and its words."""
         fields: dict[str, Any] = encode(self)
@@ -167,6 +171,8 @@ def inside(steps: tuple[Step, ...], unit: Unit) -> Promise:
 def claims_of(grounds: Grounds) -> tuple[Claim, ...]:
     """Return all claims of a promise, the strongest first; each leaves open what a check of the source shows."""
     made = sorted((claim for step in grounds.steps for claim in step.claims(grounds)), key=lambda each: each.rank)
+    for step in grounds.steps:
+        made = [step.amend(claim) for claim in made]
     if grounds.unit.more is not More.REFUSE:
         return tuple(made)
     return tuple(replace(claim, not_protected=(*claim.not_protected, PASSED)) for claim in made)

@@ -123,7 +123,7 @@ def sample_claims(k: int, sample: SecretSample, grounds: Grounds) -> tuple[Claim
     shared |= {"preconditions": conditions, "not_protected": (GROUPS,)}
     delta = grounds.promise.delta
     private = ApproximatePrivacy(
-        **shared, delta=delta, adjacency=unit.adjacency, max_rows=unit.max_rows, theorem=_tight(unit)
+        **shared, delta=delta, adjacency=unit.adjacency, max_rows=unit.max_rows, theorem=tight_curve(unit)
     )
     if unit.max_rows > 1 or unit.adjacency is not Adjacency.ADD_REMOVE:
         return (private,)
@@ -171,7 +171,8 @@ def _survey_conditions(survey: Survey, grounds: Grounds) -> tuple[Precondition, 
     return (*COUNTED, *drawn, *RARE, *assumed(assumptions(grounds.unit) | more))
 
 
-def _tight(unit: Unit) -> str:
+def tight_curve(unit: Unit) -> str:
+    """Return the theorem by which suppression on a secret sample is private, as it is read for a unit."""
     theorem = f"{LI}, Theorem 1, by the tight curve of sampled suppression"
     if unit.max_rows > 1:
         theorem += "; group privacy over a person's rows"

@@ -18,8 +18,8 @@ from incrowd.core.coins import Coins
 from incrowd.core.reading import as_dictionary, read
 from incrowd.core.schema import Column
 from incrowd.core.table import Rows
-from incrowd.engines.readers.reader import note_failures
-from incrowd.errors import IncrowdError, InvalidParameter
+from incrowd.engines.readers.reader import Failure, note_failures
+from incrowd.errors import InvalidParameter
 
 _COINS = 2**62
 _MEMORY = "512MB"
@@ -89,7 +89,7 @@ def crowded(rows: Rows, column: Column, beyond: int) -> int:
     >>> crowded(visits, Column("patient", Role.IDENTIFIER), 1)
     1
     """
-    failures = list[IncrowdError]()
+    failures = list[Failure]()
     people = _people(rows, column, _no_coins, [])
     (found,) = _answered(_CROWDED, _reader(people, column, failures), beyond, failures)
     return int(found[0])
@@ -97,7 +97,7 @@ def crowded(rows: Rows, column: Column, beyond: int) -> int:
 
 def _without(query: str, rows: Rows, column: Column, most: int, draw: Draw) -> RowLimit:
     """Return the rows that have an id, but for those whose positions a query about people returns."""
-    masks, failures = [np.zeros(0, np.bool_)], list[IncrowdError]()
+    masks, failures = [np.zeros(0, np.bool_)], list[Failure]()
     people = _reader(_people(rows, column, draw, masks), column, failures)
     positions = _answered(query, people, most, failures)
     mask = np.concatenate(masks)
@@ -110,14 +110,12 @@ def _no_coins(size: int) -> NDArray[np.int64]:
     return np.zeros(size, np.int64)
 
 
-def _reader(people: Iterator[pa.RecordBatch], column: Column, failures: list[IncrowdError]) -> pa.RecordBatchReader:
+def _reader(people: Iterator[pa.RecordBatch], column: Column, failures: list[Failure]) -> pa.RecordBatchReader:
     fields = pa.schema([("person", column.type.storage), ("coin", pa.int64()), ("position", pa.int64())])
     return pa.RecordBatchReader.from_batches(fields, note_failures(people, failures))
 
 
-def _answered(
-    query: str, people: pa.RecordBatchReader, most: int, failures: list[IncrowdError]
-) -> list[NDArray[np.int64]]:
+def _answered(query: str, people: pa.RecordBatchReader, most: int, failures: list[Failure]) -> list[NDArray[np.int64]]:
     """Return the numbers that a query about people and so many rows finds; `failures` are those of the rows below."""
     import duckdb
 
@@ -138,7 +136,7 @@ def _people(rows: Rows, column: Column, draw: Draw, masks: list[NDArray[np.bool_
     """Return the rows that have an id, each with its coin, and note for every row whether it has one."""
     start = 0
     for batch in rows.batches([column.name]):
-        ids = _ids(batch.column(0), column)
+        ids = ids_of(batch.column(0), column)
         known = ids.is_valid().to_numpy(zero_copy_only=False)
         masks.append(known)
         where = np.flatnonzero(known)
@@ -147,7 +145,8 @@ def _people(rows: Rows, column: Column, draw: Draw, masks: list[NDArray[np.bool_
         yield pa.RecordBatch.from_arrays(columns, names=["person", "coin", "position"])
 
 
-def _ids(array: pa.Array, column: Column) -> pa.Array:
+def ids_of(array: pa.Array, column: Column) -> pa.Array:
+    """Return the ids of people in a column, read as its declared type; null where there is none."""
     values, indices = as_dictionary(array)
     stored = read(values, column.type).values
     return stored if indices is None else stored.take(pa.array(indices, mask=indices == len(values)))

@@ -162,12 +162,15 @@ class CountTally:
 
     def add(self, codes: Sequence[Codes], sizes: tuple[int, ...]) -> None:
         """Count tuples, given column by column; no code reaches the size of its column, and sizes only grow."""
-        if not len(codes[0]):
+        self.add_keys(Layout(sizes).pack(codes), sizes)
+
+    def add_keys(self, keys: Keys, sizes: tuple[int, ...]) -> None:
+        """Count tuples, given as keys in the layout of these sizes."""
+        if not len(keys):
             return
         if sizes != self._layout.sizes:
             self._flush()
             self._lay_out(sizes)
-        keys = self._layout.pack(codes)
         if self._added + len(keys) > (_FULL if self._counters is not None else self._limits.buffered):
             self._flush()
         self._added += len(keys)

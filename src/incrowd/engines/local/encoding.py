@@ -70,12 +70,19 @@ class Encoder:
 
     def codes(self, batch: pa.RecordBatch, chosen: NDArray[np.intp] | None) -> list[Codes]:
         """Return for each column the codes of the chosen rows, without the rows that are left out."""
-        codes = [column.codes(batch, chosen) for column in self._columns]
+        codes = self._codes(batch, chosen)
         dropping = [found for found, c in zip(codes, self._columns, strict=True) if c.recoding.column.may_drop]
         if not dropping:
             return codes
         kept = np.flatnonzero(np.logical_and.reduce([found >= 0 for found in dropping]))
         return codes if len(kept) == len(codes[0]) else [found[kept] for found in codes]
+
+    def codes_of_all(self, batch: pa.RecordBatch) -> list[Codes]:
+        """Return for each column the codes of all rows, −1 where a row is left out."""
+        return self._codes(batch, None)
+
+    def _codes(self, batch: pa.RecordBatch, chosen: NDArray[np.intp] | None) -> list[Codes]:
+        return [column.codes(batch, chosen) for column in self._columns]
 
     def classes(self) -> list[tuple[Classes, Codes | None]]:
         """Return for each column its classes, and for each code the one to use in its place, if it changes."""

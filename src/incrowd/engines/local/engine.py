@@ -22,7 +22,9 @@ from incrowd.engines.local.contributions import RowLimit, crowded, exclude, limi
 from incrowd.engines.local.counting import CountingLimits, CountTally, Disk
 from incrowd.engines.local.encoding import Encoder
 from incrowd.engines.local.fingerprint import content_digest
-from incrowd.engines.local.validate import checks_of, refuse_crowded, source_checks, validate
+from incrowd.engines.local.row_keys import KeyedRows, MarksAndKeys, RowKeys
+from incrowd.engines.local.validate import checks_of, expected_rows, refuse_crowded, source_checks, validate
+from incrowd.engines.readers.reader import TypedReader
 from incrowd.engines.readers.sources import Source, open_source
 from incrowd.engines.row_marks import RowMarks
 from incrowd.errors import InvalidParameter, SourceChanged, SourceInvalid, SourceUnreadable
@@ -58,11 +60,11 @@ class ProgressRows:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Read these columns, and tell after each batch."""
-        done = 0
+        done, expected = 0, expected_rows(self.source)
         for batch in self.source.batches(columns):
             yield batch
             done += len(batch)
-            self.progress(done, self.rows)
+            self.progress(done, None if expected is None else max(expected, done))
 
 
 @dataclass(frozen=True)
@@ -82,12 +84,20 @@ class LocalEngine:
         first = next(iter(rows.batches(list(columns))), None)
         return {name: pa.string() if first is None else first.column(name).type for name in columns}
 
+    def keyed(self, rows: Rows, cells: Cells | None) -> Rows:
+        """Return the same rows; text is parsed once, if it is validated before these cells are counted."""
+        if cells is None or not isinstance(rows, Source) or isinstance(rows.reader, TypedReader):
+            return rows
+        return KeyedRows(rows, RowKeys(cells))
+
     def marks(self, rows: Rows, schema: Schema, key: bytes, progress: Progress | None = None) -> SourceMarks:
         """Read once all that may be released: raise with the first problems, or return the marks of the rows."""
+        gathered, learner, findings = RowMarks(schema, key), None, None
+        if isinstance(rows, KeyedRows):
+            learner, rows = MarksAndKeys(schema, gathered, rows.keys), rows.source
         checks = source_checks(rows, schema) if isinstance(rows, Source) else checks_of(schema)
-        gathered, findings = RowMarks(schema, key), None
         with suppress(UnicodeError, pa.ArrowException):  # the error's own text holds a piece of the source
-            findings = validate(rows, checks, progress=progress, marks=gathered)
+            findings = validate(rows, checks, progress=progress, marks=learner or gathered)
         if findings is None:
             raise SourceInvalid(_NO_TEXT)
         findings.raise_if_any()
@@ -119,6 +129,9 @@ class LocalEngine:
         >>> LocalEngine().count(rows, Cells.of(Schema((Column("zip"),)), {}), at_least=2).to_table().to_pylist()
         [{'zip': '02139', 'count': 2}]
         """
+        keys = _keys_of(rows, cells)
+        if keys is not None:
+            return self._count_keys(keys, kept, at_least)
         encoder, start = Encoder(cells), 0
         with Disk() as disk:
             tally = CountTally(self.limits, encoder.sizes, disk)
@@ -129,6 +142,17 @@ class LocalEngine:
                     codes = encoder.codes(batch, chosen)
                     tally.add(codes, encoder.sizes)
             return _counts(encoder, tally, at_least)
+
+    def _count_keys(self, keys: RowKeys, kept: Sequence[Kept], at_least: int) -> Counts:
+        start = 0
+        with Disk() as disk:
+            tally = CountTally(self.limits, keys.encoder.sizes, disk)
+            for layout, each in keys.pieces():
+                chosen = _chosen(kept, start, start + len(each))
+                start += len(each)
+                some = each if chosen is None else each[chosen]
+                tally.add_keys(some[some >= 0].astype(np.int64), layout.sizes)
+            return _counts(keys.encoder, tally, at_least)
 
     def limit(self, rows: Rows, column: Column, at_most: int, coins: Coins) -> RowLimit:
         """Keep at most that many rows of each person, a random choice among the person's own."""
@@ -162,6 +186,15 @@ class LocalEngine:
 
 LOCAL = LocalEngine()
 """The engine that is meant where none is named."""
+
+
+def _keys_of(rows: Rows, cells: Cells) -> RowKeys | None:
+    """Return the keys that were kept of rows, if they are those of these cells."""
+    if isinstance(rows, ProgressRows):
+        return _keys_of(rows.source, cells)
+    if isinstance(rows, KeyedRows) and rows.keys.complete and rows.keys.cells == cells:
+        return rows.keys
+    return None
 
 
 def _chosen(kept: Sequence[Kept], start: int, stop: int) -> NDArray[np.intp] | None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import hashlib
 import hmac
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 from pyarrow import compute as pc
 
 from incrowd.engines.readers.frames import Frame
 from incrowd.engines.readers.plain import is_list, plain
-from incrowd.engines.readers.postgres import PostgresRows
 from incrowd.errors import InvalidParameter, SourceUnreadable
 
 if TYPE_CHECKING:
+    from incrowd.engines.readers.postgres import PostgresRows
     from incrowd.engines.readers.sources import Source
 
 _BLOCK = 1 << 20
@@ -33,9 +33,10 @@ def content_digest(source: Source) -> bytes:
     digest = hashlib.sha256()
     if isinstance(source.reader, Frame):
         _add_table(digest, source.reader.table)
-    elif isinstance(source.reader, PostgresRows):
-        _add_text(digest, f"file {source.reader.content.size}")
-        digest.update(source.reader.content)
+    elif source.format == "postgresql":
+        copy = cast("PostgresRows", source.reader).content
+        _add_text(digest, f"file {copy.size}")
+        digest.update(copy)
     else:
         source.check_unchanged()
         for stamp in source.stamps:

@@ -9,27 +9,34 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _MEMORY = "256MB"
-_SMALL = 200_000
+_SMALL_ROWS, _SMALL_TEXT = 200_000, 1 << 24
 
 
 def smallest_class(path: Path, columns: tuple[str, ...]) -> int | None:
     """Return how often the rarest tuple over `columns` occurs in a Parquet, CSV or TSV file; None if there are no rows.
 
     Groups are counted by other code than that which made them: by Arrow in memory for a small file, by DuckDB out of
-    core for a large one.
+    core for a large one, if it is there: a release that was charged does not fail for want of it.
     """
-    found = _in_memory(path, columns) if _rows_at_most(path) <= _SMALL else _out_of_core(path, columns)
+    found = _in_memory(path, columns) if _is_small(path) or not _has_duckdb() else _out_of_core(path, columns)
     return found or None
 
 
-def _rows_at_most(path: Path) -> int:
-    """Return how many rows there can be: as the footer says, or one for every two bytes of text."""
+def _is_small(path: Path) -> bool:
+    """Return whether a file fits in memory many times: by its rows, as the footer says, or by its bytes of text."""
     if path.suffix == ".parquet":
         from pyarrow import parquet as pq
 
-        rows: int = pq.read_metadata(path).num_rows
-        return rows
-    return path.stat().st_size // 2
+        return bool(pq.read_metadata(path).num_rows <= _SMALL_ROWS)
+    return path.stat().st_size <= _SMALL_TEXT
+
+
+def _has_duckdb() -> bool:
+    try:
+        import incrowd.engines.spill  # noqa: F401 - with what it is made of
+    except ImportError:
+        return False
+    return True
 
 
 def _in_memory(path: Path, columns: tuple[str, ...]) -> int | None:

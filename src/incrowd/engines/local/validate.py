@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +16,12 @@ from incrowd.core.domain import Type
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Schema
 from incrowd.core.words import counted
+from incrowd.engines.local.row_keys import KeyedRows, MarksAndKeys, encoded
 from incrowd.engines.readers.plain import is_list, several
 from incrowd.engines.readers.reader import LinedReader, SourceProblem, TypedReader
 from incrowd.engines.readers.sources import Source
-from incrowd.errors import SourceChanged, SourceInvalid, SourceUnreadable
+from incrowd.engines.readers.spelling import PLAIN, Spelling
+from incrowd.errors import SourceChanged, SourceInvalid, SourceMisspelled, SourceUnreadable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,6 +29,15 @@ if TYPE_CHECKING:
     from incrowd.core.table import Progress, Rows
     from incrowd.core.unit import Unit
     from incrowd.engines.row_marks import RowMarks
+
+
+_WORDS = {
+    Type.INTEGER: ("a whole number", "whole numbers"),
+    Type.DECIMAL: ("a number", "numbers"),
+    Type.DATE: ("a date", "dates"),
+    Type.BOOLEAN: ("yes or no", "yes or no"),
+}
+_FIRST, _JUDGED = 3, 1000
 
 
 @dataclass(frozen=True)
@@ -37,6 +50,40 @@ class Check:
 
     unreadable: Callable[[pa.Array], Any] | None = None
     declared: str = "its declared type"
+
+    def problem(self, times: int) -> str:
+        """Say how many cells cannot be read.
+
+        >>> Check(declared="integer").problem(1204), Check(declared="date").problem(1)
+        ('1,204 cells are not whole numbers', '1 cell is not a date')
+        """
+        words = _WORDS.get(Type(self.declared)) if self.declared in tuple(Type) else None
+        if words is None:
+            return f"{counted(times, 'cell')} cannot be read as {self.declared}"
+        return f"1 cell is not {words[0]}" if times == 1 else f"{times:,} cells are not {words[1]}"
+
+    def remedy(self, texts: pa.Array, spelling: Spelling | None) -> str:
+        """Say what is expected, and what to declare if that would let these cells be read; no cell is shown."""
+        if self.declared not in tuple(Type):
+            return ""
+        from incrowd.engines.readers.guess import advice
+
+        kind = Type(self.declared)
+        told = None if spelling is None else advice(texts, kind, spelling)
+        example = f"; expected such as {(spelling or PLAIN).example(kind)}"
+        return example if told is None else f"{example}{_PERHAPS}{told}"
+
+    def misspelled(self, texts: pa.Array, spelling: Spelling | None) -> bool:
+        """Return whether another spelling would read one of these cells, where one can be declared."""
+        from incrowd.engines.readers.guess import in_another_spelling
+
+        typed = spelling is not None and self.declared in tuple(Type)
+        return typed and in_another_spelling(texts, Type(self.declared))
+
+
+_PERHAPS = "; perhaps the source needs "
+EXPECTED_ONLY = re.compile(f"{_PERHAPS}.*")
+"""What is left out of a remedy where not all cells need the same."""
 
 
 def checks_of(schema: Schema) -> dict[str, Check]:
@@ -110,35 +157,71 @@ def _refuse_lists(name: str, array: pa.Array) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True)
+class RepeatedProblem:
+    """One thing that is wrong in a source, however often: how often, and where first.
+
+    >>> print(RepeatedProblem("1,204 cells are not whole numbers", 1204, "age", (3, 17, 22)))
+    column age: 1,204 cells are not whole numbers, first in lines 3, 17, 22
+    >>> print(RepeatedProblem("1 cell where the header has 2", 5, places=(3, 4, 9)))
+    1 cell where the header has 2: 5 lines, first 3, 4, 9
+    """
+
+    what: str
+    times: int
+    column: str | None = None
+    places: tuple[int, ...] = ()
+    unit: str = "line"
+    remedy: str = ""
+    misspelled: bool = False
+    """Whether another spelling than the declared one would read some of the cells."""
+
+    def __str__(self) -> str:
+        """Say what, how often, and where."""
+        some = ", ".join(f"{place}" for place in self.places)
+        if self.column is None and self.times == 1:
+            return f"{self.unit} {some}: {self.what}" if some else self.what
+        if self.column is None:
+            return f"{self.what}: {counted(self.times, self.unit)}" + (f", first {some}" if some else "")
+        units = f"{self.unit}s" if len(self.places) > 1 else self.unit
+        where = "" if not some else f", {'first ' if self.times > len(self.places) else ''}in {units} {some}"
+        return f"column {self.column}: {self.what}{where}{self.remedy}"
+
+
+@dataclass(frozen=True)
 class Findings:
     """What the pass found: for the data holder only, since it depends on the rows."""
 
     rows: int | None
     """How many rows there are; None if the structure is broken."""
-    total: int
-    problems: tuple[SourceProblem, ...]
-    """The first of them."""
+    problems: tuple[RepeatedProblem, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """How many cells or lines are not as they should be."""
+        return sum(each.times for each in self.problems)
 
     @property
     def ok(self) -> bool:
         """Whether there is nothing to complain about."""
         return self.total == 0
 
-    def raise_if_any(self) -> None:
+    def raise_if_any(self, limit: int = 20) -> None:
         """Raise with the first problems, one a line, and how many there are in all.
 
-        >>> Findings(3, 1, (SourceProblem("cannot be read as integer", line=2, column="age"),)).raise_if_any()
+        >>> Findings(3, (RepeatedProblem("1 cell is not a whole number", 1, "age", (2,)),)).raise_if_any()
         Traceback (most recent call last):
         ...
         incrowd.errors.SourceInvalid: 1 problem in the source; nothing was released and nothing was charged.
-          line 2, column age: cannot be read as integer
+          column age: 1 cell is not a whole number, in line 2
         """
         if self.ok:
             return
-        several = f"{self.total} problems" if self.total > 1 else "1 problem"
-        more = [f"and {self.total - len(self.problems)} more"] if self.total > len(self.problems) else []
-        listed = "".join(f"\n  {each}" for each in [*self.problems, *more])
-        raise SourceInvalid(f"{several} in the source; nothing was released and nothing was charged.{listed}")
+        more = [f"and {len(self.problems) - limit:,} more of other kinds"] if len(self.problems) > limit else []
+        listed = "".join(f"\n  {each}" for each in [*self.problems[:limit], *more])
+        kind = SourceMisspelled if any(each.misspelled for each in self.problems) else SourceInvalid
+        raise kind(
+            f"{counted(self.total, 'problem')} in the source; nothing was released and nothing was charged.{listed}"
+        )
 
 
 def refuse_crowded(unit: Unit, people: int) -> None:
@@ -156,75 +239,112 @@ def validate(
     rows: Rows,
     checks: Mapping[str, Check],
     *,
-    limit: int = 20,
     progress: Progress | None = None,
-    marks: RowMarks | None = None,
+    marks: RowMarks | MarksAndKeys | None = None,
 ) -> Findings:
     """Read the checked columns once: structure, encoding, and whether each value can be read as declared.
 
-    The first `limit` problems are kept, the others only counted.  Marks are gathered in the same pass.
+    A thousand equal problems are one, with its first places.  Marks are gathered in the same pass.
 
     >>> import pyarrow as pa, pyarrow.compute as pc
     >>> from incrowd.engines.readers.sources import open_source
     >>> rows = open_source(pa.table({"age": ["41", "forty"]}))
     >>> digits = Check(lambda ages: pc.invert(pc.match_substring_regex(ages, "^[0-9]+$")), "integer")
     >>> [str(problem) for problem in validate(rows, {"age": digits}).problems]
-    ['row 2, column age: cannot be read as integer']
+    ['column age: 1 cell is not a whole number, in row 2; expected such as 42']
     """
-    lined = rows.reader if isinstance(rows, Source) and isinstance(rows.reader, LinedReader) else None
-    expected = rows.rows if rows.rows is not None else lined.expected() if lined else None
-    done, total, first = 0, 0, list[_Cell]()
+    lined, expected = _lined(rows), expected_rows(rows)
+    done, bad = 0, {column: BadCells(check, spelling_of(lined)) for column, check in checks.items()}
     try:
-        for batch in rows.batches(list(dict.fromkeys((*checks, *(marks.columns if marks else ()))))):
-            cells, count = _bad_cells(batch, checks, limit - len(first))
-            first += [(done + place, column) for place, column in cells]
-            total += count
+        columns = list(dict.fromkeys((*checks, *(marks.columns if marks else ()))))
+        batches = rows.batches(columns)
+        for batch in batches if marks is None else map(encoded, batches):
+            for column, cells in bad.items():
+                bad[column] = cells.more(batch.column(column), range(done, done + batch.num_rows))
             done += batch.num_rows
-            if marks is not None and not total:
+            if marks is not None and not any(cells.times for cells in bad.values()):
                 marks.add(batch)
             if progress is not None:
                 progress(done, None if expected is None else max(expected, done))
     except SourceChanged:
         raise
     except SourceUnreadable:
-        listed = _structure(lined, limit)
+        listed = _structure(lined)
         if listed is None:
             raise
         return listed
-    return Findings(done, total, _described(first, checks, lined))
+    return Findings(done, tuple(cells.problem(column, lined) for column, cells in bad.items() if cells.times))
 
 
-_Cell = tuple[int, str]
+def spelling_of(reader: object) -> Spelling | None:
+    """Return how numbers and days are spelled where a reader reads, if that can be declared there."""
+    spelling = getattr(reader, "spelling", None)
+    return spelling if isinstance(spelling, Spelling) else None
 
 
-def _bad_cells(batch: pa.RecordBatch, checks: Mapping[str, Check], limit: int) -> tuple[list[_Cell], int]:
-    """Return the first bad cells of a batch, row by row, and how many there are."""
-    cells: list[_Cell] = []
-    total = 0
-    for column, check in checks.items():
-        if check.unreadable is None:
-            continue
-        places = np.flatnonzero(np.asarray(check.unreadable(batch.column(column)), dtype=bool))
-        total += len(places)
-        cells += [(int(place), column) for place in places[:limit]]
-    return sorted(cells, key=lambda cell: cell[0])[:limit], total
+def expected_rows(rows: Rows) -> int | None:
+    """Return how many rows there are, or a guess from the size of the file: for progress bars only."""
+    lined = _lined(rows)
+    return rows.rows if rows.rows is not None else lined.expected() if lined else None
 
 
-def _described(cells: list[_Cell], checks: Mapping[str, Check], lined: LinedReader | None) -> tuple[SourceProblem, ...]:
-    places = [place for place, _ in cells]
-    lines = lined.lines(places) if lined and places else [None] * len(places)
-    return tuple(
-        SourceProblem(f"cannot be read as {checks[column].declared}", line=line, row=place + 1, column=column)
-        for line, (place, column) in zip(lines, cells, strict=True)
-    )
+def _lined(rows: Rows) -> LinedReader | None:
+    source = rows.source if isinstance(rows, KeyedRows) else rows
+    return source.reader if isinstance(source, Source) and isinstance(source.reader, LinedReader) else None
 
 
-def _structure(lined: LinedReader | None, limit: int) -> Findings | None:
+@dataclass(frozen=True, eq=False)
+class BadCells:
+    """The cells of one column that cannot be read: how many, the positions of the first, and what may help."""
+
+    check: Check
+    spelling: Spelling | None
+    times: int = 0
+    first: tuple[int, ...] = ()
+    remedy: str = ""
+    misspelled: bool = False
+
+    def more(self, array: pa.Array, numbers: Sequence[int] | NDArray[np.int64] | None) -> BadCells:
+        """Return these and those of some more rows, of which the positions are given if they are known."""
+        import pyarrow as pa
+
+        if self.check.unreadable is None:
+            return self
+        places = np.flatnonzero(np.asarray(self.check.unreadable(array), dtype=bool))
+        if not len(places):
+            return self
+        told, first, bad = self.remedy, self.first, array.take(pa.array(places))
+        if not self.times:
+            told = self.check.remedy(bad.slice(0, _JUDGED), self.spelling)
+        misspelled = self.misspelled or self.check.misspelled(bad, self.spelling)
+        if numbers is not None:
+            some_first = places[:_FIRST] if isinstance(numbers, range) else places
+            first = tuple(sorted([*first, *(int(numbers[place]) for place in some_first)])[:_FIRST])
+        return replace(self, times=self.times + len(places), first=first, remedy=told, misspelled=misspelled)
+
+    def problem(self, column: str, lined: LinedReader | None) -> RepeatedProblem:
+        """Return what is wrong, by lines where there are some."""
+        lines = [line for line in lined.lines(self.first) if line is not None] if lined else []
+        places, unit = (lines, "line") if lines else ([place + 1 for place in self.first], "row")
+        what = self.check.problem(self.times)
+        return RepeatedProblem(what, self.times, column, tuple(places), unit, self.remedy, self.misspelled)
+
+
+def _structure(lined: LinedReader | None) -> Findings | None:
     """Name the lines by which the structure is broken, if there are lines."""
-    if lined is None:
-        return None
-    total, first = 0, list[SourceProblem]()
-    for problem in lined.problems():
-        total += 1
-        first += [problem] if len(first) < limit else []
-    return Findings(None, total, tuple(first)) if total else None
+    folded = fold(lined.problems()) if lined is not None else ()
+    return Findings(None, folded) if folded else None
+
+
+def fold(problems: Iterable[SourceProblem]) -> tuple[RepeatedProblem, ...]:
+    """Return what is wrong with lines, each kind once.
+
+    >>> [str(each) for each in fold([SourceProblem("too long", line=3), SourceProblem("too long", line=5)])]
+    ['too long: 2 lines, first 3, 5']
+    """
+    times, first = Counter[str](), dict[str, tuple[int, ...]]()
+    for each in problems:
+        times[each.what] += 1
+        found = first.get(each.what, ())
+        first[each.what] = (*found, each.line)[:_FIRST] if each.line is not None else found
+    return tuple(RepeatedProblem(what, count, places=first[what]) for what, count in times.items())

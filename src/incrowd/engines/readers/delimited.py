@@ -12,12 +12,14 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
+from incrowd.core.domain import Type
 from incrowd.core.spreadsheet import is_guarded, unguard
 from incrowd.engines.readers.dialect import Dialect, DialectOptions, byte_stream, dialect, split, wrong_encoding
 from incrowd.engines.readers.reader import SourceProblem
+from incrowd.engines.readers.spelling import PLAIN, Spelling, spelled_as_declared
 from incrowd.errors import SourceUnreadable
 
-BLOCK_BYTES = 1 << 21
+BLOCK_BYTES = 1 << 23
 _END = "\x03end of rows\x03"
 _TOO_LONG = (
     f"a row of more than {BLOCK_BYTES:,} characters, and so long a one is not read; perhaps a line break is missing"
@@ -36,6 +38,9 @@ class Delimited:
     path: Path
     dialect: Dialect
     nulls: tuple[str, ...]
+    spelling: Spelling = PLAIN
+    declared: Mapping[str, Type] | None = None
+    """The declared types of columns: cells of numbers and dates are read by the spelling."""
     content: bytes | None = None
     """Its bytes, where they were read elsewhere: then `path` is only its name."""
 
@@ -58,6 +63,8 @@ class Delimited:
             "quote": self.dialect.quote,
             "header": "yes" if self.dialect.header else "no",
             "nulls": ", ".join(repr(null) for null in self.nulls),
+            **({"header_row": str(self.dialect.above + 1)} if self.dialect.above else {}),
+            **self.spelling.settings,
         }
 
     @property
@@ -79,10 +86,19 @@ class Delimited:
             raise SourceUnreadable(f"{self.path}: {first or 'this does not parse as delimited text'}.")
 
     def _plain(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return text as it was before it was guarded against spreadsheet programs, where the file's name says so."""
-        if not is_guarded(self.path):
-            return batch
-        return pa.RecordBatch.from_arrays([unguard(column) for column in batch.columns], names=batch.schema.names)
+        """Return cells as they are read everywhere.
+
+        Text is as it was before it was guarded against spreadsheet programs, where the file's name says so; numbers and
+        days are spelled as in any other source.
+        """
+        columns, names, types = batch.columns, batch.schema.names, self.declared or {}
+        if is_guarded(self.path):
+            columns = [unguard(column) for column in columns]
+        columns = [
+            spelled_as_declared(column, types.get(name, Type.TEXT), self.spelling)
+            for name, column in zip(names, columns, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, names=names)
 
     def lines(self, positions: Sequence[int]) -> tuple[int | None, ...]:
         """Return on which lines the rows at these positions start, by reading up to the last of them."""
@@ -152,14 +168,14 @@ class Delimited:
         """Read the rows one by one with the line each starts on, the mark of the end last: slow and obvious."""
         stream = cast("BinaryIO", self._bytes())
         with io.TextIOWrapper(stream, self.dialect.encoding, errors="replace", newline="") as text:
-            reader = split(text, self.dialect.delimiter, self.dialect.quote)
-            line, header = 1, self.dialect.header
+            reader, first = split(text, self.dialect.delimiter, self.dialect.quote), self.dialect.above + 1
+            line, header = first, self.dialect.header
             try:
                 for record in reader:
                     if record and not header:
                         yield line, record
                     header = header and not record
-                    line = reader.line_num + 1
+                    line = reader.line_num + first
             except csv.Error:  # a cell beyond any limit: no end of this row is in sight
                 yield line, []
 
@@ -167,7 +183,7 @@ class Delimited:
         """Say why a row has no end: its very line is too long, or a quote swallows the lines that follow."""
         stream = cast("BinaryIO", self._bytes())
         with io.TextIOWrapper(stream, self.dialect.encoding, errors="replace", newline="") as text:
-            for _ in range(line - 1):
+            for _ in range(line - 1 - self.dialect.above):
                 text.readline()
             return _TOO_LONG if len(text.readline(BLOCK_BYTES + 1)) > BLOCK_BYTES else _OPEN_QUOTE
 
@@ -223,6 +239,6 @@ def open_delimited(
 ) -> Delimited:
     """Open a delimited text file, or one whose bytes are given: its first lines are read, and no more."""
     try:
-        return Delimited(path, dialect(path, wanted, content), nulls, content)
+        return Delimited(path, dialect(path, wanted, content), nulls, wanted.spelling, wanted.types, content)
     except SourceUnreadable as error:
         raise SourceUnreadable(f"{path}: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import warnings
 import zipfile
@@ -13,15 +14,29 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from incrowd.engines.readers.reader import BATCH_ROWS, SourceProblem, muffled, named, package, spell
-from incrowd.errors import SourceUnreadable
+from incrowd.core.domain import Type
+from incrowd.engines.readers.reader import (
+    BATCH_ROWS,
+    SourceProblem,
+    header_elsewhere,
+    muffled,
+    named,
+    package,
+    spell,
+)
+from incrowd.engines.readers.spelling import Spelling, spelled_as_declared
+from incrowd.errors import InvalidParameter, SourceUnreadable
 
 if TYPE_CHECKING:
     from openpyxl import Workbook
 
+    from incrowd.core.table import SourceOptions
+
 _BROKEN = (zipfile.BadZipFile, ET.ParseError, KeyError, ValueError, TypeError, OSError)
 _LISTED = 10
+SAMPLE_ROWS = 200
 _PADDED = re.compile(r"0{2,}")
 
 
@@ -29,17 +44,27 @@ _PADDED = re.compile(r"0{2,}")
 class Sheet:
     """One sheet of a workbook.
 
-    The first row that is not empty is the header; rows without any cell are no rows.  A number shown with leading
-    zeros (format 00000) keeps them.  A formula counts as the value the spreadsheet program last computed and stored,
-    and without one as missing; so do merged cells but for their first.  Both are told, with their places.
+    The first row that is not empty is the header, unless another is declared; rows without any cell are no rows.  A
+    number shown with leading zeros (format 00000) keeps them.  A formula counts as the value the spreadsheet program
+    last computed and stored, and without one as missing; so do merged cells but for their first.  Both are told, with
+    their places.  How numbers and days are spelled is a matter of cells that hold text: others hold numbers and days.
     """
 
     path: Path
     sheet: str
     names: tuple[str, ...]
-    header: bool
-    nulls: tuple[str, ...]
+    options: SourceOptions
     notes: tuple[str, ...]
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        """How a missing value is spelled."""
+        return self.options.nulls
+
+    @property
+    def spelling(self) -> Spelling:
+        """How numbers and days are spelled in cells of text."""
+        return Spelling(self.options.decimal, self.options.thousands, self.options.dates)
 
     @property
     def rows(self) -> int | None:
@@ -50,7 +75,14 @@ class Sheet:
     def settings(self) -> Mapping[str, str]:
         """The sheet, the header, and the spellings of a missing value."""
         nulls = ", ".join(repr(null) for null in self.nulls)
-        return {"sheet": self.sheet, "header": "yes" if self.header else "no", "nulls": nulls}
+        row = self.options.header_row
+        return {
+            "sheet": self.sheet,
+            "header": "yes" if self.options.header else "no",
+            "nulls": nulls,
+            **({"header_row": str(row)} if row is not None else {}),
+            **self.spelling.settings,
+        }
 
     def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Read the sheet row by row."""
@@ -81,10 +113,22 @@ class Sheet:
                 raise SourceUnreadable(f"line {number}: a value to the right of the columns of the header.")
             records.append([self._cell(cells, place) for place in places])
             if len(records) == BATCH_ROWS:
-                yield _batch(records, columns)
+                yield self._batch(records, columns)
                 records = []
         if records:
-            yield _batch(records, columns)
+            yield self._batch(records, columns)
+
+    def _batch(self, records: list[list[str | None]], columns: Sequence[str]) -> pa.RecordBatch:
+        if not columns:
+            return pa.record_batch({"": pa.nulls(len(records))}).select([])
+        types, spelling = self.options.types or {}, self.spelling
+        arrays = []
+        for name, cells in zip(columns, zip(*records, strict=True), strict=True):
+            written = pa.array(cells, pa.string())
+            spelled = spelled_as_declared(written, types.get(name, Type.TEXT), spelling)
+            stored = pa.array([isinstance(cell, Stored) for cell in cells])
+            arrays.append(written if spelled is written else pc.if_else(stored, written, spelled))
+        return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
     def _cell(self, cells: Sequence[str | None], place: int) -> str | None:
         cell = cells[place] if place < len(cells) else None
@@ -93,32 +137,70 @@ class Sheet:
     def _records(self) -> Iterator[tuple[int, list[str | None]]]:
         book = _book(self.path)
         try:
-            header = self.header
-            for number, cells in _rows(book, self.sheet):
-                if not header:
-                    yield number, cells
-                header = False
+            rows = _from_header(_rows(book, self.sheet), self.options.header_row)
+            if self.options.header:
+                next(rows, None)
+            yield from rows
         finally:
             book.close()
 
 
-def open_excel(path: Path, sheet: str | None, *, header: bool, nulls: tuple[str, ...]) -> Sheet:
-    """Open one sheet of a workbook: the one asked for, or the first."""
+class Stored(str):
+    """A number, a day or a truth value that the spreadsheet program stored as such: nobody spelled it."""
+
+    __slots__ = ()
+
+
+def open_excel(path: Path, options: SourceOptions) -> Sheet:
+    """Open one sheet of a workbook: the one asked for by its name or number, or the first."""
+    Spelling(options.decimal, options.thousands, options.dates)
+    row = options.header_row
+    if row is not None and (row < 1 or not options.header):
+        raise InvalidParameter("header_row is the number of the row that names the columns, from 1: or header: false.")
     book = _book(path)
     try:
         titles = tuple(book.sheetnames)
-        if sheet is not None and sheet not in titles:
-            raise SourceUnreadable(f"{path} has no sheet {sheet!r}. It has: {', '.join(titles)}.")
-        title = sheet or titles[0]
-        first = next(_rows(book, title), None)
+        title = titles[0] if options.sheet is None else sheet_title(path, titles, options.sheet)
+        first = next(_from_header(_rows(book, title), row), None)
+        if options.header and row is None and first is not None:
+            header_elsewhere(_rows(book, title), options.types or (), "row")
         losses = _losses(path, book, title)
     finally:
         book.close()
-    if first is None:
-        raise SourceUnreadable(f"the sheet {title} is empty: there is not even a header. Name the right sheet.")
-    names = named(first[1] if header else [None] * len(first[1]))
-    others = (f"the first of {len(titles)} sheets is read",) if sheet is None and len(titles) > 1 else ()
-    return Sheet(path, title, names, header, nulls, (*others, *losses))
+    if first is None or (row is not None and first[0] != row):
+        what = "is empty: there is not even a header" if first is None else f"has nothing in row {row}"
+        raise SourceUnreadable(f"the sheet {title} {what}. Name the right sheet, or the row of the header.")
+    names = named(first[1] if options.header else [None] * len(first[1]))
+    others = (f"the first of {len(titles)} sheets is read",) if options.sheet is None and len(titles) > 1 else ()
+    return Sheet(path, title, names, options, (*others, *options.guesses, *losses))
+
+
+def sheet_title(path: Path, titles: Sequence[str], sheet: str) -> str:
+    """Return the title of a sheet that is asked for by it, or by its number from 1.
+
+    >>> sheet_title(Path("book.xlsx"), ["Cover", "Data"], "2")
+    'Data'
+    """
+    if sheet in titles:
+        return sheet
+    if sheet.isascii() and sheet.isdigit() and 1 <= int(sheet) <= len(titles):
+        return titles[int(sheet) - 1]
+    raise SourceUnreadable(f"{path} has no sheet {sheet!r}. It has: {', '.join(titles)}.")
+
+
+def first_rows(path: Path) -> dict[str, list[tuple[int, list[str | None]]]]:
+    """Return the first rows of each sheet of a workbook that are not empty, with their numbers."""
+    book = _book(path)
+    try:
+        return {title: list(itertools.islice(_rows(book, title), SAMPLE_ROWS)) for title in book.sheetnames}
+    finally:
+        book.close()
+
+
+def _from_header(
+    rows: Iterator[tuple[int, list[str | None]]], header_row: int | None
+) -> Iterator[tuple[int, list[str | None]]]:
+    return itertools.dropwhile(lambda row: row[0] < (header_row or 1), rows)
 
 
 def _book(path: Path) -> Workbook:
@@ -179,13 +261,9 @@ def _rows(book: Workbook, title: str) -> Iterator[tuple[int, list[str | None]]]:
 
 def _written(cell: Any) -> str | None:
     value = cell.value
+    if isinstance(value, str):
+        return spell(value)
     if isinstance(value, int) and not isinstance(value, bool) and _PADDED.fullmatch(cell.number_format):
-        return str(value).zfill(len(cell.number_format))
-    return spell(value)
-
-
-def _batch(records: list[list[str | None]], columns: Sequence[str]) -> pa.RecordBatch:
-    if not columns:
-        return pa.record_batch({"": pa.nulls(len(records))}).select([])
-    arrays = [pa.array(values, pa.string()) for values in zip(*records, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, names=list(columns))
+        return Stored(str(value).zfill(len(cell.number_format)))
+    written = spell(value)
+    return None if written is None else Stored(written)

@@ -83,11 +83,12 @@ def _hidden(path: Path) -> bool:
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
+_SPELLING = {"decimal", "thousands", "dates", "nulls", "header", "header_row"}
 _APPLY = {
-    "csv": {"delimiter", "encoding", "quote", "header", "names", "nulls"},
+    "csv": {"delimiter", "encoding", "quote", "names", *_SPELLING},
     "parquet": set[str](),
     "arrow": set[str](),
-    "excel": {"sheet", "header", "nulls"},
+    "excel": {"sheet", *_SPELLING},
     "statistics": {"labels", "encoding", "catalog"},
     "sqlite": {"table", "query"},
     "duckdb": {"table", "query"},
@@ -123,7 +124,7 @@ def check_applies(options: SourceOptions, kind: str) -> None:
     """
     for field in fields(options):
         told = getattr(options, field.name) != field.default
-        if told and field.name != "format" and field.name not in _APPLY[kind]:
+        if told and field.name not in {"format", "types", "guesses"} and field.name not in _APPLY[kind]:
             raise InvalidParameter(f"the option {field.name} means nothing for {_CALLED[kind]}. Leave it out.")
 
 

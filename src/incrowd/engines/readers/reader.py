@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import importlib
+import itertools
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 1 << 17
 """How many rows a reader that may choose puts into a batch."""
+
+HEADER_WITHIN = 50
+"""A header is looked for in so many rows."""
 
 
 @dataclass(frozen=True)
@@ -158,11 +162,36 @@ def named(header: Sequence[str | None]) -> tuple[str, ...]:
     return distinct([name or f"column{place}" for place, name in enumerate(header, start=1)])
 
 
-def note_failures(batches: Iterator[pa.RecordBatch], failures: list[IncrowdError]) -> Iterator[pa.RecordBatch]:
+def header_elsewhere(rows: Iterable[tuple[int, Sequence[str | None]]], declared: Iterable[str], place: str) -> None:
+    """Raise if the first row names none of the declared columns, and one of the next names all of them.
+
+    >>> header_elsewhere([(1, ["Report of 2024"]), (3, ["age", "zip"])], ["age"], "row")
+    Traceback (most recent call last):
+    ...
+    incrowd.errors.SourceUnreadable: the columns are named in row 3, not in row 1: write header_row: 3 below source:.
+    """
+    wanted = set(declared)
+    first: int | None = None
+    for number, cells in itertools.islice(rows, HEADER_WITHIN if wanted else 0):
+        if first is None and wanted & set(cells):
+            return
+        first = number if first is None else first
+        if wanted <= set(cells):
+            raise SourceUnreadable(
+                f"the columns are named in {place} {number}, not in {place} {first}: write header_row: {number} below "
+                "source:."
+            )
+
+
+Failure = IncrowdError | KeyboardInterrupt
+"""What went wrong below a database that draws rows: a source that cannot be read, or Ctrl-C."""
+
+
+def note_failures(batches: Iterator[pa.RecordBatch], failures: list[Failure]) -> Iterator[pa.RecordBatch]:
     """Pass batches on, and remember what went wrong in our own words: the database that draws them has its own."""
     try:
         yield from batches
-    except IncrowdError as error:
+    except (IncrowdError, KeyboardInterrupt) as error:
         failures.append(error)
         raise
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from incrowd.engines.readers.reader import SourceReader
 
 
+_SMALL = 1 << 20
+
+
 @dataclass(frozen=True)
 class Stamp:
     """A file as it was when it was opened."""
@@ -68,6 +71,11 @@ class Source:
         """What was found rather than told, in words for the data holder."""
         return self.reader.notes
 
+    @property
+    def small(self) -> bool:
+        """Whether the rows come from files of at most a megabyte; that of other sources is not known."""
+        return bool(self.stamps) and sum(stamp.size for stamp in self.stamps) <= _SMALL
+
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Read these columns and no others, from the first row on."""
         require(self.names, columns)
@@ -76,7 +84,7 @@ class Source:
 
     def _read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for batch in self.reader.read(columns):
-            yield plain_batch(batch)
+            yield batch if self.format == "csv" else plain_batch(batch)  # delimited text is plain, and decoded
         self.check_unchanged()
 
     def check_unchanged(self) -> None:
@@ -183,16 +191,13 @@ def _open_csv(path: Path, options: SourceOptions) -> SourceReader:
     from incrowd.engines.readers.delimited import open_delimited
     from incrowd.engines.readers.dialect import DialectOptions
 
-    tabbed = options.delimiter is None and ".tsv" in path.suffixes
-    delimiter = "\t" if tabbed else options.delimiter
-    wanted = DialectOptions(delimiter, options.encoding, options.quote, options.header, options.names)
-    return open_delimited(path, wanted, options.nulls)
+    return open_delimited(path, DialectOptions.of(options, path), options.nulls)
 
 
 def _open_excel(path: Path, options: SourceOptions) -> SourceReader:
     from incrowd.engines.readers.excel import open_excel
 
-    return open_excel(path, options.sheet, header=options.header, nulls=options.nulls)
+    return open_excel(path, options)
 
 
 def _open_statistics(path: Path, options: SourceOptions) -> SourceReader:

@@ -57,6 +57,11 @@ class SparkEngine:
         require(opened.names, columns)
         return {name: opened.origin.types.get(name, pa.string()) for name in columns}
 
+    def keyed(self, rows: Rows, cells: Cells | None) -> Rows:
+        """Return the rows as they are: what is read twice is read by many at once."""
+        del cells
+        return rows
+
     def marks(self, rows: Rows, schema: Schema, key: bytes, progress: Progress | None = None) -> SourceMarks:
         """Raise if rows cannot be told apart or read as declared; return their marks, gathered by every task."""
         opened = on_cluster(rows)

@@ -184,9 +184,7 @@ def open_texts(load: Callable[[], DataFrame], options: SourceOptions) -> TextFil
                 "text file whole. Cut it into several files, or write it as Parquet."
             )
     path = str(listed[0]["path"])
-    tabbed = options.delimiter is None and ".tsv" in Path(name_of(path)).suffixes
-    delimiter = "\t" if tabbed else options.delimiter
-    wanted = DialectOptions(delimiter, options.encoding, options.quote, options.header, options.names)
+    wanted = DialectOptions.of(options, Path(name_of(path)))
     first = _first(frame, path, wanted, options.nulls)
     settled = replace(wanted, delimiter=first.dialect.delimiter, encoding=first.dialect.encoding)
     return TextFiles(load, settled, options.nulls, first, len(listed))

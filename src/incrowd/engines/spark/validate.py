@@ -8,16 +8,23 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from incrowd.core.marks import SourceMarks
 from incrowd.core.unit import More
-from incrowd.engines.local.validate import Check, Findings, checks_of, refuse_crowded, uncertain_checks
+from incrowd.engines.local.validate import (
+    EXPECTED_ONLY,
+    BadCells,
+    Check,
+    Findings,
+    RepeatedProblem,
+    checks_of,
+    fold,
+    refuse_crowded,
+    uncertain_checks,
+)
 from incrowd.engines.readers.delimited import Delimited
 from incrowd.engines.readers.plain import plain_batch
-from incrowd.engines.readers.reader import SourceProblem
 from incrowd.engines.row_marks import RowMarks
 from incrowd.engines.spark.limit import crowded
 from incrowd.engines.spark.origins import SparkTable, TextFiles
@@ -31,10 +38,13 @@ if TYPE_CHECKING:
     from incrowd.core.schema import Schema
     from incrowd.engines.spark.rows import SparkRows
 
-_LISTED = 20
-_FIELDS = "place bigint, name string, file string, what string, problems bigint, marks binary"
-_NAMES = ("place", "name", "file", "what", "problems", "marks")
-_TYPES = (pa.int64(), pa.string(), pa.string(), pa.string(), pa.int64(), pa.binary())
+_FIRST = 3
+_FIELDS = (
+    "name string, file string, what string, remedy string, misspelled boolean, problems bigint, places array<bigint>, "
+    "marks binary"
+)
+_NAMES = ("name", "file", "what", "remedy", "misspelled", "problems", "places", "marks")
+_TYPES = (*[pa.string()] * 4, pa.bool_(), pa.int64(), pa.list_(pa.int64()), pa.binary())
 _Bad = dict[str, Any]
 
 
@@ -75,20 +85,26 @@ def _found(rows: SparkRows, checks: Mapping[str, Check], empty: Callable[[], Row
 
 
 def _findings(found: Sequence[_Bad], checks: Mapping[str, Check]) -> Findings:
+    """Put together what tasks found: each kind of problem once, for each file."""
     order = {name: place for place, name in enumerate(checks)}
-    listed = sorted(
-        (each for each in found if each["what"] is not None),
-        key=lambda each: (each["file"] or "", each["place"] or 0, order.get(each["name"], -1)),
-    )
-    total = sum(each["problems"] for each in found)
-    return Findings(None, total, tuple(_problem(each) for each in listed[:_LISTED]))
+    kinds: dict[tuple[str, int, str], list[_Bad]] = {}
+    for each in found:
+        if each["problems"]:
+            kinds.setdefault((each["file"] or "", order.get(each["name"], -1), each["what"] or ""), []).append(each)
+    return Findings(None, tuple(_problem(kinds[kind], checks) for kind in sorted(kinds)))
 
 
-def _problem(found: Mapping[str, Any]) -> SourceProblem:
-    what, place = str(found["what"]), found["place"]
-    if found["file"] is not None:
-        return SourceProblem(what, line=place, column=found["name"])
-    return SourceProblem(what, row=None if place is None else place + 1, column=found["name"])
+def _problem(found: Sequence[_Bad], checks: Mapping[str, Check]) -> RepeatedProblem:
+    name, file = found[0]["name"], found[0]["file"]
+    times = sum(each["problems"] for each in found)
+    places = sorted(place for each in found for place in each["places"])[:_FIRST]
+    remedies = {each["remedy"] or "" for each in found}
+    remedy = remedies.pop() if len(remedies) == 1 else EXPECTED_ONLY.sub("", remedies.pop())
+    what = found[0]["what"] or checks[name].problem(times)
+    if file is not None:
+        misspelled = any(each["misspelled"] for each in found)
+        return RepeatedProblem(what, times, name, tuple(places), "line", remedy, misspelled)
+    return RepeatedProblem(what, times, name, tuple(place + 1 for place in places), "row", remedy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,28 +116,18 @@ class Validating:
     empty: Callable[[], RowMarks]
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return the first problems, for the others how many there are, and the marks of the rows."""
-        first: list[tuple[int, str]] = []
-        totals = dict.fromkeys(self.checks, 0)
-        placed, gathered = False, self.empty()
+        """Return the first problems, how many there are, and the marks of the rows."""
+        bad, gathered = {name: BadCells(check, None) for name, check in self.checks.items()}, self.empty()
         for rows in self.reading.slices(batches):
-            for name, where in bad_cells(rows.batch, self.checks):
-                totals[name] += len(where)
-                if isinstance(rows.places, Positions):
-                    placed = True
-                    first += [(int(place), name) for place in np.sort(rows.places.numbers[where])[:_LISTED]]
-            first = sorted(first, key=lambda cell: cell[0])[:_LISTED]
+            numbers = rows.places.numbers if isinstance(rows.places, Positions) else None
+            for name, cells in bad.items():
+                bad[name] = cells.more(rows.batch.column(name), numbers)
             gathered.add(rows.batch)
         yield _sent([_bad(0, marks=pickle.dumps(gathered))])
-        if placed:
-            rest = sum(totals.values()) - len(first)
-            listed = [_bad(1, self._what(name), place=place, name=name) for place, name in first]
-            yield _sent([*listed, _bad(rest)])
-        else:
-            yield _sent([_bad(bad, self._what(name), name=name) for name, bad in totals.items() if bad])
-
-    def _what(self, name: str) -> str:
-        return f"cannot be read as {self.checks[name].declared}"
+        found = [(name, cells) for name, cells in bad.items() if cells.times]
+        yield _sent(
+            [_bad(cells.times, name=name, places=list(cells.first), remedy=cells.remedy) for name, cells in found]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +140,7 @@ class TextValidating:
     several: bool
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return the first problems of each file, for the others how many there are, and the marks of the rows."""
+        """Return the first problems of each file, how many there are, and the marks of the rows."""
         for _, path, reader in self.texts.files(batches):
             try:
                 yield _sent(self._values(path, reader))
@@ -142,43 +148,35 @@ class TextValidating:
                 yield _sent(self._structure(path, reader))
 
     def _values(self, path: str, reader: Delimited) -> list[_Bad]:
-        first: list[tuple[int, str]] = []
-        total, done, gathered = 0, 0, self.empty()
+        bad = {name: BadCells(check, reader.spelling) for name, check in self.checks.items()}
+        done, gathered = 0, self.empty()
         for batch in reader.read(self.texts.columns):
-            found = list(bad_cells(batch, self.checks))
+            for name, cells in bad.items():
+                bad[name] = cells.more(batch.column(name), range(done, done + batch.num_rows))
             gathered.add(plain_batch(batch))
-            total += sum(len(where) for _, where in found)
-            first += [(done + int(place), name) for name, where in found for place in where[:_LISTED]]
-            first = sorted(first, key=lambda cell: cell[0])[:_LISTED]
             done += batch.num_rows
-        lines = reader.lines(sorted({place for place, _ in first})) if first else ()
-        on = dict(zip(sorted({place for place, _ in first}), lines, strict=True))
-        listed = [self._listed(path, self._what(name), on[place], name) for place, name in first]
-        return [*listed, _bad(total - len(listed), marks=pickle.dumps(gathered))]
+        found = [(name, cells.problem(name, reader)) for name, cells in bad.items() if cells.times]
+        listed = [self._listed(path, problem, name) for name, problem in found]
+        return [*listed, _bad(0, marks=pickle.dumps(gathered))]
 
     def _structure(self, path: str, reader: Delimited) -> list[_Bad]:
-        problems = list(reader.problems())
+        problems = fold(reader.problems())
         if not problems:
             raise SourceUnreadable(f"{name_of(path)} does not parse as delimited text.")
-        listed = [self._listed(path, each.what, each.line, each.column) for each in problems[:_LISTED]]
-        return [*listed, _bad(len(problems) - len(listed))]
+        return [self._listed(path, each, None) for each in problems]
 
-    def _what(self, name: str) -> str:
-        return f"cannot be read as {self.checks[name].declared}"
-
-    def _listed(self, path: str, what: str, line: int | None, name: str | None) -> _Bad:
-        return _bad(1, f"{what} (in {name_of(path)})" if self.several else what, place=line, name=name, file=path)
-
-
-def bad_cells(batch: pa.RecordBatch, checks: Mapping[str, Check]) -> Iterator[tuple[str, NDArray[np.intp]]]:
-    """Return for each column that can be misread which rows of the batch are."""
-    for name, each in checks.items():
-        if each.unreadable is not None:
-            yield name, np.flatnonzero(np.asarray(each.unreadable(batch.column(name)), dtype=bool))
+    def _listed(self, path: str, problem: RepeatedProblem, name: str | None) -> _Bad:
+        inside = f" (in {name_of(path)})" if self.several else ""
+        what = f"{problem.what}{inside}" if name is None or inside else None
+        told = {"remedy": problem.remedy, "misspelled": problem.misspelled}
+        return _bad(problem.times, what, name=name, places=list(problem.places), file=path, **told)
 
 
 def _bad(problems: int, what: str | None = None, **where: Any) -> _Bad:
-    return {"place": None, "name": None, "file": None, "marks": None, **where, "what": what, "problems": problems}
+    return {"name": None, "file": None, "remedy": None, "misspelled": False, "places": [], "marks": None, **where} | {
+        "what": what,
+        "problems": problems,
+    }
 
 
 def _sent(found: list[_Bad]) -> pa.RecordBatch:

@@ -16,8 +16,9 @@ from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Opened
 from incrowd.engines.columns import quote
+from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.columnar import Parquet
-from incrowd.engines.readers.reader import note_failures
+from incrowd.engines.readers.reader import Failure, note_failures
 from incrowd.engines.readers.sources import Source
 from incrowd.engines.sql.engine import (
     FAILED,
@@ -30,7 +31,7 @@ from incrowd.engines.sql.engine import (
     fields,
     typed_batches,
 )
-from incrowd.errors import IncrowdError, QuestionFailed, SourceUnreadable
+from incrowd.errors import QuestionFailed, SourceUnreadable
 
 if TYPE_CHECKING:
     import duckdb
@@ -111,9 +112,10 @@ class Warehouse:
     ) -> None:
         import duckdb
 
-        failures = list[IncrowdError]()
+        failures = list[Failure]()
+        rows = stored.source if stored.progress is None else LOCAL.watched(stored.source, stored.progress)
         reader = pa.RecordBatchReader.from_batches(
-            fields(stored.schema.columns), note_failures(typed_batches(stored.source, stored.schema, sample), failures)
+            fields(stored.schema.columns), note_failures(typed_batches(rows, stored.schema, sample), failures)
         )
         wanted = ", ".join(
             f"CAST({quote(column.name)} AS {SQL_TYPES[column.type]}) AS {quote(column.name)}"

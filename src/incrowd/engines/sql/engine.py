@@ -17,7 +17,7 @@ from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Rows
 
 if TYPE_CHECKING:
-    from incrowd.core.table import Opened
+    from incrowd.core.table import Opened, Progress
 
 FAILED = "the rows could not be read to their end: the source is damaged, or changed in the meantime."
 SLOW = "the question took longer than it may. Ask for less at once: fewer groups, fewer joins."
@@ -34,10 +34,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class StoredTable:
-    """One table: rows that were opened, and what is declared about them."""
+    """One table: rows that were opened, what is declared about them, and who is told how many have been loaded."""
 
     source: Opened
     schema: Schema
+    progress: Progress | None = None
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
+import secrets
 import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from incrowd.core.spreadsheet import is_guarded
 from incrowd.errors import InvalidParameter, OutputUnavailable
+from incrowd.store.disk import force, lock_at
 
 if TYPE_CHECKING:
     from incrowd.engines.writers.files import Released
@@ -122,15 +122,7 @@ def _stage(target: Folders) -> Iterator[Folders]:
 def _force(folder: Path) -> None:
     """Force the files of a folder, and the folders themselves, to the disk."""
     for each in [*folder.rglob("*"), folder]:
-        _force_one(each)
-
-
-def _force_one(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        force(each)
 
 
 def _appear(stage: Folders, target: Folders) -> None:
@@ -150,7 +142,7 @@ def _appear(stage: Folders, target: Folders) -> None:
         raise
     for parent in {place.parent for place in (public, internal) if place}:
         with contextlib.suppress(OSError):  # it has appeared; what is left is how soon that outlives a power cut
-            _force_one(parent)
+            force(parent)
 
 
 @contextlib.contextmanager
@@ -159,12 +151,16 @@ def staging_folder(place: Path) -> Iterator[Path]:
     made = [each for each in place.parents if not each.exists()]
     place.parent.mkdir(parents=True, exist_ok=True)
     _sweep(place)
-    folder, lock = _locked_folder(place)
+    folder = place.with_name(f"{_prefix(place)}{secrets.token_hex(8)}")
     try:
-        yield folder
+        with lock_at(_lock_of(folder)):  # before there is a folder that another process could take for left behind
+            folder.mkdir(mode=0o700)
+            try:
+                yield folder
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(lock)
+        _lock_of(folder).unlink(missing_ok=True)
         for each in made:
             with contextlib.suppress(OSError):
                 each.rmdir()
@@ -174,24 +170,15 @@ def _prefix(place: Path) -> str:
     return f".{place.name}.incrowd-"
 
 
-def _locked_folder(place: Path) -> tuple[Path, int]:
-    """Make the folder and hold a lock on it, which the system lets go if the process dies."""
-    while True:
-        folder = Path(tempfile.mkdtemp(prefix=_prefix(place), dir=place.parent))
-        lock = os.open(folder, os.O_RDONLY)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if folder.exists():
-            return folder, lock
-        os.close(lock)  # swept away by another process between the two lines above
+def _lock_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.lock")
 
 
 def _sweep(place: Path) -> None:
     """Remove what killed processes left beside a place, for this or another one: folders that nobody has a lock on."""
     for folder in place.parent.glob(".*.incrowd-*"):
-        with contextlib.suppress(OSError):
-            lock = os.open(folder, os.O_RDONLY)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
-            finally:
-                os.close(lock)
+        if folder.is_dir():
+            with contextlib.suppress(OSError):  # Timeout is one: somebody is at work there
+                with lock_at(_lock_of(folder)).acquire(timeout=0):
+                    shutil.rmtree(folder, ignore_errors=True)
+                _lock_of(folder).unlink(missing_ok=True)
