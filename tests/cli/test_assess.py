@@ -75,3 +75,70 @@ def test_a_release_of_other_data_is_refused(run: Runner, released: Path, tmp_pat
     outcome = run("assess out --policy policy.yaml")
     assert outcome.code == 2
     assert "other data" in outcome.err
+
+
+@pytest.fixture
+def candidates(run: Runner, tmp_path: Path) -> None:
+    """Three releases of one table: two of rows, one of counts."""
+    patients(tmp_path)
+    anyhow = {"budget": {"epsilon": 1, "delta": 0, "unbounded": "compared"}}
+    ways = {
+        "fine": {"method": "full-domain", "k": 2},
+        "coarse": {"method": "full-domain", "k": 200, "lowest": {"age": 1}},
+        "counted": {"method": "private-histogram", "columns": ["sex"], "epsilon": 1},
+    }
+    for name, way in ways.items():
+        policy(tmp_path, release=way, **anyhow)
+        outcome = run(f"release --policy policy.yaml --out {name} --anyway")
+        assert outcome.code == 0, outcome.err
+
+
+@pytest.mark.usefixtures("candidates")
+def test_several_releases_are_put_on_a_map(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    outcome = run("assess fine coarse counted --policy policy.yaml --write map.html")
+    assert outcome.code == 0, outcome.err
+    lines = {line.split()[0]: line for line in outcome.out.splitlines() if line.strip()}
+    assert lines["fine"].split()[-1] == "yes"
+    assert lines["coarse"].split()[-1] == "yes"
+    assert "not on the map" in lines["counted"]
+    assert max(map(len, outcome.out.splitlines())) <= 80
+    page = (tmp_path / "map.html").read_text(encoding="utf-8")
+    assert page.count("<circle") == 2
+    assert "Nothing here may leave" in page
+    found = run("assess fine coarse counted --policy policy.yaml --json").json
+    assert sorted(found["frontier"]) == ["coarse", "fine"]
+    assert [each["release"] for each in found["releases"]] == ["fine", "coarse", "counted"]
+
+
+@pytest.mark.usefixtures("candidates")
+def test_counts_are_assessed_without_attackers_and_it_is_said_why(run: Runner) -> None:
+    outcome = run("assess counted --policy policy.yaml")
+    assert outcome.code == 0, outcome.err
+    assert "do not tell who is" in outcome.out
+    assert "prosecutor" not in outcome.out
+
+
+@pytest.mark.usefixtures("released")
+def test_survey_weights_give_expected_links_and_zero_is_refused(run: Runner, tmp_path: Path) -> None:
+    lines = (tmp_path / "patients.csv").read_text(encoding="utf-8").splitlines()
+    weighted = [f"{lines[0]},weight", *(f"{line},20" for line in lines[1:])]
+    (tmp_path / "weighted.csv").write_text("\n".join(weighted), encoding="utf-8")
+    asked = "assess out --policy policy.yaml --against weighted.csv --weights"
+    links = run(f"{asked} weight --json").json["identity"]["links"]
+    assert links["low"] <= links["value"] <= links["high"] < 10  # 100 classes of 30 rows, 600 people each
+    (tmp_path / "weighted.csv").write_text("\n".join([*weighted[:-1], f"{lines[-1]},0"]), encoding="utf-8")
+    for column, words in (("weight", "not a number above 0"), ("age", "quasi-identifier"), ("none", "none")):
+        outcome = run(f"{asked} {column}")
+        assert outcome.code == 2
+        assert words in outcome.err
+
+
+@pytest.mark.usefixtures("released")
+def test_columns_that_cannot_be_matched_are_told(run: Runner, tmp_path: Path) -> None:
+    columns = {"weight": {"type": "integer", "bounds": [0, 9]}}
+    plain = {"incrowd": 1, "dataset": {"name": "x"}, "columns": columns, "release": {"method": "full-domain", "k": 5}}
+    (tmp_path / "other.yaml").write_text(json.dumps(plain), encoding="utf-8")
+    outcome = run("assess out --policy other.yaml --against patients.csv")
+    assert outcome.code == 2
+    assert "no column in common" in outcome.err

@@ -1,34 +1,48 @@
-"""`incrowd assess`: what a release lost, and what risk is left; internal."""
+"""`incrowd assess`: what a release lost, and what risk is left; of several releases, which to choose; internal."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.options import EngineName, Json, Master, Remote, takes
+from incrowd.cli.options import EngineName, Json, Master, ReadingOptions, Remote, takes
 from incrowd.cli.output import print_json, print_table
-from incrowd.errors import InvalidParameter, OutputUnavailable
+from incrowd.cli.progress import progress, watched
+from incrowd.errors import OutputUnavailable
 
 if TYPE_CHECKING:
-    from incrowd.measures.sizes import Risk, Sizes
+    from collections.abc import Sequence
+
+    from incrowd.measures.risk.sizes import Risk, Sizes
     from incrowd.workflows.assess.assess import Assessment
+
+_PAGE = ".html"
+_SETS = 3
 
 
 @dataclass(frozen=True)
-class AssessOptions:
+class AssessOptions(ReadingOptions):
     """What `incrowd assess` can be told."""
 
-    release: Annotated[Path, typer.Argument(help="The folder of a release, or a released file.")]
+    releases: Annotated[
+        list[Path],
+        typer.Argument(metavar="RELEASE...", help="The folder of a release, or a released file; several make a map."),
+    ]
     policy: Annotated[Path, typer.Option(metavar="FILE", help="The policy it was released under.")]
     against: Annotated[
         str | None, typer.Option(metavar="DATA", help="The data it was made from; by default the policy's source.")
     ] = None
+    weights: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Survey weights in the data: how many people each row stands for."),
+    ] = None
     write: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write it as JSON, anywhere but beside the release.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write it as JSON, or as a page (.html), anywhere but beside a release."),
     ] = None
     engine: EngineName = None
     master: Master = None
@@ -38,86 +52,169 @@ class AssessOptions:
 
 @takes(AssessOptions)
 def assess(options: AssessOptions) -> None:
-    """Compare a release with its data: rows kept, loss per column, risk before and after.
+    """Compare a release with its data: rows kept, loss per column, risk before and after, and what is left to learn.
+
+    Releases of every method are read at the levels they were released at. Several releases of one table are put on a
+    map of risk and loss, with the frontier among them.
 
     These numbers are made from the original rows. They are for the holder of the data, and never belong beside the
     release.
     """
-    from incrowd.engines.choose import engine_of
-    from incrowd.workflows.assess.assess import assess as assessed
-    from incrowd.workflows.policy.ledger import record_look
-    from incrowd.workflows.policy.policy import load_policy
-    from incrowd.workflows.policy.rows import open_release, open_rows, settings_of
+    from incrowd.workflows.policy.internal import check_apart
 
     if options.write is not None:
-        _check_apart(options.write, options.release)
-    policy = load_policy(options.policy)
-    released = open_release(options.release)
-    with engine_of(settings_of(policy, options.against, options.engine, options.master, options.remote)) as engine:
-        original = open_rows(options.against, policy, engine=engine)
-        record_look(policy, "assess")
-        found = assessed(released, original, policy, engine)
+        check_apart(options.write, options.releases)
+    found = _assessed(options)
     if options.write is not None:
         _write(found, options.write)
     if options.json:
-        print_json(found.to_json())
+        print_json(_plain(found))
+    elif len(found) == 1:
+        _show(found[0])
     else:
-        _show(found)
+        _show_map(found)
 
 
-def _check_apart(target: Path, release: Path) -> None:
-    public = release.resolve() if release.is_dir() else release.resolve().parent
-    if target.resolve().is_relative_to(public):
-        raise InvalidParameter(
-            f"{target} lies beside the release, and people pass on whole folders: write it elsewhere, such as "
-            ".incrowd/internal/assessment.json."
-        )
-    if target.exists():
-        raise OutputUnavailable(f"{target} exists, and nothing is overwritten. Choose another name.")
+def _assessed(options: AssessOptions) -> list[Assessment]:
+    from incrowd.engines.choose import engine_of
+    from incrowd.workflows.assess.assess import assess as assessed
+    from incrowd.workflows.assess.kept import keep_assessment
+    from incrowd.workflows.assess.released import read_release
+    from incrowd.workflows.policy.ledger import record_look
+    from incrowd.workflows.policy.policy import load_policy
+    from incrowd.workflows.policy.rows import open_rows, settings_of
+
+    policy = load_policy(options.policy)
+    released = [replace(read_release(each), name=name) for each, name in _named(options.releases)]
+    with engine_of(settings_of(policy, options.against, options.engine, options.master, options.remote)) as engine:
+        original = open_rows(options.against, policy, options.told, engine)
+        record_look(policy, "assess")
+        with progress(not options.json) as tell:
+            rows = watched(original, engine, tell)
+            found = [assessed(each, rows, policy, engine, weights=options.weights) for each in released]
+    for release, each in zip(options.releases, found, strict=True):
+        keep_assessment(policy, release, each)
+    return found
 
 
-def _write(found: Assessment, target: Path) -> None:
+def _named(releases: Sequence[Path]) -> list[tuple[Path, str]]:
+    """Return each release with a name that no other has."""
+    names = [each.resolve().name for each in releases]
+    return [(each, name if names.count(name) == 1 else str(each)) for each, name in zip(releases, names, strict=True)]
+
+
+def _plain(found: Sequence[Assessment]) -> dict[str, object]:
+    if len(found) == 1:
+        return found[0].to_json()
+    from incrowd.measures.frontier import placed
+    from incrowd.workflows.assess.section import candidate
+
+    best = [each.name for each in placed([candidate(each) for each in found]) if each.best]
+    return {
+        "internal": "made from the original rows: keep it apart from what is published",
+        "frontier": best,
+        "releases": [each.to_json() for each in found],
+    }
+
+
+def _write(found: Sequence[Assessment], target: Path) -> None:
+    from incrowd.cli.output import finite
+
+    page = target.suffix == _PAGE
+    text = _page(found) if page else json.dumps(finite(_plain(found)), indent=1, ensure_ascii=False)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(json.dumps(found.to_json(), indent=1, ensure_ascii=False), encoding="utf-8")
+        target.write_text(text, encoding="utf-8")
     except OSError as error:
         raise OutputUnavailable(f"{target} could not be written: {error.strerror}.") from None
 
 
+def _page(found: Sequence[Assessment]) -> str:
+    from incrowd.workflows.assess.section import page
+
+    return page(found)
+
+
+def _number(value: float | None) -> str:
+    return "not known" if value is None else f"{value:.4f}"
+
+
 def _show(found: Assessment) -> None:
     share = found.kept / found.rows if found.rows else 0.0
+    several = f" in {len(found.tables)} tables" if len(found.tables) > 1 else ""
+    meaning = "loss: 0 keeps every value, 1 keeps none; a row that was not released lost everything"
     print_table(
         "Internal: made from the original rows",
         [
-            ("rows released", f"{found.kept:,} of {found.rows:,} ({share:.1%})"),
-            ("loss of released rows", f"{found.loss_kept:.4f}"),
-            ("loss, all rows", f"{found.loss:.4f}"),
+            ("rows released", f"{found.kept:,} of {found.rows:,} ({share:.1%}){several}"),
+            ("loss of released rows", _number(found.loss_kept)),
+            ("loss, all rows", _number(found.loss)),
         ],
-        "loss: 0 keeps every value, 1 keeps none; a row that was not released lost everything",
+        "\n".join([meaning, *found.notes]),
     )
-    columns = [(each.name, str(each.level), f"{each.kept:.4f}", f"{each.all:.4f}") for each in found.columns]
+    columns = [(each.name, str(each.level), _number(each.kept), _number(each.all)) for each in found.columns]
     print_table("Loss by column", columns, header=("column", "level", "released rows", "all rows"))
     print_table(
         "Rows that look alike to one who knows the quasi-identifiers",
         _class_lines(found.classes_before, found.classes_after, found.rows - found.kept),
         header=("", "before", "after"),
     )
-    _show_risks(found)
+    if found.risks:
+        _show_risks(found)
+    _show_measures(found)
 
 
-def _class_lines(before: Sizes, after: Sizes, suppressed: int) -> list[tuple[str, ...]]:
-    both = (before, 0), (after, suppressed)
-    return [
+def _show_measures(found: Assessment) -> None:
+    from incrowd.workflows.assess.section import identity_lines, utility_lines
+
+    sets = [f"{', '.join(each.columns)} {each.unique:.1%}" for each in found.identity.ranking[:_SETS]]
+    note = f"Of the original rows, alone by: {'; '.join(sets)}." if sets else ""
+    print_table("Who can be told apart", identity_lines(found), note, header=("", "before", "after"))
+    lines = utility_lines(found)
+    if lines:
+        note = "Labels are spread evenly over what they stand for, as a reader would. Definitions: reference, Measures."
+        print_table("What is left to learn", lines, note, header=("", "value", ""))
+
+
+def _show_map(found: Sequence[Assessment]) -> None:
+    from incrowd.measures.frontier import placed
+    from incrowd.workflows.assess.section import LOSS, RISK, candidate
+
+    candidates = [candidate(each) for each in found]
+    best = {each.name: "yes" if each.best else "no" for each in placed(candidates)}
+    rows = [
+        (
+            each.name,
+            f"{each.kept:,}",
+            "not counted" if spot.risk is None else f"{spot.risk:.4f}",
+            _number(spot.loss),
+            "-" if each.utility.workload is None else f"{each.utility.workload.value:.4f}",
+            best.get(each.name, "not on the map"),
+        )
+        for each, spot in zip(found, candidates, strict=True)
+    ]
+    note = (
+        f"risk: {RISK}; loss: {LOSS}; counts: error of a share of rows, on average. A release is on the frontier if no "
+        "other has less of risk or loss and no more of the other. --write map.html draws the map."
+    )
+    header = ("release", "rows", "risk", "loss", "counts", "frontier")
+    print_table("Internal: releases on a map of risk and loss", rows, note, header=header)
+
+
+def _class_lines(before: Sizes, after: Sizes | None, suppressed: int) -> list[tuple[str, ...]]:
+    both = [(before, 0), *([] if after is None else [(after, suppressed)])]
+    lines = [
         ("classes", *(f"{sizes.classes:,}" for sizes, _ in both)),
         ("smallest", *(f"{sizes.smallest or 0:,}" for sizes, _ in both)),
         ("average size", *(f"{sizes.average or 0:.2f}" for sizes, _ in both)),
         ("rows alone", *(f"{sizes.unique:,}" for sizes, _ in both)),
         ("discernibility", *(f"{sizes.discernibility(gone):,}" for sizes, gone in both)),
     ]
+    return [line if after is not None else (*line, "-") for line in lines]
 
 
 def _show_risks(found: Assessment) -> None:
-    from incrowd.measures.sizes import DEFINITIONS
+    from incrowd.measures.risk.sizes import DEFINITIONS
     from incrowd.workflows.assess.assess import THRESHOLD
 
     rows = []

@@ -24,13 +24,17 @@ from incrowd.core.keys import grouped
 
 @dataclass(frozen=True)
 class TupleSpread:
-    """What a sketch found out about the tuples of `rows` rows; `margin` is two standard errors of the unique share."""
+    """What a sketch found out about the tuples of `rows` rows; `margin` is two standard errors of the unique share.
+
+    `most` is the number of rows of the most frequent tuple, among those that are kept.
+    """
 
     rows: int
     distinct: int
     unique: int
     exact: bool
     margin: float
+    most: int = 0
 
     @property
     def unique_share(self) -> float:
@@ -44,7 +48,7 @@ class Sketch:
     >>> sketch = Sketch(capacity=1000)
     >>> sketch.add(np.array([5, 5, 9], np.uint64))
     >>> sketch.spread()
-    TupleSpread(rows=3, distinct=2, unique=1, exact=True, margin=0.0)
+    TupleSpread(rows=3, distinct=2, unique=1, exact=True, margin=0.0, most=2)
     """
 
     def __init__(self, capacity: int) -> None:
@@ -109,7 +113,8 @@ class Sketch:
         once = int(np.count_nonzero(self._counts == 1))
         error = 2.0 * math.sqrt(once * (1.0 - 1.0 / scale)) * scale / max(1, self._rows)
         distinct, unique = (min(self._rows, number * scale) for number in (len(self._keys), once))
-        return TupleSpread(self._rows, distinct, unique, scale == 1, error)
+        most = int(self._counts.max(initial=0))
+        return TupleSpread(self._rows, distinct, unique, scale == 1, error, most)
 
     def _condense(self) -> None:
         keys, counts = grouped(np.concatenate([np.zeros(0, np.uint64), *self._waiting]))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.measures.sizes import Risk, Sizes, risk
+from incrowd.measures.risk.sizes import Risk, Sizes, risk
 from tests.measures.counted import Row, counted, rows
 
 classes = st.lists(st.tuples(st.integers(1, 30), st.integers(0, 300)), min_size=1, max_size=20)

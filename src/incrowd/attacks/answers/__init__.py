@@ -1,0 +1,1 @@
+"""Attacks on answers: numbers that are asked for rather than tables that are published."""

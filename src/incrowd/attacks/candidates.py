@@ -1,0 +1,217 @@
+"""Candidates: the published rows that fit what is known of each person.
+
+Published rows with the same labels are one class, and people with the same known values one target.  Classes are
+sorted, and targets walk down column by column: a target at a prefix of labels goes on to those next labels that cover
+its value and occur after that prefix.  Where each value has one label, that is a merge of two sorted lists; where they
+overlap a target goes several ways.  Targets are taken block by block, and a block that branches too much is halved, so
+memory is bounded whatever is published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from incrowd.attacks.cover import MISSING, Cover, cover_of, spans, texts
+from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.errors import InvalidParameter
+
+Codes = NDArray[np.int64]
+_BLOCK, _MOST = 1 << 16, 1 << 24
+NONE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A column as codes, and the distinct texts in order that the codes stand for."""
+
+    codes: Codes
+    texts: NDArray[np.str_]
+
+    @classmethod
+    def of(cls, array: pa.ChunkedArray | pa.Array) -> Coded:
+        """Encode a column."""
+        if isinstance(array, pa.ChunkedArray):
+            array = array.combine_chunks()
+        if not pa.types.is_dictionary(array.type):
+            array = array.dictionary_encode()
+        found, back = np.unique(np.append(texts(array.dictionary), MISSING), return_inverse=True)
+        places = array.indices.fill_null(len(array.dictionary)).to_numpy(zero_copy_only=False)
+        codes, rows = back[places].astype(np.int64), np.zeros(len(found), bool)
+        rows[codes] = True
+        return cls((np.cumsum(rows) - 1)[codes], found[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Match:
+    """A column on both sides: people's values, published labels, and which labels cover which values."""
+
+    values: Coded
+    labels: Coded
+    cover: Cover
+
+    def fits(self, labels: Codes) -> NDArray[np.bool_]:
+        """Return for each person whether a label (one a person, −1 for none) covers the person's value."""
+        return self.cover.contains(self.values.codes, labels)
+
+
+def match(published: Published, people: pa.Table, column: str, slack: float | None = None) -> Match:
+    """Return a column of a publication beside the same column of people."""
+    for table, what in ((published.table, "what was published"), (people, "the data")):
+        if column not in table.column_names:
+            raise InvalidParameter(
+                f"{column!r} is no column of {what}, so that nothing can be matched by it. Name columns of both."
+            )
+    values, labels = Coded.of(people.column(column)), Coded.of(published.table.column(column))
+    return Match(values, labels, cover_of(values.texts, labels.texts, published.lookups.get(column), slack))
+
+
+def together(people: pa.Table, outsiders: pa.Table | None) -> pa.Table:
+    """Return people in the data and then outsiders, all as text; both need the same columns."""
+    if outsiders is None:
+        return people
+    missing = [name for name in people.column_names if name not in outsiders.column_names]
+    if missing:
+        raise InvalidParameter(f"the outsiders have no column {missing[0]!r}: give them the columns of the data.")
+    tables = [
+        pa.table({name: pa.array(texts(table.column(name)).tolist(), pa.string()) for name in people.column_names})
+        for table in (people, outsiders)
+    ]
+    return pa.concat_tables(tables)
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """People beside the classes of published rows that agree in some columns."""
+
+    covers: tuple[Cover, ...]
+    targets: Codes
+    target_of: Codes
+    classes: Codes
+    class_of: Codes
+    rows: Codes
+
+    @classmethod
+    def of(cls, published: Published, people: pa.Table, columns: Sequence[str], knowledge: Knowledge) -> Search:
+        """Prepare to look for people by these columns."""
+        if not columns:
+            raise InvalidParameter("an attacker who knows nothing cannot look for anybody: name known columns.")
+        found = [match(published, people, name, knowledge.slack.get(name)) for name in columns]
+        found.sort(key=lambda each: len(each.cover.labels) / max(1, len(each.values.texts)))
+        targets, target_of = distinct([each.values.codes for each in found])
+        classes, class_of = distinct([each.labels.codes for each in found])
+        rows = np.bincount(class_of, published.weights, len(classes)).astype(np.int64)
+        return cls(tuple(each.cover for each in found), targets, target_of, classes, class_of, rows)
+
+    def blocks(self) -> Iterator[tuple[Codes, Codes]]:
+        """Yield pairs of a target and a class that fits it, block by block; a target's pairs are all in one block."""
+        levels = _levels(self.classes)
+        waiting = [
+            np.arange(start, min(start + _BLOCK, len(self.targets))) for start in range(0, len(self.targets), _BLOCK)
+        ]
+        while waiting:
+            block = waiting.pop()
+            found = self._walk(block, levels)
+            if found is not None:
+                yield found
+            else:
+                waiting += [block[: len(block) // 2], block[len(block) // 2 :]]
+
+    def _walk(self, block: Codes, levels: list[tuple[Codes, int]]) -> tuple[Codes, Codes] | None:
+        owner, prefix = block, np.zeros(len(block), np.int64)
+        for column, (cover, (known, width)) in enumerate(zip(self.covers, levels, strict=True)):
+            value = self.targets[owner, column]
+            low, high = cover.starts[value], cover.starts[value + 1]
+            if (high - low).sum() > _MOST and len(block) > 1:
+                return None
+            wanted = np.repeat(prefix, high - low) * width + cover.labels[spans(low, high)]
+            place = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
+            there = known[place] == wanted if len(known) else np.zeros(len(wanted), bool)
+            owner, prefix = np.repeat(owner, high - low)[there], place[there]
+        return owner, prefix
+
+    def totals(self) -> Codes:
+        """Return for each person how many published rows fit."""
+        found = np.zeros(len(self.targets), np.int64)
+        for owner, classes in self.blocks():
+            np.add.at(found, owner, self.rows[classes])
+        return found[self.target_of]
+
+    def agreement(self, codes: Codes) -> Codes:
+        """Return for each person the code that all rows that fit share, or −1 if none fits or they differ."""
+        present = self.rows[self.class_of] > 0
+        low, high = np.full(len(self.classes), np.iinfo(np.int64).max), np.full(len(self.classes), NONE)
+        np.minimum.at(low, self.class_of[present], codes[present])
+        np.maximum.at(high, self.class_of[present], codes[present])
+        least, greatest = np.full(len(self.targets), np.iinfo(np.int64).max), np.full(len(self.targets), NONE)
+        for owner, classes in self.blocks():
+            np.minimum.at(least, owner, low[classes])
+            np.maximum.at(greatest, owner, high[classes])
+        return np.where(least == greatest, greatest, NONE)[self.target_of]
+
+    def holdings(self, codes: Codes, weights: Codes) -> Iterator[tuple[Codes, Codes, Codes]]:
+        """Yield, block by block, each target with each code among the rows that fit, and how many rows that is."""
+        width = int(codes.max(initial=0)) + 1
+        held, back = np.unique(self.class_of * width + codes, return_inverse=True)
+        number = np.bincount(back, weights, len(held)).astype(np.int64)
+        starts = np.searchsorted(held, np.arange(len(self.classes) + 1) * width)
+        for owner, classes in self.blocks():
+            low, high = starts[classes], starts[classes + 1]
+            inner = spans(low, high)
+            keys, place = np.unique(np.repeat(owner, high - low) * width + held[inner] % width, return_inverse=True)
+            rows = np.bincount(place, number[inner], len(keys)).astype(np.int64)
+            there = rows > 0
+            yield keys[there] // width, keys[there] % width, rows[there]
+
+    def commonest(self, codes: Codes, weights: Codes) -> Codes:
+        """Return for each person the commonest code among the rows that fit, −1 if none does."""
+        best = np.full(len(self.targets), NONE)
+        for whose, held, rows in self.holdings(codes, weights):
+            order = np.lexsort((-held, rows, whose))
+            last = order[np.append(np.diff(whose[order]) > 0, True)] if len(order) else order
+            best[whose[last]] = held[last]
+        return best[self.target_of]
+
+
+def distinct(columns: Sequence[Codes]) -> tuple[Codes, Codes]:
+    """Return the distinct rows of some columns of codes, in order, and for each row which one it is.
+
+    >>> rows, which = distinct([np.array([1, 0, 1]), np.array([2, 2, 2])])
+    >>> rows.tolist(), which.tolist()
+    ([[0, 2], [1, 2]], [1, 0, 1])
+    """
+    group = np.zeros(len(columns[0]), np.int64)
+    for codes in columns:
+        group = np.unique(group * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1]
+    _, first = np.unique(group, return_index=True)
+    return np.stack([codes[first] for codes in columns], axis=1), group
+
+
+def drawn(table: pa.Table, most: int, seed: int) -> pa.Table:
+    """Return at most so many rows, drawn at random by what they hold: the order of the rows decides nothing."""
+    if table.num_rows <= most:
+        return table
+    _, which = distinct([Coded.of(table.column(name)).codes for name in table.column_names])
+    rank = np.random.default_rng(seed).permutation(int(which.max()) + 1)
+    return table.take(np.argsort(rank[which], kind="stable")[:most])
+
+
+def codes_of(published: Published, columns: Sequence[str]) -> Codes:
+    """Return one code for the tuple of some columns of each published row."""
+    if not columns:
+        return np.zeros(published.table.num_rows, np.int64)
+    return distinct([Coded.of(published.table.column(name)).codes for name in columns])[1]
+
+
+def _levels(classes: Codes) -> list[tuple[Codes, int]]:
+    """Return for each column the sorted continuations of the prefixes before it, and the width of a label's code."""
+    prefix, found = np.zeros(len(classes), np.int64), []
+    for column in range(classes.shape[1]):
+        width = int(classes[:, column].max(initial=0)) + 1
+        known, prefix = np.unique(prefix * width + classes[:, column], return_inverse=True)
+        found.append((known, width))
+    return found

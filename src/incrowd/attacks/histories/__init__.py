@@ -1,0 +1,1 @@
+"""Attacks on histories: several rows a person, of which a few are known."""

@@ -1,0 +1,133 @@
+"""Singling out: descriptions, read off what was published, that exactly one person of the data fits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from incrowd.attacks.candidates import Match, match
+from incrowd.attacks.cover import numbers
+from incrowd.attacks.finding import Finding, Rate, Risk
+from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.trial import Trial
+
+_COLUMNS, _DESCRIPTIONS, _PEOPLE = 4, 500, 200_000
+_WORK = 1 << 28
+Hits = NDArray[np.bool_]
+
+
+def singling_out(published: Published, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
+    """Describe people by a few columns of published rows, and count descriptions that one person alone fits.
+
+    Knows: nothing of anybody beforehand.  A description takes up to four columns of a published row: labels as they
+    are, numbers as "at least" above the median and "at most" below.  It is used if no other published row fits it.
+    Success: exactly one person fits.  Blind guess: the same with each column from another published row.  Outsiders:
+    exactly one of them fits; where there are fewer outsiders than people, both are taken at the smaller number, and the
+    attack sees less.
+
+    Meaningless for a single unlikely value: with many columns, descriptions single out people by chance, and outsiders
+    as well.
+
+    Source: Opinion 05/2014 of the Article 29 Working Party; Giomi, Boenisch, Wehmeyer & Tasnádi 2023 (anonymeter);
+    Cohen & Nissim 2020.
+    """
+    trial = Trial.of(published, replace(knowledge, trials=_PEOPLE), outsiders)
+    columns = {name: _Described.of(trial, name) for name in (*trial.known, *trial.rest)}
+    size = min(trial.inside, trial.everyone.num_rows - trial.inside) or trial.inside
+    drawn, random = (_descriptions(columns, knowledge, together) for together in (True, False))
+    sides = [slice(0, size), slice(trial.inside, trial.inside + size)]
+    success, blind = (_alone(columns, some, sides[0]) for some in (drawn, random))
+    outside = _alone(columns, drawn, sides[1]) if trial.inside < trial.everyone.num_rows else None
+    story = _story(trial, columns, drawn, sides[0])
+    return Finding("singling-out", Risk.SINGLING_OUT, "nothing but what was published", success, blind, outside, story)
+
+
+Description = tuple[tuple[str, int], ...]
+"""Columns, each with the published row whose value is described."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Described:
+    """A column, and for numbers the median of what was published."""
+
+    column: Match
+    values: NDArray[np.float64]
+    labels: NDArray[np.float64]
+    median: float | None
+
+    @classmethod
+    def of(cls, trial: Trial, name: str) -> _Described:
+        column = match(trial.published, trial.everyone, name)
+        values, labels = numbers(column.values.texts)[column.values.codes], numbers(column.labels.texts)
+        rows = labels[column.labels.codes]
+        median = float(np.nanmedian(rows)) if np.isfinite(labels).mean() > 0.5 else None
+        return cls(column, values, rows, median)
+
+    def people(self, row: int, which: slice) -> Hits:
+        """Return which people fit what a published row shows here."""
+        number = self.labels[row]
+        if self.median is None or np.isnan(number):
+            codes = self.column.values.codes[which]
+            return self.column.cover.contains(codes, np.full(len(codes), self.column.labels.codes[row]))
+        value = self.values[which]
+        return np.asarray(value >= number if number >= self.median else value <= number, bool)
+
+    def rows(self, row: int) -> Hits:
+        """Return which published rows fit."""
+        number = self.labels[row]
+        if self.median is None or np.isnan(number):
+            return np.asarray(self.column.labels.codes == self.column.labels.codes[row], bool)
+        return np.asarray(self.labels >= number if number >= self.median else self.labels <= number, bool)
+
+    def words(self, row: int) -> str:
+        """Return the description in words."""
+        shown, number = self.column.labels.texts[self.column.labels.codes[row]], self.labels[row]
+        if self.median is None or np.isnan(number):
+            return str(shown)
+        return f"at least {shown}" if number >= self.median else f"at most {shown}"
+
+
+def _descriptions(columns: dict[str, _Described], knowledge: Knowledge, together: bool) -> list[Description]:
+    """Return descriptions, each from one published row that it singles out, or each column from another row."""
+    names, chance = list(columns), knowledge.chance
+    order = np.lexsort([each.column.labels.codes for each in columns.values()])
+    found: list[Description] = []
+    for _ in range(int(np.clip(_WORK // len(order), _DESCRIPTIONS, 10 * _DESCRIPTIONS))):
+        if len(found) == _DESCRIPTIONS:
+            break
+        chosen = chance.choice(len(names), min(_COLUMNS, len(names)), replace=False)
+        rows = order[chance.integers(0, len(order), len(chosen))]
+        description = tuple((names[c], int(rows[0] if together else r)) for c, r in zip(chosen, rows, strict=True))
+        if not together or _fit_rows(columns, description).sum() == 1:
+            found.append(description)
+    return found
+
+
+def _alone(columns: dict[str, _Described], descriptions: list[Description], which: slice) -> Rate:
+    """Return how many of all descriptions that were tried are used and fit exactly one person."""
+    hits = sum(int(_fit(columns, each, which).sum() == 1) for each in descriptions)
+    return Rate(hits, _DESCRIPTIONS)
+
+
+def _fit(columns: dict[str, _Described], description: Description, which: slice) -> Hits:
+    return np.asarray(np.logical_and.reduce([columns[name].people(row, which) for name, row in description]), bool)
+
+
+def _fit_rows(columns: dict[str, _Described], description: Description) -> Hits:
+    return np.asarray(np.logical_and.reduce([columns[name].rows(row) for name, row in description]), bool)
+
+
+def _story(trial: Trial, columns: dict[str, _Described], drawn: list[Description], which: slice) -> tuple[str, ...]:
+    for description in drawn:
+        fitting = np.flatnonzero(_fit(columns, description, which))
+        if len(fitting) == 1:
+            words = ", ".join(f"{name} {columns[name].words(row)}" for name, row in description)
+            return (
+                f"A published row suggests a description: {words}.",
+                "No other published row fits it.",
+                f"Exactly one person of the data does: {trial.told(int(fitting[0]), tuple(dict(description)))}.",
+            )
+    return ()

@@ -1,0 +1,83 @@
+"""Extremes: where ranges are fitted to the rows, each end of a range is somebody's value."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from incrowd.attacks.candidates import NONE, Codes, Match, Search
+from incrowd.attacks.cover import ends_of, numbers
+from incrowd.attacks.finding import Finding, Risk
+from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.trial import Hits, Trial
+from incrowd.errors import InvalidParameter
+
+
+def extremes(published: Published, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
+    """Take the upper end of the range that a person is in for the person's value.
+
+    Knows: some columns of a person, but not the one that is published as a range (the secret, or else one of the
+    known).  Success: the person's value is exactly the end.  In classes of k that is right about one in k, and certain
+    about one who is known to have the most.  Blind guess: the commonest end, whoever the person is.
+
+    Meaningless where people share few values: then ends are hit by chance, by outsiders too.
+
+    Source: Li, Qardaji & Su 2010, §3, and Gehrke, Hay, Lui & Pass 2012: clustering with local recoding shows the net
+    worth of the richest.
+    """
+    trial = Trial.of(published, knowledge, outsiders)
+    ranged = _ranged(trial)
+    known = tuple(name for name in trial.known if name != ranged)
+    column = trial.column(ranged)
+    ends = np.array([_end(label) for label in column.labels.texts.tolist()])
+    said = _labels(trial, known, column)
+    value = numbers(column.values.texts)[column.values.codes]
+    guess = np.where(said >= 0, ends[said], np.nan)
+    hits, usual = guess == value, ends[column.labels.codes[_commonest(trial, column, ends)]]
+    return trial.finding("extremes", Risk.INFERENCE, hits, value == usual, _story(trial, hits, ranged, guess))
+
+
+def _ranged(trial: Trial) -> str:
+    """Return the column whose ranges are read: the secret if it has any, else a known one."""
+    for name in (trial.knowledge.secret, *trial.known):
+        if name in trial.published.columns:
+            labels = trial.column(name).labels.texts.tolist()
+            if not all(math.isnan(_end(label)) for label in labels):
+                return name
+    raise InvalidParameter("no known or secret column was published as ranges that hold their end: none can be read.")
+
+
+def _end(label: str) -> float:
+    """Return the upper end of a range that holds it, NaN for anything else: `[20, 30)` was not fitted to rows."""
+    ends = ends_of(label)
+    return math.nan if ends is None or label.endswith((")", "[")) else ends[1]
+
+
+def _labels(trial: Trial, known: tuple[str, ...], column: Match) -> Codes:
+    """Return the label of the range that each person is in, the commonest if several fit, −1 if none does."""
+    if not known:
+        return np.full(trial.everyone.num_rows, NONE)
+    search = Search.of(trial.published, trial.everyone, known, trial.knowledge)
+    return search.commonest(column.labels.codes, trial.published.weights)
+
+
+def _commonest(trial: Trial, column: Match, ends: NDArray[np.float64]) -> int:
+    rows = np.flatnonzero(np.isfinite(ends[column.labels.codes]))
+    often = np.bincount(column.labels.codes[rows], trial.published.weights[rows])
+    return int(rows[column.labels.codes[rows] == often.argmax()][0])
+
+
+def _story(trial: Trial, hits: Hits, ranged: str, guess: NDArray[np.float64]) -> tuple[str, ...]:
+    found = np.flatnonzero(hits[: trial.inside])
+    if not len(found):
+        return ()
+    person = int(found[np.argmax(guess[found])])
+    known = tuple(name for name in trial.known if name != ranged)
+    return (
+        f"The attacker knows of a person: {trial.told(person, known)}; and that nobody like that has more {ranged}.",
+        f"The range of {ranged} published for such people ends at {guess[person]:g}.",
+        f"The truth about the person: {trial.told(person, (ranged,))}. An end that was fitted is somebody's.",
+    )

@@ -1,0 +1,115 @@
+"""Trial: people in the data and people who are not, tried in the same way; and the columns that both sides have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from incrowd.attacks.candidates import NONE, Codes, Match, Search, codes_of, drawn, match, together
+from incrowd.attacks.finding import Finding, Rate, Risk
+from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.errors import InvalidParameter
+
+Hits = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Everybody who is attacked, people in the data first; at most `knowledge.trials` of each kind."""
+
+    published: Published
+    knowledge: Knowledge
+    everyone: pa.Table
+    inside: int
+
+    @classmethod
+    def of(cls, published: Published, knowledge: Knowledge, outsiders: pa.Table | None) -> Trial:
+        """Draw those who are attacked."""
+        people = drawn(knowledge.people, knowledge.trials, knowledge.seed)
+        if not people.num_rows or not published.table.num_rows:
+            raise InvalidParameter("there is nobody to attack, or nothing was published: both need rows.")
+        outside = None if outsiders is None else drawn(outsiders, knowledge.trials, knowledge.seed)
+        return cls(published, knowledge, together(people, outside), people.num_rows)
+
+    @cached_property
+    def known(self) -> tuple[str, ...]:
+        """The columns that the attacker knows and finds in what was published."""
+        found = tuple(name for name in self.knowledge.known if name in self.published.columns)
+        if not found:
+            raise InvalidParameter(
+                "none of the known columns was published, so that nobody can be looked for: name others with --known."
+            )
+        return found
+
+    @property
+    def secret(self) -> str:
+        """The column that is looked for."""
+        name = self.knowledge.secret
+        if name is None or name not in self.published.columns:
+            raise InvalidParameter("this attack looks for a secret: name a published column with --secret.")
+        return name
+
+    @cached_property
+    def rest(self) -> tuple[str, ...]:
+        """The published columns that both sides have and that the attacker does not know."""
+        hidden = (*self.known, self.knowledge.person)
+        return tuple(
+            name for name in self.published.columns if name in self.everyone.column_names and name not in hidden
+        )
+
+    @cached_property
+    def search(self) -> Search:
+        """Everybody beside the published rows, by what is known."""
+        return Search.of(self.published, self.everyone, self.known, self.knowledge)
+
+    def column(self, name: str) -> Match:
+        """Return a column of what was published beside the truth about everybody."""
+        return match(self.published, self.everyone, name)
+
+    def fits(self, rows: Codes) -> Hits:
+        """Return for each person whether a published row (its place, −1 for none) is true in all unknown columns."""
+        found = rows >= 0
+        for name in self.rest:
+            column = self.column(name)
+            found &= column.fits(np.where(rows >= 0, column.labels.codes[rows], NONE))
+        return found
+
+    def commonest_row(self, *columns: str) -> int:
+        """Return the place of a published row that shows the commonest tuple of some columns."""
+        codes = codes_of(self.published, columns)
+        return int(np.flatnonzero(codes == np.bincount(codes, self.published.weights).argmax())[0])
+
+    def finding(self, attack: str, risk: Risk, hits: Hits, blind: Hits, story: tuple[str, ...] = ()) -> Finding:
+        """Return the finding: how many were hit inside, outside, and by one who did not look for them."""
+        outside = None
+        if self.inside < len(hits):
+            outside = Rate(int(hits[self.inside :].sum()), len(hits) - self.inside)
+        ours = Rate(int(hits[: self.inside].sum()), self.inside)
+        guess = Rate(int(blind[: self.inside].sum()), self.inside)
+        return Finding(attack, risk, self.knowledge.words, ours, guess, outside, story)
+
+    def victim(self, hits: Hits) -> int | None:
+        """Return the first person in the data who was hit."""
+        found = np.flatnonzero(hits[: self.inside])
+        return int(found[0]) if len(found) else None
+
+    def told(self, person: int, columns: tuple[str, ...]) -> str:
+        """Return what is true of a person, in words."""
+        row = self.everyone.slice(person, 1).to_pylist()[0]
+        return ", ".join(f"{name} {row[name] if row[name] not in (None, '') else 'missing'}" for name in columns)
+
+    def shown(self, row: int, columns: tuple[str, ...]) -> str:
+        """Return what a published row shows, in words."""
+        found = self.published.table.slice(row, 1).to_pylist()[0]
+        return ", ".join(f"{name} {'missing' if found[name] is None else found[name]}" for name in columns)
+
+
+def first_rows(codes: Codes, wanted: Codes) -> Codes:
+    """Return for each wanted code the first row that has it, −1 for −1."""
+    known, first = np.unique(codes, return_index=True)
+    places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    return np.where(wanted >= 0, first[places], NONE)

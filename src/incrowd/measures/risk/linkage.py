@@ -1,0 +1,145 @@
+"""Linkage: how often a changed record is still nearest to the one it was made from, and how near its numbers are.
+
+Both need tables whose rows belong together, row by row: `released[i]` was made from `original[i]`.
+
+Distances are Euclidean after dividing each column by the standard deviation of the *original*; the robust ones center
+by the median, divide by the median absolute deviation and undo the correlations of ranks, so that a few extreme values
+do not decide what is near.  Records at the same distance share: one of t that tie is picked with 1/t.
+
+Source: Pagliuca & Seri 1999; Templ, Meindl & Kowarik 2015 for robust distances; Domingo-Ferrer & Torra 2001.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.errors import InvalidParameter
+from incrowd.measures.score import Score, share
+
+Matrix = NDArray[np.float64]
+_CELLS = 2**22
+_MOST = 20_000
+_NORMAL = 1.482602218505602  # the median absolute deviation of a normal law, inverted
+_LINKED = "share of released records among whose {} nearest original ones is the one they were made from"
+_BY_SD = "share of rows all of whose numbers lie within {:g} standard deviations of the released ones"
+_BY_RANK = "share of rows all of whose numbers lie within {} ranks of the released ones"
+
+
+def record_linkage(original: Matrix, released: Matrix, nearest: int = 1, *, robust: bool = False) -> Score:
+    """Return how often the right record is among the nearest; of more than 20,000 records, some are asked.
+
+    >>> x = np.array([[1.0, 10], [2, 20], [3, 30], [4, 40], [10, 100]])
+    >>> y = np.array([[1.2, 12], [2.9, 24], [2.8, 33], [4.4, 39], [9, 90]])
+    >>> record_linkage(x, y).value
+    0.8
+    """
+    x, y = _both(original, released)
+    if nearest < 1:
+        raise InvalidParameter("at least one record is nearest.")
+    to = _robust(x) if robust else _standard(x)
+    one, other = to(x), to(y)
+    asked = np.unique(np.linspace(0, len(y) - 1, min(len(y), _MOST)).astype(np.intp))
+    right = sum(
+        float(_shared(one, other, part, nearest).sum()) for part in np.array_split(asked, _blocks(len(asked), len(x)))
+    )
+    return share("record linkage", right, len(asked), _LINKED.format(nearest))
+
+
+def _shared(x: Matrix, y: Matrix, asked: NDArray[np.intp], nearest: int) -> Matrix:
+    """Return for each record asked for the chance that its own is among the nearest, ties sharing the places left."""
+    distance = np.zeros((len(asked), len(x)))
+    for column in range(x.shape[1]):  # differences first: sums of squares minus products lose the ties
+        distance += (y[asked, column][:, None] - x[None, :, column]) ** 2
+    own = distance[np.arange(len(asked)), asked][:, None]
+    closer, equal = (distance < own).sum(axis=1), (distance == own).sum(axis=1)
+    return np.asarray(np.clip((nearest - closer) / equal, 0.0, 1.0))
+
+
+def by_deviation(original: Matrix, released: Matrix, within: float) -> Score:
+    """Return the share of rows that an interval of so many standard deviations around what is released gives away.
+
+    >>> by_deviation(np.array([[1.0], [2], [3]]), np.array([[1.1], [2.5], [3]]), 0.2).value
+    0.6666666666666666
+    """
+    x, y = _both(original, released)
+    if within <= 0:
+        raise InvalidParameter("an interval is wider than 0 standard deviations.")
+    inside = (np.abs(x - y) <= within * _spread(x)).all(axis=1)
+    return Score("interval by deviation", float(inside.mean()), _BY_SD.format(within))
+
+
+def by_rank(original: Matrix, released: Matrix, within: int) -> Score:
+    """Return the share of rows whose rank, in every column, is near the rank of what is released.
+
+    >>> by_rank(np.array([[1.0], [2], [3]]), np.array([[2.9], [2.0], [3.1]]), 1).value
+    1.0
+    """
+    x, y = _both(original, released)
+    if within < 0:
+        raise InvalidParameter("ranks lie within a whole number of at least 0.")
+    inside = (np.abs(_ranks(x) - _ranks(y)) <= within).all(axis=1)
+    return Score("interval by rank", float(inside.mean()), _BY_RANK.format(within))
+
+
+def _both(original: Matrix, released: Matrix) -> tuple[Matrix, Matrix]:
+    x, y = np.asarray(original, np.float64), np.asarray(released, np.float64)
+    if x.ndim != 2 or x.shape != y.shape or not len(x):
+        raise InvalidParameter(
+            "records are linked row by row: give two tables of numbers with the same rows and columns, at least one."
+        )
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise InvalidParameter("distances need numbers in every cell: leave rows with missing values out.")
+    return x, y
+
+
+def _blocks(asked: int, rows: int) -> int:
+    return max(1, -(-asked * rows // _CELLS))
+
+
+def _spread(x: Matrix) -> Matrix:
+    spread = x.std(axis=0, ddof=1) if len(x) > 1 else np.ones(x.shape[1])
+    return np.asarray(np.where(spread > 0, spread, 1.0))
+
+
+class _Scaled:
+    """A linear map that makes columns comparable."""
+
+    def __init__(self, center: Matrix, factors: Matrix) -> None:
+        self._center, self._factors = center, factors
+
+    def __call__(self, table: Matrix) -> Matrix:
+        return np.asarray((table - self._center) @ self._factors)
+
+
+def _standard(x: Matrix) -> _Scaled:
+    return _Scaled(np.zeros(x.shape[1]), np.diag(1.0 / _spread(x)))
+
+
+def _robust(x: Matrix) -> _Scaled:
+    """Return the map of robust Mahalanobis distances: medians, absolute deviations, correlations of ranks."""
+    center = np.median(x, axis=0)
+    spread = _NORMAL * np.median(np.abs(x - center), axis=0)
+    spread = np.where(spread > 0, spread, _spread(x))
+    if x.shape[1] == 1:
+        return _Scaled(center, np.diag(1.0 / spread))
+    values, vectors = np.linalg.eigh(_correlation(_ranks(x)))
+    whitened = vectors / np.sqrt(np.maximum(values, 1e-3))
+    return _Scaled(center, np.diag(1.0 / spread) @ whitened)
+
+
+def _correlation(ranks: Matrix) -> Matrix:
+    """Return Pearson's correlations as those of ranks imply them for normal columns; a constant column has none."""
+    centered = ranks - ranks.mean(axis=0)
+    length = np.sqrt((centered**2).sum(axis=0))
+    related = centered.T @ centered / np.where(length > 0, length, 1.0)[:, None] / np.where(length > 0, length, 1.0)
+    normal = 2.0 * np.sin(np.pi / 6.0 * np.clip(related, -1.0, 1.0))
+    np.fill_diagonal(normal, 1.0)
+    return np.asarray(normal)
+
+
+def _ranks(table: Matrix) -> Matrix:
+    """Return ranks from 1 by column; equal numbers share the middle of theirs."""
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(table, axis=0), np.float64)

@@ -1,0 +1,74 @@
+"""Workload: how wrong counts are that somebody asks of the release in place of the original.
+
+Each question asks which share of the rows lies in a range of an ordered column, or has one of some values of another,
+in one, two or three columns together.  Questions are made once, from the domains alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.measures.coded import Coded
+from incrowd.measures.score import Score
+
+_QUESTIONS = 300
+_COLUMNS = 3
+_SEED = 20120
+_MEANS = "mean over {} counts of the difference between the released and the original share of rows"
+
+
+@dataclass(frozen=True)
+class Question:
+    """Which values of some columns are asked for."""
+
+    columns: tuple[int, ...]
+    values: tuple[NDArray[np.bool_], ...]
+
+    def share(self, table: Coded) -> float:
+        """Return the share of rows that have such values in all columns."""
+        inside = np.ones(len(table), np.bool_)
+        for column, values in zip(self.columns, self.values, strict=True):
+            inside &= values[table.codes[column]]
+        return float(table.weights[inside].sum() / max(table.rows, 1e-300))
+
+
+def questions(table: Coded, number: int = _QUESTIONS) -> tuple[Question, ...]:
+    """Return questions about the columns of a table, the same for every table with the same values."""
+    chance = np.random.default_rng(_SEED)
+    found = []
+    for _ in range(number):
+        size = int(chance.integers(1, min(_COLUMNS, len(table.names)) + 1))
+        columns = tuple(int(each) for each in np.sort(chance.choice(len(table.names), size, replace=False)))
+        found.append(Question(columns, tuple(_values(table, column, chance) for column in columns)))
+    return tuple(found)
+
+
+def _values(table: Coded, column: int, chance: np.random.Generator) -> NDArray[np.bool_]:
+    """Return some of a column's values: a range where there is an order, half of them at random otherwise."""
+    size, positions = table.sizes[column], table.positions[column]
+    if positions is None:
+        chosen = chance.random(size) < 0.5
+        chosen[int(chance.integers(size))] = True
+        return chosen
+    low, high = np.sort(chance.integers(size, size=2))
+    ranks = np.argsort(np.argsort(positions, kind="stable"), kind="stable")  # what is missing comes last
+    return np.asarray((ranks >= low) & (ranks <= high))
+
+
+def workload_error(before: Coded, after: Coded, asked: Sequence[Question] | None = None) -> Score:
+    """Return the mean absolute error of the shares, with its spread over the questions.
+
+    >>> half = Coded(("sex",), np.array([[0, 1]]), np.array([1.0, 1.0]), (2,), (None,))
+    >>> workload_error(half, half).value
+    0.0
+    """
+    posed = questions(before) if asked is None else asked
+    errors = np.array([abs(each.share(before) - each.share(after)) for each in posed])
+    means, ends = _MEANS.format(len(errors)), np.quantile(errors, (0.025, 0.975))
+    value = float(errors.mean())
+    low, high = min(float(ends[0]), value), max(float(ends[1]), value)
+    return Score("workload error", value, means, low, high, "95 % of the questions lie within")

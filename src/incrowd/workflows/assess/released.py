@@ -1,0 +1,88 @@
+"""Released: what a release shows, read from its files as anyone can, with the levels its certificate tells of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+import pyarrow as pa
+
+from incrowd.core.certificate import Certificate
+from incrowd.core.steps.rows import Recode
+from incrowd.core.steps.step import walk
+from incrowd.core.table import Rows
+from incrowd.errors import InvalidParameter
+from incrowd.methods.outcomes.outcome import Outcome, Shown
+from incrowd.verify.files import CERTIFICATE, tables_of
+from incrowd.verify.judge import statement_of
+from incrowd.workflows.policy.rows import open_release
+from incrowd.workflows.registry import check_of
+from incrowd.workflows.verify.verify import read_certificate
+
+Levels = Mapping[str, tuple[int, ...]]
+"""At which levels a column may be, as far as that is told; a label is looked for there first."""
+
+
+@dataclass(frozen=True)
+class Released:
+    """The tables of a release, at which levels their columns are, and the method and policy if these are known."""
+
+    tables: tuple[Shown, ...]
+    levels: Levels = field(default_factory=dict)
+    method: str | None = None
+    policy: str | None = None
+    name: str = "release"
+
+    @classmethod
+    def of(cls, rows: Rows, levels: Mapping[str, int] | None = None) -> Released:
+        """Take rows as they are read for those of a release whose certificate is not here: each is somebody's."""
+        names = list(rows.names)
+        batches = list(rows.batches(names))
+        table = (
+            pa.Table.from_batches(batches) if batches else pa.table({name: pa.array([], pa.string()) for name in names})
+        )
+        told = {name: (level,) for name, level in (levels or {}).items()}
+        return cls((Shown.of(table, faithful=True),), told)
+
+
+def read_release(release: Path) -> Released:
+    """Read a release: its folder, or a file of it; beside a certificate that names it a file is read as that says."""
+    folder = release if release.is_dir() else release.parent
+    if not (folder / CERTIFICATE).is_file():
+        return Released.of(open_release(release))
+    certificate = read_certificate(folder)
+    named = [file.name for file in tables_of(certificate)]
+    if not release.is_dir() and release.name not in (*named, CERTIFICATE):
+        return Released.of(open_release(release))
+    return released_of(certificate, folder)
+
+
+def released_of(certificate: Certificate, folder: Path) -> Released:
+    """Read the files that a certificate names, which lie in one folder."""
+    files = tuple(folder / Path(file.name).name for file in tables_of(certificate))
+    if not files or not all(file.is_file() for file in files):
+        raise InvalidParameter(f"the published files are not beside the certificate in {folder}: put them there.")
+    output = check_of(certificate.method.name).reopen(statement_of(certificate), files)
+    if not hasattr(output, "shown"):
+        raise InvalidParameter(
+            "what was released here is no table that could be held against the rows it came from: see its certificate."
+        )
+    shown = cast("Outcome", output).shown()
+    return Released(shown, levels_of(certificate), certificate.method.name, certificate.policy_hash, folder.name)
+
+
+def levels_of(certificate: Certificate) -> Levels:
+    """Return the levels that the steps tell, and those that the evidence does, where rows chose them."""
+    told: dict[str, tuple[int, ...]] = {}
+    for step in walk(certificate.steps):
+        if isinstance(step, Recode):
+            told |= {each.column: (each.level,) for each in step.columns if isinstance(each.level, int)}
+    found = certificate.evidence.get("levels", {})
+    if isinstance(found, Mapping):
+        told |= {
+            str(name): tuple(level) if isinstance(level, list | tuple) else (int(level),)
+            for name, level in found.items()
+        }
+    return told

@@ -1,0 +1,82 @@
+"""Audit: run a policy's method again and again with one person and without, and see what epsilon that proves.
+
+Nothing is charged, because nothing leaves: the outputs are looked at here and forgotten.  What the audit says is about
+the data holder's own rows and stays inside.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from incrowd.accounting.accountant import charge_of
+from incrowd.attacks.audit import AuditResult, audit
+from incrowd.attacks.candidates import Search, codes_of
+from incrowd.attacks.finding import CONFIDENCE
+from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.core.table import Table
+from incrowd.engines.local.engine import LOCAL
+from incrowd.errors import InvalidParameter
+from incrowd.noise.system import SystemCoins
+from incrowd.workflows.attack.publication import lookup_of, table_of
+from incrowd.workflows.policy.ledger import record_look
+from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.policy.rows import open_rows
+
+_COUNT = "count"
+
+
+def audit_policy(
+    policy: Policy, rows: pa.Table, person: int, trials: int = 1000, confidence: float = CONFIDENCE
+) -> AuditResult:
+    """Audit a method on these rows and on the same rows without one, by how many released rows fit that one.
+
+    The person is the row at a place; everything that the method does is done through its plan, with fresh coins.  A
+    person with several rows is one of a unit that this audit does not cover, and is refused.
+    """
+    if policy.schema.unit.column is not None:
+        raise InvalidParameter("this audit takes one row away, and here people have a column: audit rows one by one.")
+    if not 0 <= person < rows.num_rows or trials < 1:
+        raise InvalidParameter("an audit needs the place of a row among the rows, and at least one trial.")
+    others = pa.concat_tables([rows.slice(0, person), rows.slice(person + 1)])
+    one = rows.slice(person, 1)
+    worlds = partial(_fitting, policy, rows, one), partial(_fitting, policy, others, one)
+    return audit(worlds, trials, float(policy.plan.promise.delta), confidence)
+
+
+def audit_rarest(
+    policy: Policy, data: str | None, trials: int, confidence: float = CONFIDENCE
+) -> tuple[AuditResult, float | None]:
+    """Audit a policy on its data by the rarest row; return what that proves, and the epsilon that the plan claims.
+
+    None where nothing is claimed.  The ledger records the look.
+    """
+    source = open_rows(data, policy)
+    record_look(policy, "attack")
+    rows = table_of(source)
+    promise = policy.plan.promise
+    claim = float(charge_of(promise.loss, promise.delta, promise.unit.adjacency).epsilon)
+    return audit_policy(policy, rows, rarest(policy, rows), trials, confidence), claim if math.isfinite(claim) else None
+
+
+def rarest(policy: Policy, rows: pa.Table) -> int:
+    """Return the place of a row that few are like: the one whose loss is the most telling."""
+    names = [column.name for column in policy.schema.released if column.name in rows.column_names]
+    if not names or not rows.num_rows:
+        raise InvalidParameter("there are no rows, or none of their columns is released: nothing can be audited.")
+    codes = codes_of(Published(rows), names)
+    return int(np.argmin(np.bincount(codes)[codes]))
+
+
+def _fitting(policy: Policy, rows: pa.Table, one: pa.Table) -> float:
+    released = policy.plan.release(Table(policy.schema, LOCAL.open(rows), LOCAL), SystemCoins()).to_arrow()
+    if not released.num_rows:
+        return 0.0
+    count = _COUNT if _COUNT in released.column_names and _COUNT not in one.column_names else None
+    lookups = {column.name: lookup_of(column) for column in policy.schema.columns}
+    published = Published(released, lookups, count)
+    known = tuple(name for name in published.columns if name in one.column_names)
+    return float(Search.of(published, one, known, Knowledge(one, known)).totals()[0])

@@ -1,0 +1,115 @@
+"""Publication: what an attacker holds, read from a release or from any file, and how its labels are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from incrowd.attacks.candidates import match
+from incrowd.attacks.cover import Lookup
+from incrowd.attacks.knowledge import Published
+from incrowd.core.certificate import Certificate
+from incrowd.core.domain import Dates, Numbers
+from incrowd.core.reading import canonical, read
+from incrowd.core.recoding import Recoding
+from incrowd.core.schema import Column
+from incrowd.core.table import Rows
+from incrowd.engines.readers.sources import open_source
+from incrowd.errors import InvalidParameter, SourceUnreadable
+from incrowd.verify.files import tables_of
+from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.policy.rows import CERTIFICATE
+from incrowd.workflows.verify.verify import read_certificate
+
+_COUNT = "count"
+_NOBODY = "\N{SYMBOL FOR NULL}"
+_FOREIGN = 0.5
+
+
+def table_of(rows: Rows, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read rows into memory: an attacker who compares everybody with everybody needs them."""
+    names = list(rows.names if columns is None else columns)
+    batches = list(rows.batches(names))
+    if not batches:
+        return pa.table({name: pa.array([], pa.string()) for name in names})
+    schema = batches[0].schema
+    return pa.Table.from_batches([batch.cast(schema) if batch.schema != schema else batch for batch in batches])
+
+
+def certificate_at(release: Path) -> Certificate | None:
+    """Return the certificate of a release's folder; None for a file that is named itself."""
+    return read_certificate(release) if (release / CERTIFICATE).is_file() else None
+
+
+def read_publication(
+    release: Path, policy: Policy | None = None, count: str | None = None
+) -> tuple[tuple[str, Published], ...]:
+    """Return every table of a release by the name of its file, or the one file that was named."""
+    certificate = certificate_at(release) if release.is_dir() else None
+    if certificate is None:
+        if release.is_dir():
+            raise SourceUnreadable(f"{release} has no {CERTIFICATE}: name the published file itself.")
+        files = [release]
+    else:
+        if policy is not None and policy.hash != certificate.policy_hash:
+            raise InvalidParameter(
+                "this is not the policy the release was made under: give the same file, with its hierarchies."
+            )
+        files = [release / Path(file.name).name for file in tables_of(certificate)]
+    if not files:
+        raise SourceUnreadable(f"{release} holds no table: it stayed in memory, or lies elsewhere.")
+    lookups = {} if policy is None else {column.name: lookup_of(column) for column in policy.schema.columns}
+    released = None if certificate is None else certificate.schema.released
+    found = []
+    for file in files:
+        table = table_of(open_source(file))
+        counted = count or (_COUNT if _COUNT in table.column_names and _COUNT not in (released or (_COUNT,)) else None)
+        if counted is not None and counted not in table.column_names:
+            raise InvalidParameter(f"{counted!r} is no column of what was published.")
+        found.append((file.stem, Published(table, lookups, counted)))
+    return tuple(found)
+
+
+def lookup_of(column: Column) -> Lookup:
+    """Return what values of a column are called at each level of its hierarchy, which is public."""
+    return partial(_levels, column)
+
+
+def _levels(column: Column, values: pa.Array) -> Iterator[pa.Array]:
+    for level in range(1, column.hierarchy.height):
+        if column.separator is None:
+            recoding = Recoding(column, level)
+            if recoding.classes is not None:
+                codes = recoding.codes_of(values)[:-1]
+                labels = np.append(np.array(recoding.classes.labels().fill_null("").to_pylist(), object), _NOBODY)
+                yield pa.array(labels[codes].tolist(), pa.string())
+                continue
+        yield _open_level(column, level, values)
+
+
+def _open_level(column: Column, level: int, values: pa.Array) -> pa.Array:
+    stored = read(values, column.type).values
+    stored = stored if isinstance(column.domain, Numbers | Dates) else canonical(stored)
+    inside = column.domain.contains(stored)
+    found = np.full(len(values), _NOBODY, object)
+    kept = stored.filter(pa.array(inside))
+    found[np.flatnonzero(inside)] = column.hierarchy.names(column.hierarchy.lift(kept, level), level).to_pylist()
+    return pa.array(found.tolist(), pa.string())
+
+
+def check_belongs(published: Published, people: pa.Table, columns: Sequence[str]) -> None:
+    """Refuse what can hardly have been made from this data: labels that stand for nobody in it."""
+    for name in columns:
+        column = match(published, people, name)
+        used = np.zeros(len(column.labels.texts), bool)
+        used[column.cover.labels] = True
+        rows = used[column.labels.codes]
+        if len(rows) and rows.mean() < _FOREIGN:
+            raise InvalidParameter(
+                f"most of what was published in {name!r} stands for nobody in the data: the release was made from "
+                "other data, or its labels cannot be read without the policy. Name the data, and give --policy."
+            )

@@ -1,0 +1,196 @@
+"""Differences: a release without an ε is held against earlier ones about the same people, before it appears.
+
+Two tables that each keep every crowd at k can still betray one person together: whoever is in one of them only stands
+in the difference.  What is looked at is what was written, as anyone can read it.  A release that has an ε is never
+looked at here: nothing computed from rows may hold it back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.core.certificate import Certificate
+from incrowd.core.guarantee import Guarantee
+from incrowd.core.loss import Syntactic
+from incrowd.core.schema import Role
+from incrowd.errors import IncrowdError, InvalidParameter, Refused
+from incrowd.methods.outcomes.outcome import Shown
+from incrowd.verify.files import CERTIFICATE, file_of, tables_of
+from incrowd.workflows.assess.released import Levels, Released, released_of
+from incrowd.workflows.policy.internal import INTERNAL, internal_folder
+from incrowd.workflows.policy.ledger import same_people
+from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.verify.verify import read_certificate
+
+_NAMED = 3
+Cell = tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """An earlier release without an ε: its name and, if it is found where it was published, what it was."""
+
+    release: str
+    folder: Path | None = None
+    certificate: Certificate | None = None
+    k: int | None = None
+
+    @property
+    def place(self) -> str:
+        """Its name, and where it should be."""
+        return self.release if self.folder is None else f"{self.release} in {self.folder}"
+
+
+@dataclass(frozen=True)
+class Written:
+    """A release as it was written: its certificate, its folder, the k of its smallest class."""
+
+    certificate: Certificate
+    folder: Path
+    k: int | None
+
+
+def is_form(promise: Guarantee) -> bool:
+    """Whether a promise is about a table's form alone; unsampled crowds stand beside no other, by the ledger's law."""
+    return isinstance(promise.loss, Syntactic)
+
+
+def earlier_releases(policy: Policy, ledger: Ledger | None, *, anyway: bool) -> tuple[Earlier, ...]:
+    """Return the earlier releases that a new one is held against; refuse it, uncharged, if one of them is not found.
+
+    The ledger tells which there are, the internal folder where they were published, and the digest that concluded the
+    charge whether they are still what they were.  With `anyway`, those that are missing are left out.
+    """
+    if ledger is None or not is_form(policy.plan.promise):
+        return ()
+    found = [_found(policy, ledger, name) for name in dict.fromkeys(_charged(policy, ledger))]
+    missing = [each for each in found if each.certificate is None]
+    if missing and not anyway:
+        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+        raise Refused(
+            "this release has no epsilon, so it must be held against every earlier one of the same people, and "
+            f"{'; '.join(each.place for each in missing[:_NAMED])}{more} cannot be found as published. Nothing was "
+            "charged. Put it back, or release with --anyway if you know what the two show together."
+        )
+    return tuple(each for each in found if each.certificate is not None)
+
+
+def hold_against(new: Written, earlier: Sequence[Earlier], policy: Policy) -> tuple[str, ...]:
+    """Refuse a release from whose difference to an earlier one fewer than k people stand out; name what cannot be told.
+
+    The cells are those of the quasi-identifiers that both tables have, each at the coarser of its two levels; where
+    levels are not told, those that both tables show in the same words.
+    """
+    if not earlier:
+        return ()
+    shown = released_of(new.certificate, new.folder)
+    notes = []
+    for each in earlier:
+        if each.certificate is None or each.folder is None:
+            continue
+        k = max(filter(None, (new.k, each.k)), default=0)
+        try:
+            old = released_of(each.certificate, each.folder)
+            pairs = [(one, other) for one in _tables(shown) for other in _tables(old)]
+            cells = [_cells((one, shown.levels), (other, old.levels), policy) for one, other in pairs]
+        except InvalidParameter as error:
+            notes.append(f"not compared with release {each.release}: {error}")
+            continue
+        if not cells:
+            notes.append(
+                f"not compared with release {each.release}: values of one of the two are changed or left empty"
+            )
+        for names, mine, theirs in cells:
+            _refuse(names, mine, theirs, k, each.release)
+    return tuple(notes)
+
+
+def _charged(policy: Policy, ledger: Ledger) -> Iterator[str]:
+    """Yield the names of all releases without an ε about these people that came to something."""
+    for entry in ledger.entries():
+        if entry.kind != "charge" or all(each.epsilon.is_finite() for each in entry.charged):
+            continue
+        name = entry.body["release"]
+        mine = any(_about(ledger, each.dataset, policy) for each in entry.charged)
+        if mine and any(ledger.conclusions(name)):
+            yield name
+
+
+def _about(ledger: Ledger, dataset: str, policy: Policy) -> bool:
+    told = (policy.name, policy.section.dataset.same_people_as)
+    return dataset in told or any(same_people(ledger, dataset, name) for name in told if name is not None)
+
+
+def _found(policy: Policy, ledger: Ledger, release: str) -> Earlier:
+    try:
+        kept = json.loads((internal_folder(policy, release) / INTERNAL).read_text(encoding="utf-8"))
+        folder, k = Path(kept["published"]), kept["k"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return Earlier(release)
+    try:
+        certificate = read_certificate(folder / CERTIFICATE)
+        same = certificate.digest() in ledger.conclusions(release)
+        whole = all(file_of(folder / file.name) == file for file in tables_of(certificate))
+    except (OSError, IncrowdError):
+        return Earlier(release, folder)
+    return Earlier(release, folder, certificate if same and whole else None, k)
+
+
+def _tables(released: Released) -> list[Shown]:
+    """Return the tables whose numbers of rows are those of the data."""
+    return [each for each in released.tables if each.rows is not None and not each.blanks and each.faithful]
+
+
+def _cells(
+    one: tuple[Shown, Levels], other: tuple[Shown, Levels], policy: Policy
+) -> tuple[tuple[str, ...], Counter[Cell], Counter[Cell]]:
+    """Return the columns by which two tables can be compared, and the rows of each in every cell of them."""
+    both = set(one[0].labels.column_names) & set(other[0].labels.column_names)
+    quasi = [column.name for column in policy.schema.released if column.role is Role.QUASI and column.name in both]
+    if not quasi:
+        raise InvalidParameter("the two have no quasi-identifier in common.")
+    levels = {name: (_level(one[1], name), _level(other[1], name)) for name in quasi}
+    risen = []
+    for shown, place in ((one[0], 0), (other[0], 1)):
+        columns = [_risen(shown, name, levels[name], place, policy) for name in quasi]
+        cells: Counter[Cell] = Counter()
+        for cell, rows in zip(zip(*columns, strict=True), () if shown.rows is None else shown.rows, strict=True):
+            cells[cell] += int(rows)
+        risen.append(cells)
+    return tuple(quasi), risen[0], risen[1]
+
+
+def _level(levels: Levels, name: str) -> int | None:
+    told = levels.get(name, ())
+    return told[0] if len(told) == 1 else None
+
+
+def _risen(
+    shown: Shown, name: str, levels: tuple[int | None, int | None], place: int, policy: Policy
+) -> list[str | None]:
+    from incrowd.workflows.coarsen.labels import raise_labels
+
+    labels: list[str | None] = shown.labels[name].to_pylist()
+    low, top = levels[place], max((each for each in levels if each is not None), default=0)
+    if low is None or None in levels or low == top:
+        return labels
+    higher = raise_labels(policy.schema[name], low, top, set(labels))
+    return [higher[label] for label in labels]
+
+
+def _refuse(names: Sequence[str], mine: Counter[Cell], theirs: Counter[Cell], k: int, release: str) -> None:
+    for cell, rows in mine.items():
+        apart = abs(rows - theirs[cell]) if cell in theirs else 0
+        if 0 < apart < k:
+            told = ", ".join(
+                f"{name} {'missing' if label is None else label}" for name, label in zip(names, cell, strict=True)
+            )
+            raise Refused(
+                f"held against release {release}, which is out, this one would isolate fewer than {k} people: in the "
+                f"cell {told} the two differ by {apart}. Nothing appeared. Release coarser levels, or the same people."
+            )

@@ -1,0 +1,65 @@
+"""Outsiders: who was held out of a release, kept with the data holder and found again for an attack."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+from incrowd.core.certificate import Certificate
+from incrowd.core.table import Rows
+from incrowd.engines.local.engine import LOCAL
+from incrowd.engines.local.fingerprint import keyed_digest
+from incrowd.engines.local.held_out import HeldOut, Part
+from incrowd.engines.readers.sources import Source
+from incrowd.errors import InvalidParameter
+from incrowd.workflows.policy.internal import INTERNAL, internal_folder, write_private
+from incrowd.workflows.policy.policy import Policy
+
+_FILE = "held-out.json"
+
+
+def keep_held_out(held: HeldOut, folder: Path) -> None:
+    """Write share and key, which with the rows are the list of those held out, where only its owner can read it."""
+    plain = {
+        "share": str(held.share),
+        "key": held.key.hex(),
+        "person": None if held.person is None else held.person.name,
+    }
+    write_private(folder / _FILE, plain)
+
+
+def held_out_of(policy: Policy, release: str) -> HeldOut:
+    """Return who was held out of a release, or refuse one of which nobody was, or of which the list is gone."""
+    try:
+        kept = json.loads((internal_folder(policy, release) / _FILE).read_text(encoding="utf-8"))
+        person = None if kept["person"] is None else policy.schema[kept["person"]]
+        return HeldOut(Fraction(kept["share"]), bytes.fromhex(kept["key"]), person)
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InvalidParameter(
+            f"nobody is known to be held out of release {release}: release with --hold-out 10%, and keep "
+            ".incrowd/internal beside the policy; or name outsiders with --outsiders."
+        ) from None
+
+
+def divided(source: Source, policy: Policy, certificate: Certificate) -> tuple[Rows, Rows]:
+    """Return the rows that a release was made from, and those that were held out of it.
+
+    Where rows have coins, they are known by their place: another source than the one that was released from is refused.
+    """
+    held = held_out_of(policy, certificate.id)
+    if held.person is None and not _is_source(source, policy, certificate):
+        raise InvalidParameter(
+            "rows were held out by their place, and this is not the data as it was then: name what was released from."
+        )
+    return Part(source, held), Part(source, held, alone=True)
+
+
+def _is_source(source: Source, policy: Policy, certificate: Certificate) -> bool:
+    try:
+        kept = json.loads((internal_folder(policy, certificate.id) / INTERNAL).read_text(encoding="utf-8"))
+        return (
+            keyed_digest(LOCAL.digest(source), bytes.fromhex(kept["commitment key"])) == certificate.dataset.commitment
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
