@@ -1,0 +1,1 @@
+"""Chain: several masks, one after the other, in one policy."""

@@ -1,0 +1,1 @@
+"""Coding: values beyond a bound become the bound."""

@@ -1,0 +1,151 @@
+"""Frame: rows in memory, in the order of their values, whose columns masks replace one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from incrowd.core.cells import Cells
+from incrowd.core.recoding import Classes, Recoding
+from incrowd.errors import InvalidParameter
+from incrowd.methods.cells import released_cells
+from incrowd.methods.person_rows import row_limits
+
+if TYPE_CHECKING:
+    from incrowd.core.coins import Coins
+    from incrowd.core.schema import Schema
+    from incrowd.core.table import Table
+
+Numbers = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+_WORD = 2**53
+
+
+@dataclass(frozen=True, eq=False)
+class RowFrame:
+    """Rows that were read by the rules of the schema: limited per person, typed, missing values as nulls.
+
+    They stand in the order of their values: which row came first in the source tells nothing and changes nothing.
+
+    >>> frame = RowFrame(pa.table({"sex": ["F", "M", "F"], "age": [30, None, 50]}))
+    >>> frame.numbers("age").tolist(), frame.groups(["sex"]).tolist()
+    ([30.0, nan, 50.0], [0, 1, 0])
+    >>> frame.replaced(age=np.array([31.5, np.nan, 49.0])).table["age"].to_pylist()
+    [31.5, None, 49.0]
+    """
+
+    table: pa.Table
+    classes: Mapping[str, Classes] = field(default_factory=dict)
+
+    @classmethod
+    def read(
+        cls, table: Table, levels: Mapping[str, int], beside: Sequence[str], coins: Coins | None = None
+    ) -> RowFrame:
+        """Count the rows of each tuple once, and unfold them; columns named `beside` are read and never released.
+
+        Without coins every row is read, whosever it is.
+        """
+        released = released_cells(table.schema, levels)
+        more = tuple(Recoding(table.schema[name], 0) for name in beside if name not in released.names)
+        cells = Cells((*released.recodings, *more))
+        limits = () if coins is None else row_limits(table, coins)
+        counts = table.engine.count(table.rows, cells, *limits)
+        return cls(counts.expand(), dict(zip(counts.names, counts.classes, strict=True)))
+
+    def __len__(self) -> int:
+        rows: int = self.table.num_rows
+        return rows
+
+    def numbers(self, name: str) -> Numbers:
+        """Return a column as floating-point numbers, missing ones as NaN."""
+        column = pc.cast(self.table[name].combine_chunks(), pa.float64())
+        values: Numbers = column.to_numpy(zero_copy_only=False)
+        return values
+
+    def matrix(self, names: Sequence[str]) -> Numbers:
+        """Return some columns of numbers side by side."""
+        return np.column_stack([self.numbers(name) for name in names])
+
+    def values(self, name: str) -> pa.Array:
+        """Return a column as it is, text as text."""
+        column = self.table[name].combine_chunks()
+        return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+    def groups(self, names: Sequence[str]) -> Places:
+        """Return for each row the number of its group: rows that agree in some columns; all rows are one in none."""
+        numbers = np.zeros(len(self), np.int64)
+        for name in names:
+            codes = self.values(name).dictionary_encode(null_encoding="encode").indices.to_numpy()
+            numbers = np.unique(numbers * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1]
+        return numbers.astype(np.int64)
+
+    def replaced(self, **columns: Numbers | pa.Array) -> RowFrame:
+        """Return the frame with other values in some columns; NaN is missing."""
+        table = self.table
+        for name, values in columns.items():
+            given = pa.array(values, from_pandas=True) if isinstance(values, np.ndarray) else values
+            table = table.set_column(table.column_names.index(name), name, given)
+        return RowFrame(table, self.classes)
+
+    def lifted(self, name: str, level: int) -> pa.Array:
+        """Return the labels of a column at a higher level than it was read at."""
+        classes = self.classes[name]
+        higher, codes = classes.rise(level)
+        places = pc.index_in(pc.cast(self.values(name), pa.string()), value_set=pc.cast(classes.values(), pa.string()))
+        return higher.labels().take(pa.array(codes)).take(places)
+
+    def released(self, schema: Schema) -> pa.Table:
+        """Return the released columns, rows in the order of what they show, text as dictionaries of what occurs."""
+        names = [column.name for column in schema.released]
+        plain = pa.table([self.values(name) for name in names], names=names)
+        ordered = plain.take(pc.sort_indices(plain, [(name, "ascending") for name in names]))
+        return pa.table([_encoded(ordered[name].combine_chunks()) for name in names], names=names)
+
+
+def _encoded(column: pa.Array) -> pa.Array:
+    return column.dictionary_encode() if pa.types.is_string(column.type) else column
+
+
+def normals(coins: Coins, rows: int, columns: int = 1) -> Numbers:
+    """Draw standard normal numbers, rounded to multiples of 2⁻²⁰."""
+    from fractions import Fraction
+
+    drawn = coins.gaussian(Fraction(2**20), rows * columns).astype(np.float64) / 2**20
+    return drawn.reshape(rows, columns)
+
+
+def uniforms(coins: Coins, size: int) -> Numbers:
+    """Draw numbers uniform on [0, 1), multiples of 2⁻⁵³."""
+    return coins.below(_WORD, size).astype(np.float64) / _WORD
+
+
+def shuffled(coins: Coins, size: int) -> Places:
+    """Draw an order of so many things; two equal words of 62 bits keep the order they had."""
+    return np.argsort(coins.below(2**62, size), kind="stable").astype(np.int64)
+
+
+def need_numbers(schema: Schema, names: Sequence[str], *, whole: bool = False) -> None:
+    """Refuse columns that are not released as numbers, and, where rows are worked on `whole`, may be missing."""
+    if not names:
+        raise InvalidParameter("name the columns whose values are changed: columns: [income, …].")
+    if len(set(names)) < len(names):
+        raise InvalidParameter("a column is named once: it is changed once by one step.")
+    for name in names:
+        column = schema[name]
+        if column in schema.unreleased:
+            raise InvalidParameter(f"{name!r} is an identifier: it is never released, so it need not be changed.")
+        if column.type not in ("integer", "decimal") or column.has_other:
+            raise InvalidParameter(
+                f"{name!r} is not released as numbers: declare type: integer or decimal, and outside: ends or drop."
+            )
+        if whole and column.missing == "class":
+            raise InvalidParameter(
+                f"rows are worked on together, and {name!r} may be missing: let missing be drop, or a number."
+            )

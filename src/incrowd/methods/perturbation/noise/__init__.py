@@ -1,0 +1,1 @@
+"""Noise: numbers get noise in proportion to how much they vary."""

@@ -1,0 +1,1 @@
+"""Orthogonal: rows are rotated among each other, which keeps means and covariances."""

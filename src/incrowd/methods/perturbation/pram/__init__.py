@@ -1,0 +1,1 @@
+"""PRAM: categories change at random by a matrix of probabilities, from which frequencies can be estimated."""

@@ -1,0 +1,174 @@
+"""PRAM: categories change at random by a matrix of probabilities, from which frequencies can be estimated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from incrowd.core.recoding import Recoding
+from incrowd.errors import InvalidParameter
+from incrowd.methods.cells import released_cells
+from incrowd.methods.perturbation.frame import Places, RowFrame
+from incrowd.methods.perturbation.masks import Mask
+from incrowd.methods.perturbation.pram.matrix import Matrix, invariant, staying
+from incrowd.methods.perturbation.pram.steps import Channel, Labels, Randomize
+
+if TYPE_CHECKING:
+    from incrowd.core.coins import Coins
+    from incrowd.core.schema import Schema
+
+_MOST = 4096
+
+
+@dataclass(frozen=True)
+class Change:
+    """How one column changes, alone or across others: by a probability to stay, or by a matrix of its own.
+
+    `within` is a level of the column's hierarchy: categories change within its classes only.  `invariant` makes from
+    the matrix one that leaves frequencies as they are on average: those of the rows, or public `margins`.
+    """
+
+    stay: Fraction | None = None
+    matrix: tuple[tuple[Fraction, ...], ...] | None = None
+    across: tuple[str, ...] = ()
+    within: int | None = None
+    invariant: bool = False
+    margins: tuple[Fraction, ...] = ()
+
+
+@dataclass(frozen=True)
+class Pram(Mask):
+    """Post-randomization: each row's categories change at random by known probabilities, independently of other rows.
+
+    Promise: ε for each record under replaced rows, if every released column is changed by a matrix without zeros that
+    was fixed without the rows; else none to people.  Frequencies can be estimated without bias (`incrowd estimate`).
+
+    Assumes: the matrices were not chosen by looking at the rows.
+
+    Source: Gouweleeuw, Kooiman, Willenborg & de Wolf 1998; Warner 1965.
+
+    >>> Pram({"sex": Change(stay=Fraction(4, 5))}).settings()
+    {'pram': 'sex'}
+    """
+
+    name: ClassVar[str] = "pram"
+
+    columns: Mapping[str, Change] = field(default_factory=dict)
+
+    def step(self, schema: Schema) -> Randomize:
+        """Return what happens, from the schema alone."""
+        channels = tuple(self._channel(schema, name, change) for name, change in self.columns.items())
+        changed = {name for channel in channels for name in channel.columns}
+        released = released_cells(schema, self.levels).recodings
+        others = tuple(each.column.name for each in released if each.column.name not in changed)
+        drops = any(each.column.may_drop for each in released)
+        return Randomize(channels=channels, others=others, drafted=bool(schema.drafted), drops=drops)
+
+    def masked(self, frame: RowFrame, schema: Schema, coins: Coins) -> RowFrame:
+        """Return the frame with its categories changed, each row by itself."""
+        for name, change in self.columns.items():
+            channel = self._channel(schema, name, change)
+            codes = _codes(frame, channel)
+            matrix = channel.probabilities
+            if matrix is None:
+                matrix = invariant(_base(change, channel, self._blocks(schema, name, change)), _shares(codes, channel))
+            frame = _shown(frame, channel, _drawn(codes, matrix, coins))
+        return frame
+
+    def _channel(self, schema: Schema, name: str, change: Change) -> Channel:
+        columns = (name, *change.across)
+        labels = tuple(self._labels(schema, each) for each in columns)
+        size = math.prod(map(len, labels))
+        if size > _MOST:
+            raise InvalidParameter(f"{', '.join(columns)} have {size:,} categories together: at most {_MOST:,} change.")
+        if (change.stay is None) == (change.matrix is None):
+            raise InvalidParameter(f"{name!r} needs either stay, the probability to keep a value, or a matrix.")
+        blocks = self._blocks(schema, name, change)
+        if not change.invariant:
+            return Channel(columns, labels, change.stay, blocks, change.matrix)
+        if not change.margins:
+            return Channel(columns, labels)
+        if len(change.margins) != size or sum(change.margins) != 1 or min(change.margins) < 0:
+            raise InvalidParameter(f"the margins of {name!r} are {size} shares that add up to 1.")
+        plain = Channel(columns, labels, change.stay, blocks, change.matrix)
+        return Channel(columns, labels, matrix=invariant(_base(change, plain, blocks), change.margins))
+
+    def _labels(self, schema: Schema, name: str) -> Labels:
+        classes = self._recoding(schema, name).classes
+        if classes is None:
+            raise InvalidParameter(
+                f"the values of {name!r} are not declared one by one: list its categories, or use a higher level."
+            )
+        return tuple(pc.cast(classes.values(), pa.string()).to_pylist())
+
+    def _blocks(self, schema: Schema, name: str, change: Change) -> tuple[int, ...] | None:
+        if change.within is None:
+            return None
+        if change.across or change.stay is None:
+            raise InvalidParameter(f"{name!r} changes within classes by a probability to stay, and alone.")
+        classes = self._recoding(schema, name).classes
+        if classes is None:
+            return None
+        return tuple(classes.rise(change.within)[1].tolist())
+
+    def _recoding(self, schema: Schema, name: str) -> Recoding:
+        recodings = {each.column.name: each for each in released_cells(schema, self.levels).recodings}
+        if name not in recodings:
+            schema[name]
+            raise InvalidParameter(f"{name!r} is an identifier: it is never released, so it need not be changed.")
+        return recodings[name]
+
+    def settings(self) -> dict[str, Any]:
+        """Return what people are told of the parameters."""
+        return {"pram": ", ".join(name for key, each in self.columns.items() for name in (key, *each.across))}
+
+
+def _base(change: Change, channel: Channel, blocks: tuple[int, ...] | None) -> Matrix:
+    """Return the matrix that is named, before frequencies are looked at."""
+    if change.matrix is not None:
+        return change.matrix
+    return staying(change.stay or Fraction(0), blocks or (0,) * channel.size)
+
+
+def _codes(frame: RowFrame, channel: Channel) -> Places:
+    """Return for each row the number of its combination."""
+    codes = np.zeros(len(frame), np.int64)
+    for name, labels in zip(channel.columns, channel.labels, strict=True):
+        shown = pc.cast(frame.values(name), pa.string())
+        place = pc.index_in(shown, value_set=pa.array(labels, pa.string())).to_numpy(zero_copy_only=False)
+        codes = codes * len(labels) + place.astype(np.int64)
+    return codes
+
+
+def _shares(codes: Places, channel: Channel) -> list[Fraction]:
+    """Return the frequencies of the combinations; without rows they are even."""
+    counts = np.bincount(codes, minlength=channel.size).tolist()
+    return [Fraction(each, sum(counts)) if len(codes) else Fraction(1, channel.size) for each in counts]
+
+
+def _drawn(codes: Places, matrix: Matrix, coins: Coins) -> Places:
+    """Draw for each row what its combination becomes, from whole-number weights."""
+    drawn = np.empty_like(codes)
+    for code in np.unique(codes).tolist():
+        rows = np.flatnonzero(codes == code)
+        total = math.lcm(*(entry.denominator for entry in matrix[code]))
+        ends = np.cumsum([int(entry * total) for entry in matrix[code]], dtype=np.int64)
+        drawn[rows] = np.searchsorted(ends, coins.below(total, len(rows)), side="right")
+    return drawn
+
+
+def _shown(frame: RowFrame, channel: Channel, codes: Places) -> RowFrame:
+    """Return the frame in which rows show these combinations, in the types that their columns had."""
+    columns = {}
+    for name, labels in zip(reversed(channel.columns), reversed(channel.labels), strict=True):
+        values = pa.array(labels, pa.string()).take(pa.array(codes % len(labels)))
+        columns[name] = values.cast(frame.values(name).type)
+        codes = codes // len(labels)
+    return frame.replaced(**columns)

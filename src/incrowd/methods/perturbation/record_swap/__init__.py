@@ -1,0 +1,1 @@
+"""Record swap: households that stand out change places with like ones of another area."""

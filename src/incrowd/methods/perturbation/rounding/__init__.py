@@ -1,0 +1,1 @@
+"""Rounding: numbers become multiples of a base."""

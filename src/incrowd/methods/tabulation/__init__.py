@@ -1,0 +1,1 @@
+"""Tables with totals: which cells are sensitive, what is left out, rounded or perturbed, and what remains inferable."""

@@ -1,0 +1,154 @@
+"""Claims about protected tables: what stays open of an empty cell, what rounding keeps, what noise is and is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import ClassVar
+
+from incrowd.core.claims.claim import Claim, assumed, checked, proved
+from incrowd.core.steps.step import whose
+from incrowd.core.unit import Unit
+from incrowd.core.words import short_up
+
+KNOWS_ONLY = "nobody who reads the table knows more about its cells than the table and the stated bounds"
+SECRET = "the secret of the record keys is known to nobody who reads the table, and is the same for all tables"  # noqa: S105 - words
+NOT_PRIVATE = "counted: a property of the table's form, which bounds nothing for those who know more"
+
+_CONTRIBUTORS = "contributors: whoever knows their own contribution to a cell can subtract it first"
+_SUMS = "sums and differences of empty cells: each cell stays open by itself, what several have together may not"
+_OTHER_TABLES = "other tables of the same rows, except those that are named as released before"
+_EXACT = "published cells: they are exact, and zero says that nobody is there"
+_MINIMALITY = (
+    "minimality: cells were chosen by looking at all of them, so somebody who knows how can exclude tables for which "
+    "others would have been chosen"
+)
+_ROUNDED_SUMS = "how far a number can be narrowed by those around it: totals add up, which says more than each alone"
+_AGAIN = "another rounding of the same numbers, with another base or of another table: together they say more"
+_NOT_DP = (
+    "this is not differential privacy: one look at a cell tells nobody from one person with the δ stated here, "
+    "whatever the ε"
+)
+_MANY = "many tables: there is no bound on what they tell together"
+_DIFFERENCES = (
+    "two cells that differ by one person: their noise is drawn apart, and their difference speaks of that person"
+)
+_ADDITIVE = "totals: each has noise of its own, so they do not add up"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenCells(Claim):
+    """Empty cells stay open."""
+
+    kind = "cell suppression"
+    rank: ClassVar[int] = 40
+
+    rules: tuple[str, ...]
+    width: int
+    bounds: str
+    earlier: int
+
+    @property
+    def sentence(self) -> str:
+        """What is claimed, for people."""
+        before = f" and the {self.earlier} released before" if self.earlier else ""
+        return (
+            f"Someone who knows only this table{before}, and {self.bounds}, cannot infer a sensitive cell more closely "
+            "than its protection interval; the least and the largest number that an empty cell can have are at least "
+            f"{self.width} apart. A cell is sensitive by these rules: {'; '.join(self.rules)}."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundedCells(Claim):
+    """All numbers are rounded, and add up."""
+
+    kind = "controlled rounding"
+    rank: ClassVar[int] = 40
+
+    base: int
+
+    @property
+    def sentence(self) -> str:
+        """What is claimed, for people."""
+        return (
+            f"Every published number is a multiple of {self.base}, less than {self.base} away from the true one, and "
+            "all totals are the sums of what they are totals of."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyedNoise(Claim):
+    """Noise that hangs on who is in a cell."""
+
+    kind = "cell key"
+    rank: ClassVar[int] = 40
+    numbers: ClassVar[Mapping[str, str]] = {"zero_to_one": "zero to one"}
+
+    largest: int
+    variance: Fraction
+    gap: int
+    zero_to_one: Decimal
+
+    @property
+    def sentence(self) -> str:
+        """What is claimed, for people."""
+        gap = f", and no published count is from 1 to {self.gap}" if self.gap else ""
+        return (
+            f"Every count that is not zero has noise of at most {self.largest}, with mean zero and variance "
+            f"{self.variance}{gap}; the same records get the same noise in every table. This is not differential "
+            f"privacy: one look at a cell tells no one from one person with δ = {short_up(self.zero_to_one)}, at any ε."
+        )
+
+
+def open_cells(rules: tuple[str, ...], width: int, bounds: str, earlier: int, unit: str) -> OpenCells:
+    """Return the claim of a suppressed table."""
+    return OpenCells(
+        rules=rules,
+        width=width,
+        bounds=bounds,
+        earlier=earlier,
+        unit=unit,
+        theorem=(
+            "Fischetti & Salazar 2001, by proof: for each sensitive cell two tables of whole numbers that have "
+            "everything published, one as far below and one as far above the truth as the rule demands"
+        ),
+        preconditions=(
+            *proved("no such pair was taken from a solver: each was added up again in whole numbers"),
+            *checked("the written table adds up, and leaves every empty cell open"),
+            *assumed([KNOWS_ONLY]),
+        ),
+        not_protected=(_CONTRIBUTORS, _SUMS, _OTHER_TABLES, _EXACT, _MINIMALITY),
+    )
+
+
+def rounded_cells(base: int, unit: str) -> RoundedCells:
+    """Return the claim of a rounded table."""
+    return RoundedCells(
+        base=base,
+        unit=unit,
+        theorem="Cox 1987, checked: rounded to neighboring multiples, with all totals",
+        preconditions=checked("the written table was added up again"),
+        not_protected=(_ROUNDED_SUMS, _AGAIN, _CONTRIBUTORS),
+    )
+
+
+def keyed_noise(largest: int, variance: Fraction, gap: int, zero_to_one: Decimal, unit: Unit) -> KeyedNoise:
+    """Return the claim of a perturbed table."""
+    return KeyedNoise(
+        largest=largest,
+        variance=variance,
+        gap=gap,
+        zero_to_one=zero_to_one,
+        unit=str(unit),
+        theorem="Marley & Leaver 2011: the noise of largest entropy with these bounds, mean and variance",
+        preconditions=(
+            *proved(
+                "record keys are a keyed function of the record's name, HMAC-SHA-256, and a cell's key is their sum"
+            ),
+            *assumed([SECRET, whose(unit)]),
+        ),
+        not_protected=(_NOT_DP, _MANY, _DIFFERENCES, _ADDITIVE),
+    )

@@ -1,0 +1,361 @@
+"""Protected tables: counts or sums with all totals, sensitive cells left out, or all of them rounded or perturbed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from incrowd.core.cells import Cells
+from incrowd.core.domain import Numbers, Type
+from incrowd.core.plan import Plan
+from incrowd.core.rounding import round_up
+from incrowd.core.schema import Outside, Role, Schema
+from incrowd.core.steps.bins import RecodeToBins
+from incrowd.core.steps.rows import keep_rows, recoded
+from incrowd.core.steps.step import Step, fold
+from incrowd.core.unit import More
+from incrowd.errors import InvalidParameter, SourceInvalid
+from incrowd.methods.tabulation.axis import Axis
+from incrowd.methods.tabulation.boxes import NEVER, Demand
+from incrowd.methods.tabulation.cell_key import Noise, record_keys
+from incrowd.methods.tabulation.frame import Flags, Frame, Whole
+from incrowd.methods.tabulation.protected.output import ProtectedCells
+from incrowd.methods.tabulation.protected.source import Counted, given_facts
+from incrowd.methods.tabulation.protected.steps import COUNT, PerturbCells, RoundCells, SuppressCells, Tabulate
+from incrowd.methods.tabulation.released_before import Joint, ReleasedTable
+from incrowd.methods.tabulation.rounding import round_cells
+from incrowd.methods.tabulation.rules import CellFacts, Contributions, Dominance, Rules
+from incrowd.methods.tabulation.suppression import Task, suppress
+
+if TYPE_CHECKING:
+    from incrowd.core.coins import Coins
+    from incrowd.core.table import Table
+
+SUPPRESSION, ROUNDING, CELL_KEY = "suppression", "rounding", "cell-key"
+_OWN = {
+    SUPPRESSION: ("minimum", "dominance", "p", "protection", "prior", "earlier"),
+    ROUNDING: ("base",),
+    CELL_KEY: ("noise", "key"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtectedTable:
+    """Counts or sums over one to three columns with all their totals, as statistical offices publish them.
+
+    Promise: a form, and no ε.  By suppression, no sensitive cell can be inferred within its protection interval by
+    someone who knows only this table, those named as released before, and the stated bounds.  By rounding, every number
+    is a neighboring multiple of the base and all totals add up.  By cell keys, counts have bounded noise with mean zero
+    that is the same for the same records; this is not differential privacy.
+
+    Assumes: readers know no more than that; contributors know their own contributions, and are not hindered.
+
+    Source: Hundepool et al. 2012, Statistical Disclosure Control; Fischetti & Salazar 2001; Giessing & Repsilber 2002;
+    Cox 1987; Thompson, Broadfoot & Elazar 2013.
+
+    >>> ProtectedTable(columns=("region", "sex"), minimum=3).number
+    'count'
+    """
+
+    name: ClassVar[str] = "protected-table"
+    located: ClassVar[tuple[str, ...]] = ("earlier", "key")
+    hashed: ClassVar[tuple[str, ...]] = ("earlier",)
+    unchecked: ClassVar[str] = (
+        "a protected table publishes cells and no rows: rows cannot be held against it. Name what to check: --k, --l."
+    )
+
+    columns: tuple[str, ...]
+    protect: Literal["suppression", "rounding", "cell-key"] = "suppression"
+    levels: Mapping[str, int] = field(default_factory=dict)
+    value: str | None = None
+    holding: str | None = None
+    minimum: int | None = None
+    dominance: Dominance | None = None
+    p: Fraction | None = None
+    protection: int | None = None
+    margin: Fraction = Fraction(1, 10)
+    weigh: Literal["values", "cells"] = "values"
+    prior: Fraction | None = None
+    earlier: tuple[str, ...] = ()
+    base: int | None = None
+    noise: Noise | None = None
+    key: str | None = None
+    given: bool = False
+    contributors: str | None = None
+    largest: tuple[str, ...] = ()
+    total: str = "*"
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.columns) <= 3 or len(set(self.columns)) < len(self.columns):
+            raise InvalidParameter("a protected table has one to three columns beside its numbers, each named once.")
+        if extra := [name for name in self.levels if name not in self.columns]:
+            raise InvalidParameter(f"a level is given for {extra[0]!r}, which is no column of the table.")
+        for way, names in _OWN.items():
+            given = [name for name in names if getattr(self, name) not in (None, ())]
+            if given and way != self.protect:
+                raise InvalidParameter(
+                    f"{given[0]} belongs to protect: {way}, and the table is protected by {self.protect}."
+                )
+        self._check_rules()
+        if self.protect == ROUNDING and (self.base or 0) < 2:
+            raise InvalidParameter("rounding needs a base, the number whose multiples are published: at least 2.")
+        if self.protect == CELL_KEY and (self.noise is None or self.key is None):
+            raise InvalidParameter(
+                "cell-key needs noise (largest and variance, perhaps gap) and key, a file with a secret of 32 bytes."
+            )
+        if not self.given and (self.contributors or self.largest):
+            raise InvalidParameter(
+                "contributors and largest are columns of a given table: write given: true, or leave them out."
+            )
+
+    def _check_rules(self) -> None:
+        rules = self.rules
+        if self.protect == SUPPRESSION and self.minimum is None and not rules.depth:
+            raise InvalidParameter("suppression needs a rule for sensitive cells: minimum, dominance or p.")
+        if rules.depth and self.value is None:
+            raise InvalidParameter("dominance and p are rules for sums: name the value that is summed, or use minimum.")
+        if self.protection is not None and self.value is not None:
+            raise InvalidParameter("protection is for counts; for sums it is margin, a share of the cell.")
+        if self.prior is not None and not 0 < self.prior <= 1:
+            raise InvalidParameter(
+                "prior is how well everybody knows each finest cell, as a share of it: above 0, up to 1."
+            )
+        if self.given and self.value is not None and self.protect == SUPPRESSION:
+            if self.minimum is not None and self.contributors is None:
+                raise InvalidParameter("minimum counts contributors: name the column of the given table that has them.")
+            if len(self.largest) < rules.depth:
+                raise InvalidParameter(
+                    f"these rules look at the {rules.depth} largest contributions: name their columns of the given "
+                    "table in largest."
+                )
+
+    @property
+    def rules(self) -> Rules:
+        """When a cell is sensitive."""
+        protection = self.protection if self.value is not None else self.protection or self.minimum
+        return Rules(self.minimum, self.dominance, self.p, protection, self.margin)
+
+    @property
+    def number(self) -> str:
+        """What the column of numbers is called."""
+        return self.value or COUNT
+
+    def frame(self, schema: Schema) -> Frame:
+        """Return the cells of the table."""
+        recodings = Cells.of(schema, self.levels, self.columns).recodings
+        if self.number in self.columns or self.total in ("", None):
+            raise InvalidParameter(f"the table has a column {self.number!r} of its own: leave that one out.")
+        for recoding in recodings:
+            if recoding.column.pseudonymous and recoding.level == 0:
+                raise InvalidParameter(
+                    f"{recoding.column.name!r} has a pseudonym: level 0 would release the name behind it."
+                )
+            if self.given and recoding.column.type is not Type.TEXT:
+                raise InvalidParameter(
+                    f"the labels of a given table are text: declare {recoding.column.name!r} as text."
+                )
+        return Frame(tuple(Axis.of(recoding, self.total)[0] for recoding in recodings))
+
+    def plan(self, schema: Schema) -> Plan:
+        """Promise a form, from the schema and the files of tables released before."""
+        frame = self.frame(schema)
+        joint = self.joint(schema, frame)
+        self._check_columns(schema, joint)
+        steps, numbers = self.steps(schema, frame), dict[str, Any]()
+        if self.noise is not None:
+            numbers["zero to one"] = Decimal(round_up(self.noise.zero_to_one()))
+            self.secret()
+        settings = {"columns": ", ".join(self.columns), "protect": self.protect, "cells": frame.size}
+        examine = self.examine if self.given else None
+        return Plan(self.name, steps, fold(steps, schema.unit), numbers, self.release, None, settings, examine)
+
+    def steps(self, schema: Schema, frame: Frame) -> tuple[Step, ...]:
+        """Return the steps: whose rows, which labels, which cells, and how they are protected."""
+        tabulate = Tabulate(frame.axes, self.value, self.holder(schema), self.given)
+        if self.given:
+            return (tabulate, self._protection(schema))
+        recode = RecodeToBins(tuple(map(recoded, Cells.of(schema, self.levels, self.columns).recodings)))
+        return (*keep_rows(schema.unit), recode, tabulate, self._protection(schema))
+
+    def _protection(self, schema: Schema) -> Step:
+        if self.protect == ROUNDING:
+            return RoundCells(self.base or 0)
+        if self.noise is not None:
+            return PerturbCells(self.noise.largest, self.noise.variance, self.noise.gap, schema.unit.column or "")
+        before = tuple(table.sha256 for table in self.released_before())
+        rules = self.rules
+        return SuppressCells(
+            self.width,
+            rules.margin,
+            self.weigh,
+            rules.minimum,
+            rules.protection,
+            rules.dominance,
+            rules.p,
+            self.prior,
+            before,
+        )
+
+    @property
+    def width(self) -> int:
+        """How far apart the least and the largest number of an empty cell are, as anyone can see from the table."""
+        return (self.rules.reach or 0) + 1 if self.value is None else 1
+
+    def holder(self, schema: Schema) -> str | None:
+        """Return the column by which contributions are merged: the holding, or whoever the unit protects."""
+        unit = schema.unit.column
+        if self.holding is not None and unit not in (None, self.holding):
+            raise InvalidParameter(
+                "the unit has a column that tells people apart: it is the holding, leave holding out."
+            )
+        return self.holding or unit
+
+    def released_before(self) -> tuple[ReleasedTable, ...]:
+        """Read the tables that were released before."""
+        return tuple(ReleasedTable.read(file, self.number) for file in self.earlier)
+
+    def joint(self, schema: Schema, frame: Frame) -> Joint:
+        """Return the finest cells of this table and those before it."""
+        levels = {name: self.levels.get(name, int(schema[name].pseudonymous)) for name in self.columns}
+        found = Joint.of(schema, frame, levels, self.released_before())
+        if self.given and found.levels != levels:
+            raise InvalidParameter(
+                "a given table can be held only against tables of the same columns, no finer than it."
+            )
+        return found
+
+    def secret(self) -> bytes:
+        """Return the secret behind the keys of records."""
+        try:
+            found = Path(self.key or "").read_bytes()
+        except OSError as error:
+            raise InvalidParameter(f"the file key cannot be read: {error.strerror or 'no reason given'}.") from None
+        record_keys(found, ())
+        return found
+
+    def _check_columns(self, schema: Schema, joint: Joint) -> None:
+        """Refuse numbers that may be negative, holders that are released, and records that cannot have one key."""
+        unit, holder = schema.unit, self.holder(schema)
+        if holder is not None and schema[holder].role is not Role.IDENTIFIER:
+            raise InvalidParameter(f"{holder!r} names contributors, which are not released: its role is identifier.")
+        beside = [name for name in (self.value, *joint.levels) if name is not None]
+        for name in (
+            beside if not self.given else [self.value or COUNT, *filter(None, [self.contributors]), *self.largest]
+        ):
+            schema[name]
+        if self.value is not None:
+            _check_value(schema, self.value)
+        if self.given and unit.column is not None:
+            raise InvalidParameter("the rows of a given table are cells, not people: leave the unit's column out.")
+        if self.protect == CELL_KEY:
+            if self.given or self.value is not None or self.holding is not None:
+                raise InvalidParameter("cell keys are for counts of rows: leave value, holding and given out.")
+            if unit.column is None or unit.more is not More.REFUSE or unit.max_rows > 1:
+                raise InvalidParameter(
+                    "every record has one key, in every table: write unit: {column: …, more: refuse} with the column "
+                    "that names records, each once."
+                )
+
+    def examine(self, table: Table) -> None:
+        """Read a given table before anything is charged, and refuse one that does not add up."""
+        self._given(table)
+
+    def release(self, table: Table, coins: Coins) -> ProtectedCells:
+        """Count or read the cells, and leave out, round or perturb."""
+        frame = self.frame(table.schema)
+        joint = self.joint(table.schema, frame)
+        if self.given:
+            facts = self._given(table)
+            return self._published(frame, facts, self._protected(frame, joint, facts, frame.finest(facts.values)))
+        counted = Counted.of(table, joint.frame, joint.levels, (self.holder(table.schema), self.value), coins)
+        truth = counted.leaves(joint.frame)
+        facts = _of_own(frame, joint, counted.contributions).facts(frame, self.rules.depth)
+        if self.noise is not None:
+            return self._published(frame, facts, (facts.values + self._drawn(frame, facts, counted), facts.values >= 0))
+        return self._published(frame, facts, self._protected(frame, joint, facts, truth))
+
+    def _given(self, table: Table) -> CellFacts:
+        frame = self.frame(table.schema)
+        return given_facts(table, frame, self.number, (self.contributors, self.largest))
+
+    def _published(self, frame: Frame, facts: CellFacts, shown: tuple[Whole, Flags]) -> ProtectedCells:
+        cells, known = shown
+        return ProtectedCells.of(frame, cells, known.reshape(facts.values.shape), self.number)
+
+    def _protected(self, frame: Frame, joint: Joint, facts: CellFacts, truth: Whole) -> tuple[Whole, Flags]:
+        """Return the cells as published, and which of them are."""
+        if self.protect == ROUNDING:
+            return round_cells(frame, frame.finest(facts.values), self.base or 0), facts.values >= 0
+        task, demands = self.task(frame, joint, facts, truth)
+        pattern = suppress(task, demands, self.width)
+        known = ~pattern.suppressed[: frame.size].reshape(frame.shape)
+        return np.where(known, facts.values, 0), known
+
+    def task(self, frame: Frame, joint: Joint, facts: CellFacts, truth: Whole) -> tuple[Task, list[Demand]]:
+        """Return what is to be protected, and how far each sensitive cell must stay open."""
+        down, up = (each.ravel() for each in self.rules.demands(facts, counts=self.value is None))
+        cells, sensitive = facts.values.ravel(), np.flatnonzero(up)
+        weights = np.maximum(cells, 1).astype(np.float64) if self.weigh == "values" else np.ones(frame.size)
+        weights[(cells == 0) & (up == 0)] = NEVER
+        weights[0] = NEVER
+        sums = joint.frame.matrix[np.concatenate([joint.own, joint.before])]
+        if np.any(sums[frame.size :] @ truth.ravel() != joint.values):
+            raise SourceInvalid(
+                "a table that was released before has other numbers than these rows give: it was made of other rows, "
+                "or its numbers are rounded or perturbed."
+            )
+        task = Task(
+            frame, sums, truth.ravel(), np.append(weights, np.full(len(joint.before), NEVER)), *self._bounds(truth)
+        )
+        return task, [Demand(cell, int(down[cell]), int(up[cell])) for cell in sensitive.tolist()]
+
+    def _bounds(self, truth: Whole) -> tuple[Whole, Whole]:
+        """Return what everybody knows of each finest cell."""
+        flat = truth.ravel()
+        if self.prior is None:
+            return np.zeros(len(flat), np.int64), np.full(len(flat), -1, np.int64)
+        part, of = self.prior.numerator, self.prior.denominator
+        off = np.array([-(-int(value) * part // of) for value in flat], np.int64)
+        return flat - off, flat + off
+
+    def _drawn(self, frame: Frame, facts: CellFacts, counted: Counted) -> Whole:
+        """Return the noise of every cell, by the keys of its records."""
+        if self.noise is None or counted.names is None:
+            raise AssertionError("cell keys need records with names")
+        keys = record_keys(self.secret(), ("" if name is None else name for name in counted.names.to_pylist()))
+        leaves = np.zeros(int(np.prod(frame.leaf_shape)), np.uint64)
+        given = counted.contributions
+        np.add.at(leaves, given.cells, keys[given.holders])
+        cell_keys = frame.totals(leaves.reshape(frame.leaf_shape))
+        return self.noise.drawn(facts.values.ravel(), cell_keys.ravel()).reshape(frame.shape)
+
+
+def _check_value(schema: Schema, name: str) -> None:
+    column = schema[name]
+    low = column.domain.bounds[0] if isinstance(column.domain, Numbers) else None
+    if low is None or low < 0:
+        raise InvalidParameter(
+            f"sums of {name!r} are protected only where no contribution is negative: declare it as a number with "
+            "bounds from 0 on."
+        )
+    if column.rule_outside is Outside.OTHER or column not in schema.released:
+        raise InvalidParameter(
+            f"{name!r} is summed: it is no identifier, and values outside its bounds go to the ends or drop."
+        )
+
+
+def _of_own(frame: Frame, joint: Joint, given: Contributions) -> Contributions:
+    """Return contributions to the finest cells of this table, from those of all tables."""
+    where = np.unravel_index(given.cells, joint.frame.leaf_shape)
+    own = []
+    for axis, finer, leaves in zip(frame.axes, joint.frame.axes, where, strict=False):
+        lines = {label: place for place, label in enumerate(axis.labels[node] for node in axis.leaves)}
+        table = [next(lines[finer.labels[n]] for n in path if finer.labels[n] in lines) for path in finer.paths]
+        own.append(np.array(table, np.intp)[leaves])
+    return Contributions(np.ravel_multi_index(own, frame.leaf_shape), given.holders, given.amounts, given.rows)

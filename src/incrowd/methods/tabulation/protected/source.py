@@ -1,0 +1,173 @@
+"""Source: what the rows contribute to finest cells; or the cells themselves, where the rows are a table already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from incrowd.core.cells import Cells
+from incrowd.core.recoding import Recoding
+from incrowd.errors import SourceInvalid
+from incrowd.methods.person_rows import row_limits
+from incrowd.methods.tabulation.frame import Frame, Whole
+from incrowd.methods.tabulation.rules import CellFacts, Contributions
+
+if TYPE_CHECKING:
+    from incrowd.core.coins import Coins
+    from incrowd.core.counts import Counts
+    from incrowd.core.table import Table
+
+_LARGEST = 2**53
+"""Sums stay below this, so that solvers can write them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """What the rows hold: for each tuple its finest cell, the name of its holder, its number, and how many rows."""
+
+    contributions: Contributions
+    names: pa.Array | None
+
+    @classmethod
+    def of(
+        cls, table: Table, frame: Frame, levels: dict[str, int], beside: tuple[str | None, str | None], coins: Coins
+    ) -> Counted:
+        """Count the rows by their finest cells and, where they are named, by holder and number, in one pass."""
+        holding, value = beside
+        columns = [*levels.items(), *((name, 0) for name in beside if name is not None)]
+        cells = Cells(tuple(Recoding(table.schema[name], level) for name, level in columns))
+        counts = table.engine.count(table.rows, cells, *row_limits(table, coins))
+        codes = dict(zip(counts.names, counts.codes(), strict=True))
+        leaves = [_leaf_places(counts, axis.column, frame, n)[codes[axis.column]] for n, axis in enumerate(frame.axes)]
+        places = np.ravel_multi_index(leaves, frame.leaf_shape)
+        size, names = len(counts), None
+        holders, amounts = np.full(size, -1, np.int64), np.ones(size, np.int64)
+        if holding is not None:
+            names = counts.classes[counts.names.index(holding)].labels()
+            known = names.is_valid().to_numpy(zero_copy_only=False)
+            holders = np.where(known, np.arange(len(names)), -1)[codes[holding]].astype(np.int64)
+        if value is not None:
+            amounts = _amounts(counts.classes[counts.names.index(value)].values())[codes[value]]
+        _refuse_huge(amounts, counts.counts)
+        return cls(Contributions(places, holders, amounts, counts.counts), names)
+
+    def leaves(self, frame: Frame) -> Whole:
+        """Return the sums of the finest cells."""
+        sums = np.zeros(int(np.prod(frame.leaf_shape)), np.int64)
+        given = self.contributions
+        np.add.at(sums, given.cells, given.amounts * given.rows)
+        return sums.reshape(frame.leaf_shape)
+
+
+def _leaf_places(counts: Counts, name: str, frame: Frame, number: int) -> NDArray[np.intp]:
+    axis = frame.axes[number]
+    labels = counts.classes[counts.names.index(name)].labels().to_pylist()
+    return np.array([axis.ranges[axis.place(label)][0] for label in labels] or [0], np.intp)
+
+
+def _amounts(values: pa.Array) -> Whole:
+    """Return each number as a whole one; what is missing contributes nothing."""
+    whole = (
+        pc.round(pc.cast(values, pa.float64()), round_mode="half_to_even")
+        if pa.types.is_floating(values.type)
+        else values
+    )
+    return np.append(pc.fill_null(pc.cast(whole, pa.int64()), 0).to_numpy(zero_copy_only=False), 0).astype(np.int64)
+
+
+def _refuse_huge(amounts: Whole, rows: Whole) -> None:
+    if float(amounts.astype(np.float64) @ rows.astype(np.float64)) >= _LARGEST:
+        raise SourceInvalid("the sum of all numbers is beyond 2^53: tabulate them in thousands or millions.")
+
+
+@dataclass
+class GivenRows:
+    """A summary that keeps the rows of a table of cells, as text."""
+
+    names: tuple[str, ...]
+    most: int
+    _parts: list[pa.Table] = field(default_factory=list)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Keep some rows, up to one more than the table can have."""
+        if sum(map(len, self._parts)) <= self.most:
+            texts = {name: _text(batch.column(name)) for name in self.names}
+            self._parts.append(pa.table(texts))
+
+    def merge(self, other: GivenRows) -> None:
+        """Take over what another one read of other rows."""
+        self._parts += other._parts
+
+    def rows(self) -> list[tuple[str | None, ...]]:
+        """Return all rows."""
+        return [
+            row for part in self._parts for row in zip(*(part[name].to_pylist() for name in self.names), strict=True)
+        ]
+
+
+def _text(column: pa.Array) -> pa.Array:
+    return (column.dictionary_decode() if pa.types.is_dictionary(column.type) else column).cast(pa.string())
+
+
+def given_facts(table: Table, frame: Frame, value: str, beside: tuple[str | None, tuple[str, ...]]) -> CellFacts:
+    """Read a table of cells and refuse one whose cells are missing, doubled, negative, or do not add up.
+
+    `beside` names the columns that say how many contributed to a cell, and its largest contributions.
+    """
+    contributors, largest = beside
+    numbers = (value, *([contributors] if contributors else []), *largest)
+    names = (*(axis.column for axis in frame.axes), *numbers)
+    rows = table.engine.learn(table.rows, list(names), partial(GivenRows, names, frame.size)).rows()
+    found = np.full((len(numbers), frame.size), -1, np.int64)
+    for line, row in enumerate(rows, 1):
+        labels, given = row[: len(frame.axes)], row[len(frame.axes) :]
+        cell = _cell(frame, labels, line)
+        if found[0, cell] >= 0:
+            raise SourceInvalid(f"row {line} of the table has a cell that an earlier row has already.")
+        found[:, cell] = [_whole(each, name, line) for each, name in zip(given, numbers, strict=True)]
+    missing = np.flatnonzero(found[0] < 0)
+    if len(missing):
+        raise SourceInvalid(
+            f"the table lacks {len(missing):,} of {frame.size:,} cells, among them {frame.place(int(missing[0]))}: "
+            "every cell and every total has a row, empty ones with 0."
+        )
+    cells = found.reshape(len(numbers), *frame.shape)
+    for name, part in zip(numbers[: 2 if contributors else 1], cells, strict=False):
+        odd = frame.odd_sum(part, np.ones(frame.shape, np.bool_)) if name == value else None
+        if odd is not None:
+            raise SourceInvalid(
+                f"the table does not add up: {name!r} at {frame.place(odd)} is not the sum of what is under it."
+            )
+    _refuse_huge(cells[0].ravel()[:1], np.ones(1, np.int64))
+    counts = cells[1] if contributors else cells[0]
+    return CellFacts(cells[0], counts, cells[len(numbers) - len(largest) :])
+
+
+def _cell(frame: Frame, labels: tuple[str | None, ...], line: int) -> int:
+    nodes = []
+    for axis, label in zip(frame.axes, labels, strict=True):
+        if label not in axis.labels:
+            raise SourceInvalid(
+                f"row {line} of the table has a label of {axis.column!r} that its hierarchy lacks; the total is "
+                f"written {axis.labels[0]!r}."
+            )
+        nodes.append(axis.place(label))
+    return int(np.ravel_multi_index(nodes, frame.shape))
+
+
+def _whole(text: str | None, name: str, line: int) -> int:
+    try:
+        number = int(text or "")
+    except ValueError:
+        raise SourceInvalid(f"row {line} of the table has no whole number in {name!r}.") from None
+    if number < 0:
+        raise SourceInvalid(
+            f"row {line} of the table has a negative number in {name!r}: such tables are not protected here."
+        )
+    return number

@@ -1,0 +1,239 @@
+"""Steps: rows become a table with totals, whose cells are left out, rounded, or get noise by the keys of records."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+from incrowd.core.loss import Syntactic
+from incrowd.core.steps.step import Grounds, Promise, Step, whose
+from incrowd.core.words import counted
+from incrowd.errors import InvalidParameter
+from incrowd.methods.tabulation.axis import Axis
+from incrowd.methods.tabulation.cell_key import Noise
+from incrowd.methods.tabulation.frame import Frame
+from incrowd.methods.tabulation.protected.claims import (
+    KNOWS_ONLY,
+    NOT_PRIVATE,
+    SECRET,
+    keyed_noise,
+    open_cells,
+    rounded_cells,
+)
+from incrowd.methods.tabulation.rules import Dominance, Rules
+
+if TYPE_CHECKING:
+    from incrowd.core.claims.claim import Claim
+    from incrowd.core.unit import Unit
+
+COUNT = "count"
+
+
+@dataclass(frozen=True)
+class Tabulate(Step):
+    """Rows become counts or sums over a cross of columns, with all totals; or the rows are such a table already."""
+
+    kind: ClassVar[str] = "tabulate"
+    title: ClassVar[str] = "Make a table with totals"
+    words: ClassVar[tuple[str, ...]] = ("cells",)
+    glyph: ClassVar[str | None] = "coarser"
+
+    axes: tuple[Axis, ...]
+    value: str | None = None
+    holding: str | None = None
+    given: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.axes) <= 3:
+            raise InvalidParameter("a protected table has one to three columns beside its numbers.")
+        _ = self.frame
+
+    @property
+    def frame(self) -> Frame:
+        """The cells."""
+        return Frame(self.axes)
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+        return math.prod(map(len, self.axes))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns beside the numbers."""
+        return tuple(axis.column for axis in self.axes)
+
+    @property
+    def number(self) -> str:
+        """What the column of numbers is called."""
+        return self.value or COUNT
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        what = f"sums of “{self.value}”" if self.value else "counts"
+        size = f"{counted(self.cells, 'cell')} over {' × '.join(self.names)}, with all totals"
+        if self.given:
+            return f"The source is a table of {what} already: {size}. That it adds up was checked before the charge."
+        merged = f" Contributions with the same “{self.holding}” are merged first." if self.holding else ""
+        whole = " Each row's number is rounded to a whole one." if self.value else ""
+        return f"Rows become {what} in {size}.{whole}{merged}"
+
+
+@dataclass(frozen=True)
+class SuppressCells(Step):
+    """Sensitive cells are left empty, and others with them, until none can be inferred too closely."""
+
+    kind: ClassVar[str] = "suppress cells"
+    title: ClassVar[str] = "Leave cells empty"
+
+    width: int
+    margin: Fraction
+    weigh: str
+    minimum: int | None = None
+    protection: int | None = None
+    dominance: Dominance | None = None
+    p: Fraction | None = None
+    prior: Fraction | None = None
+    earlier: tuple[str, ...] = ()
+    """The SHA-256 of each table that was released before and is taken into account."""
+
+    def __post_init__(self) -> None:
+        if self.width < 1 or self.weigh not in ("values", "cells"):
+            raise InvalidParameter("cells are left empty by their values or their number, and stay open by 1 at least.")
+        _ = self.rules
+
+    @property
+    def rules(self) -> Rules:
+        """When a cell is sensitive."""
+        return Rules(self.minimum, self.dominance, self.p, self.protection, self.margin)
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The rules, for people."""
+        found = []
+        if self.minimum is not None:
+            wide = f"{self.margin} of it" if self.protection is None else str(self.protection)
+            found.append(f"fewer than {self.minimum} contributors (open up and down by {wide})")
+        if self.dominance is not None:
+            found.append(f"the {self.dominance.n} largest contributors are more than {self.dominance.k} of it")
+        if self.p is not None:
+            found.append(f"the second largest contributor knows the largest within {self.p} of it")
+        return tuple(found)
+
+    @property
+    def bounds(self) -> str:
+        """What everybody is taken to know, for people."""
+        if self.prior is None:
+            return "that no number is negative"
+        return f"every finest cell up to {self.prior} of its value up or down"
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        least = "as little is left out as could be found, by " + (
+            "value" if self.weigh == "values" else "number of cells"
+        )
+        before = (
+            f" {counted(len(self.earlier), 'table')} released before are taken into account." if self.earlier else ""
+        )
+        return (
+            f"Cells are left empty that have {'; or '.join(self.told)}. Others are left empty beside them so that none "
+            f"of these can be inferred too closely; {least}. Cells of zero and the total of everything are published."
+            f"{before} This looks at all rows."
+        )
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - a form protects no unit
+        """Promise a form, and nothing to those who know more."""
+        if inner.loss is not None:
+            return inner
+        told = (("rules", "; ".join(self.told)), ("width", str(self.width)), ("bounds", self.bounds))
+        before = (("tables before", str(len(self.earlier))),) if self.earlier else ()
+        return Promise(Syntactic("cell suppression", (*told, *before)), (NOT_PRIVATE,), frozenset({KNOWS_ONLY}))
+
+    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+        """Claim that every empty cell stays open."""
+        return (open_cells(self.told, self.width, self.bounds, len(self.earlier), str(grounds.unit)),)
+
+
+@dataclass(frozen=True)
+class RoundCells(Step):
+    """Every cell becomes a neighboring multiple of a base, so that all totals add up."""
+
+    kind: ClassVar[str] = "round cells"
+    title: ClassVar[str] = "Round, keeping totals"
+
+    base: int
+
+    def __post_init__(self) -> None:
+        if self.base < 2:
+            raise InvalidParameter("numbers are rounded to multiples of a base of at least 2.")
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return (
+            f"Every number becomes one of the two multiples of {self.base} next to it, so that all totals add up, and "
+            "the finest ones change as little as possible. This looks at all rows."
+        )
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - a form protects no unit
+        """Promise a form, and nothing to those who know more."""
+        if inner.loss is not None:
+            return inner
+        return Promise(Syntactic("controlled rounding", (("base", str(self.base)),)), (NOT_PRIVATE,))
+
+    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+        """Claim that numbers are near the truth, and add up."""
+        return (rounded_cells(self.base, str(grounds.unit)),)
+
+
+@dataclass(frozen=True)
+class PerturbCells(Step):
+    """Every count gets noise that its records' keys choose."""
+
+    kind: ClassVar[str] = "perturb cells"
+    title: ClassVar[str] = "Noise by record keys"
+    words: ClassVar[tuple[str, ...]] = ("keys",)
+
+    largest: int
+    variance: Fraction
+    gap: int
+    record: str
+
+    def __post_init__(self) -> None:
+        _ = self.noise
+
+    @property
+    def noise(self) -> Noise:
+        """The table of probabilities."""
+        return Noise(self.largest, self.variance, self.gap)
+
+    @property
+    def keys(self) -> str:
+        """How keys are made."""
+        return "HMAC-SHA-256 of the record's name under the holder's secret, its first 64 bits, added up modulo 2^64"
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        gap = f" No published count is from 1 to {self.gap}." if self.gap else ""
+        return (
+            f"Every record, known by “{self.record}”, has a secret key; the keys of a cell's records add up to the "
+            f"cell's key, which picks its noise: at most {self.largest}, with mean zero and variance {self.variance}. "
+            f"Zero stays zero.{gap}"
+        )
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:
+        """Promise a form: the same cell has the same noise in every table, so that nothing adds up to an epsilon."""
+        if inner.loss is not None:
+            return inner
+        told = (("largest", str(self.largest)), ("variance", str(self.variance)), ("gap", str(self.gap)))
+        return Promise(Syntactic("cell key", told), (NOT_PRIVATE,), frozenset({SECRET, whose(unit)}))
+
+    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+        """Claim what the noise is, and say that it is no differential privacy."""
+        delta = grounds.numbers["zero to one"]
+        return (keyed_noise(self.largest, self.variance, self.gap, delta, grounds.unit),)

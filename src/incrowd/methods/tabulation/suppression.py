@@ -1,0 +1,242 @@
+"""Suppression: which cells are left out beside the sensitive ones, so that none of those can be inferred too closely.
+
+Up to a size the pattern of least weight is computed, beyond it is searched for by boxes; where no box has enough room,
+or tables that were released before tie cells together, a program moves what is cheapest.  However it was found, a
+pattern is used only with a proof: for each sensitive cell two whole tables that agree with everything published.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from incrowd.errors import Infeasible
+from incrowd.methods.tabulation.attacker import Attacker, Ends, Inconsistent, spread
+from incrowd.methods.tabulation.boxes import NEVER, Box, BoxSearch, Costs, Demand
+from incrowd.methods.tabulation.frame import Flags, Frame, Whole
+from incrowd.methods.tabulation.optimum import least_pattern, small_enough
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+_ROUNDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A table to protect: its cells, then sums that were published before, of unknowns with their true values.
+
+    The unknowns are the finest cells, or finer ones where tables that were released before need them.  `low` and `high`
+    are what everybody knows of each (−1: no upper bound).  A cell of weight `NEVER` is published whatever happens.
+    """
+
+    frame: Frame
+    sums: csr_array
+    truth: Whole
+    weights: Costs
+    low: Whole
+    high: Whole
+
+    @cached_property
+    def cells(self) -> Whole:
+        """The true value of every sum."""
+        values: Whole = self.sums @ self.truth
+        return values
+
+    @property
+    def alone(self) -> bool:
+        """Whether the unknowns are the finest cells of this table, and nothing was published before."""
+        return bool(self.sums.shape == (self.frame.size, len(self.frame.leaves)))
+
+    @property
+    def network(self) -> bool:
+        """Whether whole demands have whole moves around simple cycles."""
+        return self.alone and self.frame.network
+
+    def attacker(self, pattern: Flags) -> Attacker:
+        """Return who knows everything but the pattern."""
+        shown = np.flatnonzero(~pattern)
+        return Attacker(self.sums[shown], self.cells[shown], self.low, self.high)
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """Which sums are suppressed, and the least and largest value of each among the tables that prove it."""
+
+    suppressed: Flags
+    least: Whole
+    largest: Whole
+
+
+def suppress(task: Task, demands: list[Demand], width: int) -> Pattern:
+    """Return a pattern under which every demand is met and every suppressed cell is open at least so wide.
+
+    >>> from incrowd.methods.tabulation.axis import Axis
+    >>> side = (("*", "a", "b", "c"), (-1, 0, 0, 0))
+    >>> frame = Frame((Axis("row", *side), Axis("column", *side)))
+    >>> task = task_of(frame, np.array([[20, 50, 10], [8, 19, 22], [17, 32, 12]]))
+    >>> suppress(task, [Demand(9, 4, 4)], 5).suppressed.reshape(4, 4).astype(int).tolist()
+    [[0, 0, 0, 0], [0, 0, 0, 0], [0, 1, 0, 1], [0, 1, 0, 1]]
+    """
+    if any(task.weights[demand.cell] >= NEVER for demand in demands):
+        raise Infeasible(
+            "the total of the whole table is sensitive itself, or so is a cell that was published before: no pattern "
+            "protects it. Choose weaker rules, or do not publish this table."
+        )
+    asked = sorted(demands, key=lambda each: -each.up)
+    exact = small_enough(task.sums.shape[0], demands, network=task.network)
+    for _ in range(_ROUNDS):
+        pattern = _least(task, asked) if exact else None
+        pattern = _searched(task, asked) if pattern is None else pattern
+        narrow = np.flatnonzero(pattern.suppressed & (pattern.largest - pattern.least < width))
+        if not len(narrow):
+            return pattern
+        known = {demand.cell for demand in asked}
+        asked = [*asked, *(Demand(cell, 0, width) for cell in narrow.tolist() if cell not in known)]
+        exact = False
+    raise Infeasible(
+        f"no pattern was found that leaves {task.frame.place(int(narrow[0]))} open widely enough. Choose higher levels "
+        "or weaker rules."
+    )
+
+
+def task_of(frame: Frame, leaves: Whole, weights: Costs | None = None) -> Task:
+    """Return the task of a table by itself: cells weigh their values, and empty ones and the total are published."""
+    cells = frame.totals(leaves).ravel()
+    given = cells.astype(np.float64) if weights is None else weights
+    fixed = cells == 0
+    fixed[0] = True
+    size = len(frame.leaves)
+    return Task(
+        frame,
+        frame.matrix,
+        leaves.ravel(),
+        np.where(fixed, NEVER, given),
+        np.zeros(size, np.int64),
+        np.full(size, -1, np.int64),
+    )
+
+
+def _least(task: Task, demands: list[Demand]) -> Pattern | None:
+    """Return the pattern of least weight, if the solver's stands the audit."""
+    found = least_pattern(task.sums, task.truth, task.weights, demands, network=task.network)
+    if found is None or np.any(task.high >= 0):
+        return None
+    chosen = np.flatnonzero(found)
+    lower, upper = np.zeros(len(found), np.int64), np.zeros(len(found), np.int64)
+    for demand in demands:
+        lower[demand.cell], upper[demand.cell] = demand.down, demand.up
+    true, widest = task.cells[chosen], max([demand.up + demand.down for demand in demands], default=0)
+
+    def enough(low: Ends, high: Ends) -> Flags:
+        met = (low <= true - lower[chosen]) & (high >= true + upper[chosen])
+        return np.asarray(met & (high - low >= widest))
+
+    try:
+        low, high = spread(task.attacker(found), task.sums[chosen], enough, (task.truth,))
+    except Inconsistent:
+        return None
+    if np.any(low > true - lower[chosen]) or np.any(high < true + upper[chosen]):
+        return None
+    least, largest = task.cells.copy(), task.cells.copy()
+    least[chosen], largest[chosen] = low, high
+    return Pattern(found, least, largest)
+
+
+def _searched(task: Task, demands: list[Demand]) -> Pattern:
+    """Return a pattern that boxes and cheapest moves protect, with the proof of each demand checked."""
+    suppressed = np.zeros(task.sums.shape[0], np.bool_)
+    suppressed[[demand.cell for demand in demands]] = True
+    moves: list[tuple[int, int, dict[int, int]]] = []
+    boxes: dict[int, Box] = {}
+    if task.alone and not np.any(task.high >= 0):
+        shape = task.frame.leaf_shape
+        search = BoxSearch(task.frame, task.truth.reshape(shape), task.weights.reshape(task.frame.shape))
+        boxes = search.run(demands)
+        suppressed |= search.uses > 0
+        moves += [
+            (demands[place].cell, amount, box.moves(shape, amount))
+            for place, box in boxes.items()
+            for amount in _amounts(demands[place])
+        ]
+    for place, demand in enumerate(demands):
+        for amount in _amounts(demand) if place not in boxes else ():
+            move = _cheapest_move(task, demand.cell, amount, suppressed)
+            suppressed |= (task.sums @ move) != 0
+            moves.append((demand.cell, amount, {atom: int(move[atom]) for atom in np.flatnonzero(move).tolist()}))
+    return _proved(task, suppressed, moves)
+
+
+def _amounts(demand: Demand) -> list[int]:
+    return [amount for amount in (demand.up, -demand.down) if amount]
+
+
+def _cheapest_move(task: Task, cell: int, amount: int, suppressed: Flags) -> Whole:
+    """Return whole changes of the unknowns by which a cell goes up or down, at the least weight of other sums."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import block_array, csr_array, eye_array
+
+    pinned = np.flatnonzero((task.weights >= NEVER) & ~suppressed)
+    costly = np.flatnonzero((task.weights < NEVER) & ~suppressed)
+    atoms, size = task.sums.shape[1], len(costly)
+    part, zeros = task.sums[costly].astype(np.float64), csr_array((len(pinned) + 1, size))
+    rows = block_array(
+        [
+            [part, -eye_array(size)],
+            [-part, -eye_array(size)],
+            [task.sums[np.append(pinned, cell)].astype(np.float64), zeros],
+        ],
+        format="csr",
+    )
+    fixed = np.append(np.zeros(len(pinned)), amount)
+    most = float(task.truth.sum() + abs(amount))
+    high = np.where(task.high < 0, most, task.high - task.truth)
+    for integral in (0, 1):
+        found = milp(
+            np.concatenate([np.zeros(atoms), task.weights[costly]]),
+            constraints=LinearConstraint(
+                rows, np.concatenate([np.full(2 * size, -np.inf), fixed]), np.concatenate([np.zeros(2 * size), fixed])
+            ),
+            bounds=Bounds(
+                np.concatenate([task.low - task.truth, np.zeros(size)]), np.append(high, np.full(size, np.inf))
+            ),
+            integrality=np.append(np.full(atoms, integral), np.zeros(size)),
+        )
+        if found.x is None:
+            break
+        move: Whole = np.rint(found.x[:atoms]).astype(np.int64)
+        if (task.sums[[cell]] @ move)[0] == amount and not np.any(task.sums[pinned] @ move):
+            return move
+    raise Infeasible(
+        f"{task.frame.place(cell)} is sensitive, and nothing that could be left out beside it protects it. Choose "
+        "higher levels or weaker rules, or do not publish this table."
+    )
+
+
+def _proved(task: Task, suppressed: Flags, moves: list[tuple[int, int, dict[int, int]]]) -> Pattern:
+    """Return the pattern, after every move was found to agree with all that is published, in exact whole numbers."""
+    from scipy.sparse import csc_array
+
+    atoms = np.array([atom for _, _, move in moves for atom in move], np.intp)
+    steps = np.array([step for _, _, move in moves for step in move.values()], np.int64)
+    ends = np.cumsum([0, *(len(move) for _, _, move in moves)])
+    table = csc_array((steps, atoms, ends), (task.sums.shape[1], len(moves)))
+    moved = task.truth[atoms] + steps
+    changed = (task.sums.astype(np.int64) @ table).tocsc()
+    changed.eliminate_zeros()
+    aims, amounts = (
+        np.array([cell for cell, _, _ in moves], np.intp),
+        np.array([each for _, each, _ in moves], np.int64),
+    )
+    reached = changed[aims, np.arange(len(moves))] if len(moves) else amounts
+    inside = (moved >= task.low[atoms]) & ((task.high[atoms] < 0) | (moved <= task.high[atoms]))
+    if not suppressed[changed.indices].all() or not inside.all() or np.any(reached != amounts):
+        raise AssertionError("a move changes what is published")
+    least, largest = task.cells.copy(), task.cells.copy()
+    if len(moves):
+        least += np.minimum(0, changed.min(axis=1).toarray().ravel())
+        largest += np.maximum(0, changed.max(axis=1).toarray().ravel())
+    return Pattern(suppressed, least, largest)

@@ -1,0 +1,1 @@
+"""Estimate: what a released table says about the original, corrected for known chance."""

@@ -1,0 +1,102 @@
+"""Frequencies: how often categories occurred before they were changed at random, from what was published alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from incrowd.engines.readers.sources import open_source
+from incrowd.errors import InvalidParameter
+from incrowd.methods.perturbation.pram.matrix import FrequencyEstimate, estimate
+from incrowd.methods.perturbation.pram.steps import Channel, Randomize
+from incrowd.methods.perturbation.steps import maskings
+from incrowd.verify.files import placed
+from incrowd.workflows.verify.verify import read_certificate
+
+if TYPE_CHECKING:
+    from incrowd.core.certificate import Certificate
+
+_NORMAL = 1.959964
+
+
+@dataclass(frozen=True)
+class Frequencies:
+    """The categories of some columns together, how often each was published, and estimates of how often it occurred."""
+
+    columns: tuple[str, ...]
+    labels: tuple[tuple[str | None, ...], ...]
+    released: NDArray[np.int64]
+    found: FrequencyEstimate
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """Yield for each category the estimate and an interval that holds what occurred in about 95 % of releases."""
+        for place, label in enumerate(self.labels):
+            value, spread = float(self.found.counts[place]), _NORMAL * float(self.found.deviations[place])
+            low, high = (min(max(0.0, end), float(self.released.sum())) for end in (value - spread, value + spread))
+            yield {
+                "category": dict(zip(self.columns, label, strict=True)),
+                "released": int(self.released[place]),
+                "estimate": value,
+                "low": low,
+                "high": high,
+            }
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form, with the covariance of the estimates over the coins."""
+        return {
+            "columns": list(self.columns),
+            "frequencies": list(self.lines()),
+            "covariance": self.found.covariance.tolist(),
+        }
+
+
+def estimate_frequencies(release: Path) -> tuple[Frequencies, ...]:
+    """Estimate from the folder of a release how often each category occurred before it was changed at random."""
+    folder = release if release.is_dir() else release.parent
+    certificate = read_certificate(release)
+    (file,) = placed(certificate, folder, None)
+    return tuple(_frequencies(channel, file) for channel in _channels(certificate))
+
+
+def _channels(certificate: Certificate) -> Iterator[Channel]:
+    masks = tuple(maskings(certificate.steps))
+    random = [step for step in masks if isinstance(step, Randomize)]
+    if not random:
+        raise InvalidParameter(
+            "nothing in this release was changed at random by known probabilities: there is nothing to estimate."
+        )
+    for step in random:
+        others = {name for each in masks if each is not step for name in each.changes}
+        for channel in step.channels:
+            if others & set(channel.columns):
+                raise InvalidParameter(
+                    f"{channel.columns[0]!r} was changed by another step too: its frequencies cannot be estimated."
+                )
+            if channel.probabilities is not None:
+                yield channel
+
+
+def _frequencies(channel: Channel, file: Path) -> Frequencies:
+    codes = []
+    for batch in open_source(str(file)).batches(list(channel.columns)):
+        code = np.zeros(len(batch), np.int64)
+        for column, labels in zip(batch.columns, channel.labels, strict=True):
+            plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+            place = pc.index_in(pc.cast(plain, pa.string()), value_set=pa.array(labels, pa.string()))
+            if place.null_count:
+                raise InvalidParameter("the file shows values that its certificate does not name.")
+            code = code * len(labels) + place.to_numpy(zero_copy_only=False)
+        codes.append(code)
+    released = np.bincount(np.concatenate([np.zeros(0, np.int64), *codes]), minlength=channel.size).astype(np.int64)
+    matrix = channel.probabilities
+    if matrix is None:
+        raise InvalidParameter("the probabilities are not told, so nothing can be estimated.")
+    return Frequencies(channel.columns, tuple(product(*channel.labels)), released, estimate(matrix, released))

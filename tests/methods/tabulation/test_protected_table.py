@@ -1,0 +1,202 @@
+"""Protected tables through the whole road: what is refused, what is published, and what a changed file shows."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from incrowd.core.domain import Categories, Numbers, Type
+from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.hierarchy.tree import tree
+from incrowd.core.schema import Column, Missing, Outside, Role, Schema
+from incrowd.core.table import Table
+from incrowd.core.unit import Kind, More, Unit
+from incrowd.engines.local.engine import LOCAL
+from incrowd.errors import IncrowdError, InvalidParameter, SourceInvalid
+from incrowd.methods.tabulation.cell_key import Noise
+from incrowd.methods.tabulation.protected.method import ProtectedTable
+from incrowd.methods.tabulation.rules import Dominance
+from incrowd.noise.system import SystemCoins
+from incrowd.workflows.policy.ledger import find_book
+from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.release.publish import Destination, release, release_to
+from incrowd.workflows.verify.verify import verify
+from tests.methods.tabulation.frames import agreeing
+
+KEPT: dict[str, Any] = {"missing": Missing.DROP, "outside": Outside.DROP}
+AREA = Column("area", hierarchy=tree({"N": ["a", "b"], "S": ["c", "d"]}), **KEPT)
+SEX = Column("sex", hierarchy=Flat(Categories(("F", "M"))), **KEPT)
+KIND = Column("kind", hierarchy=Flat(Categories(("x", "y"))), **KEPT)
+PAY = Column("pay", type=Type.INTEGER, hierarchy=Flat(Numbers(0, 10**6)))
+WHO = Column("who", Role.IDENTIFIER)
+SCHEMA = Schema((AREA, SEX, KIND, PAY, WHO))
+RECORDS = Schema(SCHEMA.columns, Unit(Kind.PERSON, column="who", more=More.REFUSE))
+
+
+def rows(number: int = 90) -> pa.Table:
+    chance = np.random.default_rng(2)
+    return pa.table(
+        {
+            "area": chance.choice(list("abcd"), number, p=[0.4, 0.3, 0.25, 0.05]),
+            "sex": chance.choice(["F", "M"], number),
+            "kind": chance.choice(["x", "y"], number),
+            "pay": chance.integers(1, 1000, number),
+            "who": [f"w{n}" for n in range(number)],
+        }
+    )
+
+
+def released(method: ProtectedTable, table: pa.Table, schema: Schema = SCHEMA) -> dict[tuple[str, ...], int | None]:
+    found = method.release(Table(schema, LOCAL.open(table), LOCAL), SystemCoins()).to_arrow()
+    return {tuple(row.values())[:-1]: row[method.number] for row in found.to_pylist()}
+
+
+def test_counts_are_exact_or_empty_and_every_small_one_is_empty() -> None:
+    found = released(ProtectedTable(columns=("area", "sex"), minimum=4), rows())
+    true = rows().group_by(["area", "sex"]).aggregate([([], "count_all")]).to_pylist()
+    for each in true:
+        shown = found[each["area"], each["sex"]]
+        assert shown in (None, each["count_all"])
+        assert shown is None or shown >= 4
+    assert None in found.values()
+    assert found["*", "*"] == 90
+
+
+def test_holdings_are_merged_before_the_rules_look_at_them() -> None:
+    table = pa.table({"area": ["a"] * 5 + ["b"] * 5, "pay": [50] * 10, "who": ["one"] * 5 + list("23456")})
+    schema = Schema((AREA, PAY, WHO))
+    apart = released(ProtectedTable(columns=("area",), value="pay", minimum=3), table, schema)
+    merged = released(ProtectedTable(columns=("area",), value="pay", holding="who", minimum=3), table, schema)
+    assert (apart[("a",)], merged[("a",)]) == (250, None)
+
+
+def test_the_same_records_have_the_same_noise_in_every_table(tmp_path: Path) -> None:
+    (tmp_path / "key").write_bytes(bytes(range(32)))
+    noise: dict[str, Any] = {"protect": "cell-key", "noise": Noise(5, Fraction(2), 2), "key": str(tmp_path / "key")}
+    one = released(ProtectedTable(columns=("area", "sex"), **noise), rows(), RECORDS)
+    two = released(ProtectedTable(columns=("sex", "kind"), **noise), rows().take(np.arange(90)[::-1]), RECORDS)
+    assert [one["*", sex] for sex in ("*", "F", "M")] == [two[sex, "*"] for sex in ("*", "F", "M")]
+    assert not {1, 2} & {*one.values(), *two.values()}
+    (tmp_path / "key").write_bytes(bytes(range(1, 33)))
+    assert released(ProtectedTable(columns=("area", "sex"), **noise), rows(), RECORDS) != one
+
+
+def test_a_table_released_before_counts_as_known(tmp_path: Path) -> None:
+    table = rows(60)
+    before = ProtectedTable(columns=("area", "kind"), minimum=2)
+    first = before.release(Table(SCHEMA, LOCAL.open(table), LOCAL), SystemCoins()).to_arrow()
+    lines = [
+        ",".join(first.column_names),
+        *(",".join("" if v is None else str(v) for v in r.values()) for r in first.to_pylist()),
+    ]
+    (tmp_path / "first.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    method = ProtectedTable(columns=("area", "sex"), minimum=4, protection=2, earlier=(str(tmp_path / "first.csv"),))
+    frame = method.frame(SCHEMA)
+    joint = method.joint(SCHEMA, frame)
+    assert [axis.column for axis in joint.frame.axes] == ["area", "sex", "kind"]
+    assert method.plan(SCHEMA).claims[0].parameters["earlier"] == 1
+    try:
+        found = released(method, table)
+    except InvalidParameter as error:
+        assert "protects it" in str(error)  # noqa: PT017 - both are right answers
+    else:
+        assert found["*", "*"] == 60
+    other = table.set_column(2, "kind", pa.array(["x"] * 60))
+    with pytest.raises(SourceInvalid, match="has other numbers than these rows"):
+        released(method, other)
+
+
+def given(cells: list[int]) -> pa.Table:
+    areas = ["*", "N", "a", "b", "S", "c", "d"]
+    return pa.table({"area": areas, "count": cells})
+
+
+GIVEN: dict[str, Any] = {
+    "incrowd": 1,
+    "dataset": {"name": "given"},
+    "columns": {
+        "area": {"hierarchy": {"tree": {"N": ["a", "b"], "S": ["c", "d"]}}, "missing": "drop", "outside": "drop"},
+        "count": {"type": "integer", "bounds": [0, None]},
+    },
+    "release": {"method": "protected-table", "columns": ["area"], "given": True, "minimum": 3},
+    "budget": {"unbounded": "public since 2020"},
+}
+
+
+def test_a_given_table_is_protected(tmp_path: Path) -> None:
+    policy = {**GIVEN, "ledger": f"sqlite:///{tmp_path}/ledger.sqlite"}
+    result = release(given([40, 20, 2, 18, 20, 9, 11]), policy).result.to_arrow()
+    assert result["count"].to_pylist() == [40, 20, None, None, 20, 9, 11]
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (given([41, 20, 2, 18, 20, 9, 11]), "does not add up: 'count' at area = *"),
+        (given([40, 20, -2, 22, 20, 9, 11]), "row 3 of the table has a negative number"),
+        (given([40, 20, 2, 18, 20, 9, 11]).slice(0, 6), "lacks 1 of 7 cells, among them area = d"),
+        (pa.concat_tables([given([40, 20, 2, 18, 20, 9, 11])] * 2), "row 8 of the table has a cell that an earlier"),
+        (pa.table({"area": ["z"], "count": [1]}), "row 1 of the table has a label of 'area'"),
+    ],
+)
+def test_a_table_that_is_none_is_refused_before_anything_is_charged(
+    table: pa.Table, words: str, tmp_path: Path
+) -> None:
+    policy = load_policy({**GIVEN, "ledger": f"sqlite:///{tmp_path}/ledger.sqlite"})
+    with pytest.raises(SourceInvalid, match=re.escape(words)):
+        release(table, policy)
+    book = find_book(policy)
+    assert book is None or not [each for each in book.entries(0) if each.kind == "charge"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"columns": ("area",)}, "suppression needs a rule"),
+        ({"columns": ("area",), "p": Fraction(1, 10)}, "rules for sums"),
+        ({"columns": ("area",), "minimum": 3, "base": 5}, "base belongs to protect: rounding"),
+        ({"columns": ("area",), "protect": "rounding"}, "rounding needs a base"),
+        ({"columns": ("area",), "protect": "cell-key"}, "cell-key needs noise"),
+        ({"columns": ("area", "sex", "kind", "who"), "minimum": 3}, "one to three columns"),
+        ({"columns": ("area",), "minimum": 1}, "at least 2"),
+        ({"columns": ("area",), "minimum": 3, "value": "sex"}, "no contribution is negative"),
+        ({"columns": ("who",), "minimum": 3}, "identifier"),
+        ({"columns": ("area",), "minimum": 3, "holding": "sex"}, "its role is identifier"),
+        ({"columns": ("area",), "minimum": 3, "total": "N"}, "stands for two different lines"),
+        ({"columns": ("area",), "value": "pay", "given": True, "dominance": Dominance(2, Fraction(4, 5))}, "largest"),
+    ],
+)
+def test_what_means_nothing_is_refused_with_the_way_out(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(IncrowdError, match=words):
+        ProtectedTable(**options).plan(SCHEMA)
+
+
+def test_a_file_whose_empty_cell_was_filled_in_or_whose_total_was_changed_fails(tmp_path: Path) -> None:
+    policy = {**GIVEN, "ledger": f"sqlite:///{tmp_path}/ledger.sqlite"}
+    folder = tmp_path / "out"
+    release_to(given([40, 20, 2, 18, 20, 9, 11]), policy, Destination(folder, "csv"))
+    assert verify(folder).passed
+    file = folder / "data.csv"
+    text = file.read_text(encoding="utf-8")
+    for old, new, about in (
+        ("b,\n", "b,18\n", "empty cells in the file"),
+        ("c,9\n", "c,8\n", "numbers in the file"),
+    ):
+        changed = re.sub(rf'(?m)^"?{old[0]}"?,{old[2:].strip()}$', new.strip(), text)
+        assert changed != text
+        file.write_text(changed, encoding="utf-8")
+        failed = {each.about for each in verify(folder).findings if each.verdict == "failed"}
+        assert about in failed or "cells in the file" in failed
+
+
+def test_everything_that_agrees_is_listed_by_the_test_itself() -> None:
+    method = ProtectedTable(columns=("sex",), minimum=2)
+    frame = method.frame(SCHEMA)
+    found = [table.tolist() for table in agreeing(frame, np.array([2, 0, 0]), np.array([True, False, False]))]
+    assert found == [[0, 2], [1, 1], [2, 0]]
