@@ -153,6 +153,7 @@ class SyntheticPoints:
             exact if found is None else {"epsilon": found.epsilon, **exact},
             self.release,
             settings=({"k": k} if found is None else asdict(found)) | settings,
+            cells=grid.cells,
         )
 
     def release(self, table: Table, coins: Coins) -> Points:

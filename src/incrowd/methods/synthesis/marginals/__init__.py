@@ -1,0 +1,1 @@
+"""Marginals: a model of a table, fitted to noisy tables that were chosen privately, and rows drawn from it."""

@@ -1,0 +1,213 @@
+"""Marginals: a model of a table, fitted to noisy tables that were chosen privately, and rows drawn from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import combinations
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from incrowd.accounting.noise.concentrated import largest_rho
+from incrowd.core.cells import Cells
+from incrowd.core.domain import Numbers, Text
+from incrowd.core.plan import Plan
+from incrowd.core.reading import number_text
+from incrowd.core.recoding import Classes, Recoding
+from incrowd.core.steps.bins import RecodeToBins
+from incrowd.core.steps.rows import keep_rows, recoded
+from incrowd.core.steps.step import Step, fold
+from incrowd.errors import InvalidParameter
+from incrowd.methods.crowds.parameters import Target, charged
+from incrowd.methods.labels import bin_column
+from incrowd.methods.person_rows import row_limits
+from incrowd.methods.synthesis.marginals.budget import Reach, Shares
+from incrowd.methods.synthesis.marginals.junction import cells_of
+from incrowd.methods.synthesis.marginals.output import SyntheticRows, tuples_of
+from incrowd.methods.synthesis.marginals.search import Found, Search, WeightedRows, WorkLimits
+from incrowd.methods.synthesis.marginals.steps import DrawnColumn, DrawRows, MeasureTables, Strategy
+from incrowd.methods.synthesis.marginals.synthetic_model import ModelColumn, SyntheticModel, drawn_number
+from incrowd.methods.synthesis.marginals.zeros import codes_of, declared_zeros, require_possible
+
+if TYPE_CHECKING:
+    from incrowd.core.coins import Coins
+    from incrowd.core.schema import Column, Schema
+    from incrowd.core.table import Table
+
+FINEST = 128
+"""A column with more classes than this is taken at a coarser level, if it has one."""
+_TRIPLES = 200
+_MOST_ROWS = 10**8
+
+
+@dataclass(frozen=True)
+class Marginals:
+    """A synthetic table: rows drawn from a model that was fitted to noisy tables of few columns, chosen adaptively.
+
+    Promise: (ε, δ)-differential privacy of everything together: which tables were measured, their noisy counts, the
+    model, every row drawn from it now or later, and the statement how good it is.
+
+    Assumes: domains, levels and workload were declared without looking at the rows.
+
+    Source: McKenna, Mullins, Sheldon & Miklau 2022 (AIM); McKenna, Sheldon & Miklau 2019 (private-PGM); Feldman & Zrnic
+    2021 (the filter).
+
+    >>> Marginals(Target(Fraction(1, 10**9), Fraction(1))).rounds_at(Fraction(1), 9)
+    16
+    """
+
+    name: ClassVar[str] = "marginals"
+    strategy: ClassVar[Strategy] = Strategy.ADAPTIVE
+
+    target: Target
+    rows: int | None = None
+    workload: tuple[tuple[str, ...], ...] | None = None
+    rounds: int | None = None
+    cells: int = 100_000
+    levels: Mapping[str, int] = field(default_factory=dict)
+    zeros: tuple[Mapping[str, str | tuple[str, ...]], ...] = ()
+    total: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.target.epsilon is None or self.target.epsilon <= 0:
+            raise InvalidParameter("a model needs a target with an epsilon above 0 and a delta.")
+        if self.rows is not None and not 0 <= self.rows <= _MOST_ROWS:
+            raise InvalidParameter(f"from 0 to {_MOST_ROWS:,} rows are drawn.")
+        if self.total is not None and not 1 <= self.total <= _MOST_ROWS:
+            raise InvalidParameter(f"a declared total is from 1 to {_MOST_ROWS:,} rows.")
+        if not 100 <= self.cells <= 10**7 or (self.rounds is not None and not 1 <= self.rounds <= 200):
+            raise InvalidParameter("a model has from 100 to 10,000,000 cells and is made in 1 to 200 rounds.")
+
+    def rounds_at(self, epsilon: Fraction, columns: int) -> int:
+        """Return in how many rounds tables are chosen: the more budget and columns, the more."""
+        if self.rounds is not None:
+            return self.rounds
+        return max(8 if epsilon <= Fraction(1, 10) else 16 if epsilon < 3 else 24, 3 * columns // 2)
+
+    @property
+    def rho(self) -> Fraction:
+        """The concentrated budget that the target allows."""
+        return largest_rho(self.target.epsilon or 0, self.target.delta)
+
+    def classes(self, schema: Schema) -> tuple[Classes, ...]:
+        """Return the classes of each released column, at its level or the finest that is not too fine."""
+        if schema.drafted:
+            raise InvalidParameter(
+                f"the values of {schema.drafted[0]!r} were drafted from rows, so a model would show rows. Where the "
+                "same is public, write public: with its source."
+            )
+        return tuple(self._listed(column) for column in schema.released)
+
+    def _listed(self, column: Column) -> Classes:
+        given = self.levels.get(column.name)
+        lowest = given if given is not None else int(column.pseudonymous or isinstance(column.domain, Text))
+        found: Classes | None = None
+        for level in range(lowest, column.hierarchy.height + 1):
+            classes = Recoding(column, level).classes
+            if classes is not None and (found is None or level < column.hierarchy.height):
+                found = classes
+                if given is not None or len(classes) <= FINEST:
+                    return classes
+            elif given is not None:
+                break
+        if found is None:
+            raise InvalidParameter(
+                f"the values of {column.name!r} are not declared: list its categories or bounds, give it a hierarchy "
+                "that ends in listed classes, or make it an identifier."
+            )
+        return found
+
+    def tables(self, names: tuple[str, ...]) -> tuple[tuple[int, ...], ...]:
+        """Return the workload by the numbers of columns: what is named, or all pairs and, if there are few, triples."""
+        if self.workload is not None:
+            place = {name: number for number, name in enumerate(names)}
+            strange = [name for table in self.workload for name in table if name not in place]
+            if strange:
+                raise InvalidParameter(f"the workload names {strange[0]!r}, which is not released.")
+            if any(not 2 <= len(set(table)) == len(table) <= 4 for table in self.workload):
+                raise InvalidParameter("a table of the workload has two to four different columns.")
+            return tuple(tuple(sorted(place[name] for name in table)) for table in self.workload)
+        numbers = range(len(names))
+        triples = math.comb(len(names), 3) <= _TRIPLES
+        return (*combinations(numbers, 2), *(combinations(numbers, 3) if triples else ()))
+
+    def plan(self, schema: Schema) -> Plan:
+        """Promise from the schema alone."""
+        classes, names = self.classes(schema), tuple(column.name for column in schema.released)
+        self.limits(classes, names)
+        rho, epsilon = self.rho, self.target.epsilon or Fraction(0)
+        steps: tuple[Step, ...] = (
+            *keep_rows(schema.unit),
+            RecodeToBins(tuple(recoded(each.recoding) for each in classes)),
+            MeasureTables(
+                self.strategy,
+                rho,
+                tuple(bin_column(each.recoding.column.name, each) for each in classes),
+                self.rounds_at(epsilon, len(names)),
+                self.cells,
+                self.workload,
+                declared_zeros(self.zeros, classes) or None,
+                self.total,
+            ),
+            DrawRows(self.rows, tuple(_numbers(each) for each in classes if drawn_number(each))),
+        )
+        promise = fold(steps, schema.unit, self.target.delta)
+        spent = charged(promise.loss, self.target.delta, schema.unit.adjacency)
+        settings = {"epsilon": spent, "delta": self.target.delta, "rho": rho, "levels": _levels(classes)}
+        return Plan(self.name, steps, promise, {"epsilon": spent}, self.release, None, settings)
+
+    def release(self, table: Table, coins: Coins) -> SyntheticRows:
+        """Count all tuples once; measure, fit and draw."""
+        classes = self.classes(table.schema)
+        cells = Cells(tuple(each.recoding for each in classes))
+        counts = table.engine.count(table.rows, cells, *row_limits(table, coins))
+        codes = np.array(counts.codes(), np.int64).reshape(len(classes), -1)
+        rows = WeightedRows(tuple(map(len, classes)), codes, counts.counts)
+        names, reach = tuple(each.recoding.column.name for each in classes), Reach.of(table.schema.unit)
+        search = Search(rows, self.limits(classes, names), reach, coins)
+        found = self.search(search)
+        model = SyntheticModel(found.model, tuple(map(ModelColumn.of, classes)))
+        chance = np.random.default_rng(int(coins.below(2**61, 1)[0]))
+        total = min(_MOST_ROWS, round(found.model.total))
+        drawn = found.model.draw(total if self.rows is None else self.rows, chance)
+        evaluation = search.evaluated(tuples_of(drawn, rows.sizes), total, self.rho)
+        declared = self.total is not None
+        return SyntheticRows(model.labeled(drawn, chance), model, found, evaluation, names, declared=declared)
+
+    def limits(self, classes: tuple[Classes, ...], names: tuple[str, ...]) -> WorkLimits:
+        """Return what is public about the search, or refuse a model that would be too large from the start."""
+        sizes, zeros = tuple(map(len, classes)), codes_of(declared_zeros(self.zeros, classes), classes)
+        least = cells_of(sizes, [zero.columns for zero in zeros])
+        if least > self.cells:
+            raise InvalidParameter(
+                f"single columns and what never occurs make a model of {least:,} cells, and it may have {self.cells:,}:"
+                " take columns with many classes at a coarser level, or allow more cells."
+            )
+        require_possible(sizes, zeros)
+        rounds = self.rounds_at(self.target.epsilon or Fraction(0), len(names))
+        return WorkLimits(self.tables(names), rounds, self.cells, zeros=zeros, total=self.total)
+
+    def search(self, search: Search) -> Found:
+        """Measure tables until the budget is spent."""
+        shares = self.shares(len(search.rows.sizes), search.reach)
+        return search.adaptive(shares)
+
+    def shares(self, columns: int, reach: Reach) -> Shares:
+        """Return how the budget is divided: where it is small, more of it goes to single columns."""
+        epsilon = self.target.epsilon or Fraction(0)
+        one = Fraction(2, 5) if epsilon <= Fraction(1, 10) else Fraction(1, 10)
+        return Shares.of(self.rho, columns, self.rounds_at(epsilon, columns), reach, one)
+
+
+def _levels(classes: tuple[Classes, ...]) -> dict[str, int]:
+    return {each.recoding.column.name: each.recoding.level for each in classes if each.recoding.level}
+
+
+def _numbers(classes: Classes) -> DrawnColumn:
+    column = classes.recoding.column
+    bounds = column.domain.bounds if isinstance(column.domain, Numbers) else (None, None)
+    low, high = (number_text(float(bound)) if bound is not None else "" for bound in bounds)
+    return DrawnColumn(column.name, column.type, low, high)

@@ -1,0 +1,221 @@
+"""Model: a distribution over all columns with the given tables, and rows drawn from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.methods.synthesis.marginals.junction import Columns, Floats, JunctionTree, spread, summed
+
+Codes = NDArray[np.int64]
+
+_GROWTH, _TRIES = 2.0, 25
+_SMALLEST, _NEVER = 1e-300, -1e4
+_STEEPEST = 500.0
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyTable:
+    """A table of counts with Gaussian noise of a scale, over some columns."""
+
+    columns: Columns
+    counts: NDArray[np.int64]
+    scale: float
+
+
+@dataclass(frozen=True)
+class Zero:
+    """Combinations of classes of some columns that are declared never to occur: for each column, which classes.
+
+    >>> Zero((0, 1), ((1,), (0, 2))).table((2, 3)).tolist()
+    [[False, False, False], [True, False, True]]
+    """
+
+    columns: Columns
+    classes: tuple[tuple[int, ...], ...]
+
+    def table(self, sizes: Sequence[int]) -> NDArray[np.bool_]:
+        """Return which cells of the table over its columns never occur."""
+        never = np.zeros([sizes[column] for column in self.columns], np.bool_)
+        never[np.ix_(*self.classes)] = True
+        return never
+
+
+@dataclass(frozen=True, eq=False)
+class TableModel:
+    """The tables of the cliques of a junction tree, each of which sums to 1, and about how many rows there are."""
+
+    tree: JunctionTree
+    tables: tuple[Floats, ...]
+    total: float
+
+    def table(self, columns: Columns) -> Floats | None:
+        """Return the probabilities over some columns, or None if no clique holds them together."""
+        place = self.tree.home(columns)
+        return None if place < 0 else summed(self.tables[place], self.tree.cliques[place], columns)
+
+    def draw(self, rows: int, chance: np.random.Generator) -> Codes:
+        """Return so many rows, a column each: as many of each cell as expected, rounded up or down by chance.
+
+        Columns are drawn clique by clique, each given what it shares with the one before.  Within rows that share that,
+        cells get systematic places, which is unbiased and varies less than independent draws.
+        """
+        drawn = np.zeros((len(self.tree.sizes), rows), np.int64)
+        for table, clique, shared in zip(self.tables, self.tree.cliques, self.tree.separators, strict=True):
+            fresh = tuple(column for column in clique if column not in shared)
+            widths = [self.tree.sizes[column] for column in shared]
+            groups = _packed([drawn[column] for column in shared], widths, rows)
+            cells = _systematic(_conditional(table, clique, shared), groups, chance)
+            for column in reversed(fresh):
+                drawn[column] = cells % self.tree.sizes[column]
+                cells //= self.tree.sizes[column]
+        return drawn
+
+
+def _packed(codes: Sequence[Codes], widths: Sequence[int], rows: int) -> Codes:
+    packed = np.zeros(rows, np.int64)
+    for code, width in zip(codes, widths, strict=True):
+        packed = packed * width + code
+    return packed
+
+
+def _conditional(table: Floats, clique: Columns, shared: Columns) -> Floats:
+    """Return for each combination of the shared columns, a row each, the probabilities of the others."""
+    axes = [clique.index(column) for column in shared]
+    rest = [place for place in range(len(clique)) if place not in axes]
+    lines = table.transpose([*axes, *rest]).reshape(math.prod(table.shape[place] for place in axes), -1)
+    sums = lines.sum(axis=1, keepdims=True)
+    even: Floats = np.where(sums > _SMALLEST, lines / np.maximum(sums, _SMALLEST), 1.0 / lines.shape[1])
+    return even
+
+
+def _systematic(conditional: Floats, groups: Codes, chance: np.random.Generator) -> Codes:
+    """Return for each row a cell, given the group that it is in."""
+    order = chance.permutation(len(groups))
+    order = order[np.argsort(groups[order], kind="stable")]
+    sizes = np.bincount(groups, minlength=len(conditional))
+    starts = np.cumsum(sizes) - sizes
+    ordered = groups[order]
+    place = np.arange(len(groups)) - starts[ordered]
+    last = conditional.shape[1] - 1 - np.argmax(conditional[:, ::-1] > 0, axis=1)
+    target = ordered + (place + chance.random(len(conditional))[ordered]) / np.maximum(1, sizes[ordered])
+    ends = np.cumsum(conditional, axis=1)
+    ends = (ends / ends[:, -1:] + np.arange(len(conditional))[:, None]).ravel()
+    found = np.minimum(np.searchsorted(ends, target, side="right"), len(ends) - 1)
+    cells = np.empty(len(groups), np.int64)
+    cells[order] = np.clip(found - ordered * conditional.shape[1], 0, last[ordered])
+    return cells
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A model with what it was fitted from: the tables, a weight for each of their cells, and the last step."""
+
+    model: TableModel
+    measured: tuple[NoisyTable, ...]
+    weights: tuple[Floats, ...]
+    step: float
+
+    @classmethod
+    def of(
+        cls,
+        sizes: Sequence[int],
+        measured: Sequence[NoisyTable],
+        total: float,
+        steps: int,
+        zeros: Sequence[Zero] = (),
+    ) -> Fit:
+        """Fit a first model, from even weights; what never occurs is a table that nobody measured, with no chance."""
+        never = [each.table(sizes) for each in zeros]
+        tables = (*measured, *map(_unmeasured, zeros, never))
+        weights = (
+            *(np.zeros(each.counts.shape) for each in measured),
+            *(np.where(cells, _NEVER, 0.0) for cells in never),
+        )
+        tree = JunctionTree.of(sizes, [each.columns for each in tables])
+        return _descended(tree, tables, weights, total, (2.0 / max(1.0, total) ** 2, steps))
+
+    def further(self, measured: Sequence[NoisyTable], steps: int) -> Fit:
+        """Fit a model of more tables, from the weights found so far."""
+        total = self.model.total
+        every = (*self.measured, *measured)
+        weights = (*self.weights, *(np.zeros(each.counts.shape) for each in measured))
+        tree = JunctionTree.of(self.model.tree.sizes, [each.columns for each in every])
+        return _descended(tree, every, weights, total, (self.step, steps))
+
+
+def _unmeasured(zero: Zero, never: NDArray[np.bool_]) -> NoisyTable:
+    return NoisyTable(zero.columns, np.zeros(never.shape, np.int64), math.inf)
+
+
+def _descended(
+    tree: JunctionTree,
+    measured: tuple[NoisyTable, ...],
+    weights: tuple[Floats, ...],
+    total: float,
+    pace: tuple[float, int],
+) -> Fit:
+    """Go down by mirror descent: towards the distribution of largest entropy among those nearest to the tables.
+
+    Source: McKenna, Sheldon & Miklau 2019, private-PGM.
+    """
+    step, steps = pace
+    homes = [tree.home(each.columns) for each in measured]
+    model = TableModel(tree, tuple(tree.marginals(_potentials(tree, measured, homes, weights))), total)
+    loss, slopes = _misfit(model, measured, homes)
+    for _ in range(steps):
+        step *= _GROWTH
+        for _ in range(_TRIES):
+            tried = tuple(_stepped(weight, step * slope) for weight, slope in zip(weights, slopes, strict=True))
+            following = TableModel(tree, tuple(tree.marginals(_potentials(tree, measured, homes, tried))), total)
+            lower, steeper = _misfit(following, measured, homes)
+            if loss - lower >= 0.5 * _progress(model, following, measured, homes, slopes):
+                break
+            step /= _GROWTH
+        else:
+            break
+        model, loss, slopes, weights = following, lower, steeper, tried
+    return Fit(model, measured, weights, step)
+
+
+def _stepped(weight: Floats, step: Floats) -> Floats:
+    """Return weights after a step, held where sums of them stay exact: e^−500 is no chance at all."""
+    held: Floats = np.where(weight == _NEVER, weight, np.clip(weight - step, -_STEEPEST, _STEEPEST))
+    return held
+
+
+def _potentials(
+    tree: JunctionTree, measured: Sequence[NoisyTable], homes: Sequence[int], weights: Sequence[Floats]
+) -> list[Floats]:
+    potentials = [np.zeros(tuple(tree.sizes[column] for column in clique)) for clique in tree.cliques]
+    for each, home, weight in zip(measured, homes, weights, strict=True):
+        potentials[home] = potentials[home] + spread(weight, each.columns, tree.cliques[home])
+    return potentials
+
+
+def _misfit(model: TableModel, measured: Sequence[NoisyTable], homes: Sequence[int]) -> tuple[float, list[Floats]]:
+    """Return the sum of squared differences in units of the noise, and for each table its slope."""
+    loss, slopes = 0.0, []
+    for each, home in zip(measured, homes, strict=True):
+        away = model.total * summed(model.tables[home], model.tree.cliques[home], each.columns) - each.counts
+        loss += float((away**2).sum()) / (2.0 * each.scale**2)
+        slopes.append(away / each.scale**2)
+    return loss, slopes
+
+
+def _progress(
+    model: TableModel,
+    following: TableModel,
+    measured: Sequence[NoisyTable],
+    homes: Sequence[int],
+    slopes: Sequence[Floats],
+) -> float:
+    total = 0.0
+    for each, home, slope in zip(measured, homes, slopes, strict=True):
+        moved = model.tables[home] - following.tables[home]
+        total += float((slope * summed(moved, model.tree.cliques[home], each.columns)).sum())
+    return total * model.total

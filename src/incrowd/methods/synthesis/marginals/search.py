@@ -1,0 +1,304 @@
+"""Search: which tables to measure next, chosen privately by how wrong the model is about them.
+
+Everything but the choices and the noisy counts follows from earlier answers and public constants: how large noise and
+rounds are, when to stop, which tables would make the model too large.  So the whole is within the budget, whatever
+comes out (a filter on ρ).
+
+Source: McKenna, Mullins, Sheldon & Miklau 2022 (AIM); Feldman & Zrnic 2021 (the filter).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.core.coins import Coins
+from incrowd.mechanisms.selection import Exponential
+from incrowd.methods.synthesis.marginals.budget import (
+    EVALUATION,
+    Reach,
+    Shares,
+    choice_epsilon,
+    choice_rho,
+    gaussian_scale,
+    last_round,
+    table_rho,
+)
+from incrowd.methods.synthesis.marginals.junction import Columns, cells_of
+from incrowd.methods.synthesis.marginals.model import Codes, Fit, NoisyTable, TableModel, Zero
+
+_STEPS, _FINISH, _TREE_STEPS = 30, 60, 600
+_SAMPLE = 60_000
+_DENSE = 2**22
+_NORMAL = 1.959964
+_BIAS = math.sqrt(2.0 / math.pi)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedRows:
+    """Distinct rows as codes, a column each, with how often each occurs."""
+
+    sizes: tuple[int, ...]
+    codes: Codes
+    times: NDArray[np.int64]
+
+    def table(self, columns: Columns) -> NDArray[np.int64]:
+        """Return the counts over some columns.
+
+        >>> WeightedRows((2, 2), np.array([[0, 1], [1, 1]]), np.array([5, 2])).table((1,)).tolist()
+        [0, 7]
+        """
+        shape = tuple(self.sizes[column] for column in columns)
+        counts: NDArray[np.int64] = np.bincount(self.places(columns), self.times, math.prod(shape)).astype(np.int64)
+        return counts.reshape(shape)
+
+    def places(self, columns: Columns) -> NDArray[np.int64]:
+        """Return in which cell of the table over some columns each row is."""
+        place = np.zeros(self.codes.shape[1], np.int64)
+        for column in columns:
+            place = place * self.sizes[column] + self.codes[column]
+        return place
+
+    def away(self, drawn: WeightedRows, columns: Columns, total: int) -> int:
+        """Return by how much counts differ from those of drawn rows, taken for so many, in all: a row moves it by 1."""
+        own, other, cells = self.places(columns), drawn.places(columns), math.prod(self.sizes[c] for c in columns)
+        if cells > _DENSE:  # cells that are empty in both add nothing
+            found, place = np.unique(np.concatenate((own, other)), return_inverse=True)
+            own, other, cells = place[: len(own)], place[len(own) :], len(found)
+        times = total / max(1, int(drawn.times.sum()))
+        expected = np.rint(np.bincount(other, drawn.times, cells) * times).astype(np.int64)
+        return int(np.abs(np.bincount(own, self.times, cells).astype(np.int64) - expected).sum())
+
+
+@dataclass(frozen=True)
+class MeasuringRound:
+    """One table that was measured: its columns, the scale of its noise, and the ε of the choice, if it was chosen."""
+
+    columns: Columns
+    scale: Fraction
+    epsilon: Fraction | None = None
+
+    def rho(self, reach: Reach) -> Fraction:
+        """Return what it cost."""
+        choice = Fraction(0) if self.epsilon is None else choice_rho(self.epsilon)
+        return table_rho(self.scale, reach) + choice
+
+
+@dataclass(frozen=True)
+class WorkLimits:
+    """What is public: tables to choose from, limits on rounds, cells and solver steps, what is declared of the rows.
+
+    `zeros` never occur, and `total` is how many rows there are, where that is declared.
+    """
+
+    workload: tuple[Columns, ...]
+    rounds: int
+    cells: int
+    steps: int = _STEPS
+    zeros: tuple[Zero, ...] = ()
+    total: int | None = None
+
+    def candidates(self) -> dict[Columns, int]:
+        """Return the tables of two columns or more that lie in one of the workload, with how much they help it."""
+        parts = {
+            part for table in self.workload for size in range(2, len(table) + 1) for part in combinations(table, size)
+        }
+        return {part: sum(len(set(part) & set(table)) for table in self.workload) for part in sorted(parts)}
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A fitted model, and what was measured for it."""
+
+    fit: Fit
+    rounds: tuple[MeasuringRound, ...]
+
+    @property
+    def model(self) -> TableModel:
+        """The model."""
+        return self.fit.model
+
+    def rho(self, reach: Reach) -> Fraction:
+        """Return what all rounds cost."""
+        return sum((each.rho(reach) for each in self.rounds), Fraction(0))
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """Rows, public limits, how far one unit reaches, and coins: what measuring needs."""
+
+    rows: WeightedRows
+    limits: WorkLimits
+    reach: Reach
+    coins: Coins
+
+    def measured(self, columns: Columns, scale: Fraction) -> NoisyTable:
+        """Return a table with Gaussian noise."""
+        counts = self.rows.table(columns)
+        noise = self.coins.gaussian(scale, counts.size).reshape(counts.shape)
+        return NoisyTable(columns, counts + noise, float(scale))
+
+    def singles(self, scale: Fraction) -> Found:
+        """Measure every column by itself, and estimate from the tables how many rows there are."""
+        numbers = range(len(self.rows.sizes))
+        tables = [self.measured((column,), scale) for column in numbers]
+        total = estimated_total(tables) if self.limits.total is None else float(self.limits.total)
+        fit = Fit.of(self.rows.sizes, tables, total, self.limits.steps, self.limits.zeros)
+        return Found(fit, tuple(MeasuringRound((column,), scale) for column in numbers))
+
+    def adaptive(self, shares: Shares) -> Found:
+        """Measure single columns, then again and again the table about which the model seems most wrong."""
+        found, candidates = self.singles(shares.first), self.limits.candidates()
+        scale, epsilon, most = shares.scale, shares.epsilon, 4 * self.limits.rounds
+        for number in range(most):
+            left = shares.spendable - found.rho(self.reach)
+            cost = choice_rho(epsilon) + table_rho(scale, self.reach)
+            last = left < 2 * cost or number + 1 == most
+            if last:
+                scale, epsilon = last_round(left, self.reach)
+            used = 1 if last else (shares.spendable - left + cost) / shares.spendable
+            allowed = _allowed(found, candidates, float(used * self.limits.cells))
+            if not allowed:
+                break
+            before, found = found.model, self.round(found, allowed, scale, epsilon)
+            if last:
+                break
+            if _still(before, found, scale):
+                scale, epsilon = scale / 2, epsilon * 2
+        return Found(found.fit.further((), _FINISH), found.rounds)
+
+    def round(self, found: Found, allowed: dict[Columns, int], scale: Fraction, epsilon: Fraction) -> Found:
+        """Choose a table by the exponential mechanism, measure it, and fit again."""
+        scores = self.scores(ExpectedTables.of(found.model, self.coins), allowed, scale)
+        sensitivity = self.reach.score * max(allowed.values())
+        chosen = list(allowed)[Exponential(epsilon, sensitivity).release(scores, self.coins)]
+        fit = found.fit.further([self.measured(chosen, scale)], self.limits.steps)
+        return Found(fit, (*found.rounds, MeasuringRound(chosen, scale, epsilon)))
+
+    def scores(self, expected: ExpectedTables, allowed: dict[Columns, int], scale: Fraction) -> NDArray[np.int64]:
+        """Return how wrong the model is about each table, less what noise would add, times how much the table helps."""
+        return np.array(
+            [weight * (self.distance(expected, name) - self.noise(name, scale)) for name, weight in allowed.items()]
+        )
+
+    def distance(self, expected: ExpectedTables, columns: Columns) -> int:
+        """Return by how much counts differ from expected ones, which are public, in all: one row moves it by 1."""
+        return int(np.abs(self.rows.table(columns) - expected.table(columns)).sum())
+
+    def noise(self, columns: Columns, scale: Fraction) -> int:
+        """Return about how much noise adds to a distance: a public number."""
+        return round(_BIAS * float(scale) * math.prod(self.rows.sizes[column] for column in columns))
+
+    def tree(self, rho: Fraction) -> Found:
+        """Measure single columns, choose a tree of pairs that differ most from independence, and measure those.
+
+        Source: McKenna, Miklau & Sheldon 2021 (MST): a third of the budget for each part.
+        """
+        number, third = len(self.rows.sizes), (1 - EVALUATION) * rho / 3
+        found = self.singles(gaussian_scale(third, number, self.reach))
+        if number < 2:
+            return found
+        epsilon = choice_epsilon(third, number - 1)
+        pairs = self.spanning(ExpectedTables.of(found.model, self.coins), epsilon)
+        scale = gaussian_scale(third, number - 1, self.reach)
+        tables = [self.measured(pair, scale) for pair in pairs]
+        rounds = tuple(MeasuringRound(pair, scale, epsilon) for pair in pairs)
+        return Found(found.fit.further(tables, _TREE_STEPS), (*found.rounds, *rounds))
+
+    def spanning(self, expected: ExpectedTables, epsilon: Fraction) -> list[Columns]:
+        """Choose pair after pair that joins two parts, by the exponential mechanism; none with too many cells."""
+        sizes, part, chosen = self.rows.sizes, list(range(len(self.rows.sizes))), list[Columns]()
+        fits = [pair for pair in combinations(part, 2) if sizes[pair[0]] * sizes[pair[1]] <= self.limits.cells]
+        distances = {pair: self.distance(expected, pair) for pair in fits}
+        select = Exponential(epsilon, self.reach.score)
+        while apart := [pair for pair in distances if part[pair[0]] != part[pair[1]] and self._roomy(pair, chosen)]:
+            pick = apart[select.release(np.array([distances[pair] for pair in apart]), self.coins)]
+            chosen.append(pick)
+            part = [part[pick[0]] if each == part[pick[1]] else each for each in part]
+        return chosen
+
+    def _roomy(self, pair: Columns, chosen: Sequence[Columns]) -> bool:
+        """Whether a pair more leaves the model small enough: a tree by itself is, with what never occurs it may not."""
+        zeros = [zero.columns for zero in self.limits.zeros]
+        return not zeros or cells_of(self.rows.sizes, [*zeros, *chosen, pair]) <= self.limits.cells
+
+    def evaluated(self, synthetic: WeightedRows, total: int, rho: Fraction) -> Evaluation:
+        """Say privately how far all pairs of columns of a finished table are from those of the rows, on average.
+
+        The sum over pairs of |counts − expected counts| moves by at most the number of pairs for one row.
+        """
+        pairs: list[Columns] = [*combinations(range(len(self.rows.sizes)), 2)] or [(0,)]
+        scale = gaussian_scale(rho * EVALUATION, 1, Reach((len(pairs) * self.reach.score) ** 2, 1))
+        away = sum(self.rows.away(synthetic, pair, total) for pair in pairs)
+        noisy = away + int(self.coins.gaussian(scale, 1)[0])
+        unit = 2.0 * len(pairs) * max(1, total)
+        return Evaluation(min(1.0, max(0.0, noisy / unit)), _NORMAL * float(scale) / unit, scale)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The mean error of all pairs of columns, measured with noise of a scale; the margin holds in 19 of 20 cases."""
+
+    error: float
+    margin: float
+    scale: Fraction
+
+
+def estimated_total(tables: Sequence[NoisyTable]) -> float:
+    """Return how many rows there are, from the sums of noisy tables; the fewer cells, the more a sum counts."""
+    sums = np.array([float(each.counts.sum()) for each in tables])
+    precision = np.array([1.0 / (each.counts.size * each.scale**2) for each in tables])
+    return max(1.0, float((sums * precision).sum() / precision.sum()))
+
+
+def _allowed(found: Found, candidates: dict[Columns, int], room: float) -> dict[Columns, int]:
+    """Return the candidates with which the model has few enough cells; a table inside a clique costs nothing."""
+    tree, tables = found.model.tree, [each.columns for each in found.fit.measured]
+    return {
+        columns: weight
+        for columns, weight in candidates.items()
+        if tree.home(columns) >= 0 or cells_of(tree.sizes, [*tables, columns]) <= room
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectedTables:
+    """What a model expects of tables: exactly where a clique holds them, else by many rows drawn from it."""
+
+    model: TableModel
+    drawn: WeightedRows
+
+    @classmethod
+    def of(cls, model: TableModel, coins: Coins) -> ExpectedTables:
+        """Draw rows from a model; that tells nothing that the model does not."""
+        chance = np.random.default_rng(int(coins.below(2**61, 1)[0]))
+        codes = model.draw(_SAMPLE, chance)
+        return cls(model, WeightedRows(model.tree.sizes, codes, np.ones(_SAMPLE, np.int64)))
+
+    def shares(self, columns: Columns) -> NDArray[np.float64]:
+        """Return the expected shares of the rows over some columns."""
+        known = self.model.table(columns)
+        return self.drawn.table(columns) / _SAMPLE if known is None else known
+
+    def table(self, columns: Columns) -> NDArray[np.int64]:
+        """Return the expected counts over some columns, rounded."""
+        rounded: NDArray[np.int64] = np.rint(self.model.total * self.shares(columns)).astype(np.int64)
+        return rounded
+
+
+def _still(before: TableModel, found: Found, scale: Fraction) -> bool:
+    """Whether the newest table moved the model by less than its noise: both models are public."""
+    columns = found.rounds[-1].columns
+    now, old = found.model.table(columns), before.table(columns)
+    if now is None:
+        return False
+    if old is None:
+        codes = before.draw(_SAMPLE, np.random.default_rng(0))
+        old = WeightedRows(before.tree.sizes, codes, np.ones(_SAMPLE, np.int64)).table(columns) / _SAMPLE
+    return before.total * float(np.abs(now - old).sum()) < _BIAS * float(scale) * now.size

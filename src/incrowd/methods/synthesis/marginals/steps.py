@@ -1,0 +1,203 @@
+"""Steps: tables of few columns are measured with noise, and new rows are drawn from a model of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from incrowd.core.claims.claim import GROUPS, assumed, checked, proved
+from incrowd.core.claims.privacy import ApproximatePrivacy
+from incrowd.core.domain import Type
+from incrowd.core.loss import ZeroConcentrated
+from incrowd.core.steps.bins import BinColumn
+from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.unit import Adjacency
+from incrowd.core.words import counted
+from incrowd.errors import InvalidParameter
+from incrowd.methods.synthesis.marginals.budget import EVALUATION, Reach, choice_rho, table_rho
+
+if TYPE_CHECKING:
+    from incrowd.core.claims.claim import Claim
+    from incrowd.core.unit import Unit
+
+_CHOICES = "Rogers & Steinke 2021: a choice by the exponential mechanism with ε is ε²/8-zero-concentrated"
+_TABLES = "Canonne, Kamath & Steinke 2020, Theorem 4: integer Gaussian noise"
+_FILTER = "Feldman & Zrnic 2021: what is spent adaptively within ρ is ρ-zero-concentrated"
+_THEOREM = f"{_TABLES}; {_CHOICES}; {_FILTER}; their Corollary 13 for ε at δ"
+_INSIDE = "every table and every choice was paid from ρ before it was made, whatever came out"
+_DRAWN = "rows are drawn from noisy tables alone"
+_SHOWN = "the tables that were measured, with their noise, cost no more than ρ"
+_INDEPENDENT = "rows of one person as such: they are modelled as if they were of different people"
+_NUMBER = "how many rows there are: a replaced row leaves their number as it is"
+
+
+class Strategy(StrEnum):
+    """How tables are chosen."""
+
+    ADAPTIVE = "adaptive"
+    TREE = "tree"
+
+
+_WORDS = {
+    Strategy.ADAPTIVE: "then, again and again, the table about which the model seems most wrong",
+    Strategy.TREE: "then a tree of pairs that depend on each other most",
+}
+
+
+@dataclass(frozen=True)
+class MeasuredTable:
+    """One table that was measured: its columns, the scale of its noise, and the ε of its choice, if it was chosen."""
+
+    columns: tuple[str, ...]
+    scale: Fraction
+    epsilon: Fraction | None = None
+
+    def rho(self, reach: Reach) -> Fraction:
+        """Return what it cost."""
+        return table_rho(self.scale, reach) + (Fraction(0) if self.epsilon is None else choice_rho(self.epsilon))
+
+
+@dataclass(frozen=True)
+class DeclaredZero:
+    """Labels of some columns that are declared never to occur together, None for missing values."""
+
+    columns: tuple[str, ...]
+    labels: tuple[tuple[str | None, ...], ...]
+
+    def __str__(self) -> str:
+        shown = (" or ".join("missing" if each is None else each for each in labels) for labels in self.labels)
+        return " with ".join(f"{name} {label}" for name, label in zip(self.columns, shown, strict=True))
+
+
+@dataclass(frozen=True)
+class MeasureTables(Step):
+    """Tables of few columns are counted with Gaussian noise, which ones is chosen privately, within ρ in all.
+
+    `workload` are tables that matter, all pairs and triples of columns if there are few; `rounds` and `cells` bound the
+    work.  `zeros` and `total` are public: what never occurs, and how many rows there are.
+    """
+
+    kind: ClassVar[str] = "measure tables"
+    title: ClassVar[str] = "Measure tables"
+    words: ClassVar[tuple[str, ...]] = ("evaluation",)
+    glyph: ClassVar[str | None] = "coarser"
+
+    strategy: Strategy
+    rho: Fraction
+    columns: tuple[BinColumn, ...]
+    rounds: int
+    cells: int
+    workload: tuple[tuple[str, ...], ...] | None = None
+    zeros: tuple[DeclaredZero, ...] | None = None
+    total: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.rho <= 0 or self.rounds < 1 or self.cells < 1:
+            raise InvalidParameter(
+                "tables are measured within a budget above 0, in a round at least, of a cell at least."
+            )
+        if any(column.size is None for column in self.columns):
+            raise InvalidParameter("every column of a model has a list of labels.")
+
+    @property
+    def evaluation(self) -> str:
+        """The share of ρ for saying how good the result is."""
+        return str(EVALUATION)
+
+    @property
+    def size(self) -> int:
+        """How many combinations of labels there are."""
+        return math.prod(column.size or 0 for column in self.columns)
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        public = f" Taken as public: {'; '.join(self.public)}." if self.public else ""
+        return (
+            f"Each of {counted(len(self.columns), 'column')} is counted by itself, {_WORDS[self.strategy]}: all with "
+            f"integer Gaussian noise, chosen by the exponential mechanism, within ρ = {float(self.rho):.4g}. A model "
+            f"is fitted to the noisy tables alone.{public}"
+        )
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """What was declared of the rows, and is therefore not protected."""
+        never = () if self.zeros is None else (f"that nobody has {'; or '.join(map(str, self.zeros))}: declared",)
+        total = () if self.total is None else (f"that there are {counted(self.total, 'row')}: declared",)
+        return (*never, *total)
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:
+        """Promise ρ, whatever is measured: what follows reads noisy tables alone."""
+        if inner.loss is not None:
+            raise InvalidParameter("nothing else is released from the rows beside the tables of a model.")
+        return Promise(ZeroConcentrated(self.rho), (_TABLES, _CHOICES, _FILTER), assumptions(unit))
+
+    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+        """Claim differential privacy."""
+        unit = grounds.unit
+        several = (_INDEPENDENT,) if unit.max_rows > 1 else ()
+        number = (_NUMBER,) if unit.adjacency is Adjacency.REPLACE else ()
+        open_ = (GROUPS, *several, *number, *self.public)
+        return (
+            ApproximatePrivacy(
+                epsilon=grounds.epsilon,
+                delta=grounds.promise.delta,
+                rho=self.rho,
+                adjacency=unit.adjacency,
+                max_rows=unit.max_rows,
+                unit=str(unit),
+                theorem=_THEOREM,
+                preconditions=(*proved(_INSIDE, _DRAWN), *checked(_SHOWN), *assumed(grounds.promise.assumes)),
+                not_protected=open_,
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class DrawnColumn:
+    """A column of numbers, which are drawn anywhere between the ends of their class."""
+
+    column: str
+    type: Type
+    low: str
+    high: str
+
+
+@dataclass(frozen=True)
+class DrawRows(Step):
+    """New rows are drawn from the model: so many, or about as many as there are; the model is published with them."""
+
+    documents: ClassVar[tuple[str, ...]] = ("model.json",)
+    kind: ClassVar[str] = "draw rows"
+    title: ClassVar[str] = "Draw rows"
+    glyph: ClassVar[str | None] = "sorted"
+
+    rows: int | None = None
+    numbers: tuple[DrawnColumn, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        many = "about as many as there are" if self.rows is None else counted(self.rows, "row")
+        inside = " Numbers lie anywhere in their class, each with the same chance." if self.numbers else ""
+        return (
+            f"New rows are drawn from the model, {many}; none is copied from the data.{inside} The model is published "
+            "too: rows can be drawn from it again."
+        )
+
+
+def spent(evidence: Mapping[str, Any], reach: Reach) -> Fraction:
+    """Return what the tables that an output names cost, and its evaluation."""
+    tables = [
+        MeasuredTable(
+            tuple(each["columns"]), Fraction(each["scale"]), Fraction(each["epsilon"]) if "epsilon" in each else None
+        )
+        for each in evidence["tables"]
+    ]
+    pairs = int(evidence["pairs"])
+    evaluation = table_rho(Fraction(evidence["error scale"]), Reach((pairs * reach.score) ** 2, 1))
+    return sum((each.rho(reach) for each in tables), evaluation)

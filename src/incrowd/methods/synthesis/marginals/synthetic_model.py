@@ -1,0 +1,203 @@
+"""Synthetic model: a model with what its columns show, from which rows are drawn, and its file.
+
+The file is plain JSON: the columns with what each of their classes shows, the cliques, and a table of probabilities for
+each.  It is made from noisy tables alone, so whoever has it may draw from it, now and later.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from incrowd.core.domain import Numbers, Type
+from incrowd.errors import InvalidParameter
+from incrowd.methods.labels import text_of
+from incrowd.methods.synthesis.marginals.junction import Floats, JunctionTree
+from incrowd.methods.synthesis.marginals.model import Codes, TableModel
+
+if TYPE_CHECKING:
+    from incrowd.core.recoding import Classes
+
+MODEL = "model.json"
+"""The name of the file."""
+_FINE = 2**20
+_VERSION = 1
+_MOST_ROWS = 10**9
+_UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, pa.ArrowException)
+
+
+@dataclass(frozen=True, eq=False)
+class NumberRange:
+    """Where the numbers of a column lie: where each class starts, and where the last one ends."""
+
+    starts: tuple[float, ...]
+    end: float
+    whole: bool
+
+    def draw(self, codes: Codes, chance: np.random.Generator) -> pa.Array:
+        """Return a number anywhere in the class of each row; classes after the last hold what is missing."""
+        starts = np.array(self.starts)
+        ends = np.append(starts[1:], self.end)
+        missing = codes >= len(starts)
+        place = np.where(missing, 0, codes)
+        if self.whole:
+            low, high = starts.astype(np.int64), np.maximum(ends, starts + 1).astype(np.int64)
+            return pa.array(chance.integers(low[place], high[place]), pa.int64(), mask=missing)
+        steps = chance.integers(0, _FINE, len(codes)) / _FINE
+        return pa.array(starts[place] + steps * (ends - starts)[place], pa.float64(), mask=missing)
+
+
+@dataclass(frozen=True, eq=False)
+class ModelColumn:
+    """A column of a model: what each class shows, or in which range its numbers are drawn."""
+
+    name: str
+    values: pa.Array
+    numbers: NumberRange | None = None
+
+    @classmethod
+    def of(cls, classes: Classes) -> ModelColumn:
+        """Return the column of declared classes."""
+        numbers = _range_of(classes) if drawn_number(classes) else None
+        return cls(classes.recoding.column.name, classes.values(), numbers)
+
+    def shown(self, codes: Codes, chance: np.random.Generator) -> pa.Array:
+        """Return what rows of some classes show."""
+        return self.values.take(pa.array(codes)) if self.numbers is None else self.numbers.draw(codes, chance)
+
+    @property
+    def labels(self) -> list[str | None]:
+        """The classes as text, None for missing values."""
+        labels: list[str | None] = text_of(self.values).to_pylist()
+        return labels
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the column as plain JSON."""
+        plain: dict[str, Any] = {"name": self.name, "type": str(self.values.type), "classes": self.labels}
+        if self.numbers is not None:
+            plain["numbers"] = {
+                "starts": list(self.numbers.starts),
+                "end": self.numbers.end,
+                "whole": self.numbers.whole,
+            }
+        return plain
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> ModelColumn:
+        """Read what `to_json` wrote."""
+        values = pa.array(plain["classes"], pa.string()).cast(pa.type_for_alias(plain["type"]))
+        told = plain.get("numbers")
+        numbers = None
+        if told is not None:
+            numbers = NumberRange(tuple(map(float, told["starts"])), float(told["end"]), bool(told["whole"]))
+        return cls(str(plain["name"]), values, numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticModel:
+    """A model with what its columns show: rows can be drawn from it again and again, at no cost."""
+
+    model: TableModel
+    columns: tuple[ModelColumn, ...]
+
+    def sample(self, rows: int, seed: int | None = None) -> pa.Table:
+        """Draw so many new rows; nothing private is in how they are drawn, so a seed is no secret."""
+        if not 0 <= rows <= _MOST_ROWS:
+            raise InvalidParameter(f"from 0 to {_MOST_ROWS:,} rows are drawn.")
+        chance = np.random.default_rng(seed)
+        return self.labeled(self.model.draw(rows, chance), chance)
+
+    def labeled(self, codes: Codes, chance: np.random.Generator) -> pa.Table:
+        """Return rows of codes as labels and numbers, in the order of what they show."""
+        names = [each.name for each in self.columns]
+        plain = pa.table([each.shown(code, chance) for each, code in zip(self.columns, codes, strict=True)], names)
+        ordered = plain.take(pc.sort_indices(plain, [(name, "ascending") for name in names]))
+        return pa.table([_encoded(ordered[name].combine_chunks()) for name in names], names=names)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the model as plain JSON; probabilities have nine digits."""
+        names = [each.name for each in self.columns]
+        return {
+            "incrowd model": _VERSION,
+            "rows": round(self.model.total),
+            "columns": [each.to_json() for each in self.columns],
+            "cliques": [[names[column] for column in clique] for clique in self.model.tree.cliques],
+            "tables": [[float(f"{value:.9g}") for value in table.ravel()] for table in self.model.tables],
+        }
+
+    def to_text(self) -> str:
+        """Return the text of its file."""
+        return json.dumps(self.to_json(), ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
+
+    @classmethod
+    def from_json(cls, plain: object) -> SyntheticModel:
+        """Read what `to_json` wrote, or refuse it."""
+        if not isinstance(plain, Mapping) or plain.get("incrowd model") != _VERSION:
+            raise InvalidParameter("this is no model that this version of incrowd can read.")
+        try:
+            columns = tuple(map(ModelColumn.from_json, plain["columns"]))
+            return cls(_table_model(plain, columns), columns)
+        except _UNREADABLE:
+            raise InvalidParameter(
+                "this is no model that incrowd wrote: its columns, cliques or tables differ."
+            ) from None
+
+    @classmethod
+    def load(cls, path: str | Path) -> SyntheticModel:
+        """Read a model from its file, or from the folder of a release."""
+        file = Path(path)
+        file = file / MODEL if file.is_dir() else file
+        try:
+            plain = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise InvalidParameter(f"{file} cannot be read as a model ({type(error).__name__}).") from None
+        return cls.from_json(plain)
+
+
+def _table_model(plain: Mapping[str, Any], columns: Sequence[ModelColumn]) -> TableModel:
+    """Return the tables on the junction tree of the cliques."""
+    place = {each.name: number for number, each in enumerate(columns)}
+    sizes = tuple(len(each.values) for each in columns)
+    cliques = tuple(tuple(place[name] for name in clique) for clique in plain["cliques"])
+    tree = JunctionTree.hung(sizes, cliques)
+    if {column for clique in cliques for column in clique} != set(range(len(columns))) or 0 in sizes:
+        raise ValueError("cliques")
+    tables = tuple(_table(values, tree, number) for number, values in enumerate(plain["tables"]))
+    if len(tables) != len(cliques):
+        raise ValueError("tables")
+    return TableModel(tree, tables, float(plain["rows"]))
+
+
+def _table(values: Sequence[float], tree: JunctionTree, number: int) -> Floats:
+    table = np.array(values, np.float64).reshape([tree.sizes[column] for column in tree.cliques[number]])
+    if not np.isfinite(table).all() or (table < 0).any() or abs(table.sum() - 1) > 1e-6:
+        raise ValueError("a table of probabilities")
+    return table
+
+
+def drawn_number(classes: Classes) -> bool:
+    """Whether a column's numbers are drawn inside its classes: where those are intervals between declared bounds."""
+    column = classes.recoding.column
+    domain = column.domain
+    closed = isinstance(domain, Numbers) and None not in domain.bounds
+    return closed and not classes.has_other and 0 < classes.recoding.level < column.hierarchy.height
+
+
+def _range_of(classes: Classes) -> NumberRange:
+    domain = classes.recoding.column.domain
+    assert isinstance(domain, Numbers)  # noqa: S101 - as `drawn_number` says
+    low, high = (float(bound) for bound in domain.bounds if bound is not None)
+    starts = np.clip(classes.marks.to_numpy(zero_copy_only=False).astype(np.float64), low, high)
+    whole = domain.type is Type.INTEGER
+    return NumberRange(tuple(starts.tolist()), high + whole, whole)
+
+
+def _encoded(column: pa.Array) -> pa.Array:
+    return column.dictionary_encode() if pa.types.is_string(column.type) else column

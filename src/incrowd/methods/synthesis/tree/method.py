@@ -1,0 +1,29 @@
+"""Tree: a model of a table that is a tree of pairs of columns, and rows drawn from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from incrowd.methods.synthesis.marginals.method import Marginals
+from incrowd.methods.synthesis.marginals.search import Found, Search
+from incrowd.methods.synthesis.marginals.steps import Strategy
+
+
+@dataclass(frozen=True)
+class SpanningTree(Marginals):
+    """A synthetic table from a tree: the pairs of columns that depend on each other most, each measured once.
+
+    Promise: as `marginals`; a third of the budget for single columns, for the choice of the tree, for its pairs.
+
+    Assumes: domains and levels were declared without looking at the rows.
+
+    Source: McKenna, Miklau & Sheldon 2021 (MST).
+    """
+
+    name: ClassVar[str] = "tree"
+    strategy: ClassVar[Strategy] = Strategy.TREE
+
+    def search(self, search: Search) -> Found:
+        """Choose a tree, and measure its pairs."""
+        return search.tree(self.rho)

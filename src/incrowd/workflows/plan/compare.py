@@ -1,0 +1,192 @@
+"""Compare: which route for one table and one (ε, δ), from public numbers alone, before a row is read.
+
+Errors are total variation of a table of two columns, on average over all pairs: the share of the rows that would have
+to move.  They hold the noise or the rows left out alone.  What a model cannot express is not known before rows are
+read; `tree` and `marginals` measure it privately when they are released.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from incrowd.accounting.accountant import charge_of
+from incrowd.core.domain import Numbers
+from incrowd.errors import IncrowdError, InvalidParameter
+from incrowd.methods.crowds.parameters import Target
+from incrowd.methods.synthesis.marginals.budget import EVALUATION, Reach, gaussian_scale
+from incrowd.workflows.plan.expectation import expectation
+from incrowd.workflows.plan.forecast import declared_rows
+from incrowd.workflows.registry import method_class
+
+if TYPE_CHECKING:
+    from incrowd.core.plan import Plan
+    from incrowd.core.schema import Schema
+    from incrowd.workflows.policy.policy import Policy
+
+_MEAN = math.sqrt(2 / math.pi)
+_RATES = (Fraction(1, 10), Fraction(1, 4), Fraction(1, 2))
+_SIDE = 10
+
+
+@dataclass(frozen=True)
+class Route:
+    """One way to release a table: what it claims and costs, the error to expect, and what it cannot do.
+
+    `error` is None where public numbers do not tell it; `refusal` says why a method cannot be used here at all.
+    """
+
+    method: str
+    cannot: str
+    claim: str = ""
+    epsilon: str | None = None
+    delta: str | None = None
+    error: float | None = None
+    refusal: str | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Routes for one table of about so many rows, at one (ε, δ)."""
+
+    rows: int
+    epsilon: Fraction
+    delta: Fraction
+    routes: tuple[Route, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        routes = [asdict(each) for each in self.routes]
+        return {"rows": self.rows, "epsilon": str(self.epsilon), "delta": str(self.delta), "routes": routes}
+
+
+@dataclass(frozen=True)
+class PublicTable:
+    """What is public about a table: its schema, how many classes its columns have, about how many rows, (ε, δ)."""
+
+    schema: Schema
+    sizes: tuple[int, ...]
+    levels: dict[str, int]
+    rows: int
+    target: Target
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The ε of the target."""
+        return self.target.epsilon or Fraction(0)
+
+    def of_pairs(self, error: Callable[[int], float]) -> float:
+        """Return the mean over all pairs of columns of an error that depends on how many cells there are."""
+        pairs = [one * other for one, other in combinations(self.sizes, 2)] or [self.sizes[0]]
+        return sum(min(1.0, error(cells)) for cells in pairs) / len(pairs)
+
+    def noise(self, scale: float) -> float:
+        """Return the error of pairs with Gaussian noise of a scale in every cell."""
+        return self.of_pairs(lambda cells: cells * scale * _MEAN / (2 * self.rows))
+
+
+def compare(policy: Policy) -> Comparison:
+    """Put the routes for the table of a policy beside each other, at the policy's (ε, δ); no row is read."""
+    promise, rows = policy.plan.promise, declared_rows(policy)
+    if rows is None:
+        raise InvalidParameter(
+            "routes are compared for a number of rows: add rows: N under dataset:, about how many there are; a public "
+            "number."
+        )
+    epsilon = charge_of(promise.loss, promise.delta, promise.unit.adjacency).epsilon
+    if not epsilon.is_finite() or epsilon <= 0 or promise.delta <= 0:
+        raise InvalidParameter("routes are compared at one (epsilon, delta): give the release a target with both.")
+    target = Target(promise.delta, Fraction(epsilon))
+    classes = method_class("marginals")(target, levels=getattr(policy.method, "levels", {})).classes(policy.schema)
+    levels = {each.recoding.column.name: each.recoding.level for each in classes}
+    table = PublicTable(policy.schema, tuple(map(len, classes)), levels, rows, target)
+    return Comparison(rows, table.epsilon, target.delta, tuple(_tried(name, table) for name in _ROUTES))
+
+
+def _tried(name: str, table: PublicTable) -> Route:
+    """Return a route, or why a method cannot be used for this table."""
+    try:
+        return _ROUTES[name](table)
+    except IncrowdError as error:
+        return Route(name, "be used for this table", refusal=str(error).partition("\n")[0])
+
+
+def _priced(plan: Plan, cannot: str, error: float | None) -> Route:
+    promise = plan.promise
+    spend = charge_of(promise.loss, promise.delta, promise.unit.adjacency)
+    claim = plan.claims[0].kind
+    shown = None if error is None else min(1.0, error)
+    return Route(plan.method, cannot, claim, str(spend.epsilon), str(spend.delta), shown)
+
+
+def _safe(table: PublicTable) -> Route:
+    """Rows of a secret sample: the rate under which the fewest rows are lost and sampling costs least."""
+    plans = [method_class("safe")(table.levels, table.target, rate).plan(table.schema) for rate in _RATES]
+    found = [(_sampled(table, plan, rate), plan) for plan, rate in zip(plans, _RATES, strict=True)]
+    error, plan = min(found, key=lambda each: (each[0] is None, each[0] or 0.0))
+    return _priced(plan, "keep rows that few others share: they are left out", error)
+
+
+def _sampled(table: PublicTable, plan: Plan, rate: Fraction) -> float | None:
+    """Return the share of rows that crowds leave out by Zipf's law, and what sampling adds."""
+    expected = expectation(plan, table.schema, table.rows)
+    if expected is None:
+        return None
+    share = float((1 - rate) / rate)
+    return 1 - expected.skewed + table.of_pairs(lambda m: math.sqrt(m * share / (2 * math.pi * table.rows)))
+
+
+def _scheme(table: PublicTable) -> Route:
+    choosing = table.epsilon / 10
+    within = Target(table.target.delta, table.epsilon - choosing)
+    plan = method_class("scheme")(choosing, within, Fraction(1, 10)).plan(table.schema)
+    return _priced(plan, "say before which levels it will take", None)
+
+
+def _points(table: PublicTable) -> Route:
+    names = tuple(column.name for column in table.schema.released if isinstance(column.domain, Numbers))
+    plan = method_class("points")(columns=names, s=_SIDE, rate=Fraction(1, 10), target=table.target).plan(table.schema)
+    others = len(table.schema.released) - len(names)
+    cannot = f"hold columns that are no numbers: {others} here" if others else "keep what changes within a cell"
+    return _priced(plan, cannot, None)
+
+
+def _histogram(table: PublicTable) -> Route:
+    """Noise in every cell of the whole table: a cell of a pair is the sum of many."""
+    names = tuple(column.name for column in table.schema.released)
+    plan = method_class("private-histogram")(columns=names, levels=table.levels, epsilon=table.epsilon).plan(
+        table.schema
+    )
+    a = math.exp(-float(table.epsilon))
+    deviation, cells = math.sqrt(2 * a) / (1 - a), math.prod(table.sizes)
+    error = table.of_pairs(lambda m: m * math.sqrt(cells / m) * deviation * _MEAN / (2 * table.rows))
+    return _priced(plan, f"stay small: it lists {cells:,} counts", error)
+
+
+def _tree(table: PublicTable) -> Route:
+    method = method_class("tree")(table.target, levels=table.levels)
+    third, edges = (1 - EVALUATION) * method.rho / 3, max(1, len(table.sizes) - 1)
+    scale = float(gaussian_scale(third, edges, Reach.of(table.schema.unit)))
+    cannot = f"follow pairs beyond the {edges} it measures: their error is not known before"
+    return _priced(method.plan(table.schema), cannot, table.noise(scale))
+
+
+def _marginals(table: PublicTable) -> Route:
+    method, columns = method_class("marginals")(table.target, levels=table.levels), len(table.sizes)
+    rounds, shares = method.rounds_at(table.epsilon, columns), method.shares(columns, Reach.of(table.schema.unit))
+    cannot = f"follow tables beyond the about {rounds} it measures: their error is not known before"
+    return _priced(method.plan(table.schema), cannot, table.noise(float(shares.scale)))
+
+
+_ROUTES: dict[str, Callable[[PublicTable], Route]] = {
+    "safe": _safe,
+    "scheme": _scheme,
+    "points": _points,
+    "private-histogram": _histogram,
+    "tree": _tree,
+    "marginals": _marginals,
+}
