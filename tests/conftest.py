@@ -25,6 +25,7 @@ MARKS = {
     "tests/browser": "browser",
     "tests/docs": "docs",
     "tests/audit": "long",
+    "tests/journeys": "long",
     "tests/statistics": "long",
 }
 """What marks a test: a fixture it uses, or the folder it is in."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from unittest.mock import patch
 
 from sqlalchemy import Connection, NullPool, create_engine, text
 
@@ -74,6 +76,20 @@ def crowd(k: int = 20) -> Guarantee:
 
 def sampled_crowd(sample: str | None = None) -> Guarantee:
     return promise(Sampled(Fraction(1, 10), Crowd(20), sample), delta="1e-9")
+
+
+@contextmanager
+def at_connection(then: Callable[[sqlite3.Connection], object]) -> Iterator[None]:
+    """Do something to every connection that a chain in a file opens meanwhile."""
+    connect = SQLite._connect
+
+    def connected(place: SQLite) -> sqlite3.Connection:
+        session = connect(place)
+        then(session)
+        return session
+
+    with patch.object(SQLite, "_connect", connected):
+        yield
 
 
 @contextmanager

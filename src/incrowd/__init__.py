@@ -1,23 +1,28 @@
 """Hide everyone in a crowd, and prove it: policy in, certified release out.
 
 >>> import incrowd
->>> sorted(incrowd.__all__)[:3]
-['Certificate', 'Destination', 'IncrowdError']
+>>> [name for name in dir(incrowd) if name.islower()][:6]
+['assess', 'bounds', 'check', 'explore', 'load_policy', 'look']
 """
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from incrowd.accounting.ledger.ledger import Ledger
     from incrowd.core.certificate import Certificate
     from incrowd.errors import IncrowdError
+    from incrowd.workflows.bounds import calculators as bounds
     from incrowd.workflows.plan.explore import explore
     from incrowd.workflows.plan.forecast import plan
+    from incrowd.workflows.plan.look.look import look
     from incrowd.workflows.policy.policy import Policy, load_policy
     from incrowd.workflows.release.publish import Destination, release, release_to
-    from incrowd.workflows.verify.verify import verify
+    from incrowd.workflows.release.synthesize import synthesize
+    from incrowd.workflows.verbs import assess, check, price, profile, query, verify
 
 __version__ = "0.1.0"
 __all__ = [
@@ -26,11 +31,19 @@ __all__ = [
     "IncrowdError",
     "Ledger",
     "Policy",
+    "assess",
+    "bounds",
+    "check",
     "explore",
     "load_policy",
+    "look",
     "plan",
+    "price",
+    "profile",
+    "query",
     "release",
     "release_to",
+    "synthesize",
     "verify",
 ]
 
@@ -40,12 +53,20 @@ _HOMES = {
     "IncrowdError": "errors",
     "Ledger": "accounting.ledger",
     "Policy": "workflows.policy.policy",
+    "assess": "workflows.verbs",
+    "bounds": "workflows.bounds.calculators",
+    "check": "workflows.verbs",
     "explore": "workflows.plan.explore",
     "load_policy": "workflows.policy.policy",
+    "look": "workflows.plan.look.look",
     "plan": "workflows.plan.forecast",
+    "price": "workflows.verbs",
+    "profile": "workflows.verbs",
+    "query": "workflows.verbs",
     "release": "workflows.release.publish",
     "release_to": "workflows.release.publish",
-    "verify": "workflows.verify.verify",
+    "synthesize": "workflows.release.synthesize",
+    "verify": "workflows.verbs",
 }
 
 
@@ -55,4 +76,21 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'incrowd' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"incrowd.{_HOMES[name]}"), name)
+    home = import_module(f"incrowd.{_HOMES[name]}")
+    return home if name == "bounds" else getattr(home, name)
+
+
+def __dir__() -> list[str]:
+    """List the public names, and no others."""
+    return sorted(__all__)
+
+
+class _Public(ModuleType):
+    """The module itself: the function `verify` stays what it is, also when the folder of that name was imported."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Public

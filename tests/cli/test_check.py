@@ -67,6 +67,27 @@ def test_expected_and_found_are_told_with_what_they_mean(run: Runner) -> None:
     }
 
 
+@pytest.mark.usefixtures("table")
+def test_a_file_alone_gets_a_verdict_reasons_and_three_commands(run: Runner) -> None:
+    outcome = run("check t.csv")
+    assert outcome.code == 1
+    assert outcome.out.startswith("Do not upload this: 50 % of the rows are unique by age and ill.")
+    for word in ("quasi: 'age' in its name", "incrowd profile t.csv --write policy.yaml", "incrowd plan", "--out out"):
+        assert word in outcome.out, word
+    assert run("check t.csv --k 2 --json").json["smallest"] == 1
+
+
+def test_a_member_list_does_not_pass_whatever_is_asked(run: Runner, tmp_path: Path) -> None:
+    members = "".join(f"Anna Schmidt,ann{n}@example.org,{'FM'[n % 2]}\n" for n in range(40))
+    (tmp_path / "m.csv").write_text("name,contact,sex\n" + members, encoding="utf-8")
+    assert run("check m.csv").out.startswith("Do not upload this: 1 column seems to name people")
+    outcome = run("check m.csv --quasi sex --k 5")
+    assert outcome.code == 1
+    assert "not examined: name, contact." in outcome.out
+    assert "ann7@" not in outcome.out
+    assert run("check m.csv --quasi sex --k 5 --json").json["identifiers"]["contact"]["kind"] == "e-mail addresses"
+
+
 def test_a_policy_is_a_gate_for_uploads(run: Runner, tmp_path: Path) -> None:
     patients(tmp_path)
     policy(tmp_path)
@@ -94,7 +115,7 @@ def test_looks_are_counted_once_there_is_a_ledger(run: Runner, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--k 2", "--quasi"),
+        ("--l 2", "--quasi"),
         ("--quasi age", "nothing to check against"),
         ("--quasi agee --k 2", "Did you mean age"),
         ("--quasi age --k 0", "at least 1"),

@@ -3,12 +3,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from pyarrow import csv
 
 from incrowd import __version__, errors
-from incrowd.cli.main import main
+from incrowd.cli import entry
+from incrowd.cli.main import VERBS, main
+from incrowd.methods import METHODS
 from tests.cli.running import Runner
+from tests.policies import PEOPLE, people, written
 
 SAFE = "bounds safe --k 20 --rate 0.1 --epsilon 0.5"
 
@@ -145,9 +150,48 @@ def test_a_calculation_loads_no_slow_package() -> None:
     assert python("-c", code).stdout.splitlines()[-1] == "[]"
 
 
+SLOW = {"altair", "asyncio", "dp_accounting", "duckdb", "fsspec", "pandas", "scipy", "sklearn", "sqlalchemy", "sqlglot"}
+"""What no small release needs; each takes a good part of the time that all the rest takes."""
+
+
+def test_a_verb_imports_itself_and_the_method_of_its_policy_alone(tmp_path: Path) -> None:
+    written(PEOPLE, tmp_path)
+    csv.write_csv(people(), tmp_path / "people.csv")
+    start = (
+        "import atexit, json, sys; from incrowd.cli.entry import start; "
+        "atexit.register(lambda: print(json.dumps(sorted(sys.modules)))); start()"
+    )
+    for line in (
+        "plan people.csv --policy policy.yaml",
+        "release people.csv --policy policy.yaml --out out --format csv",
+        "verify out/certificate.json",
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", start, *line.split()], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        loaded = json.loads(done.stdout.splitlines()[-1])
+        assert done.returncode == 0, done.stderr
+        assert SLOW.isdisjoint(loaded)
+        assert {name for name in loaded if name.removeprefix("incrowd.cli.") in VERBS} == {
+            f"incrowd.cli.{line.split()[0]}"
+        }
+        packages = {package for package, _ in METHODS.values() if package in loaded}
+        assert packages == {METHODS["safe"][0]}
+
+
 def test_main_takes_the_arguments_of_the_process_by_default(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["incrowd", "--version"])
     assert main() == 0
     assert capsys.readouterr().out == f"incrowd {__version__}\n"
+
+
+def test_an_interrupt_while_a_command_still_starts_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(entry, "_write_no_core", _Failing(KeyboardInterrupt()))
+    with pytest.raises(SystemExit) as ended:
+        entry.start()
+    assert ended.value.code == 130
+    assert capsys.readouterr() == ("", "incrowd: stopped before the end.\n")

@@ -29,11 +29,11 @@ def test_a_plan_prints_promise_price_and_every_default(run: Runner, folder: Path
         "epsilon 0.941398",
         "delta 0.0001",
         "default unit: one row, added or removed",
-        "default ledger: sqlite:///.incrowd/ledger.sqlite",
-        "default budget: what this release costs",
-        "default sex.missing: a class of its own",
-        "default sex.level: 0",
-        "note no population is declared",
+        "; ledger: sqlite:///.incrowd/ledger.sqlite",
+        "; budget: what this release costs",
+        "columns: a class of its own",
+        "; sex.level: 0",
+        "note · no population is declared",
         "verdict would be released",
     ):
         assert words in told

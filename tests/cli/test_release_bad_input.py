@@ -179,7 +179,7 @@ def ledger_damaged(folder: Path) -> None:
         (ragged, 2, "line 11"),
         (unquoted, 2, "line 11"),
         (latin, 2, "line 8"),
-        (unreadable_number, 2, "line 4, column age: cannot be read as integer"),
+        (unreadable_number, 2, "column age: 1 cell is not a whole number, in line 4; expected such as 42"),
         (renamed, 2, "there is no column zip. Did you mean zipp?"),
         (missing, 2, "there is no column zip"),
         (headless, 2, "does its first line name the columns?"),
@@ -194,7 +194,7 @@ def ledger_damaged(folder: Path) -> None:
         (other_version, 2, "must start with 'incrowd: 1'"),
         (infeasible, 2, "is below rate ** k"),
         (free_text, 2, "'zip' would be released as free text"),
-        (drafted, 1, "this release has no epsilon"),
+        (drafted, 1, "derived: rows"),
         (unsampled, 1, "this release has no epsilon"),
         (too_little_budget, 1, "of a budget of 0.1"),
         (consent, 1, "which this version does not have"),
@@ -295,5 +295,10 @@ def test_a_full_disk_is_said_and_nothing_appears(folder: Path, form: str) -> Non
     assert "File too large" in done.stderr
     assert "the charge stays spent: epsilon" in done.stderr
     assert sorted(path.name for path in folder.iterdir()) == [".incrowd", "people.csv", "policy.yaml"]
-    assert {path.name for path in (folder / ".incrowd").iterdir()} == {"ledger.sqlite", "ledgers.json", "sources.json"}
+    assert {path.name for path in (folder / ".incrowd").iterdir()} == {
+        ".sources.lock",
+        "ledger.sqlite",
+        "ledgers.json",
+        "sources.json",
+    }
     assert charges(folder) == 1

@@ -23,8 +23,21 @@ def test_a_release_is_verified_and_what_cannot_be_known_is_said(run: Runner, cop
     done = run(f"verify {copy.out} --ledger {copy.ledger}")
     assert done.code == 0
     assert done.out.startswith("verified")
-    for sign in ("✓   claim: approximate differential", "✓   ledger", "?   signature", "?   assumption"):
-        assert sign in done.out
+    told = " ".join(done.out.split())
+    for words in ("? not known here signature:", "? assumed · all releases", "✓ passed 2", "--verbose lists them"):
+        assert words in told
+
+
+def test_verbose_lists_what_passed_too(run: Runner, copy: Folder) -> None:
+    told = " ".join(run(f"verify {copy.out} --ledger {copy.ledger} --verbose").out.split())
+    for words in ("✓ claim: approximate differential", "✓ ledger", "? signature", "? assumption"):
+        assert words in told
+
+
+def test_what_failed_stands_before_what_is_open(run: Runner, copy: Folder) -> None:
+    copy.tamper(("claims", 0, "parameters", "epsilon"), lambda _: "0.5")
+    told = run(f"verify {copy.out / 'certificate.json'}").out
+    assert told.index("✗ failed") < told.index("? not known here") < told.index("✓ passed")
 
 
 def test_json_lists_every_finding(run: Runner, copy: Folder) -> None:
@@ -41,7 +54,8 @@ def test_one_changed_byte_is_named_and_exits_with_1(run: Runner, copy: Folder) -
     done = run(f"verify {copy.out}")
     assert done.code == 1
     assert done.out.startswith("NOT verified")
-    assert "✗   file data.csv" in done.out
+    assert "✗ failed" in done.out
+    assert "file data.csv: " in done.out
     assert run(f"verify {copy.out} --json").json["passed"] is False
 
 
@@ -49,7 +63,8 @@ def test_one_changed_parameter_is_named(run: Runner, copy: Folder) -> None:
     copy.tamper(("claims", 0, "parameters", "epsilon"), lambda _: "0.5")
     done = run(f"verify {copy.out / 'certificate.json'}")
     assert done.code == 1
-    assert "✗   claim: approximate differential" in done.out
+    assert "✗ failed" in done.out
+    assert "claim: approximate differential" in done.out
 
 
 def test_an_old_ledger_is_found_by_both_commands(run: Runner, copy: Folder, tmp_path: Path) -> None:
@@ -68,7 +83,7 @@ def test_an_old_ledger_is_found_by_both_commands(run: Runner, copy: Folder, tmp_
     assert checked.code == 1
     done = run(f"verify {tmp_path}/second --ledger {copy.ledger}")
     assert done.code == 1
-    assert "✗   ledger" in done.out
+    assert "✗ failed           ledger: " in done.out
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ def rows() -> pa.Table:
     ids = [None if n % 40 == 0 else f"p{n * 3 // 4}" for n in range(ROWS)]
     bought = ["+".join(item for place, item in enumerate(_ITEMS) if n % (place + 2) == 0) for n in range(ROWS)]
     table = people(ROWS, seed=21).append_column("id", pa.array(ids, pa.string()))
+    table = table.append_column("record", pa.array([f"r{n}" for n in range(ROWS)], pa.string()))
     return table.append_column("bought", pa.array([each or None for each in bought], pa.string()))
 
 
@@ -54,6 +56,18 @@ _SLICING: dict[str, Any] = {
     "rate": "1/2",
     "target": {"epsilon": 2, "delta": "1e-4"},
 }
+_TABLE: dict[str, Any] = {"method": "protected-table", "columns": ["sex", "age"], "levels": {"age": 1}}
+_RECORDS = {"columns__record": {"role": "identifier"}, "dataset__unit": {"column": "record", "more": "refuse"}}
+_NOISE = {"largest": 5, "variance": 2, "gap": 2}
+_KEY = str(Path(__file__).parent / "record.key")
+_MASKED: dict[str, Any] = {"budget": _FORM, "columns__age__missing": "drop", "columns__zip__role": "plain"}
+_MODEL: dict[str, Any] = {
+    "method": "marginals",
+    "target": {"epsilon": 2, "delta": "1e-4"},
+    "levels": {"zip": 2, "age": 1},
+}
+_LEVEL = {"levels": {"zip": 1}}
+_COINED = {"sex": {"stay": "4/5"}, "zip": {"stay": "3/4"}, "age": {"stay": "1/2"}}
 _CHOSEN_GROUPS: dict[str, Any] = {"groups": "auto", "choosing": "0.5", "size": 2}
 POLICIES: dict[str, dict[str, dict[str, Any]]] = {
     "safe": {
@@ -103,6 +117,16 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
         "with counts": changed(PEOPLE, release=_COMMON, release__top=3),
         "without counts": changed(PEOPLE, release=_COMMON, release__counts=False),
         "people with two rows": changed(PEOPLE, **_PERSON, dataset__unit__max_rows=2, release=_COMMON),
+    },
+    "marginals": {
+        "adaptive": changed(PEOPLE, release=_MODEL),
+        "people with two rows": changed(
+            PEOPLE, **_PERSON, dataset__unit__max_rows=2, release=_MODEL, release__rows=100
+        ),
+        "replaced": changed(PEOPLE, dataset__unit={"adjacency": "replace-one"}, release=_MODEL, release__rounds=3),
+    },
+    "tree": {
+        "pairs": changed(PEOPLE, release=_MODEL, release__method="tree"),
     },
     "points": {
         "noisy": changed(PEOPLE, release=_POINTS, release__epsilon=1),
@@ -183,6 +207,78 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
         "one release, split": changed(PEOPLE, release=_SLICING, release__sample="joint"),
         "people with two rows": changed(
             PEOPLE, **_PERSON, dataset__unit__max_rows=2, release=_SLICING, release__target__epsilon=4
+        ),
+    },
+    "protected-table": {
+        "counts": changed(PEOPLE, release=_TABLE, release__minimum=15, release__protection=3, budget=_FORM),
+        "sums of holdings": changed(
+            PEOPLE,
+            **_PERSON,
+            dataset__unit__max_rows=3,
+            release={"method": "protected-table", "columns": ["sex"], "value": "age", "p": "1/10", "minimum": 3},
+            budget=_FORM,
+        ),
+        "rounded": changed(PEOPLE, release=_TABLE, release__protect="rounding", release__base=5, budget=_FORM),
+        "record keys": changed(
+            PEOPLE,
+            **_RECORDS,
+            release=_TABLE,
+            release__protect="cell-key",
+            release__noise=_NOISE,
+            release__key=_KEY,
+            budget=_FORM,
+        ),
+    },
+    "microaggregation": {
+        "of all quasi-identifiers": changed(
+            PEOPLE,
+            **_MASKED,
+            release={"method": "microaggregation", "columns": ["sex", "age"], "k": 4, "grouping": "gower", **_LEVEL},
+        ),
+    },
+    "noise": {
+        "uncorrelated": changed(PEOPLE, **_MASKED, release={"method": "noise", "columns": ["age"], **_LEVEL}),
+    },
+    "orthogonal": {
+        "blocks": changed(PEOPLE, **_MASKED, release={"method": "orthogonal", "columns": ["age"], **_LEVEL}),
+    },
+    "rank-swap": {
+        "neighbors": changed(PEOPLE, **_MASKED, release={"method": "rank-swap", "columns": ["age"], **_LEVEL}),
+    },
+    "record-swap": {
+        "rows": changed(
+            PEOPLE,
+            **_MASKED,
+            release={"method": "record-swap", "area": "zip", "similar": ["sex"], "risk": ["age"], **_LEVEL},
+        ),
+    },
+    "pram": {
+        "every column": changed(
+            PEOPLE,
+            dataset__unit={"adjacency": "replace-one"},
+            budget={"epsilon": 20},
+            columns__zip={"role": "quasi", "categories": ["10001", "10002", "10003"]},
+            release={"method": "pram", "columns": _COINED, "levels": {"age": 2}},
+        ),
+        "one column, invariant": changed(
+            PEOPLE,
+            **_MASKED,
+            release={"method": "pram", "columns": {"sex": {"stay": "4/5", "invariant": True}}, **_LEVEL},
+        ),
+    },
+    "shuffle": {
+        "given others": changed(
+            PEOPLE, **_MASKED, release={"method": "shuffle", "columns": ["age"], "given": ["sex"], **_LEVEL}
+        ),
+    },
+    "coding": {
+        "both ends": changed(
+            PEOPLE, **_MASKED, release={"method": "coding", "columns": {"age": {"bottom": 20, "top": 70}}, **_LEVEL}
+        ),
+    },
+    "rounding": {
+        "random": changed(
+            PEOPLE, **_MASKED, release={"method": "rounding", "columns": {"age": 5}, "direction": "random", **_LEVEL}
         ),
     },
 }

@@ -6,10 +6,11 @@ import dataclasses
 import importlib
 import inspect
 import pkgutil
+import re
 
 import pytest
 
-from docs import commands, policy
+from docs import attacks, commands, policy
 from incrowd import errors, mechanisms
 from incrowd.core.loss import TAGS
 from incrowd.methods import METHODS
@@ -32,6 +33,19 @@ def test_every_command_is_documented_as_its_help_says() -> None:
 def test_every_key_of_a_policy_is_documented_as_its_schema_says() -> None:
     page = policy.PAGE.read_text(encoding="utf-8")
     assert policy.updated(page) == page, "run: python docs/policy.py"
+
+
+def test_every_key_of_a_policy_has_a_meaning_and_every_method_a_table_under_its_name() -> None:
+    page = policy.PAGE.read_text(encoding="utf-8")
+    assert [line for line in page.splitlines() if line.endswith("|  |")] == []
+    assert re.findall(r"^## `method: (.+)`$", page, re.MULTILINE) == list(METHODS)
+
+
+def test_every_attack_is_documented_as_its_docstring_says() -> None:
+    made = attacks.pages()
+    assert {path.stem for path in attacks.FOLDER.glob("*.md")} == {*made, "audit", "index"}
+    for name, page in made.items():
+        assert (attacks.FOLDER / f"{name}.md").read_text(encoding="utf-8") == page, "run: python docs/attacks.py"
 
 
 def test_no_command_is_documented_that_does_not_exist() -> None:

@@ -47,6 +47,7 @@ def released(clone: Path) -> Iterator[tuple[str, ...]]:
 def test_the_files_are_there_and_only_what_may_be_published(clone: Path) -> None:
     assert {path.name for path in (clone / "out").iterdir()} == {"data.csv", "certificate.json", "report.html"}
     assert {path.name for path in (clone / "hospital" / ".incrowd").iterdir()} == {
+        ".sources.lock",
         "ledger.sqlite",
         "ledgers.json",
         "sources.json",

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from incrowd.errors import AccessDenied, InvalidParameter
 from incrowd.governance.access.book import Access
@@ -127,10 +128,10 @@ def test_a_forged_role_is_found(sqlite: str) -> None:
     access.grant(ANN, access.now() + timedelta(days=1), OFFICER)
     with tampering(access.chain) as connection:
         entries = access.chain.database.tables.entries
-        (body,) = connection.execute(entries.select().where(entries.c.kind == "granted")).all()
-        forged = body.body.replace('"role":"analyst"', '"role":"owner"')
-        assert forged != body.body
-        connection.execute(entries.update().where(entries.c.kind == "granted").values(body=forged))
+        body = connection.execute(text(f"SELECT body FROM {entries} WHERE kind = 'granted'")).scalar_one()
+        forged = body.replace('"role":"analyst"', '"role":"owner"')
+        assert forged != body
+        connection.execute(text(f"UPDATE {entries} SET body = :body WHERE kind = 'granted'"), {"body": forged})
     assert not access.check().ok
 
 

@@ -166,6 +166,17 @@ def test_estimates_are_held_within_their_intervals_and_what_is_possible() -> Non
     assert found["total_low"] == 0
 
 
+def test_computed_numbers_are_held_within_their_intervals() -> None:
+    outputs = {"double": "2 * n", "less": "n - total", "share": "total / (n + 1)"}
+    for _ in range(20):
+        answer = answered(asked((N, TOTAL), outputs=outputs), ONE, VISITS[:3], SystemCoins())
+        for row in answer.rows():
+            for name in outputs:
+                low, high = row[f"{name}_low"], row[f"{name}_high"]
+                assert low is None or low <= row[name] <= high
+            assert row["double"] >= 0
+
+
 def test_groups_that_having_or_limit_chose_by_noise_say_so() -> None:
     chosen = "in fewer of those that were chosen"
     for rest in ("HAVING n > 3", "ORDER BY n LIMIT 1", "ORDER BY double DESC LIMIT 1"):

@@ -50,3 +50,8 @@ def test_the_slide_negative_binomial_model(case: Case, classes: float, expected:
     sizes = np.repeat(each, times)
     assert classes_of_population(sizes, float(sizes.sum()) / people) == pytest.approx(classes, rel=1e-10)
     assert snb_uniques(sizes, people) == pytest.approx(expected, rel=1e-10)
+
+
+def test_a_class_of_millions_leaves_the_number_of_classes_a_number() -> None:
+    found = classes_of_population(np.array([1, 1, 2, 3, 5_000_000]), 0.05)
+    assert 5 < found < 100

@@ -53,6 +53,7 @@ class FakeDesk:
 
     datasets: Collection[str] = ("births", "deaths")
     asked: list[Asking] = field(default_factory=list)
+    begun: list[float] = field(default_factory=list)
     shown: list[float] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     go: threading.Event = field(default_factory=threading.Event)
@@ -64,6 +65,7 @@ class FakeDesk:
         self._table(asking)
         with self.lock:
             self.asked.append(asking)
+            self.begun.append(time.monotonic())
         if "slow" in asking.sql:
             self.go.wait(300)
         if "budget" in asking.sql:

@@ -8,7 +8,7 @@ from incrowd.web.shapes import AskedShape
 from tests.docs.pages import DOCS
 from tests.web.serving import server
 
-PAGE = (DOCS / "reference" / "api.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "reference" / "server.md").read_text(encoding="utf-8")
 
 
 def test_every_route_status_and_field_of_a_question_is_in_the_reference(tmp_path: Path) -> None:

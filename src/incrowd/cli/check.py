@@ -8,22 +8,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.options import EngineName, Json, Master, Remote, takes
-from incrowd.cli.output import print_json, print_table
+from incrowd.cli.options import EngineName, Json, Master, ReadingOptions, Remote, takes
+from incrowd.cli.output import print_json, print_table, print_text
+from incrowd.cli.progress import progress, watched
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from fractions import Fraction
 
     from incrowd.workflows.check.check import CheckResult
     from incrowd.workflows.check.criteria import CriterionFinding, Wanted
+    from incrowd.workflows.check.verdict import Verdict
+    from incrowd.workflows.profile.profile import ColumnProfile
 
 _FAILED = 1
+_ABOUT_COLUMNS = ("columns", "identifiers")
 _SIGNS = {True: "✓", False: "✗", None: " "}
 
 
 @dataclass(frozen=True)
-class CheckOptions:
+class CheckOptions(ReadingOptions):
     """What `incrowd check` can be told."""
 
     data: Annotated[
@@ -97,15 +102,17 @@ class CheckOptions:
 
 @takes(CheckOptions)
 def check(options: CheckOptions) -> None:
-    """Say whether a table already meets what is asked: exit code 0 if it does, 1 if not.
+    """Say whether a table may leave as it is: exit code 0 if nothing speaks against it, 1 if something does.
 
-    The table is taken as it is, value by value. With a policy, what its method demands must hold, or else its k over
-    all released columns; and no other column may be there. Nothing is written but the numbers; rows that only
-    --recoded would hide are not hidden.
+    With nothing but a file, roles are guessed, and a verdict is given in one sentence. With a policy, what its method
+    demands must hold, or else its k over all released columns; and no other column may be there. Columns that look
+    like identifiers fail in any case. The table is taken value by value; what only --recoded would hide is not hidden.
     """
     from incrowd.engines.choose import engine_of
     from incrowd.workflows.check.check import CheckedColumns
     from incrowd.workflows.check.check import check as checked
+    from incrowd.workflows.check.criteria import Wanted
+    from incrowd.workflows.check.verdict import K, verdict
     from incrowd.workflows.policy.ledger import record_look
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.policy.rows import open_rows, released_levels, settings_of
@@ -114,16 +121,57 @@ def check(options: CheckOptions) -> None:
     quasi = tuple(name.strip() for name in (options.quasi or "").split(",") if name.strip())
     policy = None if options.policy is None else load_policy(options.policy)
     asked = CheckedColumns(quasi, tuple(options.sensitive), options.recoded, released_levels(options.data))
+    alone = policy is None and options.data is not None and asked == CheckedColumns() and wanted == Wanted(k=wanted.k)
     with engine_of(settings_of(policy, options.data, options.engine, options.master, options.remote)) as engine:
-        rows = open_rows(options.data, policy, engine=engine)
+        rows = open_rows(options.data, policy, options.told, engine)
         record_look(policy, "check")
-        verdict = checked(rows, wanted, asked, policy, engine)
-    if options.json:
-        print_json(verdict.to_json())
-    else:
-        _show(verdict)
-    if not verdict.passed:
+        with progress(not options.json) as tell:
+            seen = watched(rows, engine, tell)
+            if alone:
+                judged = verdict(seen, K if wanted.k is None else wanted.k, engine)
+            else:
+                found = checked(seen, wanted, asked, policy, engine)
+    passed = _judge(judged, options, rows.notes) if alone else _report(found, options, rows.notes)
+    if not passed:
         raise typer.Exit(_FAILED)
+
+
+def _report(found: CheckResult, options: CheckOptions, notes: Sequence[str]) -> bool:
+    if options.json:
+        print_json(found.to_json() | {"notes": list(notes)})
+    else:
+        _show(found)
+        _tell(notes)
+    return found.passed
+
+
+def _tell(notes: Sequence[str]) -> None:
+    """Say how the table was read."""
+    for note in notes:
+        print_text(f"note: {note}.")
+
+
+def _judge(found: Verdict, options: CheckOptions, notes: Sequence[str]) -> bool:
+    """Show what was guessed of a table that nobody has described."""
+    data = options.data or ""
+    if options.json:
+        print_json(found.to_json(data) | {"notes": list(notes)})
+        return found.passed
+    print_table(found.sentence, found.reasons() or (("no objection", "to any column"),))
+    roles = [(column.name, str(column.type), _guess(column, found)) for column in found.profile.columns]
+    print_table(f"guessed of {found.profile.rows:,} rows", roles, header=("column", "type", "role"))
+    _tell(notes)
+    print("\nnext" if notes else "next")
+    for command, purpose in found.commands(data):
+        print(f"\n  {command}\n    {purpose}")
+    return found.passed
+
+
+def _guess(column: ColumnProfile, found: Verdict) -> str:
+    if column.identity is not None:
+        return f"identifier: {column.identity.kind}"
+    role = "key" if column in found.keys else "quasi" if column.name in found.quasi else str(column.role)
+    return f"{role}: {column.why_role}"
 
 
 def _criteria(options: CheckOptions) -> Wanted:
@@ -195,13 +243,17 @@ def _show(verdict: CheckResult) -> None:
     ]
     meanings = {finding.criterion: finding.means for finding in verdict.findings}
     over = {finding.criterion: finding.over for finding in verdict.findings}
-    quasi = next(over[name] for name in ("k-anonymity", *over) if name in over and name != "columns")
+    quasi = next(over[name] for name in ("k-anonymity", *over) if name in over and name not in _ABOUT_COLUMNS)
     told = [f"quasi-identifiers: {', '.join(quasi)}.", *(f"{name}: {means}." for name, means in meanings.items())]
     print_table(title, rows, "\n".join(told), header=header)
+    if verdict.identities:
+        print_table("look like identifiers", [(name, each.sentence) for name, each in verdict.identities.items()])
+    if verdict.unexamined:
+        print(f"not examined: {', '.join(verdict.unexamined)}.")
 
 
 def _number(finding: CriterionFinding) -> str:
     if finding.found is None:
         return "no rows"
-    named = f" ({', '.join(finding.over)})" if finding.criterion == "columns" and finding.over else ""
+    named = f" ({', '.join(finding.over)})" if finding.criterion in _ABOUT_COLUMNS and finding.over else ""
     return f"{finding.found:.6g}{named}"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.options import Json, takes
-from incrowd.cli.output import print_json, print_table
+from incrowd.cli.options import Json, ReadingOptions, takes
+from incrowd.cli.output import print_json, print_notes, print_table, print_text
+from incrowd.core.table import SourceOptions
 from incrowd.errors import InvalidParameter, OutputUnavailable
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ hierarchy = typer.Typer(help="Make hierarchies, and find out what is wrong with 
 
 
 @dataclass(frozen=True)
-class HierarchyCheckOptions:
+class HierarchyCheckOptions(ReadingOptions):
     """What `incrowd hierarchy check` can be told."""
 
     files: Annotated[
@@ -37,6 +38,11 @@ class HierarchyCheckOptions:
     ] = None
     delimiter: Annotated[str, typer.Option(metavar="CHARACTER", help="What separates the levels in the file.")] = ";"
     json: Json = False
+
+    @property
+    def told(self) -> SourceOptions:
+        """What the command line says about the data; --delimiter is about the hierarchy."""
+        return replace(super().told, delimiter=None)
 
 
 @takes(HierarchyCheckOptions)
@@ -65,7 +71,7 @@ def _policy(options: HierarchyCheckOptions, path: Path) -> Report:
     policy = load_policy(path)
     if not options.files and policy.source is None:
         return check_policy(policy, None)
-    rows = open_rows(options.files[0] if options.files else None, policy)
+    rows = open_rows(options.files[0] if options.files else None, policy, options.told)
     record_look(policy, "hierarchy check")
     return check_policy(policy, rows)
 
@@ -76,13 +82,14 @@ def _file(options: HierarchyCheckOptions) -> Report:
 
     if not 1 <= len(options.files) <= 2:
         raise InvalidParameter("name a hierarchy file, and after it the data if you want; or give --policy.")
-    rows = open_rows(options.files[1], None) if len(options.files) > 1 else None
+    rows = open_rows(options.files[1], None, options.told) if len(options.files) > 1 else None
+    print_notes(() if rows is None else rows.notes)
     return check_file(Path(options.files[0]), options.delimiter, rows, options.column)
 
 
 def _show_report(report: Report, delimiter: str) -> None:
     if report.passed:
-        print(f"Nothing is wrong with {', '.join(report.checked)}.")
+        print_text(f"Nothing is wrong with {', '.join(report.checked)}.")
         return
     header = ("what", "column", "value", "rows", "fix")
     shown = report.problems[:_SHOWN]
@@ -97,7 +104,7 @@ def _show_report(report: Report, delimiter: str) -> None:
 
     paste = [problem.paste for problem in shown if problem.paste is not None]
     if paste:
-        print("Rows to paste, after a look at their labels:\n")
+        print_text("Rows to paste, after a look at their labels:\n")
         print(ArxTable(tuple(paste), ArxStyle(delimiter)).text(), end="")
 
 
@@ -106,7 +113,7 @@ def _count(rows: int | None) -> str:
 
 
 @dataclass(frozen=True)
-class BuildOptions:
+class BuildOptions(ReadingOptions):
     """What `incrowd hierarchy build` can be told."""
 
     column: Annotated[str, typer.Option(metavar="NAME", help="The column it is for.")]
@@ -159,7 +166,9 @@ def _built(options: BuildOptions, wish: HierarchyRequest) -> Built:
         if not comma:
             raise InvalidParameter("a range is written LOW,HIGH, such as 0,99.")
         return from_range(wish, low.strip(), high.strip())
-    return from_rows(wish, open_rows(options.data, None))
+    rows = open_rows(options.data, None, options.told)
+    print_notes(rows.notes)
+    return from_rows(wish, rows)
 
 
 def _lines(path: Path) -> list[str]:
@@ -185,10 +194,10 @@ def _snippet(built: Built, out: Path) -> str:
 
 
 def _show_built(built: Built, out: Path, snippet: str) -> None:
-    print(f"{out}: {len(built.table.rows):,} values, levels 0 to {built.column.hierarchy.height}.")
+    print_text(f"{out}: {len(built.table.rows):,} values, levels 0 to {built.column.hierarchy.height}.")
     print(f"\nIn the policy, with the role you decide on:\n\n  {snippet}\n")
     if built.derived:
-        print(
+        print_text(
             "It was drafted from rows: it lists values that occur there, so keep it internal. It voids every promise "
             'but k-anonymity until you add public: "source", where a public source says the same.'
         )

@@ -63,9 +63,8 @@ def show(options: ShowOptions) -> None:
         return print_json(overview.to_json() | listed)
     _print(overview, entries)
     if lost:
-        lines = [
-            (str(each.charge.sequence), each.charge.at, _about(each.charge), _paid(each), each.state) for each in lost
-        ]
+        charges = [(each, each.charge) for each in lost]
+        lines = [(str(at.sequence), _time(at.at), _about(at), _paid(each), each.state) for each, at in charges]
         print_table("Charges of which nothing came", lines, header=("entry", "at", "about", "spent", "state"))
     return None
 
@@ -102,7 +101,7 @@ def _print(overview: Overview, entries: tuple[Entry, ...]) -> None:
         accounts = [(one.dataset, one.account, f"{one.rho:f}", f"{one.left:f}") for one in overview.accounts]
         print_table("Zero-concentrated accounts", accounts, header=("dataset", "account", "rho", "left"))
     if entries:
-        lines = [(str(entry.sequence), entry.at, entry.kind, _about(entry)) for entry in entries]
+        lines = [(str(entry.sequence), _time(entry.at), entry.kind, _about(entry)) for entry in entries]
         print_table("Entries", lines, header=("entry", "at", "kind", "about"))
 
 
@@ -137,11 +136,20 @@ def _down(amount: Amount) -> str:
     return f"ε {shown_down(amount.epsilon)}, δ {shown_down(amount.delta)}"
 
 
+def _time(at: str) -> str:
+    """Return a time to the second; `--json` has all of it.
+
+    >>> _time("2026-11-17T06:07:52.211072Z")
+    '2026-11-17 06:07:52'
+    """
+    return at.replace("T", " ")[:19]
+
+
 def _about(entry: Entry) -> str:
     asked = entry.body.get("request", entry.body)
     named = asked.get("dataset") or ", ".join(part["dataset"] for part in asked.get("parts", ()))
-    release = f": {asked['release']}" if "release" in asked else ""
-    return f"{named}{release}" + (f" ({entry.body['error']})" if entry.kind == "refused" else "")
+    refused = f" ({entry.body['error']})" if entry.kind == "refused" else ""
+    return ": ".join(filter(None, (named, asked.get("release")))) + refused
 
 
 def _entry_json(entry: Entry) -> dict[str, Any]:

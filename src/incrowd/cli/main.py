@@ -9,63 +9,65 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from types import FrameType
 from typing import Annotated
 
 import typer
 
 from incrowd import __version__
-from incrowd.cli.access import access
-from incrowd.cli.assess import assess
-from incrowd.cli.bounds import bounds
-from incrowd.cli.check import check
-from incrowd.cli.coarsen import coarsen
-from incrowd.cli.hierarchy import hierarchy
-from incrowd.cli.ledger import ledger
-from incrowd.cli.plan import plan
-from incrowd.cli.policy import policy
-from incrowd.cli.profile import profile
-from incrowd.cli.query import query
-from incrowd.cli.release import release
-from incrowd.cli.report import report
-from incrowd.cli.rule import rule
-from incrowd.cli.serve import serve
-from incrowd.cli.verify import verify
+from incrowd.cli.output import wrapped
 from incrowd.errors import IncrowdError
 
 _BAD_INPUT = 2
 _UNEXPECTED = 70
 _INTERRUPTED = 130
 _SHOW_TRACEBACK = "INCROWD_TRACEBACK"
-_ENDS: dict[int, Callable[[int, FrameType | None], object]] = {
-    signal.SIGTERM: signal.default_int_handler,
-    signal.SIGHUP: lambda _number, _frame: signal.raise_signal(signal.SIGTERM),
-}
+_ENDS: dict[int, Callable[[int, FrameType | None], object]] = {signal.SIGTERM: signal.default_int_handler}
+if hasattr(signal, "SIGHUP"):  # Windows has none
+    _ENDS[signal.SIGHUP] = lambda _number, _frame: signal.raise_signal(signal.SIGTERM)
 """How signals to end are taken: like Ctrl-C; a hangup is passed on, since a server that is terminated ends gently."""
 
-app = typer.Typer(
-    help="Hide everyone in a crowd, and prove it: policy in, certified release out.",
-    epilog="Exit codes: 0 done or passed, 1 refused or failed a check, 2 bad input, 70 unexpected error, 130 stopped.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
+VERBS = (
+    "profile",
+    "check",
+    "hierarchy",
+    "policy",
+    "plan",
+    "release",
+    "query",
+    "coarsen",
+    "verify",
+    "assess",
+    "attack",
+    "estimate",
+    "report",
+    "rule",
+    "bounds",
+    "ledger",
+    "access",
+    "serve",
 )
-app.command("profile")(profile)
-app.command("check")(check)
-app.add_typer(hierarchy, name="hierarchy")
-app.add_typer(policy, name="policy")
-app.command("plan")(plan)
-app.command("release")(release)
-app.command("query")(query)
-app.command("coarsen")(coarsen)
-app.command("verify")(verify)
-app.command("assess")(assess)
-app.command("report")(report)
-app.command("rule")(rule)
-app.add_typer(bounds, name="bounds")
-app.add_typer(ledger, name="ledger")
-app.add_typer(access, name="access")
-app.command("serve")(serve)
+"""Every verb, in the order of the help: a module of this folder and, in it, a function or a group of that name."""
+
+
+def application(words: Sequence[str] = ()) -> typer.Typer:
+    """Return the command line: with the verb that stands first alone, or with all of them, for help and mistakes."""
+    app = typer.Typer(
+        help="Hide everyone in a crowd, and prove it: policy in, certified release out.",
+        epilog="Exit codes: 0 done or passed, 1 refused or failed a check, 2 bad input, 70 unexpected error, "
+        "130 stopped.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_start)
+    for verb in words[:1] if words and words[0] in VERBS else VERBS:
+        found = getattr(import_module(f"incrowd.cli.{verb}"), verb)
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=verb)
+        else:
+            app.command(verb)(found)
+    return app
 
 
 def _print_version(wanted: bool) -> None:
@@ -74,7 +76,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _start(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
@@ -96,13 +97,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     as_json = "--json" in given
     try:
         with _stoppable():
-            code = typer.main.get_command(app).main(args=given, prog_name="incrowd", standalone_mode=False)
+            command = typer.main.get_command(application(given))
+            code = command.main(args=given, prog_name="incrowd", standalone_mode=False)
         sys.stdout.flush()
     except IncrowdError as error:
         return _fail(str(error), type(error).__name__, error.exit_code, as_json)
     except typer.Abort:
         code = _INTERRUPTED
-    except (BrokenPipeError, SystemExit):
+    except (BrokenPipeError, SystemExit) as ended:
+        if isinstance(ended, SystemExit) and not ended.code:  # so Typer ends what it told to a shell
+            return 0
         # The reader closed the pipe (`incrowd … | head`), which Typer turns into SystemExit; the rest goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -158,6 +162,9 @@ def _unexpected(error: Exception, as_json: bool) -> int:
 
 
 def _fail(message: str, kind: str, code: int, as_json: bool) -> int:
-    text = json.dumps({"error": message, "kind": kind}, ensure_ascii=False) if as_json else f"incrowd: {message}"
-    print(text, file=sys.stderr)
+    if as_json:
+        print(json.dumps({"error": message, "kind": kind}, ensure_ascii=False), file=sys.stderr)
+    else:
+        told = f"incrowd: {message}"
+        print("\n".join(wrapped(told)) if sys.stderr.isatty() else told, file=sys.stderr)
     return code

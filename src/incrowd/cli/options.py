@@ -6,10 +6,13 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
+from glob import escape as _escaped
+from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
+from incrowd.core.table import SourceOptions
 from incrowd.engines.interruption import is_interruption
 from incrowd.errors import Interrupted, InvalidParameter
 from incrowd.workflows.policy.limits import limit_of
@@ -40,8 +43,53 @@ Address = Annotated[
 ]
 Who = Annotated[str | None, typer.Option(metavar="NAME", help="Who decides; the user of this machine if not given.")]
 _MOST = 10**9
-_KEYS = {"max-rows": "max_rows", "rows-per-person": "max_rows"}
+_KEYS = {"max-rows": "max_rows", "rows-per-person": "max_rows", "header-row": "header_row"}
 """Options that a policy writes under another key."""
+
+
+_PANEL = "How the data is read"
+
+
+def _reads(help_: str, metavar: str, name: str | None = None) -> Any:
+    names = () if name is None else (name,)
+    return typer.Option(*names, metavar=metavar, help=help_, rich_help_panel=_PANEL)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReadingOptions:
+    """How a text file or a workbook is read: what is told here goes before what the policy says."""
+
+    encoding: Annotated[str | None, _reads("Such as cp1252, latin-1 or utf-16.", "NAME")] = None
+    delimiter: Annotated[str | None, _reads("What parts the columns of a text file; tab for a tab.", "MARK")] = None
+    decimal: Annotated[str | None, _reads("The decimal mark of numbers: . or ,", "MARK")] = None
+    thousands: Annotated[str | None, _reads("What parts groups of three digits: . , ' or space.", "MARK")] = None
+    dates: Annotated[list[str], _reads("How days are written, such as %d.%m.%Y; can be repeated.", "FORMAT")] = (
+        dataclasses.field(default_factory=list)
+    )
+    nulls: Annotated[list[str], _reads("How a missing value is spelled, such as NA; can be repeated.", "TEXT")] = (
+        dataclasses.field(default_factory=list)
+    )
+    sheet: Annotated[str | None, _reads("The sheet of a workbook, by name or number.", "SHEET")] = None
+    header_row: Annotated[
+        str | None, _reads("The line or row that names the columns, where titles stand above it.", "NUMBER")
+    ] = None
+
+    @property
+    def told(self) -> SourceOptions:
+        """What the command line says about the source."""
+        return SourceOptions(
+            encoding=self.encoding,
+            delimiter=_NAMED_MARKS.get(self.delimiter or "", self.delimiter),
+            decimal=self.decimal,
+            thousands=_NAMED_MARKS.get(self.thousands or "", self.thousands),
+            dates=tuple(self.dates),
+            nulls=("", *self.nulls),
+            sheet=self.sheet,
+            header_row=whole_or_none(self.header_row, "header-row"),
+        )
+
+
+_NAMED_MARKS = {"tab": "\t", "\\t": "\t", "space": " "}
 
 
 def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
@@ -68,10 +116,10 @@ def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Calla
                 # Click would turn it into an exit code without a word, and a charge must not be lost without one.
                 raise Interrupted(" ".join(["stopped before the end.", *getattr(error, "__notes__", ())])) from None
 
-        hints = get_type_hints(options, include_extras=True)
+        hints = {name: _completed(name, hint) for name, hint in get_type_hints(options, include_extras=True).items()}
         parameters = [
             inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=_default(field), annotation=hint)
-            for field, hint in ((field, hints[field.name]) for field in dataclasses.fields(options))  # type: ignore[arg-type]
+            for field, hint in ((field, hints[field.name]) for field in _ordered(options))
         ]
         # The command line is built from the signature: it must show the fields, not `**values`.
         run.__dict__.pop("__wrapped__", None)
@@ -81,6 +129,53 @@ def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Calla
         return run
 
     return decorate
+
+
+def _ordered(options: type) -> list[dataclasses.Field[Any]]:
+    """Return the fields of a command's options, those that it shares with others last."""
+    return sorted(dataclasses.fields(options), key=lambda field: bool(field.kw_only))
+
+
+def policy_files(incomplete: str) -> list[str]:
+    """Return the policies in the folder that somebody has typed so far, for the completion of a shell.
+
+    >>> policy_files("no-such-folder/")
+    []
+    """
+    folder, _, start = incomplete.rpartition("/")
+    found = sorted(Path(f"{folder}/" if folder or incomplete.startswith("/") else ".").glob(f"{_escaped(start)}*"))
+    return [f"{incomplete[: len(incomplete) - len(start)]}{file.name}" for file in found if _is_policy(file)]
+
+
+def _is_policy(file: Path) -> bool:
+    if file.suffix not in (".yaml", ".yml"):
+        return False
+    try:
+        with file.open(encoding="utf-8") as text:
+            return any(line.startswith("incrowd:") for line in text)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _words(*known: str) -> Callable[[str], list[str]]:
+    return lambda incomplete: [word for word in known if word.startswith(incomplete)]
+
+
+_COMPLETIONS: dict[str, Callable[[str], list[str]]] = {
+    "policy": policy_files,
+    "engine": _words("local", "spark"),
+    "form": _words("parquet", "csv", "tsv"),
+    "classical": _words("size-control=", "audited", "perturbed-copy=", "random-sample="),
+}
+"""What a shell offers for an option, by the name of its field; files and folders, where nothing is said here."""
+
+
+def _completed(name: str, hint: Any) -> Any:
+    """Return the type of an option, whose values a shell can complete if it is known which there are."""
+    for told in getattr(hint, "__metadata__", ()):
+        if isinstance(told, typer.models.OptionInfo) and name in _COMPLETIONS:
+            told.autocompletion = _COMPLETIONS[name]
+    return hint
 
 
 def whole(text: str, name: str) -> int:

@@ -1,13 +1,24 @@
-"""How results are shown: one JSON object for programs, a table for people."""
+"""How results are shown: one JSON object for programs, text and tables for people."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TextIO
 
 _FLOAT_NOISE = 1e-12
+_NARROWEST, _PROSE = 40, 100
+
+
+def print_notes(notes: Sequence[str]) -> None:
+    """Say how the data is read, beside what is printed."""
+    for note in notes:
+        print(f"note: {note}.", file=sys.stderr)
 
 
 def print_json(result: Mapping[str, Any]) -> None:
@@ -16,11 +27,11 @@ def print_json(result: Mapping[str, Any]) -> None:
     >>> print_json({"epsilon": math.inf, "k": 20})
     {"epsilon": null, "k": 20}
     """
-    print(json.dumps(_finite(result), ensure_ascii=False, allow_nan=False))
+    print(json.dumps(finite(result), ensure_ascii=False, allow_nan=False))
 
 
 def print_table(title: str, rows: Iterable[tuple[str, ...]], note: str = "", header: tuple[str, ...] = ()) -> None:
-    """Print a titled table, and a sentence below it.
+    """Print a titled table, and a sentence below it; no line is wider than the terminal, and no word is split.
 
     >>> print_table("a promise", [("epsilon", "0.5")])
     a promise
@@ -28,23 +39,46 @@ def print_table(title: str, rows: Iterable[tuple[str, ...]], note: str = "", hea
       epsilon   0.5
     <BLANKLINE>
     """
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from incrowd.cli.layout import block
 
-    table = Table(show_header=bool(header), box=None, padding=(0, 2, 0, 1))
-    lines = list(rows)
-    for position in range(len(header) or len(lines[0])):
-        table.add_column(header[position] if header else "", style="bold" if position == 0 else "", overflow="fold")
-    for line in lines:
-        table.add_row(*(Text(cell) for cell in line))
-    console = Console(highlight=False, soft_wrap=False)
-    console.print(Text(title, style="bold"))
-    console.print()
-    console.print(table)
-    console.print()
+    bold = _bold if _styled(sys.stdout) else str
+    print_text(title, bold=True)
+    print()
+    for number, (first, rest) in enumerate(block(list(rows), _width(), header)):
+        whole_line = bool(header) and number == 0
+        print(bold(first + rest) if whole_line else (bold(first) + rest if rest else bold(first.rstrip())))
+    print()
     if note:
-        console.print(Text(note))
+        print_text(note)
+        print()
+
+
+def print_text(text: str, *, bold: bool = False) -> None:
+    """Print text in lines that fit the terminal.
+
+    >>> print_text("Nothing was asked and nothing was spent.")
+    Nothing was asked and nothing was spent.
+    """
+    style = _bold if bold and _styled(sys.stdout) else str
+    for line in wrapped(text):
+        print(style(line))
+
+
+def wrapped(text: str) -> list[str]:
+    """Return text in lines that fit the terminal, and are not too long to be read."""
+    from incrowd.cli.layout import lines_of
+
+    return lines_of(text, min(_width(), _PROSE))
+
+
+def shown_path(path: Path | str) -> str:
+    """Return a path as it is seen from here, if it lies below.
+
+    >>> shown_path(Path.cwd() / "out" / "report.html")
+    'out/report.html'
+    """
+    whole = Path(path).absolute()
+    return str(whole.relative_to(Path.cwd())) if whole.is_relative_to(Path.cwd()) else str(path)
 
 
 def loss_text(number: float, digits: int = 6) -> str:
@@ -64,9 +98,22 @@ def loss_text(number: float, digits: int = 6) -> str:
     return text
 
 
-def _finite(value: Any) -> Any:
+def _width() -> int:
+    return max(_NARROWEST, shutil.get_terminal_size((80, 24)).columns)
+
+
+def _styled(stream: TextIO) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _bold(text: str) -> str:
+    return f"\x1b[1m{text}\x1b[0m" if text.strip() else text
+
+
+def finite(value: Any) -> Any:
+    """Return a value as JSON has it: what is infinite, or no number, is null."""
     if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
+        return [finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sys
 import threading
@@ -14,14 +15,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.options import EngineName, Json, Master, Remote, takes
-from incrowd.cli.output import loss_text, print_json, print_table
+from incrowd.cli.options import EngineName, Json, Master, ReadingOptions, Remote, takes
+from incrowd.cli.output import loss_text, print_json, print_table, print_text
 from incrowd.core.loss import Syntactic
-from incrowd.errors import InvalidParameter
+from incrowd.errors import InvalidParameter, Refused
 
 if TYPE_CHECKING:
     from incrowd.core.table import Engine, Rows
     from incrowd.methods.anonymity.search.optimal import Progress
+    from incrowd.workflows.plan.compare import Route
     from incrowd.workflows.plan.explore import Choice, Explored, Offer
     from incrowd.workflows.plan.forecast import Forecast, Nearest
     from incrowd.workflows.policy.policy import Policy
@@ -32,13 +34,11 @@ _SHOWN = 20
 
 
 @dataclass(frozen=True)
-class PlanOptions:
+class PlanOptions(ReadingOptions):
     """What `incrowd plan` takes."""
 
     policy: Annotated[Path, typer.Option("--policy", help="The policy file.")]
-    data: Annotated[
-        str | None, typer.Argument(help="The table; by itself a plan looks at its columns' names only.")
-    ] = None
+    data: Annotated[str | None, typer.Argument(help="The table, which is then checked as a release checks it.")] = None
     minimal: Annotated[
         bool, typer.Option("--minimal", help="Read the rows and list all minimal levels; the ledger records the look.")
     ] = False
@@ -48,6 +48,19 @@ class PlanOptions:
             "--frontier", help="Read the rows and say what other k and suppression limits cost; recorded too."
         ),
     ] = False
+    look: Annotated[
+        str | None,
+        typer.Option("--look", metavar="EPSILON", help="Pay so much and show what other levels, k and rates keep."),
+    ] = None
+    write: Annotated[
+        Path | None, typer.Option("--write", metavar="FILE", help="With --look: the policy of the best choice.")
+    ] = None
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Other methods at the same (epsilon, delta), from public numbers alone.")
+    ] = False
+    until: Annotated[
+        int | None, typer.Option("--until", metavar="STEP", help="Only the first so many steps of a list of masks.")
+    ] = None
     engine: EngineName = None
     master: Master = None
     remote: Remote = None
@@ -56,39 +69,98 @@ class PlanOptions:
 
 @takes(PlanOptions)
 def plan(options: PlanOptions) -> None:
-    """Say what a release would promise, cost and leave; nothing is spent and no row is read.
+    """Say what a release would promise, cost and leave; nothing is spent.
 
-    With --minimal or --frontier the rows are read, and what is shown is internal: it was made from them.  Exit code 1
-    if the ledger would refuse the release.
+    Where the rows are named, all that a release checks before its charge is checked: they are read once, and nothing
+    of them is shown.  With --minimal or --frontier what is shown is internal: it was made from them.  With --look
+    EPSILON that much is paid, and how many rows several choices of levels, k and rate would keep is shown, with
+    intervals.  Exit code 1 if a release would be refused.
     """
-    from incrowd.engines.choose import engine_of
+    from dataclasses import replace
+
+    from incrowd.cli.look import look_at, show_look
     from incrowd.engines.settings import override
     from incrowd.workflows.plan.forecast import plan as planned
     from incrowd.workflows.policy.policy import load_policy
-    from incrowd.workflows.release.prepare import open_data
+    from incrowd.workflows.policy.rows import read_as
 
-    policy, explored = load_policy(options.policy), None
-    if options.data is not None or policy.source is not None:
-        with engine_of(override(policy.engine, options.engine, options.master, options.remote)) as engine:
-            rows = open_data(options.data, policy, engine)
-            if options.minimal or options.frontier:
-                explored = explored_levels(policy, rows, engine, minimal=options.minimal, frontier=options.frontier)
-    elif options.minimal or options.frontier:
-        raise InvalidParameter(
-            "minimal levels and a frontier are made from rows: name a table, or a source in the policy."
-        )
-    found = planned(policy)
+    policy = read_as(load_policy(options.policy, options.until), options.told)
+    policy = replace(policy, engine=override(policy.engine, options.engine, options.master, options.remote))
+    if options.look is not None:
+        looked = look_at(options.data, policy, options.policy, options.look, options.write)
+        show_look(looked, options.write, json=options.json)
+        return
+    if options.write is not None:
+        raise InvalidParameter("--write writes the policy that a private look chose: give --look EPSILON with it.")
+    if options.compare:
+        _show_routes(policy, json=options.json)
+        return
+    refusal, explored = _rows_checked(options, policy)
+    found = planned(policy, refusal)
     if options.json:
         print_json(_as_json(found) | ({} if explored is None else {"explored": explored.to_json()}))
     else:
         _show(found)
+        if found.allowed:
+            print(f"next\n\n  incrowd release --policy {shlex.quote(str(options.policy))} --out out\n")
         if explored is not None:
             show_explored(explored)
     if not found.allowed:
         raise typer.Exit(1)
 
 
+def _show_routes(policy: Policy, *, json: bool) -> None:
+    from incrowd.workflows.plan.compare import compare
+
+    found = compare(policy)
+    if json:
+        print_json(found.to_json())
+        return
+    print_table(
+        f"routes for about {found.rows:,} rows: no row is read, nothing is spent",
+        map(_route, found.routes),
+        "error: mean total variation of pairs of columns by noise, or by rows left out, alone. What a model cannot "
+        "express comes on top; tree and marginals measure it privately when they are released.",
+        header=("method", "error", "epsilon, delta", "claim, and what it cannot do"),
+    )
+
+
+def _route(route: Route) -> tuple[str, ...]:
+    if route.refusal is not None:
+        return (route.method, "-", "-", route.refusal)
+    error = "not known" if route.error is None else f"{route.error:.2g}"
+    price = ", ".join(loss_text(float(amount or 0)) for amount in (route.epsilon, route.delta))
+    return (route.method, error, price, f"{route.claim}; cannot {route.cannot}")
+
+
+def _rows_checked(options: PlanOptions, policy: Policy) -> tuple[str | None, Explored | None]:
+    """Return why a release of the rows that are named would be refused, and what was searched for in them."""
+    from incrowd.engines.choose import engine_of
+    from incrowd.workflows.policy.ledger import record_look
+    from incrowd.workflows.release.prepare import open_data, rehearse
+
+    if options.data is None and policy.source is None:
+        if options.minimal or options.frontier:
+            raise InvalidParameter(
+                "minimal levels and a frontier are made from rows: name a table, or a source in the policy."
+            )
+        return None, None
+    with engine_of(policy.engine) as engine:
+        refusal = None
+        try:
+            rows = rehearse(options.data, policy, engine)
+        except Refused as error:
+            rows, refusal = open_data(options.data, policy, engine), str(error)
+        if options.minimal or options.frontier:
+            found = explored_levels(policy, rows, engine, minimal=options.minimal, frontier=options.frontier)
+            return refusal, found
+        record_look(policy, "plan")
+        return refusal, None
+
+
 def _as_json(found: Forecast) -> dict[str, object]:
+    from incrowd.workflows.plan.forecast import undeclared
+
     left = found.standing.left if found.standing else None
     return {
         "dataset": found.policy.name,
@@ -104,8 +176,10 @@ def _as_json(found: Forecast) -> dict[str, object]:
         "allowed": found.allowed,
         "refusal": found.refusal,
         "warnings": list(found.warnings),
+        "drafted": _drafted(found),
         "defaults": _defaults(found),
         "expectation": None if found.expectation is None else found.expectation.to_json(),
+        "undeclared": undeclared(found.policy),
         "nearest": [{name: str(value) for name, value in asdict(each).items()} for each in found.nearest],
         "biased": [
             {"ratio": str(row.ratio), "irregular": row.irregular, "epsilon": row.epsilon and str(row.epsilon)}
@@ -129,9 +203,10 @@ def _show(found: Forecast) -> None:
         ("delta", loss_text(float(found.delta))),
         ("because", found.promise.because),
         *[("assumes", text) for text in sorted(found.promise.assumes)],
-        *[("default", f"{name}: {value}") for name, value in _defaults(found).items()],
+        *_one_line(_defaults(found)),
         *[("nearest", _nearest(each)) for each in found.nearest],
         *[("note", text) for text in found.warnings],
+        *[("drafted", text) for text in _drafted(found)],
         *_expected(found),
         ("verdict", "would be released" if found.allowed else f"would be refused: {found.refusal}"),
     ]
@@ -145,15 +220,41 @@ def _show(found: Forecast) -> None:
         print_table("if the sample were more biased", rows, header=header)
 
 
+def _drafted(found: Forecast) -> list[str]:
+    """Return the lines that were read off the rows, and what the promise becomes when they are vouched for."""
+    from incrowd.workflows.plan.drafts import drafted_lines, vouched_words
+
+    words = vouched_words(found.policy)
+    return [*drafted_lines(found.policy), *([] if words is None else [words])]
+
+
 def _expected(found: Forecast) -> list[tuple[str, str]]:
     """Return in words and as a bar what will probably come out, or which line of the policy would tell."""
-    expectation, dataset = found.expectation, found.policy.section.dataset
+    from incrowd.workflows.plan.forecast import undeclared
+
+    expectation, line = found.expectation, undeclared(found.policy)
+    unsaid = [] if line is None else [("expect", line)]
     if expectation is None:
-        unsaid = dataset.rows is None and dataset.population is None and found.policy.plan.smallest_class is not None
-        return [("expect", "not known: add rows: N under dataset:, a public number of rows")] if unsaid else []
+        return unsaid
     guessed = ", ".join(expectation.guessed)
     note = f" (each character of {guessed} taken for one of ten)" if guessed else ""
-    return [("expect", f"{expectation.sentence}{note}"), ("", f"0 % {expectation.bar} 100 %")]
+    return [("expect", f"{expectation.sentence}{note}"), ("", f"0 % {expectation.bar} 100 %"), *unsaid]
+
+
+def _one_line(defaults: dict[str, str]) -> list[tuple[str, str]]:
+    """Return in one line what the policy left out; columns that are alike are counted, `--json` names them.
+
+    >>> _one_line({"ledger": "sqlite:///l", "age.missing": "a class of its own", "sex.missing": "a class of its own"})
+    [('default', 'ledger: sqlite:///l; missing in 2 columns: a class of its own')]
+    """
+    alike: dict[tuple[str, str], list[str]] = {}
+    for name, value in defaults.items():
+        alike.setdefault((name.rpartition(".")[2], value), []).append(name)
+    told = [
+        f"{names[0] if len(names) == 1 else f'{key} in {len(names)} columns'}: {value}"
+        for (key, value), names in alike.items()
+    ]
+    return [("default", "; ".join(told))] if told else []
 
 
 def _nearest(each: Nearest) -> str:
@@ -208,7 +309,7 @@ def show_explored(found: Explored) -> None:
         rows = [(f"{float(each.suppression):.3g}", *_offer(each)) for each in found.by_suppression]
         print_table("what leaving out more rows would save", rows, _INTERNAL, header=("share", *_HEADER, "gap at most"))
     else:
-        print(_INTERNAL)
+        print_text(_INTERNAL)
 
 
 def _offer(offer: Offer) -> tuple[str, ...]:

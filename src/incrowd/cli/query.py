@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,26 +9,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.options import EngineName, Json, Master, Remote, takes
+from incrowd.cli.options import EngineName, Json, Master, ReadingOptions, Remote, takes
 from incrowd.cli.output import print_json, print_table
+from incrowd.cli.progress import progress
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from incrowd.accounting.budget import Amount
+    from incrowd.core.table import Progress
     from incrowd.queries.answer import Answer
-    from incrowd.queries.measuring.columns import Expected
     from incrowd.queries.question import Terms
     from incrowd.workflows.ask.asking import Answered, Priced
     from incrowd.workflows.ask.desk import Desk
 
-_ALIKE = 0.01
-_EXPLAIN = "Nothing was asked and nothing was spent."
-
 
 @dataclass(frozen=True)
-class QueryOptions:
+class QueryOptions(ReadingOptions):
     """What `incrowd query` takes."""
 
     policy: Annotated[Path, typer.Option("--policy", help="The policy file; it has queries: and a budget:.")]
@@ -59,6 +55,9 @@ class QueryOptions:
         Path | None, typer.Option("--out", help="A new folder for answer, certificate and report, to be passed on.")
     ] = None
     form: Annotated[str, typer.Option("--format", help="csv, tsv or parquet, in the folder.")] = "csv"
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="List groups of other and missing values that may be empty, too.")
+    ] = False
     classical: Annotated[
         str | None,
         typer.Option(
@@ -83,7 +82,7 @@ def query(options: QueryOptions) -> None:
     nothing.
     """
     from incrowd.queries.language.reading import is_explain
-    from incrowd.workflows.ask.desk import Asking
+    from incrowd.workflows.ask.desk import Answered, Asking, Priced
 
     if (options.sql is None) == (options.batch is None):
         raise InvalidParameter("ask one question, or a file of them by --batch.")
@@ -92,25 +91,27 @@ def query(options: QueryOptions) -> None:
     if options.batch is not None:
         return _answer_batch(options, options.batch)
     only_price, sql = is_explain(options.sql or "")
-    with _desk(options) as desk:
-        asking = Asking(sql, terms_of(options), options.analyst, options.account)
+    asking = Asking(sql, terms_of(options), options.analyst, options.account)
+    with progress(not options.json) as tell, _desk(options, tell) as desk:
         if options.price or only_price:
-            priced = desk.price(asking)
-            return print_json(priced.to_json()) if options.json else show_price(priced)
-        _check_folder(options)
-        answered = desk.ask(asking)
-    if options.out is not None:
+            found: Priced | Answered = desk.price(asking)
+        else:
+            _check_folder(options)
+            found = desk.ask(asking)
+    if options.out is not None and isinstance(found, Answered):
         from incrowd.workflows.ask.desk import publish_answer
         from incrowd.workflows.release.publish import Destination
 
-        publish_answer(answered, desk.ledger, Destination(options.out, options.form))
-    return print_json(answered.to_json()) if options.json else show_answer(answered, options.out)
+        publish_answer(found, desk.ledger, Destination(options.out, options.form))
+    if options.json:
+        return print_json(found.to_json())
+    return show_price(found) if isinstance(found, Priced) else show_answer(found, options)
 
 
 def _answer_batch(options: QueryOptions, file: Path) -> None:
     """Answer the questions of a file, which are separated by semicolons, for one charge."""
     from incrowd.queries.language.reading import split_questions
-    from incrowd.workflows.ask.desk import AskingTogether
+    from incrowd.workflows.ask.desk import AnsweredTogether, AskingTogether, Priced
 
     if options.out is not None or options.account is not None:
         raise InvalidParameter("a batch is printed and paid by epsilon: leave --out and --account out.")
@@ -118,22 +119,21 @@ def _answer_batch(options: QueryOptions, file: Path) -> None:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise InvalidParameter(f"{file} cannot be read as UTF-8 text: name a file of questions.") from None
-    with _desk(options) as desk:
-        asking = AskingTogether(split_questions(text), terms_of(options), options.analyst)
-        if options.price:
-            priced = desk.price_batch(asking)
-            return print_json(priced.to_json()) if options.json else show_price(priced)
-        answered = desk.ask_batch(asking)
+    asking = AskingTogether(split_questions(text), terms_of(options), options.analyst)
+    with progress(not options.json) as tell, _desk(options, tell) as desk:
+        found: Priced | AnsweredTogether = desk.price_batch(asking) if options.price else desk.ask_batch(asking)
     if options.json:
-        return print_json(answered.to_json())
-    for number, answer in enumerate(answered.answers, start=1):
-        _print_answer(f"answer {number}", answer)
-    promise = ("promise", answered.certificate.claims[0].kind)
-    return print_table("cost of all", [*_costs(answered.cost, answered.left), promise])
+        return print_json(found.to_json())
+    if isinstance(found, Priced):
+        return show_price(found)
+    for number, answer in enumerate(found.answers, start=1):
+        _print_answer(f"answer {number}", answer, verbose=options.verbose)
+    return print_table("cost of all", found.costs)
 
 
 def _answer_classically(options: QueryOptions, how: str) -> None:
     """Answer one question in a way that was tried before differential privacy, and say what breaks it."""
+    from incrowd.drawing.answer import number
     from incrowd.queries.classical.protections import protection_of
     from incrowd.workflows.ask.classical import ask_classical
 
@@ -143,23 +143,24 @@ def _answer_classically(options: QueryOptions, how: str) -> None:
             "a classical answer has no price, no analyst and no certificate: give its question alone."
         )
     protection = protection_of(how)
-    with _desk(options) as desk:
+    with progress(not options.json) as tell, _desk(options, tell) as desk:
         answer = ask_classical(desk, options.sql, protection)
     if options.json:
         return print_json(answer.to_json())
-    lines = [("answer", "–" if answer.value is None else _number(answer.value)), ("protection", how)]
+    lines = [("answer", "–" if answer.value is None else number(answer.value)), ("protection", how)]
     lines += [("after", answer.source), ("broken by", answer.broken_by)]
     return print_table("classical answer", lines, "It promises nothing: for teaching and comparison only.")
 
 
-def _desk(options: QueryOptions) -> AbstractContextManager[Desk]:
+def _desk(options: QueryOptions, tell: Progress | None) -> AbstractContextManager[Desk]:
     from incrowd.engines.settings import override
     from incrowd.workflows.ask.desk import open_desk
     from incrowd.workflows.policy.policy import load_policy
+    from incrowd.workflows.policy.rows import read_as
 
-    policy = load_policy(options.policy)
+    policy = read_as(load_policy(options.policy), options.told)
     settings = override(policy.engine, options.engine, options.master, options.remote)
-    return open_desk([policy], options.data, settings=settings)
+    return open_desk([policy], options.data, settings=settings, progress=tell)
 
 
 def terms_of(options: QueryOptions) -> Terms:
@@ -181,92 +182,33 @@ def terms_of(options: QueryOptions) -> Terms:
 
 def show_price(priced: Priced) -> None:
     """Print what a question costs, how far off its numbers would be, and how it is read."""
-    lines = [("question", priced.question), *_costs(priced.cost, priced.left)]
-    if priced.repeated:
-        lines.append(("asked before", "yes: the same answer again, at no cost to the dataset"))
-    print_table("price", lines)
-    print_table(
-        "expected, for 95 % of the answers",
-        [(each.output, _accuracy(each)) for each in priced.expected] or [("nothing", "")],
-        " ".join((*priced.notes, _EXPLAIN)),
-    )
+    from incrowd.workflows.ask.asking import UNASKED
+
+    print_table("price", [("question", priced.question), *priced.costs])
+    expected = [(each.output, each.words) for each in priced.expected]
+    note = " ".join((*priced.notes, UNASKED))
+    print_table("expected, for 95 % of the answers", expected or [("nothing", "")], note)
 
 
-def show_answer(answered: Answered, out: Path | None) -> None:
+def show_answer(answered: Answered, options: QueryOptions) -> None:
     """Print the answer with its intervals, then what it cost."""
-    _print_answer("answer", answered.answer)
-    costs = [
-        *_costs(answered.cost, answered.left),
-        ("promise", answered.certificate.claims[0].kind),
-        ("certificate", answered.certificate.id if out is None else str(out / "certificate.json")),
-    ]
-    note = "Asked before: the same answer, at no cost to the dataset." if answered.repeated else ""
-    print_table("cost", costs, note or "True numbers lie in their intervals in 95 of 100 answers.")
+    from incrowd.workflows.ask.asking import COVERED, REPEATED
+
+    _print_answer("answer", answered.answer, verbose=options.verbose)
+    certificate = answered.certificate.id if options.out is None else str(options.out / "certificate.json")
+    note = REPEATED if answered.repeated else COVERED
+    print_table("cost", [*answered.costs, ("certificate", certificate)], note)
 
 
-def _print_answer(title: str, answer: Answer) -> None:
+def _print_answer(title: str, answer: Answer, *, verbose: bool) -> None:
     """Print the rows of an answer, and below them what is to be known about columns and about all numbers."""
-    header, lines = _lines(answer)
-    notes = [f"{column.name}: {column.note}." for column in answer.columns if column.note]
-    notes += [answer.note] if answer.note else []
-    print_table(title, lines or [("",) * len(header)], "\n".join(notes), header=header)
+    from dataclasses import replace
 
+    from incrowd.drawing.answer import UNDECLARED
 
-def _lines(answer: Answer) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return the header and the rows: each number as the middle of its interval, "1,234 ± 5" where it is one."""
-    header = tuple(column.name for column in answer.columns)
-    columns = []
-    for column in answer.columns:
-        ends = (column.low, column.high)
-        lows, highs = ([None] * len(column.values) if end is None else end.to_pylist() for end in ends)
-        cells = list(map(_cell, column.values.to_pylist(), lows, highs))
-        open_ = [column.low is not None and low is None and cell != "–" for cell, low in zip(cells, lows, strict=True)]
-        columns.append([f"{cell} (no interval)" if each else cell for cell, each in zip(cells, open_, strict=True)])
-    return header, list(zip(*columns, strict=True))
-
-
-def _cell(value: object, low: float | None, high: float | None) -> str:
-    if value is None:
-        return "–"
-    if not isinstance(value, int | float) or isinstance(value, bool) or low is None or high is None:
-        return _number(value) if type(value) in (int, float) else str(value)
-    below, above = value - low, high - value
-    if abs(below - above) <= _ALIKE * max(below, above):
-        return f"{_number(value)} ± {max(below, above):,.3g}"
-    return f"{_number(value)} ({low:,.5g} to {high:,.5g})"
-
-
-def _number(value: object) -> str:
-    return f"{value:,.6g}" if isinstance(value, float) else f"{value:,}"
-
-
-def _accuracy(expected: Expected) -> str:
-    from incrowd.queries.measuring.columns import TYPICAL
-
-    if expected.half_width is not None:
-        return " ".join(filter(None, (f"± {expected.half_width:,.6g}", expected.note)))
-    sizes = _sizes(expected.by_size)
-    if expected.typical:
-        sizes = f"at worst {sizes}. Typically ({TYPICAL}) {_sizes(expected.typical)}"
-    return ". ".join(filter(None, (sizes, expected.note)))
-
-
-def _sizes(pairs: tuple[tuple[int, float], ...]) -> str:
-    return "; ".join(f"± {width:,.4g} in a group of {size:,}" for size, width in pairs)
-
-
-def _costs(cost: Amount, left: Mapping[str, Amount | None]) -> list[tuple[str, str]]:
-    from incrowd.accounting.budget import shown_down, shown_up
-
-    lines = [("costs", f"epsilon {shown_up(cost.epsilon)}, delta {shown_up(cost.delta)}")]
-    for dataset, amount in left.items():
-        told = (
-            "not enough"
-            if amount is None
-            else f"epsilon {shown_down(amount.epsilon)}, delta {shown_down(amount.delta)}"
-        )
-        lines.append((f"left of {dataset}", told))
-    return lines
+    header, lines, folded = (replace(answer, undeclared=()) if verbose else answer).shown
+    notes = [f"{UNDECLARED} --verbose lists them."] if folded else []
+    print_table(title, lines or [("",) * len(header)], "\n".join((*notes, *answer.notes)), header=header)
 
 
 def _check_folder(options: QueryOptions) -> None:

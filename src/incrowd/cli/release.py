@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.options import EngineName, Json, Master, Remote, takes
-from incrowd.cli.output import print_json, print_table
+from incrowd.cli.options import EngineName, Json, Master, ReadingOptions, Remote, takes
+from incrowd.cli.output import print_json, print_table, shown_path
+from incrowd.cli.progress import progress
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from incrowd.core.table import Progress
     from incrowd.workflows.release.publish import Published
 
 
 @dataclass(frozen=True)
-class ReleaseOptions:
+class ReleaseOptions(ReadingOptions):
     """What `incrowd release` takes."""
 
     policy: Annotated[Path, typer.Option("--policy", help="The policy file.")]
@@ -36,7 +36,16 @@ class ReleaseOptions:
     table: Annotated[
         str | None, typer.Option("--table", help="A new table for the same rows: postgresql://USER@HOST/DB::TABLE.")
     ] = None
-    anyway: Annotated[bool, typer.Option("--anyway", help="Also if the release will probably be empty.")] = False
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Also if probably empty, or an earlier release is missing.")
+    ] = False
+    hold_out: Annotated[
+        str | None,
+        typer.Option("--hold-out", metavar="SHARE", help="Leave each person out with this chance, such as 10%."),
+    ] = None
+    until: Annotated[
+        int | None, typer.Option("--until", metavar="STEP", help="Only the first so many steps of a list of masks.")
+    ] = None
     engine: EngineName = None
     master: Master = None
     remote: Remote = None
@@ -55,15 +64,17 @@ def release(options: ReleaseOptions) -> None:
     from incrowd.engines.settings import override
     from incrowd.workflows.plan.forecast import require_useful
     from incrowd.workflows.policy.policy import load_policy
-    from incrowd.workflows.release.publish import Destination, release_to
+    from incrowd.workflows.policy.rows import read_as
+    from incrowd.workflows.release.publish import Destination, Terms, release_to, share_of
 
-    policy = load_policy(options.policy)
+    policy = read_as(load_policy(options.policy, options.until), options.told)
     policy = replace(policy, engine=override(policy.engine, options.engine, options.master, options.remote))
     if not options.anyway:
         require_useful(policy)
-    with _progress(not options.json) as progress:
+    with progress(not options.json) as tell:
         destination = Destination(options.out, _form(options), options.sign, options.table)
-        published = release_to(options.data, policy, destination, progress)
+        terms = Terms(share_of(options.hold_out), options.anyway)
+        published = release_to(options.data, policy, destination, tell, terms)
     if options.json:
         certificate = published.release.certificate.to_json()
         print_json({"folder": str(published.folder), "certificate": certificate, "notes": list(published.notes)})
@@ -88,13 +99,13 @@ def _show(published: Published, table: str | None) -> None:
 
     certificate = published.release.certificate
     spent, left = certificate.accounting.spent, certificate.accounting.left
-    empty = "" if len(published.release.result) else "  (no row: all suppressed)"
+    tables = tables_of(certificate)
     lines = [
-        *(("data", str(published.folder / file.name) + empty) for file in tables_of(certificate)),
+        *(("data", str(published.folder / file.name) + _rows(published, len(tables))) for file in tables),
         *([] if table is None else [("table", table)]),
         ("certificate", str(published.folder / "certificate.json")),
         ("report", str(published.folder / "report.html")),
-        ("kept apart", str(published.internal)),
+        ("kept apart", shown_path(published.internal)),
         ("promise", certificate.claims[0].kind),
         ("spent", f"epsilon {_amount(spent.epsilon, shown_up)}, delta {_amount(spent.delta, shown_up)}"),
     ]
@@ -102,31 +113,17 @@ def _show(published: Published, table: str | None) -> None:
         lines.append(("left", f"epsilon {_amount(left.epsilon, shown_down)}, delta {_amount(left.delta, shown_down)}"))
     lines += [("note", note) for note in published.notes]
     print_table("released", lines, "Open the report first: it says who could learn what, and what is not protected.")
+    print(f"next\n\n  incrowd verify {shlex.quote(str(published.folder))}")
+
+
+def _rows(published: Published, tables: int) -> str:
+    """Return how many rows were published, where one table holds them all."""
+    rows = len(published.release.result)
+    if not rows:
+        return "  (no row: all suppressed)"
+    return f"  ({rows:,} {'row' if rows == 1 else 'rows'})" if tables == 1 else ""
 
 
 def _amount(text: str, shown: Callable[[Decimal], str]) -> str:
     amount = Decimal(text)
     return shown(amount) if amount.is_finite() else "infinite"
-
-
-@contextmanager
-def _progress(wanted: bool) -> Iterator[Progress | None]:
-    """Show a bar on a terminal once the work has taken a second; nothing elsewhere."""
-    import sys
-
-    if not wanted or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,.0f} rows"))
-    with Progress(
-        *columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True), transient=True
-    ) as bar:
-        task = bar.add_task("rows", total=None)
-
-        def tell(done: int, total: int | None) -> None:
-            bar.update(task, completed=done, total=total)
-
-        yield tell

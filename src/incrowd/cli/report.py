@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from incrowd.cli.options import Json, takes
-from incrowd.cli.output import print_json, print_table
+from incrowd.cli.options import Json, ReadingOptions, takes
+from incrowd.cli.output import print_json, print_table, shown_path
 from incrowd.errors import InvalidParameter
 
 
 @dataclass(frozen=True)
-class ReportOptions:
+class ReportOptions(ReadingOptions):
     """What `incrowd report` takes."""
 
     release: Annotated[Path, typer.Argument(help="The folder of a release, or its certificate.json.")]
@@ -45,8 +45,10 @@ def report(options: ReportOptions) -> None:
         if options.policy is None:
             raise InvalidParameter("--internal needs --policy: how the released columns were recoded stands there.")
         from incrowd.workflows.policy.policy import load_policy
+        from incrowd.workflows.policy.rows import read_as
 
-        written = render_internal(options.release, load_policy(options.policy), options.against, options.out)
+        policy = read_as(load_policy(options.policy), options.told)
+        written = render_internal(options.release, policy, options.against, options.out)
     else:
         written = render_public(options.release, options.out)
     kind = "internal" if options.internal else "public"
@@ -54,4 +56,4 @@ def report(options: ReportOptions) -> None:
         print_json({"report": str(written), "kind": kind})
     else:
         note = "This page shows original rows: keep it inside." if options.internal else "Open it in any browser."
-        print_table("report", [("page", str(written)), ("kind", kind)], note)
+        print_table("report", [("page", shown_path(written)), ("kind", kind)], note)

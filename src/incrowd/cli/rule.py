@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from incrowd.cli.options import Json, takes, whole, whole_or_none
-from incrowd.cli.output import loss_text, print_json, print_table
+from incrowd.cli.output import loss_text, print_json, print_table, print_text
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -92,5 +92,5 @@ def _show(found: Explanation) -> None:
         header = ("rate", "epsilon", "at delta", "delta at epsilon 1")
         print_table("with a secret sample in front of the counting", rows, header=header)
     nearest = "The nearest policy, which differs from the rule as said above" if found.differences else None
-    print(f"{nearest or 'The policy that says it'} (incrowd rule … --policy prints it alone):\n")
+    print_text(f"{nearest or 'The policy that says it'} (incrowd rule … --policy prints it alone):\n")
     print(found.policy, end="")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from incrowd.cli.options import Json, takes
 from incrowd.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from incrowd.workflows.verify.verify import Verification
 
 _SIGNS = {"passed": "✓", "failed": "✗", "cannot be known here": "?"}
 
@@ -30,6 +33,7 @@ class VerifyOptions:
     policy: Annotated[
         Path | None, typer.Option("--policy", metavar="FILE", help="Make the whole plan again from this policy.")
     ] = None
+    verbose: Annotated[bool, typer.Option("--verbose", help="List what passed, too.")] = False
     json: Json = False
 
 
@@ -37,7 +41,7 @@ class VerifyOptions:
 def verify(options: VerifyOptions) -> None:
     """Check a certificate: its files, every claim by a second route, the charge, the signature.
 
-    Exit code 1 if anything failed; what cannot be known here is said.
+    What failed comes first, then what cannot be known here. Exit code 1 if anything failed.
     """
     from incrowd.accounting.ledger.ledger import Ledger
     from incrowd.workflows.policy.policy import load_policy
@@ -52,7 +56,16 @@ def verify(options: VerifyOptions) -> None:
         listed = [{"about": each.about, "verdict": str(each.verdict), "why": each.why} for each in found.findings]
         print_json({"passed": found.passed, "complete": found.complete, "verdict": found.verdict, "findings": listed})
     else:
-        rows = [(_SIGNS[str(each.verdict)], each.about, each.why) for each in found.findings]
-        print_table(found.verdict, rows, "✓ passed   ✗ failed   ? cannot be known here")
+        _show(found, verbose=options.verbose)
     if not found.passed:
         raise typer.Exit(1)
+
+
+def _show(found: Verification, *, verbose: bool) -> None:
+    """Print the verdict, what failed, what is open, and how much passed, or all of it."""
+    if verbose:
+        rows = [(_SIGNS[str(each.verdict)], each.about, each.why) for each in found.findings]
+        print_table(found.verdict, rows, "✓ passed   ✗ failed   ? cannot be known here")
+        return
+    *lines, (label, passed) = found.summary
+    print_table(found.verdict, [*lines, (label, f"{passed}; --verbose lists them")])

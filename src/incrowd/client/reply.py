@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from incrowd.drawing.answer import ShownColumn, shown_answer
+from incrowd.drawing.card import answer_card
 from incrowd.errors import PackageMissing, UnsupportedVersion
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ class ReplyColumn:
 class Reply:
     """An answer with its cost, what is left, and its certificate; `note` says what the numbers are of, if not all rows.
 
+    `undeclared` are the places of rows whose groups no declaration names: of missing values, and of `other`.
+
     >>> column = {"name": "n", "type": "integer", "values": [7], "low": [3.0], "high": [11.0]}
     >>> told = {"cost": {}, "left": {}, "certificate": {}, "repeated": False}
     >>> Reply.of({"answer": {"answer": 1, "columns": [column]}, **told}).rows()
@@ -52,6 +56,7 @@ class Reply:
     certificate: Mapping[str, Any]
     repeated: bool
     note: str = ""
+    undeclared: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Reply:
@@ -60,8 +65,8 @@ class Reply:
         if answer.get("answer") != VERSION:
             raise UnsupportedVersion(f"this client reads answers of version {VERSION}: install the server's version.")
         columns = tuple(map(ReplyColumn.of, answer["columns"]))
-        note = str(answer.get("note", ""))
-        return cls(columns, plain["cost"], plain["left"], plain["certificate"], plain["repeated"], note)
+        told = (str(answer.get("note", "")), tuple(answer.get("undeclared", ())))
+        return cls(columns, plain["cost"], plain["left"], plain["certificate"], plain["repeated"], *told)
 
     def parts(self) -> list[tuple[str, str, tuple[Any, ...]]]:
         """Return name, type and values of each column, followed by `…_low` and `…_high` where it has intervals."""
@@ -80,6 +85,22 @@ class Reply:
         names = [name for name, _, _ in self.parts()]
         columns = [values for _, _, values in self.parts()]
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def _repr_html_(self) -> str:
+        shown = [ShownColumn(each.name, each.values, each.low, each.high) for each in self.columns]
+        notes = [f"{column.name}: {column.note}." for column in self.columns if column.note]
+        lines = [
+            ("costs", _amount(self.cost)),
+            *((f"left of {name}", _amount(left)) for name, left in self.left.items()),
+        ]
+        lines.append(("certificate", str(self.certificate.get("id", "none"))))
+        again = ["Asked before: the same answer, at no cost to the dataset."] if self.repeated else []
+        told = (*notes, *filter(None, [self.note]), *again)
+        return answer_card("answer", shown_answer(shown, self.undeclared), told, lines)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Hand the rows to any library that speaks Arrow."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> pa.Table:
         """Return the columns and their intervals as an Arrow table."""
@@ -105,3 +126,7 @@ class Reply:
         except ImportError:
             raise PackageMissing("a Polars frame needs the package polars: pip install polars.") from None
         return pl.from_arrow(self.to_arrow())
+
+
+def _amount(amount: Mapping[str, Any] | None) -> str:
+    return "not enough" if amount is None else ", ".join(f"{name} {value}" for name, value in amount.items())

@@ -11,6 +11,8 @@ METHODS: Mapping[str, tuple[str, str]] = {
     "blended-histogram": ("incrowd.methods.histograms.blended", "BlendedHistogram"),
     "private-histogram": ("incrowd.methods.histograms.private", "PrivateHistogram"),
     "most-common": ("incrowd.methods.histograms.most_common", "MostCommon"),
+    "marginals": ("incrowd.methods.synthesis.marginals", "Marginals"),
+    "tree": ("incrowd.methods.synthesis.tree", "SpanningTree"),
     "points": ("incrowd.methods.synthesis.points", "SyntheticPoints"),
     "full-domain": ("incrowd.methods.anonymity.full_domain", "FullDomain"),
     "local-recoding": ("incrowd.methods.anonymity.local", "LocalRecoding"),
@@ -19,6 +21,16 @@ METHODS: Mapping[str, tuple[str, str]] = {
     "itemsets": ("incrowd.methods.anonymity.itemsets", "Itemsets"),
     "partition": ("incrowd.methods.anonymity.partition", "PrivatePartition"),
     "slicing": ("incrowd.methods.anonymity.slicing", "Slicing"),
+    "protected-table": ("incrowd.methods.tabulation.protected", "ProtectedTable"),
+    "microaggregation": ("incrowd.methods.perturbation.microaggregation", "Microaggregation"),
+    "noise": ("incrowd.methods.perturbation.noise", "NoiseMask"),
+    "orthogonal": ("incrowd.methods.perturbation.orthogonal", "Orthogonal"),
+    "rank-swap": ("incrowd.methods.perturbation.rank_swap", "RankSwap"),
+    "record-swap": ("incrowd.methods.perturbation.record_swap", "RecordSwap"),
+    "pram": ("incrowd.methods.perturbation.pram", "Pram"),
+    "shuffle": ("incrowd.methods.perturbation.shuffle", "Shuffle"),
+    "coding": ("incrowd.methods.perturbation.coding", "TopCoding"),
+    "rounding": ("incrowd.methods.perturbation.rounding", "ValueRounding"),
 }
 """Every method by its name in policies: the package it lives in, and its class there.
 

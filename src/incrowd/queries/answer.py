@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from incrowd.errors import InvalidParameter, UnsupportedVersion
+from incrowd.drawing.answer import ShownAnswer, ShownColumn, shown_answer
+from incrowd.drawing.card import answer_card
+from incrowd.errors import InvalidParameter, PackageMissing, UnsupportedVersion
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
 
     from incrowd.core.unit import Unit
 
@@ -42,7 +45,8 @@ class AnswerColumn:
 class Answer:
     """What an asker gets; everything in it is noisy or public, so nothing done with it costs more.
 
-    `note` says what the numbers are of, where that is not the whole table.
+    `note` says what the numbers are of, where that is not the whole table.  `undeclared` are the places of rows whose
+    groups no declaration names: those of missing values, and of `other`, which stands for all that was not declared.
 
     >>> column = AnswerColumn("n", pa.array([7]), pa.array([3.0]), pa.array([11.0]))
     >>> Answer((column,)).rows()
@@ -51,11 +55,23 @@ class Answer:
 
     columns: tuple[AnswerColumn, ...]
     note: str = ""
+    undeclared: tuple[int, ...] = ()
 
     @property
     def table(self) -> pa.Table:
         """The columns as they were asked for, without intervals."""
         return _table([(column.name, column.values) for column in self.columns])
+
+    @property
+    def shown(self) -> ShownAnswer:
+        """The answer as lines of text."""
+        return shown_answer([_shown(column) for column in self.columns], self.undeclared)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known about columns, and about all numbers."""
+        each = (f"{column.name}: {column.note}." for column in self.columns if column.note)
+        return (*each, *([self.note] if self.note else []))
 
     def to_arrow(self) -> pa.Table:
         """Return the columns, each followed by `…_low` and `…_high` where it has intervals."""
@@ -68,7 +84,26 @@ class Answer:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the columns and their intervals as a frame."""
-        return self.to_arrow().to_pandas()
+        try:
+            frame: pd.DataFrame = self.to_arrow().to_pandas()
+        except ImportError:
+            raise PackageMissing("pandas is not installed: install it, or use to_arrow().") from None
+        return frame
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the columns and their intervals as a Polars frame."""
+        try:
+            import polars as pl
+        except ImportError:
+            raise PackageMissing("Polars is not installed: install it, or use to_arrow().") from None
+        return pl.DataFrame(self.to_arrow())
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Hand the rows to any library that speaks Arrow."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        return answer_card("answer", self.shown, self.notes)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one mapping of names to values per row."""
@@ -82,6 +117,7 @@ class Answer:
         [7]
         """
         plain = {"answer": VERSION, "confidence": CONFIDENCE, "columns": [_written(each) for each in self.columns]}
+        plain |= {"undeclared": list(self.undeclared)} if self.undeclared else {}
         return plain | ({"note": self.note} if self.note else {})
 
     @classmethod
@@ -97,9 +133,15 @@ class Answer:
                 f"this answer has version {plain.get('answer')!r}; version {VERSION} is known here."
             )
         try:
-            return cls(tuple(_read(each) for each in plain["columns"]), str(plain.get("note", "")))
+            undeclared = tuple(map(int, plain.get("undeclared", ())))
+            return cls(tuple(_read(each) for each in plain["columns"]), str(plain.get("note", "")), undeclared)
         except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
             raise InvalidParameter("this answer lacks a field or holds one that cannot be read.") from error
+
+
+def _shown(column: AnswerColumn) -> ShownColumn:
+    low, high = (None if end is None else end.to_pylist() for end in (column.low, column.high))
+    return ShownColumn(column.name, column.values.to_pylist(), low, high)
 
 
 def _table(parts: list[tuple[str, pa.Array]]) -> pa.Table:

@@ -55,11 +55,13 @@ class Key:
     """A column of the rows by which they are grouped; `values` are all it can be, None if only rows can tell.
 
     Values are written as Python values of the type: int, float, str, bool, date, and None where it can be missing.
+    `undeclared` are those among them that no declaration names: `other` where it stands for the rest, and None.
     """
 
     name: str
     type: Type
     values: tuple[object, ...] | None
+    undeclared: tuple[object, ...] = ()
 
 
 @dataclass(frozen=True)

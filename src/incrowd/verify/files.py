@@ -39,15 +39,22 @@ def file_of(path: Path) -> File:
 
 
 def tables_of(certificate: Certificate) -> tuple[File, ...]:
-    """Return the files of a certificate that are tables: all but the report."""
+    """Return the files of a certificate that are tables, or documents beside them: all but the report."""
     return tuple(file for file in certificate.outputs if file.name != REPORT)
+
+
+def documents_of(certificate: Certificate) -> tuple[str, ...]:
+    """Return the names of what is published beside the tables, as the last step says; most releases have none."""
+    documents: tuple[str, ...] = getattr(certificate.steps[-1], "documents", ()) if certificate.steps else ()
+    return documents
 
 
 def placed(certificate: Certificate, folder: Path, data: Path | None) -> tuple[Path, ...]:
     """Return where the tables of a certificate are looked for: in a folder, unless `data` says where else."""
     names = [file.name for file in tables_of(certificate)]
-    if data is not None and len(names) == 1 and not data.is_dir():
-        return (data,)
+    beside = documents_of(certificate)
+    if data is not None and len(names) - len(beside) == 1 and not data.is_dir():
+        return (data, *(folder / name for name in names[1:]))
     return tuple((folder if data is None else data) / name for name in names)
 
 
@@ -102,11 +109,11 @@ def values_of(file: Path, column: str) -> Iterator[Any]:
 
 
 def _misnamed(certificate: Certificate) -> Problem | None:
-    """Return that a certificate names other files than its tables and its report."""
+    """Return that a certificate names other files than its tables, documents and report."""
     names = tuple(file.name for file in certificate.outputs)
     count = getattr(certificate.steps[-1], "tables", 1) if certificate.steps else 1
     report = () if certificate.original is not None else (REPORT,)
-    known = [(*names_of(count, form), *report) for form in FORMATS]
+    known = [(*names_of(count, form), *documents_of(certificate), *report) for form in FORMATS]
     if not names or names in known:
         return None
     shown = " or ".join(", ".join(each) for each in known[:3])

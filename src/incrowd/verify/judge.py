@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 
 from incrowd.core.certificate import COMPOSITION, LIMITS, Certificate
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import Concentrated, Private
 from incrowd.core.loss import Crowd
+from incrowd.core.steps.around import Compare, own_steps, steps_around
 from incrowd.core.steps.rows import KeepRows, keeps_rows_of
 from incrowd.core.steps.step import Grounds, claims_of, fold
 from incrowd.errors import IncrowdError
@@ -21,10 +23,14 @@ _UNREADABLE = (KeyError, TypeError, ValueError, ArithmeticError, IncrowdError)
 
 
 def statement_of(certificate: Certificate) -> Statement:
-    """Return what a certificate says, with the numbers that its claims state."""
-    grounds = Grounds(certificate.guarantee, certificate.steps, numbers_of(certificate.claims))
+    """Return what a certificate says of its method's own steps, with the numbers that its claims state."""
+    grounds = replace(_grounds(certificate), steps=own_steps(certificate.steps))
     roles = {column.name: column.role for column in certificate.schema.columns}
     return Statement(grounds, certificate.claims, certificate.schema.released, certificate.evidence, roles)
+
+
+def _grounds(certificate: Certificate) -> Grounds:
+    return Grounds(certificate.guarantee, certificate.steps, numbers_of(certificate.claims))
 
 
 def numbers_of(claims: tuple[Claim, ...]) -> dict[str, object]:
@@ -44,9 +50,10 @@ def judge(certificate: Certificate, check: MethodCheck) -> Iterator[Look]:
         None if certificate.names_itself() else Problem("claims, steps, guarantee or policy are not those of this id")
     )
     yield Look("id", wrong, named)
-    yield Look("steps", check_steps(statement, check), "they are those of the guarantee")
+    whole = replace(statement, grounds=_grounds(certificate))
+    yield Look("steps", check_steps(whole, check), "they are those of the guarantee")
     yield Look("guarantee", _promise(certificate), "folded again from the steps, it is the same")
-    yield Look("claims", _claims(certificate, statement), "made again from the steps, they are the same")
+    yield Look("claims", _claims(certificate), "made again from the steps, they are the same")
     for claim in certificate.claims:
         derived = f"derived again from its parameters ({claim.theorem})"
         gone = _gone(claim, certificate)
@@ -59,6 +66,11 @@ def judge(certificate: Certificate, check: MethodCheck) -> Iterator[Look]:
 def check_steps(statement: Statement, check: MethodCheck) -> Problem | None:
     """Return that steps are out of order, keep other rows than the unit has, or contradict each other; or None."""
     unit = statement.grounds.unit
+    compared = any(isinstance(step, Compare) for step in steps_around(statement.steps))
+    if compared and _cost(statement.claims).is_finite():
+        return Problem("a release with an epsilon is never held back for what earlier ones show")
+    own = replace(statement.grounds, steps=own_steps(statement.steps))
+    statement = replace(statement, grounds=own)
     try:
         if not in_order(statement.steps, check.ORDER):
             return Problem("these steps do not follow each other in such a release")
@@ -88,9 +100,9 @@ def _promise(certificate: Certificate) -> Problem | None:
     return None
 
 
-def _claims(certificate: Certificate, statement: Statement) -> Problem | None:
+def _claims(certificate: Certificate) -> Problem | None:
     try:
-        made = claims_of(statement.grounds)
+        made = claims_of(_grounds(certificate))
     except _UNREADABLE:
         return Problem("these steps and numbers give no claims")
     missing = [claim.kind for claim in made if claim not in certificate.claims]

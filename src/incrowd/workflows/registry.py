@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 
 from incrowd import methods
 from incrowd.core.certificate import Named, Vocabulary
+from incrowd.core.steps.around import AROUND
 from incrowd.errors import UnsupportedVersion
 
 if TYPE_CHECKING:
+    from incrowd.core.plan import Method
     from incrowd.verify.statement import MethodCheck
     from incrowd.workflows.report.picture import Picture
 
-OTHERS = {"question": "incrowd.queries", "coarser table": "incrowd.workflows.coarsen"}
+CHAIN = "chain"
+OTHERS = {
+    "question": "incrowd.queries",
+    "coarser table": "incrowd.workflows.coarsen",
+    CHAIN: "incrowd.methods.perturbation.chain",
+    "private look": "incrowd.workflows.plan.look",
+}
 """What makes certified releases and is no method of a policy: where its check is."""
 
 
@@ -28,6 +36,12 @@ def method_class(name: str) -> type[Any]:
     """Return the class of a method of a policy."""
     package, cls = methods.METHODS[name]
     return cast("type[Any]", getattr(import_module(f"{package}.method"), cls))
+
+
+def chain(steps: Iterable[Method]) -> Method:
+    """Return the method that performs several one after the other, or refuse those that cannot be."""
+    cls = import_module(f"{OTHERS[CHAIN]}.method").MaskChain
+    return cast("Method", cls(tuple(steps)))
 
 
 def check_of(name: str) -> MethodCheck:
@@ -51,7 +65,7 @@ def _package(name: str) -> str:
 def vocabulary(name: str) -> Vocabulary:
     """Return the steps and claims that a method can have."""
     check = check_of(name)
-    return Vocabulary(check.STEPS, check.CLAIMS, getattr(check, "VERSION", 1))
+    return Vocabulary((*check.STEPS, *AROUND), check.CLAIMS, getattr(check, "VERSION", 1))
 
 
 def method_version(name: str) -> Named:

@@ -5,6 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.suppression import tight_delta
@@ -134,7 +135,7 @@ def test_a_damaged_ledger_is_said_and_not_taken_for_an_absent_one(tmp_path: Path
     release(people(), policy(tmp_path))
     ledger = Ledger.open(policy(tmp_path).ledger_address)
     with tampering(ledger.chain) as connection:
-        connection.execute(ledger.chain.database.tables.head.delete())
+        connection.execute(text(f"DELETE FROM {ledger.chain.database.tables.head}"))
     with pytest.raises(LedgerUnavailable):
         plan(policy(tmp_path))
 
@@ -154,3 +155,24 @@ def test_where_there_is_an_epsilon_or_nothing_is_near_nothing_is_proposed() -> N
     assert nearest_safe(Pure(Fraction(1)), 5, Unit(), None) == ()
     assert nearest_safe(Crowd(5), None, Unit(), None) == ()
     assert nearest_safe(Syntactic("k-anonymity"), 5, several, None) == ()
+
+
+def kept(folder: Path, **columns: object) -> list[str]:
+    release = {"method": "full-domain", "k": 5, "lowest": {"zip": 1}}
+    plain = changed(PEOPLE, release=release, budget={"unbounded": "compared"}, **columns)
+    return [text for text in plan(load_policy(with_ledger(plain, folder))).warnings if "as they are" in text]
+
+
+def test_columns_that_may_make_rows_unique_are_warned_about(tmp_path: Path) -> None:
+    number = {"role": "plain", "type": "integer", "bounds": [0, 99999]}
+    assert "pay. No crowd is counted over them" in kept(tmp_path, columns__pay=number)[0]
+    few = {"role": "plain", "categories": ["yes", "no"]}
+    assert "no part of the crowds: well" in kept(tmp_path, columns__well=few)[0]
+    assert kept(tmp_path) == []
+    assert kept(tmp_path, columns__pay=number | {"role": "quasi"}) == []
+
+
+def test_crowds_over_all_columns_need_no_warning(tmp_path: Path) -> None:
+    number = {"role": "plain", "type": "integer", "bounds": [0, 99999]}
+    found = plan(policy(tmp_path, columns__pay=number)).warnings
+    assert not any("as they are" in text for text in found)

@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.core.table import SourceOptions
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, LedgerUnavailable, SourceUnreadable
 from incrowd.workflows.policy.ledger import record_look
@@ -80,7 +81,7 @@ def test_how_the_policy_reads_holds_for_another_file_of_the_same_kind_only(tmp_p
 
 def test_spellings_of_missing_values_can_be_told(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("age,zip\nNA,1\n,2\n", encoding="utf-8")
-    rows = open_rows(str(tmp_path / "people.csv"), None, ("NA",))
+    rows = open_rows(str(tmp_path / "people.csv"), None, SourceOptions(nulls=("", "NA")))
     assert next(iter(rows.batches(["age"]))).column(0).null_count == 2
 
 

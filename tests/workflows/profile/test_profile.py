@@ -15,7 +15,7 @@ from incrowd.core.domain import Type
 from incrowd.core.schema import Role
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import SourceInvalid
-from incrowd.workflows.profile.guesses import KNOWN, NAMING, SECRET, spoken
+from incrowd.workflows.profile.column_names import KNOWN, NAMING, SECRET, spoken
 from incrowd.workflows.profile.profile import ColumnProfile, TableProfile, profile
 from tests.tables import Batches
 

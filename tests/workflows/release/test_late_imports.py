@@ -81,3 +81,10 @@ def test_no_question_imports_anything_after_its_charge(tmp_path: Path) -> None:
     found = answers(jobs)
     late = {jobs[place][1][1]: each["late"] for place, each in enumerate(found) if each["late"]}
     assert late == {}
+
+
+def test_no_look_imports_anything_after_its_charge(tmp_path: Path) -> None:
+    policy = changed(PEOPLE, budget={"epsilon": 2, "delta": "1e-3"})
+    (found,) = answers([job(tmp_path / "look", policy, people(), "--look 0.5", "plan", "rows.csv")])
+    assert found["charged"]
+    assert found["late"] == []

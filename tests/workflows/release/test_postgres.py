@@ -97,8 +97,14 @@ def test_the_same_table_under_another_name_is_recognized(table: str, tmp_path: P
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        (pa.table({"sex": ["F"], "age": ["forty"], "zip": ["02139"]}), "row 1, column age: cannot be read as integer"),
-        (pa.table({"sex": ["F"], "age": [4.5], "zip": ["02139"]}), "row 1, column age: cannot be read as integer"),
+        (
+            pa.table({"sex": ["F"], "age": ["forty"], "zip": ["02139"]}),
+            "column age: 1 cell is not a whole number, in row 1; expected such as 42",
+        ),
+        (
+            pa.table({"sex": ["F"], "age": [4.5], "zip": ["02139"]}),
+            "column age: 1 cell is not a whole number, in row 1; expected such as 42",
+        ),
         (pa.table({"sex": ["F"], "aged": [4], "zip": ["02139"]}), "there is no column age. Did you mean aged?"),
         (pa.table({"sex": ["F"], "age": [[4]], "zip": ["02139"]}), "column age is of type"),
     ],

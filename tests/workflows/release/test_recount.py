@@ -23,7 +23,8 @@ ALIKE = [
 def test_a_value_that_occurs_once_is_found_among_those_that_look_like_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, small: bool, rare: str | None
 ) -> None:
-    monkeypatch.setattr(smallest_class, "_SMALL", 1 << 30 if small else 0)
+    monkeypatch.setattr(smallest_class, "_SMALL_ROWS", 1 << 30 if small else -1)
+    monkeypatch.setattr(smallest_class, "_SMALL_TEXT", 1 << 30 if small else -1)
     file = tmp_path / f"data.{form}"
     values = [value for value in ALIKE if value != rare] * 3
     write_table(pa.table({"sex": ["F"] * len(values), "note": pa.array(values, pa.string())}), file)
@@ -37,7 +38,8 @@ def test_a_value_that_occurs_once_is_found_among_those_that_look_like_it(
 def test_a_file_without_rows_has_no_class_that_is_too_small(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, small: bool
 ) -> None:
-    monkeypatch.setattr(smallest_class, "_SMALL", 1 << 30 if small else 0)
+    monkeypatch.setattr(smallest_class, "_SMALL_ROWS", 1 << 30 if small else -1)
+    monkeypatch.setattr(smallest_class, "_SMALL_TEXT", 1 << 30 if small else -1)
     write_table(pa.table({"sex": pa.array([], pa.string())}), tmp_path / f"data.{form}")
     assert smallest_class.smallest_class(tmp_path / f"data.{form}", ("sex",)) is None
 
@@ -48,7 +50,8 @@ def test_a_file_without_rows_has_no_class_that_is_too_small(
 def test_a_folder_may_have_any_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, small: bool, name: str
 ) -> None:
-    monkeypatch.setattr(smallest_class, "_SMALL", 1 << 30 if small else 0)
+    monkeypatch.setattr(smallest_class, "_SMALL_ROWS", 1 << 30 if small else -1)
+    monkeypatch.setattr(smallest_class, "_SMALL_TEXT", 1 << 30 if small else -1)
     file = tmp_path / name / f"data.{form}"
     file.parent.mkdir()
     write_table(pa.table({"sex": ["F", "F", "M"]}), file)

@@ -72,6 +72,7 @@ def test_a_sample_that_is_evaluated_twice_is_caught_and_nothing_appears(
     assert caught.value.exit_code == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == [".incrowd", "policy.yaml"]
     assert sorted(path.name for path in (tmp_path / ".incrowd").iterdir()) == [
+        ".sources.lock",
         "ledger.sqlite",
         "ledgers.json",
         "sources.json",

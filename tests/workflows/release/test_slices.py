@@ -224,12 +224,12 @@ def test_a_release_in_memory_is_recounted_before_it_is_handed_out(tmp_path: Path
     assert check.recount(statement, Sliced(result.tables[::-1], result.names)) is not None
 
 
-def test_the_public_report_shows_every_table_and_there_is_no_internal_one(given: Folder, tmp_path: Path) -> None:
+def test_the_public_report_shows_every_table_and_the_internal_one_needs_the_data(given: Folder, tmp_path: Path) -> None:
     page = render_public(given.out, tmp_path / "again.html").read_text()
     assert page == (given.out / "report.html").read_text()
     for told in ("Table 1: sex, age", "Table 2: zip", "each from a sample of its own", "crowd-blending, each table"):
         assert told in page
-    with pytest.raises(InvalidParameter, match="no internal report"):
+    with pytest.raises(InvalidParameter, match="no data"):
         render_internal(given.out, load_policy(given.path / "policy.yaml"))
 
 

@@ -115,7 +115,7 @@ def test_without_a_sample_the_owner_must_have_said_so(tmp_path: Path) -> None:
 
 
 def test_what_was_drafted_from_rows_voids_the_claim_and_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BudgetExceeded, match="this release has no epsilon"):
+    with pytest.raises(BudgetExceeded, match="derived: rows"):
         release(people(), with_ledger(DRAFTED, tmp_path))
     allowed = with_ledger(DRAFTED, tmp_path, dataset__name="open", dataset__separate="a test")
     released = release(people(), changed(allowed, budget={"unbounded": "for the archive"}))
@@ -140,7 +140,7 @@ def test_a_draft_that_says_the_same_as_a_public_source_keeps_the_claim(tmp_path:
     ],
 )
 def test_a_draft_is_found_wherever_it_is_marked(tmp_path: Path, column: str, marked: dict[str, object]) -> None:
-    with pytest.raises(BudgetExceeded, match="this release has no epsilon"):
+    with pytest.raises(BudgetExceeded, match="derived: rows"):
         release(people(), with_ledger(PEOPLE, tmp_path, **marked))
 
 

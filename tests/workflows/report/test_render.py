@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -70,12 +71,17 @@ def test_the_internal_report_goes_where_nothing_is_passed_on_and_the_look_is_rec
     assert not re.search(r"https?:|<script|url\(", page)
 
 
-def test_the_original_can_be_named(home: Path, tmp_path: Path) -> None:
-    pq.write_table(original(500), tmp_path / "other.parquet")
-    out = tmp_path / "inside.html"
-    arguments = ("--internal", "--policy", home / "policy.yaml", "--against", tmp_path / "other.parquet", "--out", out)
-    assert run(home / "out", *arguments) == 0
-    assert "<td>500</td>" in out.read_text(encoding="utf-8")
+def test_the_original_can_be_named_and_other_rows_are_refused(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more, few, out = tmp_path / "more.parquet", tmp_path / "few.parquet", tmp_path / "inside.html"
+    pq.write_table(pa.concat_tables([original(20_000), original(1)]), more)
+    pq.write_table(original(500), few)
+    arguments = ("--internal", "--policy", home / "policy.yaml", "--out", out, "--against")
+    assert run(home / "out", *arguments, few) == 2
+    assert "other data" in capsys.readouterr().err
+    assert run(home / "out", *arguments, more) == 0
+    assert "<td>20,001</td>" in out.read_text(encoding="utf-8")
 
 
 def test_the_internal_report_may_not_lie_in_the_release(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -236,7 +236,7 @@ def test_with_a_signature_every_single_value_counts(signed: Folder, keys: Keys, 
 
 def entry_changed(ledger: Ledger, sequence: int) -> None:
     with tampering(ledger.chain) as connection:
-        table = ledger.chain.database.tables.entries.name
+        table = ledger.chain.database.tables.entries
         old = str(connection.execute(text(f"SELECT body FROM {table} WHERE sequence = {sequence}")).scalar_one())
         assert "people" in old
         new = {"new": old.replace("people", "purple")}

@@ -166,7 +166,8 @@ def classes_of_population(sizes: NDArray[np.int64], drawn: float) -> float:
         return float(len(sizes))
     once = (each * drawn * (1 - drawn) ** (each - 1.0) * times).sum()
     squared = (each * drawn**2 * (1 - drawn**2) ** (each - 1.0) * times).sum()
-    return float(len(sizes) + alone * squared / (absent * ((1 + drawn) ** each - 1)).sum() * (absent.sum() / once) ** 2)
+    spread = ((1 - drawn**2) ** each - (1 - drawn) ** each) * times  # the second factor of `absent`, which overflows
+    return float(len(sizes) + alone * squared / spread.sum() * (absent.sum() / once) ** 2)
 
 
 def snb_uniques(sizes: NDArray[np.int64], people: int) -> float | None:

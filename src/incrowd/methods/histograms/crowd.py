@@ -98,6 +98,7 @@ class CrowdHistogram:
             self.release,
             settings=({"k": k} if found is None else asdict(found))
             | ({} if self.noise is None else {"noise": self.noise}),
+            cells=partition.cells,
         )
 
     @abstractmethod

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.domain import Text
-from incrowd.core.recoding import Classes
 from incrowd.core.schema import Schema
-from incrowd.core.steps.bins import OPEN, BinColumn
+from incrowd.core.steps.bins import BinColumn
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.partition import MOST_BINS, OccupiedBins
+from incrowd.methods.labels import bin_column
 from incrowd.methods.person_rows import row_limits
 
 if TYPE_CHECKING:
@@ -33,7 +30,6 @@ LISTED = 10**7
 """Up to so many bins a histogram lists all of them; beyond, those that are not zero."""
 
 COUNT, EXACT = "count", "exact"
-_LABELS = 1000  # a longer list of labels is stated by its hash
 
 
 @dataclass(frozen=True)
@@ -111,7 +107,7 @@ class BinPartition:
 
         Long lists are stated by their number and the SHA-256 of their JSON text.
         """
-        return tuple(_labels(recoding.column.name, recoding.classes) for recoding in self.cells.recodings)
+        return tuple(bin_column(recoding.column.name, recoding.classes) for recoding in self.cells.recodings)
 
     def count(self, table: Table, coins: Coins, rate: Fraction | None, at_least: int = 1) -> Counts:
         """Count the rows of each bin in one pass: of each person as many as the unit allows, of these a sample."""
@@ -138,35 +134,6 @@ def rounded(counts: NDArray[np.int64], base: int) -> NDArray[np.int64]:
     [0, 0, 5, 5, 10]
     """
     return counts if base == 1 else (counts + base // 2) // base * base
-
-
-def text_of(labels: pa.Array) -> pa.Array:
-    """Return labels as the text by which certificates and files are compared.
-
-    >>> text_of(pa.array([1, None])).to_pylist()
-    ['1', None]
-    """
-    if pa.types.is_dictionary(labels.type):
-        return text_of(labels.dictionary).take(labels.indices)
-    return pc.cast(labels, pa.string())
-
-
-def digest_of(labels: list[str | None]) -> str:
-    """Return the SHA-256 of a list of labels as JSON text.
-
-    >>> digest_of(["F", "M", None])[:8]
-    'a0f1a88e'
-    """
-    return hashlib.sha256(json.dumps(labels, ensure_ascii=True).encode()).hexdigest()
-
-
-def _labels(name: str, classes: Classes | None) -> BinColumn:
-    if classes is None:
-        return BinColumn(name, OPEN)
-    labels = text_of(classes.values()).to_pylist()
-    if len(labels) <= _LABELS:
-        return BinColumn(name, tuple(labels))
-    return BinColumn(name, number=len(labels), sha256=digest_of(labels))
 
 
 def _refuse_names(cells: Cells) -> None:

@@ -36,6 +36,7 @@ class Anonymized(Outcome):
     """
 
     form: ClassVar[str] = "anonymized"
+    faithful: ClassVar[bool] = True
 
     names: tuple[str, ...]
     values: tuple[pa.Array, ...]
@@ -145,6 +146,7 @@ class Blanked(Anonymized):
     """Rows in the order of what they show, missing cells last; classes are rows that show and miss the same."""
 
     form: ClassVar[str] = "blanked"
+    blanks: ClassVar[bool] = True
 
     @property
     def missing(self) -> dict[str, int]:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.methods.outcomes.outcome import Outcome
+from incrowd.methods.outcomes.outcome import Outcome, Shown, text_of
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
@@ -68,6 +68,10 @@ class Histogram(Tabular):
         exact: NDArray[np.bool_] = self.table[EXACT].to_numpy()
         return exact
 
+    def shown(self) -> tuple[Shown, ...]:
+        """Return the bins with their counts; noise may have taken them below zero, where nothing is shown."""
+        return (Shown(text_of(self.table.select(self.labels)), np.maximum(self.counts, 0), faithful=False),)
+
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - rows of people are not counted here
         """Return what the published counts show of themselves, and the three tests of the EU's Opinion 05/2014."""
         counts = self.counts
@@ -96,6 +100,11 @@ class Selection(Tabular):
     """The most common bins: `rank`, a column for each label, then perhaps a noisy `count`."""
 
     form: ClassVar[str] = "selection"
+
+    def shown(self) -> tuple[Shown, ...]:
+        """Return the winning bins; how many rows they have is not told, or only with noise and of a few bins."""
+        labels = [name for name in self.table.column_names if name not in (RANK, COUNT)]
+        return (Shown(text_of(self.table.select(labels)), None, faithful=False),)
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - a promise always bounds it
         """Return what a list of winners shows of itself."""

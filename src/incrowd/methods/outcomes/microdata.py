@@ -36,6 +36,7 @@ class Microdata(Outcome):
     """
 
     form: ClassVar[str] = "microdata"
+    faithful: ClassVar[bool] = True
 
     counts: Counts
     weight: Fraction | None = None

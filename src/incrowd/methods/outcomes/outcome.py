@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from html import escape
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from incrowd.drawing.card import SHOWN, grid
 from incrowd.errors import PackageMissing
 
 if TYPE_CHECKING:
@@ -17,7 +20,41 @@ if TYPE_CHECKING:
 
     from incrowd.core.unit import Unit
 
-_SHOWN = 10
+_ROWS = "rows of a tuple"
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A released table as it can be held against original rows: different tuples of labels, and the rows of each.
+
+    `rows` is None where a release does not tell.  In a `faithful` table each row is one of the data, made coarser or
+    left empty and not changed otherwise; with `blanks` an empty cell may hide any value.
+
+    >>> Shown.of(pa.table({"sex": ["F", "F", None]}), faithful=True).rows.tolist()
+    [2, 1]
+    """
+
+    labels: pa.Table
+    rows: NDArray[np.int64] | None
+    faithful: bool
+    blanks: bool = False
+
+    @classmethod
+    def of(cls, table: pa.Table, *, faithful: bool, blanks: bool = False) -> Shown:
+        """Count the different rows of a table; every column becomes text."""
+        names = table.column_names
+        counted = text_of(table).group_by(names).aggregate([([], "count_all")]).rename_columns([*names, _ROWS])
+        counted = counted.sort_by([(name, "ascending") for name in names])
+        return cls(counted.select(names), counted[_ROWS].to_numpy(), faithful, blanks)
+
+
+def text_of(table: pa.Table) -> pa.Table:
+    """Return a table whose columns are all text."""
+    plain = [
+        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        for column in table.columns
+    ]
+    return pa.table([column.cast(pa.string()) for column in plain], names=table.column_names)
 
 
 class Outcome(ABC):
@@ -25,6 +62,12 @@ class Outcome(ABC):
 
     form: ClassVar[str]
     """The name of the form, by which the certificate's last step is read and the file is checked again."""
+
+    faithful: ClassVar[bool] = False
+    """Whether each row is a row of the data, made coarser or left empty, and not changed otherwise."""
+
+    blanks: ClassVar[bool] = False
+    """Whether an empty cell may hide any value."""
 
     @property
     @abstractmethod
@@ -52,6 +95,12 @@ class Outcome(ABC):
     def parts(self) -> tuple[Outcome, ...]:
         """The tables that are written to a file each: this one, unless the outcome is several."""
         return (self,)
+
+    def shown(self) -> tuple[Shown, ...]:
+        """Return the tables as they can be held against original rows."""
+        if self.parts != (self,):
+            return tuple(each for part in self.parts for each in part.shown())
+        return (Shown.of(self.to_arrow(), faithful=self.faithful, blanks=self.blanks),)
 
     def reader(self) -> pa.RecordBatchReader:
         """Return the rows as a stream."""
@@ -82,10 +131,5 @@ class Outcome(ABC):
         return self.reader().__arrow_c_stream__(requested_schema)
 
     def _repr_html_(self) -> str:
-        head = self.to_arrow().slice(0, _SHOWN) if len(self) else self.to_arrow()
-        names = "".join(f"<th>{escape(name)}</th>" for name in head.column_names)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape('' if cell is None else str(cell))}</td>" for cell in row.values()) + "</tr>"
-            for row in head.to_pylist()
-        )
-        return f"<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table><p>{len(self):,} rows</p>"
+        head = self.to_arrow().slice(0, SHOWN)
+        return str(grid(head.column_names, [list(row.values()) for row in head.to_pylist()], len(self)))

@@ -32,7 +32,8 @@ class Extent:
     """What an expression can be: its type, its range, its values where they can be listed; and whether it can lack one.
 
     Numbers lie in [low, high]; None means that side is open.  Dates are counted in days since 1970-01-01 there.
-    `values` lists all that are not missing, sorted.  `longest` bounds the characters of a text.
+    `values` lists all that are not missing, sorted; `rest` is the one that stands for all values which nobody declared.
+    `longest` bounds the characters of a text.
 
     >>> whole(3, 5).members()
     (3, 4, 5)
@@ -44,6 +45,7 @@ class Extent:
     values: tuple[Constant, ...] | None = None
     optional: bool = True
     longest: int | None = None
+    rest: Constant | None = None
 
     @property
     def bounded(self) -> bool:

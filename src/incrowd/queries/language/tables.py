@@ -161,7 +161,9 @@ def _extent(declared: Column, *, open_ended: bool) -> Extent:
     if not open_ended or declared.rule_outside is not Outside.OTHER:
         return extent
     if declared.type is Type.TEXT:
-        return among(Type.TEXT, (*(extent.values or ()), OTHER), optional=extent.optional)
+        declared_values = extent.values or ()
+        found = among(Type.TEXT, (*declared_values, OTHER), optional=extent.optional)
+        return found if OTHER in declared_values else replace(found, rest=OTHER)
     return replace(extent, optional=True)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
+from incrowd.drawing.answer import up
 from incrowd.queries.answer import Answer, AnswerColumn
 from incrowd.queries.measuring.estimates import NO_INTERVAL, Reading
 from incrowd.queries.measuring.evaluation import Range, Row, check, evaluate, range_of
@@ -59,7 +60,17 @@ def present_answer(question: Question, noisy: Noisy) -> Answer:
     chosen = pa.array(places, pa.int64())
     note = CHOSEN if _choosing(question) & noisy.noisy else ""
     columns = tuple(_taken(_column(each, noisy, rows or []), chosen, note) for each in question.outputs)
-    return Answer(columns, question.caps.sentence)
+    return Answer(columns, question.caps.sentence, _undeclared(question, noisy, places))
+
+
+def _undeclared(question: Question, noisy: Noisy, places: list[int]) -> tuple[int, ...]:
+    """Return which of the rows are of groups that no declaration names, where all groups are answered."""
+    keys = [(noisy.columns[key.name].values, key.undeclared) for key in question.keys if key.undeclared]
+    if not question.public_keys or not keys:
+        return ()
+    named = [values.take(pa.array(places, pa.int64())).to_pylist() for values, _ in keys]
+    marks = [[value in undeclared for value in values] for values, (_, undeclared) in zip(named, keys, strict=True)]
+    return tuple(row for row, marked in enumerate(zip(*marks, strict=True)) if any(marked))
 
 
 def check_outputs(question: Question) -> None:
@@ -101,8 +112,8 @@ def _column(output: OutputColumn, noisy: Noisy, rows: list[Row]) -> AnswerColumn
     if found is not None:
         return AnswerColumn(output.name, found.values, found.low, found.high, found.note)
     inner = output.expression.unalias()
-    values = _array([evaluate(inner, row) for row in rows])
     ends = _ranges(inner, noisy, rows)
+    values = _array([_held(evaluate(inner, row), end) for row, end in zip(rows, ends, strict=True)])
     low, high = (pa.array([end[i] if end else None for end in ends], pa.float64()) for i in range(2))
     if all(end is None for end in ends):
         return AnswerColumn(output.name, values, note=NO_RANGE)
@@ -120,6 +131,18 @@ def _ranges(inner: exp.Expr, noisy: Noisy, rows: list[Row]) -> list[Range | None
         known |= {name: (float(v), float(v)) for name, v in numbers.items() if isinstance(v, int | float)}
         ends.append(range_of(inner, known))
     return ends
+
+
+def _held(value: Any, end: Range | None) -> Any:
+    """Return a computed number within its interval; a whole number stays whole."""
+    if end is None or isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    low, high = end
+    if low <= value <= high:
+        return value
+    if isinstance(value, float):
+        return max(low, min(high, value))
+    return math.ceil(low) if value < low else math.floor(high)
 
 
 def _ordered(question: Question, rows: list[Row], places: list[int]) -> list[int]:
@@ -176,6 +199,16 @@ class Expected:
     typical: tuple[tuple[int, float], ...] = ()
     note: str = ""
 
+    @property
+    def words(self) -> str:
+        """How far off the numbers are, in words."""
+        if self.half_width is not None:
+            return " ".join(filter(None, (f"± {up(self.half_width, 6)}", self.note)))
+        sizes = _sizes(self.by_size)
+        if self.typical:
+            sizes = f"at worst {sizes}. Typically ({TYPICAL}) {_sizes(self.typical)}"
+        return ". ".join(filter(None, (sizes, self.note)))
+
     def to_json(self) -> dict[str, Any]:
         """Return the plain form.
 
@@ -187,6 +220,10 @@ class Expected:
         plain |= {"by_size": [list(pair) for pair in self.by_size]} if self.by_size else {}
         plain |= {"typical": {"of": TYPICAL, "by_size": [list(pair) for pair in self.typical]}} if self.typical else {}
         return plain | ({"note": self.note} if self.note else {})
+
+
+def _sizes(pairs: tuple[tuple[int, float], ...]) -> str:
+    return "; ".join(f"± {up(width, 4)} in a group of {size:,}" for size, width in pairs)
 
 
 def expected_of(question: Question, reading: Reading | None, notes: Mapping[str, str]) -> tuple[Expected, ...]:

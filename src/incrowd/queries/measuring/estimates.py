@@ -70,12 +70,17 @@ class Reading:
         return max(widths) <= error
 
     def of(self, aggregate: Aggregate, noisy: NDArray[np.int64]) -> Estimate:
-        """Return the estimates of an aggregate for the noisy vectors of all groups, held within their intervals."""
+        """Return the estimates of an aggregate for the noisy vectors of all groups, held within their intervals.
+
+        What is clipped, estimates and ends of intervals alike, are released numbers, and at what declarations say that
+        an aggregate can be: nothing else is learned of the rows, and an interval holds the truth as often as before.
+        """
         values = self._values(aggregate, noisy)
         interval = self._interval(aggregate, noisy)
-        if interval is None:
-            return Estimate(values, None)
         possible = _possible(aggregate)
+        if interval is None:
+            least, most = (np.full(len(values), end) for end in possible)
+            return Estimate(_held(values, least, most), None)
         low, high = (np.clip(end, *possible) for end in interval)
         return Estimate(_held(values, low, high), Interval(low, high))
 

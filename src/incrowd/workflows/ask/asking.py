@@ -6,11 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from incrowd.accounting.budget import Amount
+from incrowd.accounting.budget import Amount, shown_down, shown_up
 from incrowd.core.certificate import Certificate
+from incrowd.drawing.card import answer_card, card, facts
 from incrowd.queries.answer import Answer
 from incrowd.queries.measuring.columns import Expected
 from incrowd.queries.question import Terms
+
+UNASKED = "Nothing was asked and nothing was spent."
+REPEATED = "Asked before: the same answer, at no cost to the dataset."
+COVERED = "True numbers lie in their intervals in 95 of 100 answers."
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,16 @@ class Priced:
     plan: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
+    @property
+    def costs(self) -> list[tuple[str, str]]:
+        """What it costs and what would be left, in words."""
+        again = [("asked before", "yes: the same answer again, at no cost to the dataset")] if self.repeated else []
+        return [*_costs(self.cost, self.left), *again]
+
+    def _repr_html_(self) -> str:
+        lines = [("question", self.question), *self.costs, *((each.output, each.words) for each in self.expected)]
+        return card("price", facts(lines), note=" ".join((*self.notes, UNASKED)))
+
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
         return {
@@ -79,6 +94,16 @@ class Answered:
     left: Mapping[str, Amount | None]
     repeated: bool = False
 
+    @property
+    def costs(self) -> list[tuple[str, str]]:
+        """What it cost, what is left, and what is promised, in words."""
+        return [*_costs(self.cost, self.left), ("promise", self.certificate.claims[0].kind)]
+
+    def _repr_html_(self) -> str:
+        note = REPEATED if self.repeated else COVERED
+        lines = [*self.costs, ("certificate", self.certificate.id)]
+        return answer_card("answer", self.answer.shown, (*self.answer.notes, note), lines)
+
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
         return {
@@ -99,6 +124,15 @@ class AnsweredTogether:
     cost: Amount
     left: Mapping[str, Amount | None]
 
+    @property
+    def costs(self) -> list[tuple[str, str]]:
+        """What all of it cost, what is left, and what is promised, in words."""
+        return [*_costs(self.cost, self.left), ("promise", self.certificate.claims[0].kind)]
+
+    def _repr_html_(self) -> str:
+        each = (answer_card(f"answer {at}", one.shown, one.notes) for at, one in enumerate(self.answers, start=1))
+        return "".join(each) + card("cost of all", facts(self.costs), note=COVERED)
+
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
         return {
@@ -107,3 +141,11 @@ class AnsweredTogether:
             "left": {name: left and left.to_json() for name, left in self.left.items()},
             "certificate": self.certificate.to_json(),
         }
+
+
+def _costs(cost: Amount, left: Mapping[str, Amount | None]) -> list[tuple[str, str]]:
+    lines = [("costs", f"epsilon {shown_up(cost.epsilon)}, delta {shown_up(cost.delta)}")]
+    for dataset, amount in left.items():
+        rest = "" if amount is None else f"epsilon {shown_down(amount.epsilon)}, delta {shown_down(amount.delta)}"
+        lines.append((f"left of {dataset}", rest or "not enough"))
+    return lines

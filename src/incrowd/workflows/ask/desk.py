@@ -18,6 +18,7 @@ from incrowd.core.certificate import Certificate, Columns
 from incrowd.core.domain import Categories, Dates, Domain, Numbers
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.schema import Column, Role
+from incrowd.core.table import Progress
 from incrowd.engines.settings import Settings
 from incrowd.engines.sql.engine import Asked, Limits
 from incrowd.engines.writers.sinks import Folders, staged
@@ -227,10 +228,14 @@ class Desk:
 
 @contextmanager
 def open_desk(
-    policies: Sequence[Policy], data: object = None, limits: Limits | None = None, settings: Settings | None = None
+    policies: Sequence[Policy],
+    data: object = None,
+    limits: Limits | None = None,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[Desk]:
     """Open a desk for the tables of some policies that share a ledger; settings name another engine than they do."""
-    with open_tables(policies, data, limits, settings) as found:
+    with open_tables(policies, data, limits, settings, progress) as found:
         answers = Answers.beside(policies[0].ledger_address)
         yield Desk(found.policies, found.catalog, found.warehouse, found.ledger, answers, found.bonds)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from typing import Any
@@ -15,7 +15,7 @@ from sqlglot import exp
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.marks import SourceMarks
 from incrowd.core.schema import Schema
-from incrowd.core.table import Opened, SourceOptions
+from incrowd.core.table import Engine, Opened, Progress, SourceOptions
 from incrowd.core.unit import More
 from incrowd.engines.choose import engine_of, settings_for
 from incrowd.engines.columns import require
@@ -26,7 +26,7 @@ from incrowd.engines.row_marks import marks_of
 from incrowd.engines.settings import Settings, Spark
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import Asked, Limits, StoredTable
-from incrowd.errors import InvalidParameter
+from incrowd.errors import InvalidParameter, SourceInvalid, SourceMisspelled
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
@@ -51,7 +51,11 @@ class Opening:
 
 @contextmanager
 def open_tables(
-    policies: Sequence[Policy], data: object = None, limits: Limits | None = None, settings: Settings | None = None
+    policies: Sequence[Policy],
+    data: object = None,
+    limits: Limits | None = None,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[Opening]:
     """Open the tables of all policies; `data` overrides the source of the first policy's main table.
 
@@ -59,12 +63,12 @@ def open_tables(
     asked where the policies say, or on the engine of the settings.  Nothing is bound before a question is charged.
     """
     _one_ledger(policies)
-    with place_of(policies, data, settings) as place:
+    with place_of(policies, data, settings, progress) as place:
         stored, relations = dict[str, StoredTable](), list[Relation]()
         for number, policy in enumerate(policies):
             for relation, each in _tables(policy, data if number == 0 else None, place):
                 relations.append(relation)
-                stored[relation.name] = each
+                stored[relation.name] = replace(each, progress=progress)
         catalog = Catalog(tuple(relations))
         ledger = open_book(policies[0])
         bonds = dict[str, Bond]()
@@ -189,6 +193,27 @@ def _most(domain: exp.Query, chosen: tuple[str, ...], rows: Asked) -> int:
     return max(1, int(found or 0))
 
 
+def _marks(engine: Engine, rows: Opened, schema: Schema, key: bytes, progress: Progress | None = None) -> SourceMarks:
+    """Return the marks of rows, and tell how many have been read; to questions, what cannot be read is missing.
+
+    Numbers and dates of a text file that are spelled in another way than declared would be missing too, all of them and
+    without a word: they are refused, as a release does.
+    """
+    found = None
+    if rows.settings.get("format") in {"csv", "excel"}:
+        try:
+            found = engine.marks(rows, schema, key, progress)
+        except SourceMisspelled:
+            raise
+        except SourceInvalid:  # what it complains of is missing to questions, or refused by the desk itself
+            found = None
+    if found is None:
+        found = marks_of(engine, rows if progress is None else engine.watched(rows, progress), schema, key)
+    if progress is not None:
+        progress(0, None)  # what comes next are questions: nobody knows how long they take
+    return found
+
+
 @dataclass(frozen=True)
 class Location:
     """How rows are opened, how they are told from others, and what is asked about them.
@@ -203,7 +228,12 @@ class Location:
 
 
 @contextmanager
-def place_of(policies: Sequence[Policy], data: object = None, settings: Settings | None = None) -> Iterator[Location]:
+def place_of(
+    policies: Sequence[Policy],
+    data: object = None,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Location]:
     """Open the place that the policies name, or the engine that a caller names instead.
 
     A frame of Spark is asked in its own session.
@@ -226,7 +256,7 @@ def place_of(policies: Sequence[Policy], data: object = None, settings: Settings
 
         yield Location(open_server_rows, ServerRows.digest, None, postgres_warehouse)
     else:
-        yield Location(LOCAL.open, LOCAL.digest, partial(marks_of, LOCAL), warehouse)
+        yield Location(LOCAL.open, LOCAL.digest, partial(_marks, LOCAL, progress=progress), warehouse)
 
 
 @contextmanager
@@ -237,5 +267,5 @@ def _on_spark(settings: Spark, data: object) -> Iterator[Location]:
     with engine_of(settings, data) as engine:
         if isinstance(engine, SparkEngine):
             yield Location(
-                engine.open, engine.digest, partial(marks_of, engine), partial(spark_warehouse, engine.session)
+                engine.open, engine.digest, partial(_marks, engine), partial(spark_warehouse, engine.session)
             )

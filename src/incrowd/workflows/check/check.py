@@ -18,7 +18,7 @@ from incrowd.criteria.partition import Partition
 from incrowd.engines.columns import require
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
-from incrowd.measures.sizes import Sizes
+from incrowd.measures.risk.sizes import Sizes
 from incrowd.methods.anonymity.syntactic.demands import Demands
 from incrowd.methods.outcomes.microdata import WEIGHT
 from incrowd.workflows.check.criteria import (
@@ -32,10 +32,17 @@ from incrowd.workflows.check.criteria import (
 from incrowd.workflows.check.raw_cells import as_is
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.population import people_behind
+from incrowd.workflows.profile.identifiers import Identity
+from incrowd.workflows.profile.profile import identities_of
 
 COLUMNS = Meaning(
     "columns",
     "how many columns are there that must not be: identifiers, and what the policy does not declare",
+    Bound.AT_MOST,
+)
+NAMING = Meaning(
+    "identifiers",
+    "how many columns look as if they said who somebody is, by what they hold or are called",
     Bound.AT_MOST,
 )
 
@@ -54,11 +61,16 @@ class OwnMeasure(Protocol):
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What was found: each criterion with what was expected, and how the table was looked at."""
+    """What was found: each criterion with what was expected, and how the table was looked at.
+
+    `unexamined` are the columns that no criterion was about; `identities` say why some columns look like identifiers.
+    """
 
     rows: int
     measured: str
     findings: tuple[CriterionFinding, ...]
+    unexamined: tuple[str, ...] = ()
+    identities: Mapping[str, Identity] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
@@ -67,8 +79,14 @@ class CheckResult:
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
-        found = [finding.to_json() for finding in self.findings]
-        return {"passed": self.passed, "rows": self.rows, "measured": self.measured, "findings": found}
+        return {
+            "passed": self.passed,
+            "rows": self.rows,
+            "measured": self.measured,
+            "findings": [finding.to_json() for finding in self.findings],
+            "unexamined": list(self.unexamined),
+            "identifiers": {name: identity.to_json() for name, identity in self.identities.items()},
+        }
 
 
 @dataclass(frozen=True)
@@ -91,8 +109,9 @@ def check(
 
     The table is taken as it is, value by value as written; with `recoded`, after the policy's rules and levels.  With
     a policy its roles say which columns are quasi-identifiers and sensitive, unless they are named.  As it is, the
-    table must hold no other columns.  What the policy's method demands of every class is expected, where nothing else
-    is wanted; a method that demands nothing but k must find it over all released columns.
+    table must hold no other columns, and no column may look like an identifier: one that a criterion is about by what
+    it holds, any other also by what it is called.  What the policy's method demands of every class is expected, where
+    nothing else is wanted; a method that demands nothing but k must find it over all released columns.
 
     >>> import pyarrow as pa
     >>> from incrowd.engines.readers.sources import open_source
@@ -102,10 +121,36 @@ def check(
     (False, 1, 1)
     """
     if policy is not None and isinstance(policy.method, OwnMeasure):
-        return _by_own_measure(Table(policy.schema, rows, engine), policy.method, wanted, asked)
-    if _offered(policy, "one_part_each") and policy is not None and not wanted.any and asked == CheckedColumns():
-        return _of_part(rows, policy, engine)
-    asked = _completed(asked, policy)
+        found = _by_own_measure(Table(policy.schema, rows, engine), policy.method, wanted, asked)
+    elif _offered(policy, "one_part_each") and policy is not None and not wanted.any and asked == CheckedColumns():
+        found = _of_part(rows, policy, engine)
+    else:
+        found = _by_criteria(rows, wanted, _completed(asked, policy), policy, engine)
+    return _and_identifiers(found, rows, policy if asked.recoded else None, engine)
+
+
+def _and_identifiers(found: CheckResult, rows: Rows, recoded: Policy | None, engine: Engine) -> CheckResult:
+    """Add the columns that nobody examined, and those that look like identifiers; once recoded, only what is left."""
+    present = rows.names if recoded is None else tuple(column.name for column in recoded.schema.released)
+    names = tuple(name for name in present if name in rows.names)
+    examined = {name for each in found.findings if each.measured.meaning is not COLUMNS for name in each.over}
+    examined |= {each.sensitive for each in found.findings if each.sensitive is not None}
+    unexamined = tuple(name for name in names if name not in examined)
+    looked_at = unexamined if recoded is not None else names
+    identities = {
+        name: identity
+        for name, identity in identities_of(rows, looked_at, engine).items()
+        if identity.by_content or name in unexamined
+    }
+    finding = CriterionFinding(Measured(NAMING, 0, len(identities), None), tuple(identities))
+    findings = (*found.findings, finding) if identities else found.findings
+    return replace(found, findings=findings, unexamined=unexamined, identities=identities)
+
+
+def _by_criteria(
+    rows: Rows, wanted: Wanted, asked: CheckedColumns, policy: Policy | None, engine: Engine
+) -> CheckResult:
+    """Hold a table against criteria over its quasi-identifiers, and the policy's k over all released columns."""
     demands: Demands | None = _offered(policy, "demands")
     released = () if policy is None else tuple(column.name for column in policy.schema.released)
     _check_parameters(wanted, asked, policy)

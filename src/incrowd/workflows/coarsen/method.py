@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -15,7 +15,6 @@ from incrowd.core.cells import Cells
 from incrowd.core.certificate import Certificate
 from incrowd.core.domain import Type
 from incrowd.core.plan import Plan
-from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.schema import Column, Schema
 from incrowd.core.spreadsheet import MARK, is_guarded
 from incrowd.core.steps.rows import Order, Recode
@@ -31,6 +30,7 @@ from incrowd.methods.outcomes.outcome import Outcome
 from incrowd.verify.files import CERTIFICATE, file_of, tables_of
 from incrowd.verify.judge import numbers_of
 from incrowd.workflows.coarsen.check import PARENTS, descent, is_counted, read, root, text_of
+from incrowd.workflows.coarsen.labels import Risen, raise_labels
 from incrowd.workflows.coarsen.steps import Coarsen, CoarserColumn, Parent
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.release.certify import Stated, derive_certificate
@@ -46,8 +46,6 @@ _FAULT = (
     "the coarser table was not made: {}. Nothing was published and nothing was charged. The release itself verifies, "
     "so this is a fault in the software: please report it."
 )
-Risen = dict[str | None, str | None]
-"""For each released label (None: missing) the coarser one."""
 
 
 @dataclass(frozen=True)
@@ -220,42 +218,3 @@ def _published(source: SourceRelease, plan: Plan, policy: Policy, table: pa.Tabl
         if problem is not None:
             raise PromiseBroken(_FAULT.format(problem.text))
     return Released(output, certificate)
-
-
-def raise_labels(column: Column, low: int, high: int, met: Iterable[str | None]) -> Risen:
-    """Return what the labels that were met at level `low` become at level `high`.
-
-    >>> from incrowd.core.domain import Numbers
-    >>> from incrowd.core.hierarchy.intervals import Intervals
-    >>> from incrowd.core.domain import Type
-    >>> age = Column("age", type=Type.INTEGER, hierarchy=Intervals(Numbers(0, 39), (10, 20)))
-    >>> raise_labels(age, 1, 2, ["[0, 10)", "[10, 20)", None])
-    {'[0, 10)': '[0, 20)', '[10, 20)': '[0, 20)', None: None}
-    """
-    if high < low:
-        raise InvalidParameter(
-            f"{column.name!r} was released at level {low}: what is coarser stays so, and level {high} would need rows."
-        )
-    labels = list(met)
-    classes = Recoding(column, low).classes or _open_classes(column, low, labels)
-    target, codes = classes.rise(high)
-    here, there = text_of(classes.values()).to_pylist(), target.labels().to_pylist()
-    known = {label: there[code] for label, code in zip(here, codes.tolist(), strict=True)}
-    if not all(label in known for label in labels):
-        raise InvalidParameter(
-            f"a label of {column.name!r} in the release is not one of its classes at level {low} in this policy. Give "
-            "the policy of the release, with the files that it names as they were."
-        )
-    return {label: known[label] for label in labels}
-
-
-def _open_classes(column: Column, level: int, labels: list[str | None]) -> Classes:
-    """Return the classes of an open level, of which only those that were released are known."""
-    marks = pa.array(sorted(label for label in labels if label is not None), pa.string())
-    recoding = Recoding(column, level)
-    if column.hierarchy.names(marks, level) != marks:
-        raise InvalidParameter(
-            f"the labels of {column.name!r} at level {level} do not say which values they hold, so they cannot rise to "
-            f"another level. Leave the column as it is, or leave it out with --columns."
-        )
-    return Classes(recoding, marks, has_other=False, has_missing=None in labels)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from incrowd.core.claims.crowds import Anonymity, Blending, Pseudonymity
 from incrowd.core.claims.privacy import Concentrated, Private, SampledCrowd, Surveyed
+from incrowd.core.steps.around import AROUND
 from incrowd.core.steps.step import Grounds, Promise, Step, claims_of, inside, steps_of
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.registry import check_of
@@ -71,7 +72,7 @@ class Parent(Step):
             return None
         if any(type(plain[name]) is not kind for name, kind in _NAMED.items()):
             return None
-        steps = steps_of(plain["steps"], check_of(plain["method"]).STEPS)
+        steps = steps_of(plain["steps"], (*check_of(plain["method"]).STEPS, *AROUND))
         return cls(plain["method"], plain["id"], plain["certificate"], plain["digest"], steps)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from incrowd.accounting.suppression.binomial import upper_tails
 from incrowd.core.recoding import Recoding
 from incrowd.core.steps.counts import SuppressCounts
 from incrowd.core.steps.rows import Recode
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 LEAST, MOST = 0.05, 0.25
 """A release is likely empty if an even spread leaves less than the first share, and Zipf's law less than the second."""
-_EXPONENTS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
+_EXPONENTS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
 _RANKS = 2000
 _DIGITS = 10
 _WIDTH = 20
@@ -35,7 +36,7 @@ class Expectation:
 
     `even` is the share if rows spread evenly over the cells, `skewed` if the r-th most common cell has a share in
     proportion to 1/r (Zipf's law); `low` and `high` are the least and the largest from an even spread to a strong
-    concentration, in proportion to r^−1.5.  `guessed` are open text columns whose classes cannot be listed: each
+    concentration, in proportion to r^−2.  `guessed` are open text columns whose classes cannot be listed: each
     character of a prefix is taken for one of ten.
     """
 
@@ -111,7 +112,7 @@ def expectation(plan: Plan, schema: Schema, rows: int | None) -> Expectation | N
         return None
     rate = sample.rate if isinstance(sample, SecretSample) else Fraction(1)
     recodings = [Recoding(schema[each.column], int(each.level)) for each in recode.columns]
-    classes = [_classes(each) for each in recodings]
+    classes = [classes_of(each) for each in recodings]
     known = [number for number in classes if number is not None]
     if len(known) < len(classes):
         return None
@@ -143,17 +144,10 @@ def _share(rows: int, cells: int, exponent: float, k: int, rate: float) -> float
 
 def _in_crowd(chances: NDArray[np.float64], rows: int, k: int) -> NDArray[np.float64]:
     """Return P[Bin(N − 1, p) ≥ k − 1]."""
-    from scipy.special import betainc
-
-    if k <= 1:
-        return np.ones_like(chances)
-    if rows < k:
-        return np.zeros_like(chances)
-    inside: NDArray[np.float64] = betainc(k - 1, rows - k + 1, np.minimum(chances, 1.0))
-    return inside
+    return upper_tails(k - 1, rows - 1, np.minimum(chances, 1.0))
 
 
-def _classes(recoding: Recoding) -> int | None:
+def classes_of(recoding: Recoding) -> int | None:
     """Return how many classes a column has beside missing and outside values; guessed for prefixes, else None."""
     if recoding.classes is not None:
         return max(1, len(recoding.classes.marks))

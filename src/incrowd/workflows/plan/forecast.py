@@ -8,18 +8,23 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from incrowd.accounting.accountant import charge_of
+from incrowd.accounting.accountant import Spend, charge_of
 from incrowd.accounting.budget import Budget
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.standing import Standing
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Crowd, Loss, Sampled, Syntactic
+from incrowd.core.steps.rows import drafted_cause
 from incrowd.core.unit import Unit
+from incrowd.core.words import counted, short_up
+from incrowd.drawing.card import card, facts
 from incrowd.errors import ProbablyEmpty, Refused
 from incrowd.methods.crowds.robust import Degraded, degradation
 from incrowd.workflows.plan.expectation import Expectation, expectation
-from incrowd.workflows.policy.ledger import declaration_of, find_book
-from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.plan.kept_columns import about_kept_columns
+from incrowd.workflows.policy.ledger import declaration_of, find_book, require_look
+from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy
+from incrowd.workflows.release.differences import earlier_releases
 
 _RATES = (Fraction(1, 10), Fraction(1, 2))
 _DELTA = Fraction(1, 10**6)
@@ -64,22 +69,52 @@ class Forecast:
         found = self.parameters
         return degradation(robust, found["k"], found["delta"], self.policy.schema.unit)
 
+    def _repr_html_(self) -> str:
+        expected = [] if self.expectation is None else [("expect", self.expectation.sentence)]
+        lines = [
+            ("dataset", self.policy.name),
+            ("protects", str(self.promise.unit)),
+            ("method", self.policy.method.name),
+            ("epsilon", short_up(self.epsilon) if self.epsilon.is_finite() else "infinite"),
+            ("delta", short_up(self.delta)),
+            ("because", self.promise.because),
+            *(("assumes", text) for text in sorted(self.promise.assumes)),
+            *expected,
+            *(("note", text) for text in self.warnings),
+            ("verdict", "would be released" if self.allowed else f"would be refused: {self.refusal}"),
+        ]
+        return card("plan: nothing is spent", facts(lines))
 
-def plan(policy: Policy) -> Forecast:
-    """Return what a release under this policy would promise, cost and leave."""
+
+def plan(policy: PolicyLike, refusal: str | None = None) -> Forecast:
+    """Return what a release under this policy would promise, cost and leave.
+
+    All that a release checks before its charge and that needs no row is checked; `refusal` is what the rows say
+    (`rehearse`).
+
+    >>> release = {"method": "safe", "k": 20, "rate": 1}
+    >>> columns = {"sex": {"categories": ["F", "M"]}}
+    >>> plan({"incrowd": 1, "dataset": {"name": "people"}, "columns": columns, "release": release}).allowed
+    False
+    """
+    policy = load_policy(policy)
     promise = policy.plan.promise
     spend = charge_of(promise.loss, promise.delta, promise.unit.adjacency)
-    standing, refusal = None, None
+    standing = None
     try:
-        payer = _payer(policy)
+        payer = payer_of(policy)
         if payer is None:
-            refusal = _first(policy.budget, spend.epsilon, spend.delta)
+            refusal = refusal or _first(policy.budget, promise.loss, spend)
         else:
             ledger, dataset = payer
             standing = ledger.standing(dataset)
             ledger.preview({dataset: promise})
+        book = find_book(policy)
+        require_look(policy, book)
+        earlier_releases(policy, book, anyway=False)
+        require_useful(policy)
     except Refused as error:
-        refusal = str(error)
+        refusal = refusal or str(error)
     return Forecast(
         policy,
         promise,
@@ -95,8 +130,36 @@ def plan(policy: Policy) -> Forecast:
 
 def expectation_of(policy: Policy) -> Expectation | None:
     """Return what will probably come out of the declared number of rows, or else of people."""
-    section = policy.section.dataset
-    return expectation(policy.plan, policy.schema, section.rows or section.population)
+    return expectation(policy.plan, policy.schema, declared_rows(policy))
+
+
+def declared_rows(policy: Policy) -> int | None:
+    """Return how many rows take part, by the public numbers of the policy; None where it says neither rows nor people.
+
+    Of each person `max_rows` take part, at most, however many rows there are.
+    """
+    told, unit = policy.section.dataset, policy.schema.unit
+    if unit.column is None:
+        return told.rows or told.population
+    most = None if told.population is None else told.population * unit.max_rows
+    return min((number for number in (told.rows, most) if number), default=None)
+
+
+def undeclared(policy: Policy) -> str | None:
+    """Return which line of the policy would tell more about what will come out, if one is missing."""
+    told, unit = policy.section.dataset, policy.schema.unit
+    if policy.plan.smallest_class is None:
+        return None
+    if told.rows is None and told.population is None:
+        line = "add rows: N under dataset:, about how many rows there are; a public number"
+        more = "" if unit.column is None else "; and population: N, about how many people they are about"
+        return f"not known: {line}{more}"
+    if unit.column is not None and told.population is None:
+        return (
+            f"of each person at most {counted(unit.max_rows, 'row')} will take part: where people have more, add "
+            "population: N under dataset:, about how many people there are"
+        )
+    return None
 
 
 def require_useful(policy: Policy) -> None:
@@ -105,11 +168,11 @@ def require_useful(policy: Policy) -> None:
     if expected is not None and expected.likely_empty:
         raise ProbablyEmpty(
             f"{expected.sentence}. Nothing was charged. Choose coarser levels, fewer columns or a smaller k; "
-            "or repeat the command with --anyway."
+            "or release with --anyway."
         )
 
 
-def _payer(policy: Policy) -> tuple[Ledger, str] | None:
+def payer_of(policy: Policy) -> tuple[Ledger, str] | None:
     """Return the ledger and the dataset whose budget would pay, if they exist; refuse what registering would refuse."""
     ledger = find_book(policy)
     if ledger is None:
@@ -119,16 +182,14 @@ def _payer(policy: Policy) -> tuple[Ledger, str] | None:
     return None if payer is None else (ledger, payer)
 
 
-def _first(budget: Budget | None, epsilon: Decimal, delta: Decimal) -> str | None:
+def _first(budget: Budget | None, loss: Loss, spend: Spend) -> str | None:
     """Say why a first release would be refused, if it would: no budget means that it is its own."""
-    if not epsilon.is_finite():
+    if not spend.epsilon.is_finite():
         if budget is not None and budget.unbounded:
             return None
-        return (
-            'this promise has no epsilon: its owner must write budget: {unbounded: "reason"}, '
-            "or give a rate below 1 and domains that were not drafted from rows."
-        )
-    if budget is not None and (epsilon > budget.limit.epsilon or delta > budget.limit.delta):
+        cause = drafted_cause(loss) or "this promise has no epsilon: a rate below 1, or noise, would give it one."
+        return f'{cause} Otherwise its owner must write budget: {{unbounded: "reason"}}.'
+    if budget is not None and (spend.epsilon > budget.limit.epsilon or spend.delta > budget.limit.delta):
         return "the budget is smaller than what this release costs: raise the budget or ask for less."
     return None
 
@@ -141,6 +202,7 @@ def warnings_of(policy: Policy) -> tuple[str, ...]:
             f"drafted from rows: {', '.join(policy.schema.drafted)}. This voids the promise; "
             'where the same is public, write public: "source" there.'
         )
+    found += about_kept_columns(policy)
     if policy.budget is None:
         found.append("no budget is declared: this release's cost becomes the whole budget, and a second is refused.")
     return tuple(found)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from incrowd.core.domain import Categories, Dates, Domain, Numbers, Provenance, Text, Type
 from incrowd.core.hierarchy import arx
 from incrowd.core.hierarchy.calendar import Calendar, Period
+from incrowd.core.hierarchy.classification import Classification
 from incrowd.core.hierarchy.flat import Flat, flat
 from incrowd.core.hierarchy.hierarchy import Hierarchy
 from incrowd.core.hierarchy.intervals import Cuts, Intervals
@@ -42,6 +43,37 @@ def column_of(name: str, section: ColumnSection, folder: Path) -> Column:
         None if section.outside is None else Outside(section.outside),
         section.separator,
     )
+
+
+def attached(sections: dict[str, ColumnSection], name: str, folder: Path) -> dict[str, ColumnSection]:
+    """Return the columns with the files of a folder: `age.csv`, or `adult_hierarchy_age.csv`, belongs to `age`.
+
+    A column that has a hierarchy of its own keeps it, and one that is never released needs none.
+    """
+    place = folder / name
+    if not place.is_dir():
+        raise InvalidParameter(f"there is no folder {name}: a relative path starts in the policy's folder.")
+    files = sorted(path for path in place.iterdir() if path.suffix.lower() == ".csv")
+    found = dict(sections)
+    for column, section in sections.items():
+        own = [path for path in files if path.stem.lower() == column.lower()]
+        named = own or [path for path in files if path.stem.lower().endswith(f"_{column.lower()}")]
+        if len(named) > 1:
+            both = " and ".join(path.name for path in named[:2])
+            raise InvalidParameter(f"{both} are both named after the column {column!r}: keep one.")
+        if named and section.hierarchy is None and section.role != "identifier":
+            file = f"{name.rstrip('/')}/{named[0].name}"
+            rule = HierarchySection(file=file, delimiter=_delimiter(_read(named[0], file)))
+            found[column] = section.model_copy(update={"hierarchy": rule})
+    if found == sections:
+        raise InvalidParameter(f"no file in {name} is named after a column that needs a hierarchy.")
+    return found
+
+
+def _delimiter(content: bytes) -> str:
+    """Return what parts the fields of the first line, by how often it occurs there; ARX writes semicolons."""
+    first = content.partition(b"\n")[0].decode("utf-8", "replace")
+    return max(";,\t|", key=first.count)
 
 
 def files_of(sections: dict[str, ColumnSection], folder: Path) -> dict[str, str]:
@@ -86,9 +118,13 @@ def _hierarchy(section: ColumnSection, domain: Domain | None, folder: Path) -> H
         return Cuts(_expect(domain, Numbers, "cuts"), rule.cuts, provenance)
     text = domain if isinstance(domain, Text | Categories) else None
     if text is None:
-        raise InvalidParameter("prefix, redaction and pseudonym are for text columns.")
+        raise InvalidParameter("prefix, redaction, classification and pseudonym are for text columns.")
     if rule.pseudonym is not None:
         return Pseudonyms(text, _read(folder / rule.pseudonym, rule.pseudonym, "key"), provenance)
+    if rule.classification is not None:
+        if not isinstance(text, Text):
+            raise InvalidParameter("a classification has its own codes: leave categories out.")
+        return Classification(text, rule.classification, provenance)
     if rule.prefix is not None:
         return Prefix(text, rule.prefix, provenance)
     return Redaction(text, rule.redaction or 0, provenance)

@@ -11,10 +11,14 @@ from typing import Any
 from incrowd.accounting.ledger.datasets import Declaration, known_dataset, standing_of
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.standing import Standing
-from incrowd.errors import LedgerCorrupted, LedgerUnavailable
+from incrowd.core.loss import Pure
+from incrowd.core.steps.choices import LOOKED, LevelsByLook
+from incrowd.errors import LedgerCorrupted, LedgerUnavailable, Refused
 from incrowd.store.link import Key, text_of
 from incrowd.workflows.policy.policy import Policy
 
+FAILED = "attack above its threshold"
+"""The look that says that an attack was not shown to stay below a threshold."""
 _MARK = "ledgers.json"
 _FILE = "sqlite:///"
 
@@ -103,6 +107,39 @@ def standing_at(ledger: Ledger, dataset: str, sequence: int) -> Standing:
     return standing_of(value, known_dataset(value, dataset))
 
 
+def require_look(policy: Policy, ledger: Ledger | None) -> None:
+    """Refuse, before anything is charged, levels by a private look that this ledger does not hold."""
+    for step in policy.plan.steps:
+        if isinstance(step, LevelsByLook) and (problem := look_problem(step, policy.name, ledger)) is not None:
+            raise Refused(
+                f"the policy says that a private look chose its levels, but {problem}. Look again, or choose levels "
+                "without looking at the rows and leave chosen: out."
+            )
+
+
+def look_problem(look: LevelsByLook, dataset: str, ledger: Ledger | None) -> str | None:
+    """Return why a ledger does not hold the private look that is named, about the people of a dataset; or None."""
+    entry = None if ledger is None else next(ledger.entries(look.entry - 1), None)
+    if ledger is None or entry is None or entry.anchor.to_json() != _named(look):
+        return f"entry {look.entry} of this ledger is not the one that is named"
+    paid = next((each for each in entry.charged if same_people(ledger, each.dataset, dataset)), None)
+    if paid is None or (paid.promise.loss, paid.promise.because) != (Pure(look.epsilon), LOOKED):
+        return f"entry {look.entry} of the ledger is not the charge of such a look at this dataset"
+    if None in (ledger.conclusions(entry.body["release"]) or (None,)):
+        return f"entry {look.entry} of the ledger paid for a look that never came to its end"
+    return None
+
+
+def _named(look: LevelsByLook) -> dict[str, Any]:
+    return {"chain": look.ledger, "sequence": look.entry, "hash": look.hash}
+
+
+def same_people(ledger: Ledger, one: str, other: str) -> bool:
+    """Whether two datasets share a budget; a dataset that no charge made known yet shares none."""
+    known = ledger.knows(one) and ledger.knows(other)
+    return known and ledger.standing(one).dataset == ledger.standing(other).dataset
+
+
 def record_look(policy: Policy | None, verb: str) -> bool:
     """Write into the policy's ledger that `verb` looks at its dataset; return whether there is a ledger to write into.
 
@@ -118,3 +155,19 @@ def record_look(policy: Policy | None, verb: str) -> bool:
     ledger = Ledger.create(address) if named else Ledger.open(address)
     ledger.look(policy.name, verb)
     return True
+
+
+def record_failure(policy: Policy | None) -> None:
+    """Write down, where there is a ledger, that an attack on a release of the policy's dataset failed a threshold."""
+    record_look(policy, FAILED)
+
+
+def failed_before(policy: Policy) -> bool:
+    """Whether the ledger holds a failed threshold for the people of a policy: then a release is another run."""
+    ledger = find_book(policy)
+    if ledger is None:
+        return False
+    names = {policy.name, policy.section.dataset.same_people_as or policy.name}
+    roots = names | {ledger.standing(name).dataset for name in names if ledger.knows(name)}
+    looks = ledger.show().looks
+    return any(looks.get(root, {}).get(FAILED) for root in roots)

@@ -27,6 +27,7 @@ LIMITS = {
     "lowest": 1_000,
     "highest": 1_000,
     "subsets": 100_000,
+    "header_row": 1_000,
 }
 """The largest value of a key, wherever it stands; for a list or a mapping, of each of its numbers."""
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_args
 
-from pydantic import BaseModel, Field, ValidationError, create_model
+from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from incrowd.accounting.budget import Budget
+from incrowd.attacks import attack_names
+from incrowd.attacks.finding import Risk
 from incrowd.core.codec import digest
 from incrowd.core.plan import Method, Plan
 from incrowd.core.schema import Column, Schema
@@ -20,13 +22,15 @@ from incrowd.core.table import IN_ENGINE, SourceOptions
 from incrowd.core.unit import Adjacency, Kind, More, Unit
 from incrowd.engines.settings import Local, Settings, Spark
 from incrowd.errors import IncrowdError, InvalidParameter, Refused, UnsupportedVersion
-from incrowd.workflows.policy.columns import OtherTable, column_of, files_of, other_table
+from incrowd.workflows.policy.columns import OtherTable, attached, column_of, files_of, other_table
 from incrowd.workflows.policy.document import Document, read_document
-from incrowd.workflows.policy.population import population_hash, with_population
+from incrowd.workflows.policy.method_section import instance_of, section_of
+from incrowd.workflows.policy.population import file_hashes, population_hash, with_files, with_population
 from incrowd.workflows.policy.sections import (
     NAMED,
     SETTINGS,
     AnyEngine,
+    AnySource,
     BudgetSection,
     ColumnSection,
     DatasetSection,
@@ -38,27 +42,31 @@ from incrowd.workflows.policy.sections import (
     TableSection,
     UnitSection,
     Whole,
-    whole,
 )
-from incrowd.workflows.registry import method_class, method_names
+from incrowd.workflows.registry import chain, method_class, method_names
 
 VERSION = 1
 LEDGER = "sqlite:///.incrowd/ledger.sqlite"
 _SAFE, _AUTO, _SCHEME = "safe", "auto", "scheme"  # safe with `levels: auto` is another way to write scheme
 _LATER = {"purpose": "consent"}
+_ASIDE = ("engine", "risk")
+"""What changes no promise: where it runs, and how it is attacked."""
 
 
 class PolicySection(Section):
     """The whole policy file."""
 
     incrowd: Whole = Field(description="The version of this format: 1.")
-    dataset: DatasetSection
-    source: str | SourceSection | None = Field(
-        None, description="Where the rows are; DATA on the command line overrides."
+    dataset: DatasetSection = Field(description="What the data is called, whom it is about, and how many.")
+    source: AnySource | None = Field(None, description="Where the rows are; DATA on the command line overrides.")
+    columns: dict[str, ColumnSection] = Field(description="Every column of the source, by its name.")
+    hierarchies: str | None = Field(
+        None, description="A folder of files in ARX's format, each attached to the column that it is named after."
     )
-    columns: dict[str, ColumnSection]
-    release: dict[str, Any] | None = Field(
-        None, description="The method and its parameters; may be left out where only questions are answered."
+    release: dict[str, Any] | tuple[dict[str, Any], ...] | None = Field(
+        None,
+        description="The method and its parameters, or a list of masks one after the other; may be left out where only "
+        "questions are answered.",
     )
     budget: BudgetSection | None = Field(
         None, description="Of the dataset, for good; by default the first release's own."
@@ -69,7 +77,23 @@ class PolicySection(Section):
     )
     tables: dict[str, TableSection] | None = Field(None, description="More tables that questions may read.")
     queries: QueriesSection | None = Field(None, description="What questions may be asked.")
-    purpose: str | None = None
+    risk: dict[str, Exact] | None = Field(
+        None,
+        description="How much more often than its control an attack may be right: for each attack or risk, or for any; "
+        "incrowd attack exits with 1 above it. No part of the promise, nor of the policy's hash.",
+    )
+    purpose: str | None = Field(None, description="Kept for consent; refused in this version.")
+
+    @field_validator("risk")
+    @classmethod
+    def _known_risks(cls, risk: dict[str, Fraction] | None) -> dict[str, Fraction] | None:
+        known = ("any", *attack_names(), *map(str, Risk)) if risk else ()
+        for name, share in (risk or {}).items():
+            if name not in known:
+                raise ValueError(f"there is no attack or risk {name!r}; there are {', '.join(known)}")
+            if not 0 <= share <= 1:
+                raise ValueError(f"the share of {name!r} lies between 0 and 1")
+        return risk
 
 
 @dataclass(frozen=True)
@@ -110,10 +134,22 @@ class Policy:
         return self.ledger
 
 
-def load_policy(policy: str | Path | Mapping[str, Any]) -> Policy:
-    """Read a policy from a file, or from a mapping of the same shape."""
+PolicyLike = str | Path | Mapping[str, Any] | Policy
+"""A policy: the path of its file, its text (of several lines), a mapping of the same shape, or one that was read."""
+
+
+def load_policy(policy: PolicyLike, until: int | None = None) -> Policy:
+    """Read a policy from a file, from its text, or from a mapping of the same shape; one that was read stays as it is.
+
+    A text has more than one line; a relative path in it starts from the current folder, as in a mapping.  Of a list of
+    steps, only so many are read if `until` says so.
+    """
+    if isinstance(policy, Policy):
+        return policy
     if isinstance(policy, Mapping):
-        return _policy(Document(_texts(policy)), Path.cwd(), "the policy")
+        return _policy(_until(Document(_texts(policy)), until), Path.cwd(), "the policy")
+    if isinstance(policy, str) and "\n" in policy:
+        return _policy(_until(read_document(policy), until), Path.cwd(), "the policy")
     path = Path(policy)
     try:
         text = path.read_text(encoding="utf-8")
@@ -121,20 +157,37 @@ def load_policy(policy: str | Path | Mapping[str, Any]) -> Policy:
         raise InvalidParameter(f"the policy {path} cannot be read: {error.strerror or 'no reason given'}.") from None
     except UnicodeDecodeError:
         raise InvalidParameter(f"the policy {path} is not UTF-8 text.") from None
-    return _policy(read_document(text), path.resolve().parent, str(path))
+    return _policy(_until(read_document(text), until), path.resolve().parent, str(path))
+
+
+def _until(document: Document, until: int | None) -> Document:
+    """Return the document as if its list of steps ended there: everything else about it is the same."""
+    if until is None or not isinstance(document.content, dict):
+        return document
+    steps = document.content.get("release")
+    if not isinstance(steps, list) or not 1 <= until <= len(steps):
+        raise InvalidParameter(
+            f"there is no step {until} to stop after: release: is one method."
+            if not isinstance(steps, list)
+            else f"there is no step {until} to stop after: release: has {len(steps)} steps."
+        )
+    return Document({**document.content, "release": steps[:until]}, document.lines)
 
 
 def json_schema() -> dict[str, Any]:
     """Return the published JSON Schema of policy files."""
     schema = PolicySection.model_json_schema()
-    sections = map(_section_of, map(method_class, method_names()))
+    sections = map(section_of, map(method_class, method_names()))
     methods = [section.model_json_schema(ref_template="#/$defs/{model}") for section in sections]
-    chosen = _section_of(method_class(_SCHEME)).model_json_schema(ref_template="#/$defs/{model}")
+    chosen = section_of(method_class(_SCHEME)).model_json_schema(ref_template="#/$defs/{model}")
     chosen["properties"] |= {"method": {"const": _SAFE}, "levels": {"const": _AUTO}}
     methods.append(chosen | {"title": "SafeAtChosenLevelsSection", "required": [*chosen["required"], "levels"]})
     for method in methods:
         schema["$defs"].update(method.pop("$defs", {}))
-    schema["properties"]["release"] = {"anyOf": methods}
+    schema["properties"]["release"] = {
+        "description": schema["properties"]["release"]["description"],
+        "anyOf": [*methods, {"type": "array", "minItems": 1, "items": {"anyOf": methods}}],
+    }
     schema["anyOf"] = [{"required": ["release"]}, {"required": ["queries"]}]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "incrowd policy", **schema}
 
@@ -145,35 +198,42 @@ def _policy(document: Document, folder: Path, where: str) -> Policy:
         raise InvalidParameter(f"{where} is empty or not a mapping: it needs incrowd, dataset, columns and release.")
     if str(content.get("incrowd")) != str(VERSION):
         raise UnsupportedVersion(f"{where} must start with 'incrowd: {VERSION}', the version of the format known here.")
-    if isinstance(content.get("release"), list):
-        raise Refused(
-            f"{_place(document, ('release',), where)}: several steps in one policy are not performed by this version. "
-            "Write a policy for each; their releases share the dataset's budget."
-        )
     section = _checked(PolicySection, document, where)
     if section.release is None and section.queries is None:
         raise InvalidParameter(f"{where}: release is missing. Where only questions are answered, write queries:.")
     for later, what in _LATER.items():
         if getattr(section, later) is not None:
             raise Refused(f"{where}: {later!r} asks for {what}, which this version does not have; nothing is ignored.")
+    section = _with_hierarchies(section, folder, where)
     columns = _columns(section.columns, ("columns",), document, (where, folder))
     try:
         schema = Schema(columns, _unit(section.dataset.unit))
-        method = None if section.release is None else with_population(_method(document, where, schema), schema, folder)
+        method = None if section.release is None else with_files(_method(document, where, schema), folder)
+        method = None if method is None else with_population(method, schema, folder)
         tables = _tables(section, schema, document, (where, folder))
         budget = None if section.budget is None else _budget(section.budget)
         engine = _engine(section.engine)
     except InvalidParameter as error:
         told = str(error)
         raise InvalidParameter(told if told.startswith(where) else f"{where}: {told}") from None
-    source, options = _source(section.source, folder)
-    said = {name: value for name, value in content.items() if name != "engine"}  # where it runs changes no promise
-    files = population_hash(section.release or {}, folder)
-    for each in (section, *(section.tables or {}).values()):
-        files |= files_of(each.columns, folder)
+    source, options = _source(section.source, folder, columns)
+    said = {name: value for name, value in content.items() if name not in _ASIDE}
+    files = population_hash(section.release if isinstance(section.release, dict) else {}, folder) | file_hashes(method)
+    for declared in (section.columns, *(table.columns for table in (section.tables or {}).values())):
+        files |= files_of(declared, folder)
     mark = digest(f"incrowd policy {VERSION}", {"policy": said, "files": files})
     name, ledger = section.dataset.name, section.ledger
     return Policy(name, schema, method, source, options, budget, ledger, folder, mark, section, engine, tables)
+
+
+def _with_hierarchies(section: PolicySection, folder: Path, where: str) -> PolicySection:
+    """Return the policy with the files of its folder of hierarchies written into its columns."""
+    if section.hierarchies is None:
+        return section
+    try:
+        return section.model_copy(update={"columns": attached(section.columns, section.hierarchies, folder)})
+    except InvalidParameter as error:
+        raise InvalidParameter(f"{where}: hierarchies: {error}") from None
 
 
 def _columns(
@@ -195,7 +255,7 @@ def _tables(
     found = []
     for name, table in (section.tables or {}).items():
         columns = _columns(table.columns, ("tables", name, "columns"), document, place)
-        source, options = _source(table.source, place[1])
+        source, options = _source(table.source, place[1], columns)
         try:
             found.append(other_table(name, table, main.unit, columns, (source or "", options)))
         except InvalidParameter as error:
@@ -205,6 +265,13 @@ def _tables(
 
 def _method(document: Document, where: str, schema: Schema) -> Method:
     release = document.content["release"]
+    if not isinstance(release, list):
+        return _step(release, ("release",), (document, where), schema)
+    return chain(_step(each, ("release", place), (document, where), schema) for place, each in enumerate(release))
+
+
+def _step(release: Any, path: tuple[str | int, ...], source: tuple[Document, str], schema: Schema) -> Method:
+    document, where = source
     name = release.get("method") if isinstance(release, dict) else None
     if name == _SAFE and release.get("levels") == _AUTO:
         name, release = _SCHEME, {key: value for key, value in release.items() if key != "levels"}
@@ -212,68 +279,18 @@ def _method(document: Document, where: str, schema: Schema) -> Method:
         near = difflib.get_close_matches(str(name), known, 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise InvalidParameter(f"there is no method {name!r}; there are {', '.join(known)}.{hint}")
-    model = _section_of(method_class(name))
-    inner = Document(release, {path[1:]: line for path, line in document.lines.items() if path[:1] == ("release",)})
+    model = section_of(method_class(name))
+    own = len(path)
+    inner = Document(release, {each[own:]: line for each, line in document.lines.items() if each[:own] == path})
     found = _checked(model, inner, where)
-    method: Method = _instance(method_class(name), found)
+    method: Method = instance_of(method_class(name), found)
     for key in ("levels", "sensitive"):
         for column in getattr(method, key, {}):
             try:
                 schema[column]
             except InvalidParameter as error:
-                raise InvalidParameter(f"{_place(document, ('release', key, column), where)}: {error}") from None
+                raise InvalidParameter(f"{_place(document, (*path, key, column), where)}: {error}") from None
     return method
-
-
-def _section_of(method: type) -> type[Section]:
-    """Return the policy section of a method, made from the fields of its dataclass."""
-    hints = get_type_hints(method)
-    members: dict[str, Any] = {
-        item.name: (_section_type(item.name, hints[item.name]), None if _optional(item) else ...)
-        for item in fields(method)
-    }
-    name = getattr(method, "name", None)
-    if isinstance(name, str):
-        members["method"] = (str, ...)
-    return create_model(f"{method.__name__}Section", __base__=Section, __doc__=_first_line(method), **members)
-
-
-def _section_type(key: str, hint: Any) -> Any:
-    if get_origin(hint) in (Union, type(int | None)):
-        return Union[tuple(_section_type(key, item) for item in get_args(hint))]  # noqa: UP007 - built at run time
-    if get_origin(hint) in (dict, Mapping):
-        name, value = get_args(hint)
-        return dict[name, _section_type(key, value)] | None  # type: ignore[misc,valid-type]
-    if is_dataclass(hint):
-        return _section_of(hint)  # type: ignore[arg-type]
-    return {Fraction: Exact, int: whole(key), bool: bool | None}.get(hint, hint)
-
-
-def _instance(cls: Any, section: BaseModel) -> Any:
-    hints = get_type_hints(cls)
-    values = {}
-    for item in fields(cls):
-        value = getattr(section, item.name)
-        if value is None and _optional(item):
-            continue
-        inner = next((hint for hint in (hints[item.name], *get_args(hints[item.name])) if is_dataclass(hint)), None)
-        if inner is None or value is None:
-            values[item.name] = value
-        elif isinstance(value, dict):
-            values[item.name] = {name: _instance(inner, each) for name, each in value.items()}
-        else:
-            values[item.name] = _instance(inner, value)
-    return cls(**values)
-
-
-def _optional(item: Any) -> bool:
-    from dataclasses import MISSING
-
-    return item.default is not MISSING or item.default_factory is not MISSING
-
-
-def _first_line(cls: type) -> str:
-    return (cls.__doc__ or "").strip().split("\n", maxsplit=1)[0]
 
 
 def _checked(model: type[BaseModel], document: Document, where: str) -> Any:
@@ -281,8 +298,12 @@ def _checked(model: type[BaseModel], document: Document, where: str) -> Any:
         return model.model_validate(document.content)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)
-        told = [f"{_place(document, tuple(each['loc']), where)}: {_said(each, model)}" for each in problems[:10]]
+        told = [f"{_place(document, _path(each['loc']), where)}: {_said(each, model)}" for each in problems[:10]]
         raise InvalidParameter("\n".join(dict.fromkeys(told))) from None
+
+
+def _path(place: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    return tuple(part for part in place if part not in (NAMED, SETTINGS))
 
 
 def _place(document: Document, path: tuple[str | int, ...], where: str) -> str:
@@ -291,7 +312,7 @@ def _place(document: Document, path: tuple[str | int, ...], where: str) -> str:
 
 
 def _said(problem: Any, model: type[BaseModel]) -> str:
-    words = [str(part) for part in problem["loc"] if part not in (NAMED, SETTINGS)]
+    words = [str(part) for part in _path(problem["loc"])]
     path, name = ".".join(words), words[-1] if words else ""
     if problem["type"] == "extra_forbidden":
         known = _known(model, problem["loc"][:-1])
@@ -335,15 +356,18 @@ def _engine(section: str | EngineSection) -> Settings:
     return Spark() if section == "spark" else Local()
 
 
-def _source(section: str | SourceSection | None, folder: Path) -> tuple[str | None, SourceOptions]:
+def _source(
+    section: str | SourceSection | None, folder: Path, columns: tuple[Column, ...]
+) -> tuple[str | None, SourceOptions]:
+    types = {column.name: column.type for column in columns}
     if section is None:
-        return None, SourceOptions()
+        return None, SourceOptions(types=types)
     if isinstance(section, str):
-        return _located(section, folder), SourceOptions()
+        return _located(section, folder), SourceOptions(types=types)
     told = {name: value for name, value in section.model_dump(exclude={"path", "catalog"}).items() if value is not None}
     catalog = None if section.catalog is None else folder / section.catalog
     address = f"{IN_ENGINE}{section.table}" if section.path is None else _located(section.path, folder)
-    return address, SourceOptions(**told, catalog=catalog)
+    return address, SourceOptions(**told, catalog=catalog, types=types)
 
 
 def _located(address: str, folder: Path) -> str:

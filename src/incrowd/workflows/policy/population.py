@@ -1,4 +1,8 @@
-"""Population: the file of people that a policy compares its table with, found from the policy's folder."""
+"""Population: the file of people that a policy compares its table with, found from the policy's folder.
+
+So are other files that a method names: `located` are its fields that hold file names, `hashed` those of them whose
+content belongs to the policy.
+"""
 
 from __future__ import annotations
 
@@ -43,6 +47,40 @@ def with_population(method: Method, schema: Schema, folder: Path) -> Method:
         )
     found: Method = replace(cast("Any", method), population=replace(population, file=str(file)))
     return found
+
+
+def with_files(method: Method, folder: Path) -> Method:
+    """Return a method whose files are found from a folder.
+
+    >>> from incrowd.methods.anonymity.full_domain.method import FullDomain
+    >>> with_files(FullDomain(5), Path()) == FullDomain(5)
+    True
+    """
+    found = {name: getattr(method, name) for name in getattr(method, "located", ()) if getattr(method, name)}
+    if not found:
+        return method
+    placed = {
+        name: str(folder / value) if isinstance(value, str) else tuple(str(folder / each) for each in value)
+        for name, value in found.items()
+    }
+    changed: Method = replace(cast("Any", method), **placed)
+    return changed
+
+
+def file_hashes(method: Method | None) -> dict[str, str]:
+    """Return the hash of each file whose content belongs to a policy, by its place among them."""
+    names = [file for name in getattr(method, "hashed", ()) for file in getattr(method, name)]
+    return {f"file {place}": _hash(Path(name)) for place, name in enumerate(names, 1)}
+
+
+def _hash(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            return hashlib.file_digest(opened, "sha256").hexdigest()
+    except OSError:
+        raise InvalidParameter(
+            f"the file {file.name} is not there: a relative path starts in the policy's folder."
+        ) from None
 
 
 def population_hash(release: Mapping[str, Any], folder: Path) -> dict[str, str]:

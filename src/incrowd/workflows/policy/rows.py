@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 from incrowd.core.table import DEFAULTS, Engine, Opened, SourceOptions
 from incrowd.engines.local.engine import LOCAL
+from incrowd.engines.readers.guess import guessed_options
 from incrowd.engines.readers.sources import Source, open_source
 from incrowd.engines.settings import Local, Settings, override
 from incrowd.errors import InvalidParameter, SourceUnreadable
@@ -17,21 +18,51 @@ CERTIFICATE = "certificate.json"
 _FORMATS = (".parquet", ".csv", ".tsv")
 
 
-def open_rows(data: str | None, policy: Policy | None, nulls: tuple[str, ...] = (), engine: Engine = LOCAL) -> Opened:
-    """Open the data that was named, or else the policy's source, on an engine; no row is read.
+def open_rows(
+    data: str | None, policy: Policy | None, told: SourceOptions = DEFAULTS, engine: Engine = LOCAL
+) -> Opened:
+    """Open the data that was named, or else the policy's source, on an engine; no row is read but for a guess.
 
     How the policy says that its source is read holds for another file too, if its name has the same ending; the folder
-    of a release, and a file of another kind, are read as what they are.
+    of a release and what is in it, and a file of another kind, are read as what they are.  What a caller tells goes
+    before.  Without a policy, what nobody tells is guessed from the rows.
     """
+    return engine.open(*reading(data, policy, told))
+
+
+def reading(
+    data: str | None, policy: Policy | None, told: SourceOptions = DEFAULTS
+) -> tuple[str | Path, SourceOptions]:
+    """Return where the rows are, and how they are read: as told, else as the policy says, else as guessed."""
     options = DEFAULTS if policy is None else policy.options
     if data is None:
         if policy is None or policy.source is None:
             raise InvalidParameter("no data: name a file, or a policy that has a source.")
-        return engine.open(policy.source, _with(options, nulls))
+        return policy.source, over(options, told)
     if is_release(data):
-        return engine.open(_data_file(Path(data)))
-    foreign = policy is not None and policy.source is not None and Path(data).suffix != Path(policy.source).suffix
-    return engine.open(data, _with(DEFAULTS if foreign else options, nulls))
+        return _data_file(Path(data)), DEFAULTS
+    if policy is None:
+        released = is_release(str(Path(data).parent))
+        return data, over(DEFAULTS, told) if released else guessed_options(data, over(DEFAULTS, told))
+    foreign = policy.source is not None and Path(data).suffix != Path(policy.source).suffix
+    if foreign or is_release(str(Path(data).parent)):
+        options = replace(DEFAULTS, types=options.types)
+    return data, over(options, told)
+
+
+def read_as(policy: Policy, told: SourceOptions) -> Policy:
+    """Return a policy whose source is read as a caller tells, and else as the policy says."""
+    return replace(policy, options=over(policy.options, told))
+
+
+def over(options: SourceOptions, told: SourceOptions) -> SourceOptions:
+    """Return the options with what a caller tells in their place.
+
+    >>> over(SourceOptions(decimal=",", sheet="2024"), SourceOptions(sheet="2025")).sheet
+    '2025'
+    """
+    given = {field.name: getattr(told, field.name) for field in fields(told)}
+    return replace(options, **{name: value for name, value in given.items() if value != getattr(DEFAULTS, name)})
 
 
 def settings_of(
@@ -84,7 +115,3 @@ def _data_file(release: Path) -> Path:
         what = "no data file" if not found else f"{len(found)} data files"
         raise SourceUnreadable(f"{release} holds {what}, and one table is looked at here: name its file.")
     return found[0]
-
-
-def _with(options: SourceOptions, nulls: tuple[str, ...]) -> SourceOptions:
-    return replace(options, nulls=("", *nulls)) if nulls else options

@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from incrowd.core.rounding import exact
+from incrowd.engines.readers.spelling import Spelling
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.limits import limit_of
 
@@ -72,6 +73,7 @@ MaxRows = Annotated[int, _up_to("max_rows"), _integer("max_rows")]
 MaxGroups = Annotated[int, _up_to("max_groups"), _integer("max_groups")]
 Prefix = Annotated[int, _up_to("prefix"), _integer("prefix")]
 Redaction = Annotated[int, _up_to("redaction"), _integer("redaction")]
+HeaderRow = Annotated[int, _up_to("header_row"), _integer("header_row"), Field(ge=1)]
 GroupSize = Annotated[int, _up_to("groups"), _integer("groups")]
 Word = Annotated[
     str,
@@ -110,7 +112,7 @@ class DatasetSection(Section):
     """What the data is called, for good: budgets are kept under this name."""
 
     name: str = Field(description="The name under which the ledger keeps this dataset's budget.")
-    unit: UnitSection = UnitSection()
+    unit: UnitSection = Field(UnitSection(), description="Whom the promises protect; by default one row.")
     period: str | None = Field(None, description="The time the data speaks of.")
     version: str | None = Field(
         None, description="Which state of the data this is: asked of another version, a question is another one."
@@ -131,24 +133,68 @@ class SourceSection(Section):
     """Where the rows are and how they are read; a plain path is enough for most."""
 
     path: str | None = Field(None, description="A file or folder, or an address; left out for a table of the engine.")
-    format: Literal["csv", "parquet", "arrow", "excel", "statistics", "sqlite", "duckdb"] | None = None
-    delimiter: str | None = None
-    encoding: str | None = None
-    quote: str | None = None
-    header: bool | None = None
-    names: tuple[str, ...] | None = None
-    nulls: tuple[str, ...] | None = Field(None, description="How a missing value is spelled.")
-    sheet: Word | None = None
-    table: str | None = None
-    query: str | None = None
-    labels: bool | None = None
-    catalog: str | None = None
+    format: Literal["csv", "parquet", "arrow", "excel", "statistics", "sqlite", "duckdb"] | None = Field(
+        None, description="By default as the first bytes and the ending tell."
+    )
+    delimiter: str | None = Field(
+        None, description="What parts the columns of a text file; by default of , ; tab | the one that fits the header."
+    )
+    encoding: str | None = Field(
+        None, description="Such as `cp1252`; by default as a byte-order mark tells, else UTF-8."
+    )
+    quote: str | None = Field(None, description='What quotes cells of a text file, by default `"`; empty for nothing.')
+    header: bool | None = Field(None, description="Whether the columns are named in the file; by default they are.")
+    header_row: HeaderRow | None = Field(
+        None, description="The line or row that names the columns, where titles stand above it; by default the first."
+    )
+    names: tuple[str, ...] | None = Field(None, description="The columns, where the file does not name them.")
+    nulls: tuple[str, ...] | None = Field(
+        None, description='How a missing value is spelled, such as `["", "k.A."]`; by default an empty cell.'
+    )
+    decimal: Literal[".", ","] | None = Field(
+        None, description="The decimal mark of numbers in text; by default a point."
+    )
+    thousands: Literal[".", ",", "'", " "] | None = Field(
+        None, description="What parts groups of three digits of numbers in text; by default nothing may."
+    )
+    dates: tuple[str, ...] | None = Field(
+        None, description="How days are spelled in text, such as `%d.%m.%Y`; `2024-12-31` is always read."
+    )
+    sheet: Word | None = Field(None, description="The sheet of a workbook, by name or number; by default the first.")
+    table: str | None = Field(None, description="A table of a database, or of the engine.")
+    query: str | None = Field(None, description="A question to the database, asked once.")
+    labels: bool | None = Field(None, description="Labels of SPSS, Stata and SAS in place of codes; by default true.")
+    catalog: str | None = Field(None, description="The catalog of labels of a SAS file.")
+
+    @field_validator("nulls", "dates", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return _words(value)
+
+    @model_validator(mode="after")
+    def _spelled(self) -> SourceSection:
+        try:
+            Spelling(self.decimal, self.thousands, self.dates or ())
+        except InvalidParameter as error:
+            raise ValueError(str(error).removesuffix(".")) from None
+        return self
 
     @model_validator(mode="after")
     def _somewhere(self) -> SourceSection:
         if self.path is None and self.table is None:
             raise ValueError("needs a path, or the name of a table that the engine has")
         return self
+
+
+NAMED, SETTINGS = "by name", "with settings"
+"""The two ways to write an engine or a source; nobody writes these words."""
+
+
+def _written_by(given: Any) -> str:
+    return NAMED if isinstance(given, str) else SETTINGS
+
+
+AnySource = Annotated[Annotated[str, Tag(NAMED)] | Annotated[SourceSection, Tag(SETTINGS)], Discriminator(_written_by)]
 
 
 class SparkSection(Section):
@@ -165,15 +211,12 @@ class SparkSection(Section):
 class EngineSection(Section):
     """The engine on which rows are worked on, with its settings."""
 
-    spark: SparkSection
+    spark: SparkSection = Field(description="The cluster and the settings of its session.")
 
-
-NAMED, SETTINGS = "by name", "with settings"
-"""The two ways to write an engine; nobody writes these words."""
 
 AnyEngine = Annotated[
     Annotated[Literal["local", "spark"], Tag(NAMED)] | Annotated[EngineSection, Tag(SETTINGS)],
-    Discriminator(lambda given: NAMED if isinstance(given, str) else SETTINGS),
+    Discriminator(_written_by),
 ]
 
 
@@ -188,11 +231,16 @@ class HierarchySection(Section):
     cuts: tuple[tuple[Exact, ...], ...] | None = Field(None, description="Cut points, one list a level.")
     prefix: tuple[Prefix, ...] | None = Field(None, description="How many characters are kept, level by level.")
     redaction: Redaction | None = Field(None, description="Length of the text; each level stars one more character.")
-    dates: tuple[Literal["week", "month", "quarter", "year", "decade"], ...] | None = None
+    dates: tuple[Literal["week", "month", "quarter", "year", "decade"], ...] | None = Field(
+        None, description="Which parts of the calendar a day becomes, level by level."
+    )
     groups: tuple[GroupSize, ...] | None = Field(None, description="Sizes of groups of neighboring categories.")
     tree: dict[str, Any] | None = Field(None, description="Coarse label to finer labels to values.")
+    classification: Literal["icd-10", "isco-08", "nace-2"] | None = Field(
+        None, description="A public classification of codes: first characters, then chapters."
+    )
     file: str | None = Field(None, description="A CSV file in ARX's format: value, then its label on each level.")
-    delimiter: str = ";"
+    delimiter: str = Field(";", description="What parts the columns of that file.")
     pseudonym: str | None = Field(None, description="A file with a secret key of 32 bytes or more, kept apart.")
     derived: Literal["rows"] | None = Field(None, description="Set when this was drafted from rows.")
     public: str | None = Field(None, description="The public source that says the same as the draft.")
@@ -204,7 +252,10 @@ class HierarchySection(Section):
 
     @model_validator(mode="after")
     def _one_rule(self) -> HierarchySection:
-        rules = ("intervals", "cuts", "prefix", "redaction", "dates", "groups", "tree", "file", "pseudonym")
+        rules = (
+            *("intervals", "cuts", "prefix", "redaction", "dates", "groups", "tree", "classification", "file"),
+            "pseudonym",
+        )
         given = [name for name in rules if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(
@@ -216,11 +267,17 @@ class HierarchySection(Section):
 class ColumnSection(Section):
     """One column: its role, its type, its public domain, and what becomes of what does not fit."""
 
-    role: Literal["identifier", "quasi", "sensitive", "plain"] = "quasi"
-    type: Literal["integer", "decimal", "text", "date", "boolean"] = "text"
+    role: Literal["identifier", "quasi", "sensitive", "plain"] = Field(
+        "quasi",
+        description="identifier: never released; quasi: others may know it; sensitive: nobody should learn it; plain: "
+        "neither.",
+    )
+    type: Literal["integer", "decimal", "text", "date", "boolean"] = Field(
+        "text", description="What its values are; what cannot be read so is refused, with the line."
+    )
     bounds: tuple[Word | None, Word | None] | None = Field(None, description="Lowest and highest value, both included.")
     categories: tuple[Word, ...] | None = Field(None, description="All values, as written.")
-    hierarchy: HierarchySection | None = None
+    hierarchy: HierarchySection | None = Field(None, description="How its values become coarser, level by level.")
     separator: str | None = Field(None, description="A row holds a set of items: what parts them where they are text.")
     missing: Word = Field("class", description="class: its own class; drop: the row is left out; or a value instead.")
     outside: Literal["other", "ends", "drop"] | None = Field(
@@ -233,15 +290,15 @@ class ColumnSection(Section):
 class BudgetSection(Section):
     """How much may be lost about the people in the dataset, for good."""
 
-    epsilon: Exact = Fraction(0)
-    delta: Exact = Fraction(0)
+    epsilon: Exact = Field(Fraction(0), description="The most that all releases together may cost.")
+    delta: Exact = Field(Fraction(0), description="The most that their deltas may add up to.")
     unbounded: str | None = Field(None, description="The owner's reason to allow releases that have no epsilon.")
 
 
 class TableSection(Section):
     """One more table that questions may read: of the same people, or public."""
 
-    source: str | SourceSection = Field(description="Where its rows are.")
+    source: AnySource = Field(description="Where its rows are.")
     public: bool = Field(False, description="Whether everybody may see it: then nobody's privacy hangs on it.")
     unit: str | None = Field(None, description="The column that tells people apart, with the values of the main table.")
     max_rows: MaxRows = Field(1, description="How many rows of one person take part, at most.")

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-import fcntl
 import hashlib
 import hmac
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -29,6 +27,7 @@ from incrowd.core.marks import BottomK, SourceMarks
 from incrowd.core.table import Opened
 from incrowd.engines.local.fingerprint import keyed_digest
 from incrowd.errors import LedgerUnavailable, Refused
+from incrowd.store.disk import force, lock_at
 from incrowd.workflows.policy.ledger import declaration_of
 from incrowd.workflows.policy.policy import Policy
 
@@ -36,11 +35,13 @@ ASKED = Fraction(1, 2)
 """From this share of the smaller set on, an overlap is asked about."""
 
 _FILE = "sources.json"
+_LOCK = ".sources.lock"
 _SLOTS = 16
 _NOTHING = "0" * 64
 _SQLITE = "sqlite:///"
 
 T = TypeVar("T")
+Change = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +106,11 @@ class SourceBook:
         beside = policy.ledger_address.startswith(_SQLITE) and path.is_absolute()
         return cls((path.parent if beside else policy.folder / ".incrowd") / _FILE)
 
+    def known_key(self) -> bytes | None:
+        """Return the key under which marks were made; None where there are none yet."""
+        found = self._read()
+        return None if found is None else bytes.fromhex(found["key"])
+
     def key(self) -> bytes:
         """Return the key under which marks are made; the first to ask makes it."""
         found = self._read()
@@ -122,6 +128,17 @@ class SourceBook:
 
     def bind(self, ledger: str, dataset: str, sources: tuple[MarkedSource, ...]) -> None:
         """Remember sources as those of a dataset; nobody else's marks are lost, whoever writes at the same time."""
+        if not self.holds(ledger, dataset, sources):
+            self._changed(self._binding(ledger, dataset, sources))
+
+    def holds(self, ledger: str, dataset: str, sources: tuple[MarkedSource, ...]) -> bool:
+        """Whether all of these sources are remembered already."""
+        before = self._read()
+        return (
+            before is not None and self._understood(lambda: self._binding(ledger, dataset, sources)(before)) == before
+        )
+
+    def _binding(self, ledger: str, dataset: str, sources: tuple[MarkedSource, ...]) -> Change:
         marks = [(each.address and self.address_mark(each.address), each.marks) for each in sources]
 
         def bound(stored: dict[str, Any]) -> dict[str, Any]:
@@ -131,14 +148,13 @@ class SourceBook:
                 whole = whole.with_source(address, each)
             return {**stored, "ledgers": {**stored["ledgers"], ledger: {**known, dataset: whole.to_json()}}}
 
-        before = self._read()
-        if before is None or self._understood(lambda: bound(before)) != before:
-            self._changed(bound)
+        return bound
 
-    def _changed(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+    def _changed(self, change: Change) -> dict[str, Any]:
         """Change the file while no other process does, and return what is in it now."""
         try:
-            with _locked(self.path.parent):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with lock_at(self.path.with_name(_LOCK)):
                 found = self._read() or {"version": 1, "key": secrets.token_bytes(32).hex(), "ledgers": {}}
                 changed = self._understood(lambda: change(found))
                 _replace(self.path, json.dumps(changed, indent=1))
@@ -189,8 +205,13 @@ class Bond:
         return bond
 
     def bind(self) -> None:
-        """Remember the sources as those of the dataset: done before each charge."""
+        """Remember the sources as those of the dataset: done before each charge that is not refused."""
         self.book.bind(self.ledger, self.root, self.sources)
+
+    @property
+    def bound(self) -> bool:
+        """Whether the sources are remembered already."""
+        return self.book.holds(self.ledger, self.root, self.sources)
 
     def _check(self, ledger: Ledger) -> None:
         known = self.book.datasets(self.ledger)
@@ -245,18 +266,6 @@ def _filled(marks: tuple[str, ...]) -> list[str]:
     return [*marks, *[_NOTHING] * (_SLOTS - len(marks))]
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, which the system lets go if the process dies; files in it are replaced as a whole."""
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
-
-
 def _replace(path: Path, text: str) -> None:
     """Put a new file in the place of the old one: whoever reads finds one or the other, whole."""
     written = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
@@ -266,10 +275,6 @@ def _replace(path: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         written.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        force(path.parent)
     finally:
         written.unlink(missing_ok=True)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 from incrowd.core.domain import Type
 from incrowd.core.schema import Role
+from incrowd.workflows.profile.column_names import MONEY, spoken
 from incrowd.workflows.profile.profile import ColumnProfile
+from incrowd.workflows.profile.vocabularies import vocabulary_of
 
 DERIVED = {"derived": "rows"}
 """The mark of what was read off the rows."""
@@ -22,25 +25,93 @@ _FEW = 5
 _LONGEST_CODE = 20
 _PREFIXES = 4
 _LONG_TIME = 20
+_SHORTEST = 3
+_MOST_CATEGORIES = 100
+_BARE = ("role", "type")
+_UNLISTED = "text that nothing makes coarser cannot be released: list categories or give a hierarchy to change that"
 
 
-def drafted_section(column: ColumnProfile) -> dict[str, Any]:
-    """Return the section of one column, as a policy writes it.
+@dataclass(frozen=True)
+class DraftColumn:
+    """A column of a draft: its section, why its role is what it is, and what is publicly known about its values."""
+
+    name: str
+    section: dict[str, Any]
+    why: str
+    known: str | None = None
+
+    @property
+    def released(self) -> bool:
+        """Whether its values may leave."""
+        return bool(self.section["role"] != "identifier")
+
+    @property
+    def marked(self) -> bool:
+        """Whether something in it was read off the rows, and nobody vouched for it."""
+        parts = (self.section, self.section.get("hierarchy", {}))
+        return any("derived" in part and "public" not in part for part in parts)
+
+    def held_back(self, why: str) -> DraftColumn:
+        """Return the same column, not released, with what it would be."""
+        return replace(self, section=self.section | {"role": "identifier"}, why=why)
+
+    def vouched(self, source: str) -> DraftColumn:
+        """Return the same column with a public source below every mark."""
+        rule = self.section.get("hierarchy")
+        section = self.section | ({} if rule is None else {"hierarchy": _vouched(rule, source)})
+        return replace(self, section=_vouched(section, source))
+
+
+def _vouched(part: dict[str, Any], source: str) -> dict[str, Any]:
+    """Return a part with the source right behind its mark."""
+    found: dict[str, Any] = {}
+    for key, value in part.items():
+        found[key] = value
+        if key == "derived":
+            found["public"] = source
+    return found
+
+
+def public_column(column: ColumnProfile, period: tuple[str, str] | None = None) -> DraftColumn:
+    """Return what can be said of a column without reading values off its rows; text that is in no list is open.
+
+    Numbers of which nothing is known have widths by their name alone, and no bounds: a rule, and no list of values.
+    """
+    if column.role is Role.IDENTIFIER:
+        why = "a name or an id, by what it is called or by a value of its own in nearly every row"
+        return DraftColumn(column.name, {"role": "identifier"}, column.identity.kind if column.identity else why)
+    found = vocabulary_of(column.facts, column.type, period)
+    role = {"role": str(column.role)}
+    if found is not None:
+        return DraftColumn(column.name, role | found.section, column.why_role, found.known)
+    section: dict[str, Any] = role | {"type": str(column.type)}
+    if column.type in (Type.INTEGER, Type.DECIMAL):
+        widths = ["1000", "10000", "50000"] if spoken(column.name, MONEY) else ["10", "100", "1000"]
+        known = "widths that fit any number: nothing was read off the rows"
+        return DraftColumn(column.name, section | {"hierarchy": {"intervals": widths}}, column.why_role, known)
+    if _is_code(column) and _shared(column.facts.sample) < _SHORTEST:
+        known = "first characters: nothing was read off the rows"
+        return DraftColumn(column.name, section | {"hierarchy": {"prefix": ["3", "2", "1"]}}, column.why_role, known)
+    return DraftColumn(column.name, section, column.why_role)
+
+
+def drafted_column(column: ColumnProfile, period: tuple[str, str] | None = None) -> DraftColumn:
+    """Return the column of a draft, read off the rows where nothing is publicly known, and marked as such.
 
     Bounds are rounded outward, so that they do not name the oldest person or the highest bill.
     """
-    if column.role is Role.IDENTIFIER:
-        return {"role": "identifier"}
-    section: dict[str, Any] = {"role": str(column.role), "type": str(column.type)}
-    match column.type:
-        case Type.INTEGER | Type.DECIMAL:
-            return section | number_rule(column.facts.low, column.facts.high, column.type)
-        case Type.DATE:
-            return section | date_rule(column.facts.low, column.facts.high)
-        case Type.BOOLEAN:
-            return section
-        case Type.TEXT:
-            return _text(column, section)
+    found = public_column(column, period)
+    if not found.released or vocabulary_of(column.facts, column.type, period) is not None:
+        return found
+    section = {key: value for key, value in found.section.items() if key != "hierarchy"}
+    if column.type in (Type.INTEGER, Type.DECIMAL):
+        section |= number_rule(column.facts.low, column.facts.high, column.type)
+    else:
+        section |= _text(column)
+    if len(section) > len(_BARE):
+        return DraftColumn(column.name, section, column.why_role)
+    why = "no row has a value" if column.facts.values is not None else _UNLISTED
+    return DraftColumn(column.name, {"role": "identifier"}, why)
 
 
 def number_rule(low: Any, high: Any, kind: Type) -> dict[str, Any]:
@@ -83,20 +154,33 @@ def prefix_lengths(longest: int, values: Sequence[str] = ()) -> list[int]:
     >>> prefix_lengths(5), prefix_lengths(5, ["02139", "02210"]), prefix_lengths(1)
     ([4, 3, 2, 1], [4, 3], [])
     """
-    ends = zip(min(values), max(values), strict=False) if len(values) > 1 else ()
-    shared = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], ends))
-    return list(range(longest - 1, shared, -1))[:_PREFIXES]
+    return list(range(longest - 1, _shared(values), -1))[:_PREFIXES]
 
 
-def _text(column: ColumnProfile, section: dict[str, Any]) -> dict[str, Any]:
+def _text(column: ColumnProfile) -> dict[str, Any]:
+    """Return first characters of codes, or the frequent values of other text; what is rare is one class, other."""
     shortest, longest = column.facts.lengths
-    codes = column.facts.shape in ("digits", "codes") and longest <= _LONGEST_CODE
-    values = sorted(value for value, _ in column.facts.values or ())
-    lengths = prefix_lengths(longest, values) if codes and shortest == longest else []
+    codes = _is_code(column) and shortest == longest
+    frequent = _frequent(column.facts.values or ())
+    lengths = prefix_lengths(longest, frequent or column.facts.sample) if codes else []
     prefixes = {"hierarchy": {"prefix": [str(length) for length in lengths], **DERIVED}} if lengths else {}
-    if values:
-        return section | {"categories": values, **DERIVED} | prefixes
-    return section | prefixes if prefixes else {"role": "identifier"}
+    return ({"categories": sorted(frequent), **DERIVED} if frequent else {}) | prefixes
+
+
+def _frequent(values: Sequence[tuple[str, int]]) -> list[str]:
+    """Return the values of several rows, at most so many, the most frequent first; all of them where none repeats."""
+    several = [value for value, rows in values if rows >= _FEW]
+    return (several or [value for value, _ in values])[:_MOST_CATEGORIES]
+
+
+def _is_code(column: ColumnProfile) -> bool:
+    return column.facts.shape in ("digits", "codes") and column.facts.lengths[1] <= _LONGEST_CODE
+
+
+def _shared(values: Sequence[str]) -> int:
+    """Return with how many characters all values begin."""
+    ends = zip(min(values), max(values), strict=False) if len(values) > 1 else ()
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], ends))
 
 
 def _round_number(least: Decimal) -> Decimal:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from incrowd.core.domain import Type
-from incrowd.core.hashing import coded_bits
+from incrowd.core.hashing import coded_bits, value_bits
 from incrowd.core.reading import as_dictionary, canonical, read
-from incrowd.measures.sketch import Sketch, TupleSpread
+from incrowd.measures.risk.sketch import Sketch, TupleSpread
 
 LISTED = 1000
 """A column with more different values than this is not listed."""
@@ -23,8 +25,18 @@ _NUMBERS_THAT_ARE_CODES = r"^([+]|-?0[0-9]|[0-9]{19})"
 _DIGITS = r"^[0-9]+$"
 _CODES = r"^[A-Za-z]{1,3}[0-9][0-9A-Za-z.\-]*$"
 _WORDS = 8  # there are no more ways to write true and false in one column
+_SAMPLE = 200
+_ODD = 12
+_NEARLY = 0.8
+_MATCHES = {
+    "e-mail addresses": r"[A-Za-z0-9._%+'\-]+@[A-Za-z0-9\-]+(\.[A-Za-z0-9\-]+)*\.[A-Za-z]{2,}",
+    "web addresses": r"(?i)(https?://|\bwww\.)[a-z0-9\-]+\.[a-z]",
+}
+
+_KINDS = (Type.INTEGER, Type.DECIMAL, Type.DATE, Type.BOOLEAN)
 
 End = int | float | date | None
+Times = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -33,7 +45,9 @@ class Facts:
 
     `kinds` are the types as which every value that is there can be read; text is always one.  `low` and `high` belong
     to the first of them.  `values` lists every value with its rows, the most frequent first, or is None if there are
-    too many.  `shape` is digits, codes (letters, then digits) or words.
+    too many.  `shape` is digits, codes (letters, then digits) or words.  `sample` are some of the values, a fair part
+    of the different ones; `matches` in how many rows there is an address; `nearly` the type that most values have, if
+    a few have not.
     """
 
     name: str
@@ -45,6 +59,33 @@ class Facts:
     lengths: tuple[int, int]
     shape: str
     values: tuple[tuple[str, int], ...] | None
+    sample: tuple[str, ...] = ()
+    matches: tuple[tuple[str, int], ...] = ()
+    nearly: Nearly | None = None
+
+
+@dataclass(frozen=True)
+class Nearly:
+    """A type that most values have, the share of rows that do, and the few values that stand in its way."""
+
+    kind: Type
+    share: float
+    exceptions: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """What was met, and what could be said about it; it shows values, to the holder of the data.
+
+        >>> Nearly(Type.INTEGER, 0.994, ("k.A.", "n/a")).sentence
+        '99 % are whole numbers; the exceptions are k.A., n/a: add them as nulls?'
+        """
+        kinds = {Type.INTEGER: "whole numbers", Type.DECIMAL: "numbers", Type.DATE: "days"}
+        few = ", ".join(self.exceptions)
+        return f"{int(100 * self.share)} % are {kinds[self.kind]}; the exceptions are {few}: add them as nulls?"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form."""
+        return {"type": str(self.kind), "share": self.share, "exceptions": list(self.exceptions)}
 
 
 class Learner:
@@ -62,11 +103,14 @@ class Learner:
         self._sketch = Sketch(capacity)
         self._missing = 0
         self._blank = 0
-        self._kinds = [Type.INTEGER, Type.DECIMAL, Type.DATE, Type.BOOLEAN]
+        self._kinds = list(_KINDS)
         self._ends: dict[Type, tuple[End, End]] = {}
         self._lengths = (2**31, 0)
         self._shapes = {"digits": _DIGITS, "codes": _CODES}
         self._values: Counter[str] | None = Counter()
+        self._sample: dict[int, str] = {}
+        self._matches: Counter[str] = Counter()
+        self._odd: dict[Type, Counter[str]] = {kind: Counter() for kind in self._kinds if kind is not Type.BOOLEAN}
 
     def add(self, array: pa.Array) -> None:
         """Learn from some rows."""
@@ -86,9 +130,10 @@ class Learner:
         if pa.types.is_string(values.type):
             blank = pc.equal(pc.utf8_trim_whitespace(values), "").to_numpy(zero_copy_only=False)
             self._blank += int(times[blank].sum())
-            values = values.filter(pa.array(~blank))
-            self._see_text(values)
-        self._see_kinds(values)
+            values, times = values.filter(pa.array(~blank)), times[~blank]
+            self._see_text(values, times)
+        self._see_some(values)
+        self._see_kinds(values, times)
 
     def merge(self, other: Learner) -> None:
         """Learn what was learned from other rows of the same column; in whatever order, the same comes out.
@@ -113,6 +158,10 @@ class Learner:
         self._values = None if self._values is None or other._values is None else self._values + other._values
         if self._values is not None and len(self._values) > LISTED:
             self._values = None
+        self._sample = _fewest(self._sample | other._sample)
+        self._matches += other._matches
+        both = {kind: odd + other._odd[kind] for kind, odd in self._odd.items() if kind in other._odd}
+        self._odd = {kind: odd for kind, odd in both.items() if len(odd) <= _ODD}
 
     def facts(self) -> Facts:
         """Return what is known now."""
@@ -124,10 +173,31 @@ class Learner:
         if self._values is not None:  # the most frequent first, and where rows are met later changes nothing
             listed = tuple(sorted(self._values.items(), key=lambda each: (-each[1], each[0])))
         shape = next(iter(self._shapes), "words") if some else "words"
-        found = (*kinds, Type.TEXT)
-        return Facts(self._name, missing, self._sketch.spread(), found, low, high, self._lengths, shape, listed)
+        return Facts(
+            self._name,
+            missing,
+            self._sketch.spread(),
+            (*kinds, Type.TEXT),
+            low,
+            high,
+            self._lengths,
+            shape,
+            listed,
+            tuple(self._sample.values()),
+            tuple(sorted(self._matches.items())),
+            None if kinds else self._nearly(),
+        )
 
-    def _list(self, values: pa.Array, times: np.ndarray[tuple[int], np.dtype[np.intp]]) -> None:
+    def _nearly(self) -> Nearly | None:
+        """Return the first type that most rows have, if a few other values stand in its way."""
+        present = self._sketch.spread().rows - self._missing - self._blank
+        for kind, odd in self._odd.items():
+            share = 1.0 - odd.total() / max(1, present)
+            if _NEARLY <= share < 1.0:
+                return Nearly(kind, share, tuple(sorted(odd, key=lambda text: (-odd[text], text))))
+        return None
+
+    def _list(self, values: pa.Array, times: Times) -> None:
         if self._values is None:
             return
         if len(values) <= LISTED:
@@ -136,9 +206,20 @@ class Learner:
         if len(values) > LISTED or len(self._values) > LISTED:
             self._values = None
 
-    def _see_text(self, values: pa.Array) -> None:
+    def _see_some(self, values: pa.Array) -> None:
+        """Keep the values whose bits are lowest: a fair part of the different ones, the same in whatever order."""
+        bits = value_bits(values, 0)
+        lowest = np.argsort(bits)[:_SAMPLE]
+        texts = canonical(values.take(pa.array(lowest))).to_pylist()
+        self._sample = _fewest(self._sample | dict(zip(bits[lowest].tolist(), texts, strict=True)))
+
+    def _see_text(self, values: pa.Array, times: Times) -> None:
         if not len(values):
             return
+        if "digits" not in self._shapes or not pc.all(_matches(values, _DIGITS)).as_py():
+            for name, pattern in _MATCHES.items():
+                rows = int(times[_matches(values, pattern).to_numpy(zero_copy_only=False)].sum())
+                self._matches.update({name: rows} if rows else {})
         ends = pc.min_max(pc.utf8_length(values))
         shortest, longest = ends["min"].as_py(), ends["max"].as_py()
         self._lengths = (min(self._lengths[0], shortest), max(self._lengths[1], longest))
@@ -147,12 +228,15 @@ class Learner:
         }
         if pc.any(_matches(values, _NUMBERS_THAT_ARE_CODES)).as_py():
             self._kinds = [kind for kind in self._kinds if kind not in (Type.INTEGER, Type.DECIMAL)]
+            self._odd = {kind: odd for kind, odd in self._odd.items() if kind is Type.DATE}
 
-    def _see_kinds(self, values: pa.Array) -> None:
+    def _see_kinds(self, values: pa.Array, times: Times) -> None:
         if pa.types.is_boolean(values.type):
-            self._kinds = [kind for kind in self._kinds if kind is Type.BOOLEAN]
+            self._kinds, self._odd = [kind for kind in self._kinds if kind is Type.BOOLEAN], {}
         whole = Type.INTEGER in self._kinds
-        for kind in tuple(self._kinds):
+        for kind in _KINDS:
+            if kind not in self._kinds and kind not in self._odd:
+                continue
             if kind is Type.DECIMAL and whole and Type.INTEGER in self._kinds:
                 continue  # what reads as an integer reads as a decimal
             if kind is Type.BOOLEAN and len(values) > _WORDS:
@@ -160,9 +244,20 @@ class Learner:
                 continue
             found = read(values, kind)
             if found.unreadable.any():
-                self._kinds.remove(kind)
-            elif kind is not Type.BOOLEAN and len(values):
+                self._see_odd(kind, values, times, found.unreadable)
+                self._kinds = [each for each in self._kinds if each is not kind]
+            elif kind in self._kinds and kind is not Type.BOOLEAN and len(values):
                 self._ends[kind] = _widened(self._met(kind), found.values)
+
+    def _see_odd(self, kind: Type, values: pa.Array, times: Times, odd: NDArray[np.bool_]) -> None:
+        """Keep the values that stand in the way of a type, while they are few."""
+        known = self._odd.pop(kind, None)
+        if known is None or np.count_nonzero(odd) > _ODD:
+            return
+        texts = canonical(values.filter(pa.array(odd))).to_pylist()
+        both = known + Counter(dict(zip(texts, times[odd].tolist(), strict=True)))
+        if len(both) <= _ODD:
+            self._odd = {each: self._odd.get(each, both) for each in _KINDS if each in self._odd or each is kind}
 
     def _met(self, kind: Type) -> tuple[End, End] | None:
         """Return the ends of the values met; those that all read as integers were not read as decimals again."""
@@ -189,6 +284,10 @@ class ColumnLearners:
     def facts(self) -> tuple[Facts, ...]:
         """Return what is known of each column."""
         return tuple(learner.facts() for learner in self._learners.values())
+
+
+def _fewest(sample: dict[int, str]) -> dict[int, str]:
+    return {bits: sample[bits] for bits in sorted(sample)[:_SAMPLE]}
 
 
 def _matches(values: pa.Array, pattern: str) -> pa.Array:

@@ -2,64 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
-import re
-
 from incrowd.core.domain import Type
 from incrowd.core.schema import Role
+from incrowd.workflows.profile.column_names import CODES, KNOWN, NAMING, SECRET, spoken
 from incrowd.workflows.profile.facts import Facts
+from incrowd.workflows.profile.identifiers import Identity
 
 _LONG = 40
 _NEARLY_ALL = 0.9
 _FEW_ROWS = 20
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-CODES = _words("zip zipcode postal postcode postalcode plz phone telephone fax mobile iban account tract fips")
-"""Numbers by these names are codes: nobody adds them up."""
-
-NAMING = _words(
-    "id ids uuid guid ssn passport license licence email mail phone telephone fax mobile iban account mrn nhs "
-    "name names firstname lastname surname fullname forename username login address street url ip device plate"
-)
-"""Columns by these names tell who somebody is."""
-
-KNOWN = _words(
-    "age birth birthday birthdate dob yob born sex gender zip zipcode postal postcode postalcode plz city town village "
-    "municipality county state province region district tract country nationality citizenship race ethnicity ethnic "
-    "language marital married education school degree occupation profession job employer industry workclass household "
-    "children date day month year admitted admission discharged discharge visit height weight hospital ward"
-)
-"""Columns by these names are known to neighbors, colleagues and registers."""
-
-SECRET = _words(
-    "diagnosis diagnoses disease illness icd condition symptom symptoms procedure treatment therapy medication drug "
-    "drugs prescription allergy hiv test result results lab score grade grades salary income wage wages pay charge "
-    "charges cost costs price amount balance debt loan credit crime offense conviction sentence religion party "
-    "political orientation disability pregnancy addiction alcohol smoking genotype blood outcome"
-)
-"""Columns by these names are what people would rather keep to themselves."""
-
-
-def spoken(name: str, words: frozenset[str]) -> str | None:
-    """Return the first word of a column's name that is one of `words`.
-
-    >>> spoken("dateOfBirth", KNOWN), spoken("PATIENT_ID", NAMING), spoken("identity", NAMING)
-    ('date', 'id', None)
-    """
-    split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    parts = [part for part in re.split(r"[^a-z]+", split.lower()) if part]
-    joined = ["".join(pair) for pair in itertools.pairwise(parts)]
-    return next((part for part in (*parts, *joined) if part in words), None)
-
-
 def guessed_type(facts: Facts) -> tuple[Type, str]:
     """Return the type and the reason; a number that is a code stays text, so that no zero gets lost.
 
-    >>> from incrowd.measures.sketch import TupleSpread
+    >>> from incrowd.measures.risk.sketch import TupleSpread
     >>> spread = TupleSpread(3, 3, 3, True, 0.0)
     >>> guessed_type(Facts("age", 0, spread, (Type.INTEGER, Type.TEXT), 1, 9, (1, 1), "digits", None))
     (<Type.INTEGER: 'integer'>, 'every value is a whole number')
@@ -87,13 +44,13 @@ def guessed_type(facts: Facts) -> tuple[Type, str]:
     return Type.TEXT, "free text" if facts.lengths[1] > _LONG and facts.values is None else "words"
 
 
-def guessed_role(facts: Facts, kind: Type) -> tuple[Role, str]:
+def guessed_role(facts: Facts, kind: Type, identity: Identity | None = None) -> tuple[Role, str]:
     """Return the role and the reason.
 
-    A column is an identifier if its name says so or nearly every row has a value of its own; else it is what its name
-    says; else a quasi-identifier, which is the cautious guess.
+    A column is an identifier if its values or its name say so, or if nearly every row has a value of its own; else it
+    is what its name says; else a quasi-identifier, which is the cautious guess.
 
-    >>> from incrowd.measures.sketch import TupleSpread
+    >>> from incrowd.measures.risk.sketch import TupleSpread
     >>> facts = Facts("ward_nurse", 0, TupleSpread(9, 3, 0, True, 0.0), (Type.TEXT,), None, None, (1, 2), "words", None)
     >>> guessed_role(facts, Type.TEXT)[0]
     <Role.QUASI: 'quasi'>
@@ -103,6 +60,8 @@ def guessed_role(facts: Facts, kind: Type) -> tuple[Role, str]:
     naming, known, secret = (spoken(facts.name, words) for words in (NAMING, KNOWN, SECRET))
     if facts.spread.distinct <= 1 and facts.spread.rows > 1:
         return Role.PLAIN, "the same in every row"
+    if identity is not None:
+        return Role.IDENTIFIER, identity.sentence
     if naming and not known and facts.spread.distinct > 2:
         return Role.IDENTIFIER, f"{naming!r} in its name"
     counted = kind in (Type.TEXT, Type.INTEGER) and facts.spread.rows >= _FEW_ROWS

@@ -17,9 +17,10 @@ from incrowd.core.schema import Role
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import SourceInvalid
-from incrowd.measures.sketch import Sketch, TupleSpread
+from incrowd.measures.risk.sketch import Sketch, TupleSpread
 from incrowd.workflows.profile.facts import ColumnLearners, Facts
 from incrowd.workflows.profile.guesses import guessed_role, guessed_type
+from incrowd.workflows.profile.identifiers import Identity, identity_of
 
 _EXAMPLES = 3
 MOST_COLUMNS = 15
@@ -37,6 +38,7 @@ class ColumnProfile:
     role: Role
     why_type: str
     why_role: str
+    identity: Identity | None = None
 
     @property
     def name(self) -> str:
@@ -63,6 +65,8 @@ class ColumnProfile:
             "why_type": self.why_type,
             "role": str(self.role),
             "why_role": self.why_role,
+            "identity": None if self.identity is None else self.identity.to_json(),
+            "nearly": None if facts.nearly is None else facts.nearly.to_json(),
             "missing": facts.missing,
             **_spread_json(facts.spread),
             "low": None if facts.low is None or self.type is Type.TEXT else str(facts.low),
@@ -113,10 +117,28 @@ def profile(rows: Rows, engine: Engine = LOCAL) -> TableProfile:
     return TableProfile(columns[0].facts.spread.rows, columns, found, notes)
 
 
+def identities_of(rows: Rows, names: Sequence[str], engine: Engine = LOCAL) -> dict[str, Identity]:
+    """Return the columns that look like identifiers of people, with the reason; one pass over them.
+
+    >>> from incrowd.engines.readers.sources import open_source
+    >>> rows = open_source(pa.table({"who": ["ann@example.org", "bob@example.org"], "age": ["1", "2"]}))
+    >>> {name: identity.kind for name, identity in identities_of(rows, rows.names).items()}
+    {'who': 'e-mail addresses'}
+    """
+    stored = engine.types(rows, names)
+    plain = tuple(name for name in names if not pa.types.is_nested(stored[name]))
+    if not plain:
+        return {}
+    learned = engine.learn(rows, plain, partial(ColumnLearners, plain))
+    found = ((facts.name, identity_of(facts, guessed_type(facts)[0])) for facts in learned.facts())
+    return {name: identity for name, identity in found if identity is not None}
+
+
 def _profiled(facts: Facts) -> ColumnProfile:
     kind, why_type = guessed_type(facts)
-    role, why_role = guessed_role(facts, kind)
-    return ColumnProfile(facts, kind, role, why_type, why_role)
+    identity = identity_of(facts, kind)
+    role, why_role = guessed_role(facts, kind, identity)
+    return ColumnProfile(facts, kind, role, why_type, why_role, identity)
 
 
 def _subset_columns(columns: Sequence[ColumnProfile]) -> tuple[list[str], tuple[str, ...]]:

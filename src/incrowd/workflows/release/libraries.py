@@ -9,7 +9,6 @@ from incrowd.workflows.registry import check_of, names, picture_of
 
 _NEEDED = (
     "cryptography.hazmat.primitives.ciphers",
-    "duckdb",
     "encodings.unicode_escape",
     "jinja2",
     "pyarrow.acero",
@@ -17,10 +16,11 @@ _NEEDED = (
     "pyarrow.dataset",
     "pyarrow.parquet",
     "pyarrow.substrait",
-    "incrowd.engines.spill",
     "incrowd.engines.writers.files",
 )
 """What is imported where it is used, because not every command uses it."""
+_OUT_OF_CORE = ("duckdb", "incrowd.engines.spill")
+"""What counts the rows of people, and the rows of a large file that was written."""
 
 
 def load_libraries(method: str) -> None:
@@ -33,6 +33,15 @@ def load_libraries(method: str) -> None:
     if method in names():
         check_of(method)
         picture_of(method)
+
+
+def load_out_of_core() -> None:
+    """Import what a release needs besides, where rows are many or belong to people who may have several.
+
+    >>> load_out_of_core()
+    """
+    for module in _OUT_OF_CORE:
+        _load(module)
 
 
 def _load(module: str) -> None:

@@ -17,7 +17,7 @@ from incrowd.accounting.ledger.standing import Entry
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.plan import Plan
 from incrowd.engines.interruption import is_interruption
-from incrowd.errors import IncrowdError, InvalidParameter, LedgerUnavailable, SourceUnreadable
+from incrowd.errors import IncrowdError, InvalidParameter, LedgerUnavailable, Refused, SourceUnreadable
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy.sources import Bond
 from incrowd.workflows.release.libraries import load_libraries
@@ -145,11 +145,24 @@ def _told(error: BaseException, sentence: str | None) -> BaseException:
     return told
 
 
+def _refused(promises: Mapping[str, Guarantee], ledger: Ledger, payer: Payer) -> bool:
+    """Whether the ledger would refuse the charge: then no rows are remembered as those of its datasets."""
+    if payer.account is not None:  # an account was carved out of a budget that was paid already
+        return False
+    try:
+        ledger.preview(promises, payer.analyst, [bond.declaration for bond in payer.bonds])
+    except Refused:
+        return True
+    return False
+
+
 def _charged(plan: Plan, ledger: Ledger, payer: Payer) -> Entry:
     promises = payer.promises or {payer.dataset: plan.promise}
     declared = [bond.declaration for bond in payer.bonds]
-    for bond in payer.bonds:
-        bond.bind()
+    new = [bond for bond in payer.bonds if not bond.bound]
+    if new and not _refused(promises, ledger, payer):
+        for bond in new:
+            bond.bind()
     if payer.account is None:
         return ledger.charge_together(promises, payer.release, payer.analyst, declared)
     if len(promises) > 1:

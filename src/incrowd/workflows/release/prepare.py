@@ -5,19 +5,23 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.core.table import Engine, Opened, Progress, Table
+from incrowd.core.table import Engine, Opened, Progress, Rows, Table
 from incrowd.engines.choose import settings_for
 from incrowd.engines.columns import require
 from incrowd.engines.local.fingerprint import keyed_digest
+from incrowd.engines.local.held_out import HeldOut, Part
 from incrowd.engines.missing_ids import missing_ids
+from incrowd.engines.settings import Local
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.policy.ledger import open_book
+from incrowd.workflows.policy.ledger import find_book, open_book, require_look
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.policy.sources import Bond, MarkedSource, SourceBook
+from incrowd.workflows.release.libraries import load_out_of_core
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class Prepared:
     key: bytes
     commitment: str
     notes: tuple[str, ...] = ()
+    held: HeldOut | None = None
 
 
 def load_for(policy: str | Path | Mapping[str, Any] | Policy, data: object) -> Policy:
@@ -42,17 +47,56 @@ def load_for(policy: str | Path | Mapping[str, Any] | Policy, data: object) -> P
     return replace(read, engine=settings_for(data, read.engine))
 
 
-def prepare(data: object, policy: Policy, engine: Engine, progress: Progress | None = None) -> Prepared:
-    """Open and check everything that can be checked before a charge: one ragged line costs nothing."""
+def prepare(
+    data: object, policy: Policy, engine: Engine, progress: Progress | None = None, hold_out: Fraction | None = None
+) -> Prepared:
+    """Open and check everything that can be checked before a charge: one ragged line costs nothing.
+
+    Rows that are held out are checked and charged like all others, and take part in nothing else.
+    """
+    if hold_out is not None and not isinstance(policy.engine, Local):
+        raise InvalidParameter("people are held out where rows are read here: leave --hold-out out, or --engine local.")
     source = open_data(data, policy, engine)
-    marks = engine.marks(source, policy.schema, SourceBook.of(policy).key(), progress)
+    if policy.schema.unit.column is not None or not getattr(source, "small", False):
+        load_out_of_core()
+    keyed = engine.keyed(source, policy.plan.cells)
+    marks = engine.marks(keyed, policy.schema, SourceBook.of(policy).key(), progress)
     ledger = open_book(policy)
+    require_look(policy, ledger)
     key, content = secrets.token_bytes(32), engine.digest(source)
     bond = Bond.of(policy, ledger, (MarkedSource.of(source, marks, content, ledger),))
     notes = (*source.notes, *missing_ids(engine, source, policy.schema))
-    rows = source if progress is None else engine.watched(source, progress)
+    held = _held_out(policy, hold_out)
+    rows: Rows = keyed if progress is None else engine.watched(keyed, progress)
+    if held is not None:
+        rows = Part(source if progress is None else engine.watched(source, progress), held)
     table = Table(policy.schema, rows, engine)
-    return Prepared(source, table, ledger, bond, key, keyed_digest(content, key), notes)
+    if policy.plan.examine is not None:
+        policy.plan.examine(table)
+    return Prepared(source, table, ledger, bond, key, keyed_digest(content, key), notes, held)
+
+
+def _held_out(policy: Policy, share: Fraction | None) -> HeldOut | None:
+    """Toss the coins that hold people out, as a fresh key."""
+    person = policy.schema.unit.column
+    column = None if person is None else policy.schema[person]
+    return None if share is None else HeldOut(share, secrets.token_bytes(32), column)
+
+
+def rehearse(data: object, policy: Policy, engine: Engine, progress: Progress | None = None) -> Opened:
+    """Open and check what a release opens and checks before its charge; nothing is written or bound.
+
+    Refuse what a release would refuse: rows that cannot be read as declared, or are known as another dataset's.
+    """
+    source = open_data(data, policy, engine)
+    key = SourceBook.of(policy).known_key() or secrets.token_bytes(32)
+    marks = engine.marks(source, policy.schema, key, progress)
+    ledger = find_book(policy)
+    if ledger is not None:
+        Bond.of(policy, ledger, (MarkedSource.of(source, marks, engine.digest(source), ledger),))
+    if policy.plan.examine is not None:
+        policy.plan.examine(Table(policy.schema, source, engine))
+    return source
 
 
 def open_data(data: object, policy: Policy, engine: Engine) -> Opened:

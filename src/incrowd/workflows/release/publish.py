@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from incrowd.core.certificate import Certificate, Release
 from incrowd.core.domain import Categories
+from incrowd.core.plan import Plan
+from incrowd.core.rounding import exact
 from incrowd.core.schema import Schema
+from incrowd.core.steps.around import Compare, HoldOut, Rerun
+from incrowd.core.steps.step import Step
 from incrowd.core.table import Progress
 from incrowd.engines.choose import engine_of
 from incrowd.engines.settings import describe
@@ -21,9 +26,18 @@ from incrowd.errors import InvalidParameter, PromiseBroken
 from incrowd.verify.files import CERTIFICATE, FORMATS, REPORT, file_of, names_of
 from incrowd.verify.judge import statement_of
 from incrowd.workflows.plan.forecast import warnings_of
+from incrowd.workflows.policy.internal import INTERNAL, internal_folder
+from incrowd.workflows.policy.ledger import failed_before, find_book
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.registry import check_of
 from incrowd.workflows.release.certify import Stated, certify, columns_of, dataset_of
+from incrowd.workflows.release.differences import (
+    Earlier,
+    Written,
+    earlier_releases,
+    hold_against,
+)
+from incrowd.workflows.release.outsiders import keep_held_out
 from incrowd.workflows.release.perform import Payer, Performed, concluding, perform
 from incrowd.workflows.release.prepare import Prepared, load_for, prepare
 from incrowd.workflows.report.page import public_report, summary_html
@@ -66,6 +80,29 @@ class Destination:
 
 
 @dataclass(frozen=True)
+class Terms:
+    """What the holder adds to a policy for one release: a share of people held out, and what was refused, anyway."""
+
+    hold_out: Fraction | None = None
+    anyway: bool = False
+
+
+AS_IT_IS = Terms()
+
+
+def share_of(text: str | None) -> Fraction | None:
+    """Return the share that a person wrote, in percent or not.
+
+    >>> share_of("10%"), share_of("0.1")
+    (Fraction(1, 10), Fraction(1, 10))
+    """
+    if text is None:
+        return None
+    number = exact(text.removesuffix("%"), "the share that is held out")
+    return HoldOut(number / 100 if text.endswith("%") else number).share
+
+
+@dataclass(frozen=True)
 class Published:
     """Where a release went: what may be passed on, what stays, and what its owner should know."""
 
@@ -78,19 +115,24 @@ class Published:
 def release(data: object, policy: str | Path | Mapping[str, Any] | Policy) -> Released:
     """Release a file or a frame under a policy, in memory: the result and its certificate."""
     read = load_for(policy, data)
-    stated = Stated.of(read.plan, read)
+    return Released(*carry_out(read.plan.led_by(*_rerun(read)), data, read))
+
+
+def carry_out(plan: Plan, data: object, policy: Policy, progress: Progress | None = None) -> tuple[Any, Certificate]:
+    """Charge a plan for the rows of a policy and carry it out; what came of it stays in memory."""
+    stated = Stated.of(plan, policy)
     id_ = stated.fresh_id()
-    check = check_of(read.plan.method)
+    check = check_of(plan.method)
     with ExitStack() as paid:
-        with engine_of(read.engine, data) as engine:
-            ready = prepare(data, read, engine)
-            payer = Payer(read.name, id_, bonds=(ready.bond,))
-            paid.enter_context(concluding(ready.ledger, read.plan, payer))
-            performed = perform(read.plan, ready.table, ready.ledger, payer)
-        certificate = _certificate(id_, stated, (read, ready), performed)
+        with engine_of(policy.engine, data) as engine:
+            ready = prepare(data, policy, engine, progress)
+            payer = Payer(policy.name, id_, bonds=(ready.bond,))
+            paid.enter_context(concluding(ready.ledger, plan, payer))
+            performed = perform(plan, ready.table, ready.ledger, payer)
+        certificate = _certificate(id_, stated, (policy, ready), performed)
         _require(holds=check.recount(statement_of(certificate), performed.output) is None)
         ready.ledger.conclude(performed.entry, certificate.digest())
-    return Released(performed.output, certificate)
+    return performed.output, certificate
 
 
 def release_to(
@@ -98,38 +140,43 @@ def release_to(
     policy: str | Path | Mapping[str, Any] | Policy,
     destination: Destination,
     progress: Progress | None = None,
+    terms: Terms = AS_IT_IS,
 ) -> Published:
     """Release a file or a frame into a folder: data, report and certificate appear together, or not at all.
 
-    Where a table of a database is named, it holds the same rows and appears as soon as the folder has.
+    Where a table of a database is named, it holds the same rows and appears as soon as the folder has.  One without an
+    ε is held against earlier ones of the same people first.
     """
     read = load_for(policy, data)
-    stated = Stated.of(read.plan, read)
+    earlier = earlier_releases(read, find_book(read), anyway=terms.anyway)
+    plan = read.plan.led_by(*_around(read, terms, earlier))
+    stated = Stated.of(plan, read)
     id_ = stated.fresh_id()
-    folders = Folders(destination.folder, read.folder / ".incrowd" / "internal" / id_)
+    folders = Folders(destination.folder, internal_folder(read, id_))
     destination.check(folders, read.schema)
     there = destination.folder / CERTIFICATE
     with ExitStack() as paid:
         with engine_of(read.engine, data) as engine:
-            ready = prepare(data, read, engine, progress)
+            ready = prepare(data, read, engine, progress, terms.hold_out)
             payer = Payer(read.name, id_, bonds=(ready.bond,))
-            paid.enter_context(concluding(ready.ledger, read.plan, payer, there.exists))
-            performed = perform(read.plan, ready.table, ready.ledger, payer)
+            paid.enter_context(concluding(ready.ledger, plan, payer, there.exists))
+            performed = perform(plan, ready.table, ready.ledger, payer)
         certificate = _certificate(id_, stated, (read, ready), performed)
         # the table of a database appears when the outer block ends: after the folder, never without it
         with ExitStack() as loading, staged(folders) as stage:
             certificate = write_files(certificate, performed.output, stage.public, destination)
-            _write_internal(stage, (read, ready), certificate)
+            found = hold_against(Written(certificate, stage.public, plan.smallest_class), earlier, read)
+            _write_internal(stage, (read, ready), certificate, destination.folder)
             if destination.table is not None:
                 loading.enter_context(load_table(performed.output.reader, destination.table, f"incrowd release {id_}"))
             ready.ledger.conclude(performed.entry, certificate.digest())
-    notes = (*ready.notes, *warnings_of(read))
+    notes = (*ready.notes, *found, *warnings_of(read))
     shown = Released(performed.output, certificate)
     return Published(destination.folder, folders.internal or destination.folder, shown, notes)
 
 
 def write_files(certificate: Certificate, output: Any, folder: Path, destination: Destination) -> Certificate:
-    """Write tables, report and certificate into a folder, and read them again with the eyes of a verifier.
+    """Write tables, documents, report and certificate into a folder, and read them again with the eyes of a verifier.
 
     The report is made from what the files show and names the certificate's id, so that it can be hashed with them.
     """
@@ -137,6 +184,9 @@ def write_files(certificate: Certificate, output: Any, folder: Path, destination
     files = tuple(folder / name for name in names)
     for part, file in zip(output.parts, files, strict=True):
         write_table(part.reader(), file)
+    for name, text in getattr(output, "documents", {}).items():
+        (folder / name).write_text(text, encoding="utf-8")
+        files = (*files, folder / name)
     bare = replace(certificate, outputs=tuple(map(file_of, files)))
     check, statement = check_of(certificate.method.name), statement_of(bare)
     for look in check.looks(statement, files):
@@ -179,8 +229,22 @@ def _require(*, holds: bool) -> None:
         raise PromiseBroken("the output does not keep its promise. This is a fault in the software: please report it.")
 
 
-def _write_internal(stage: Folders, found: tuple[Policy, Prepared], certificate: Certificate) -> None:
-    """Keep apart what only the data holder may know: where the rows were, and the key of the commitment."""
+def _around(policy: Policy, terms: Terms, earlier: tuple[Earlier, ...]) -> Iterator[Step]:
+    """Yield the steps that this release has besides those of its method."""
+    if terms.hold_out is not None:
+        yield HoldOut(terms.hold_out)
+    yield from _rerun(policy)
+    if earlier:
+        yield Compare()
+
+
+def _rerun(policy: Policy) -> Iterator[Step]:
+    if failed_before(policy):
+        yield Rerun()
+
+
+def _write_internal(stage: Folders, found: tuple[Policy, Prepared], certificate: Certificate, published: Path) -> None:
+    """Keep apart what only the data holder may know: rows and files and where they are, keys, and who was held out."""
     policy, ready = found
     if stage.internal is None:
         raise AssertionError("a release to a folder has an internal folder")
@@ -190,6 +254,10 @@ def _write_internal(stage: Folders, found: tuple[Policy, Prepared], certificate:
         "read as": dict(ready.source.settings),
         "worked on": describe(policy.engine),
         "commitment key": ready.key.hex(),
+        "published": str(published.resolve()),
+        "k": policy.plan.smallest_class,
         "policy": policy.section.model_dump(mode="json", exclude_none=True),
     }
-    (stage.internal / "internal.json").write_text(json.dumps(inside, indent=1, ensure_ascii=False), encoding="utf-8")
+    (stage.internal / INTERNAL).write_text(json.dumps(inside, indent=1, ensure_ascii=False), encoding="utf-8")
+    if ready.held is not None:
+        keep_held_out(ready.held, stage.internal)

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from incrowd.core.certificate import Certificate
+from incrowd.core.schema import Role
 from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.step import walk
 from incrowd.core.unit import Adjacency, Kind, More, Unit
 from incrowd.core.words import chance, counted, listed, short_down
 from incrowd.drawing.markup import Description
+from incrowd.verify.judge import statement_of
 from incrowd.workflows.bounds.odds import Odds
+from incrowd.workflows.plan.kept_columns import kept_columns
 
 _MANY = 10**6
 _ATTACKER = (
@@ -75,9 +78,10 @@ def _alarms(certificate: Certificate, odds: Odds, total: Odds) -> tuple[Alarm, .
     reason = certificate.accounting.unbounded
     allowed = f" The owner of the data let this pass, and wrote: “{reason}”." if reason else ""
     if not odds.bounded:
+        kept = _kept(certificate)
         kinds = listed([claim.kind for claim in reversed(certificate.claims)]) or "no claim"
         said = "Nothing bounds what someone with other knowledge can learn about one person from this release."
-        return (Alarm(f"No epsilon: {kinds} only", f"{said}{_drafted(certificate)}{allowed}"),)
+        return (Alarm(f"No epsilon: {kinds} only", f"{said}{_drafted(certificate)}{allowed}"), *kept)
     if not total.bounded:
         text = (
             "This release has a bound of its own. Another release about the same people has none, so nothing bounds "
@@ -85,6 +89,19 @@ def _alarms(certificate: Certificate, odds: Odds, total: Odds) -> tuple[Alarm, .
         )
         return (Alarm("No epsilon in total: an earlier release has none", text),)
     return ()
+
+
+def _kept(certificate: Certificate) -> tuple[Alarm, ...]:
+    """Return that columns were published as they are, beside crowds that were counted over others."""
+    plain = statement_of(certificate).of_role(Role.PLAIN)
+    names = kept_columns(certificate.claims, certificate.steps, plain)
+    if not names:
+        return ()
+    text = (
+        "No crowd was counted over these columns, which were published as they are. Someone who knows a person's "
+        "values there may single one row out."
+    )
+    return (Alarm(f"Outside of the crowds: {listed(list(names))}", text),)
 
 
 def _drafted(certificate: Certificate) -> str:

@@ -42,6 +42,7 @@ MEANING = {
     Status.PROVED: ("✓ proved", "follows from how the program works"),
     Status.CHECKED: ("✓ checked", "was tested on this release"),
     Status.ASSUMED: ("○ assumed", "only people can know; whoever signs takes it on"),
+    Status.NOT_MET: ("✗ not met", "known not to hold: the claim is weaker than it says"),
 }
 """How it is known that a condition holds, as a sign and in words."""
 _DIGITS = 6

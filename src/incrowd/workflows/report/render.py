@@ -7,12 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incrowd.core.certificate import Certificate
+from incrowd.drawing.markup import joined
 from incrowd.engines.choose import engine_of
 from incrowd.engines.columns import require
 from incrowd.engines.writers.sinks import staging_folder
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
 from incrowd.verify.files import REPORT, tables_of
 from incrowd.verify.judge import statement_of
+from incrowd.workflows.assess.assess import assess
+from incrowd.workflows.assess.released import released_of
+from incrowd.workflows.assess.section import section
 from incrowd.workflows.policy.ledger import record_look
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.rows import open_rows, settings_of
@@ -21,6 +25,9 @@ from incrowd.workflows.report.page import internal_report, public_report
 from incrowd.workflows.verify.verify import read_certificate
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from incrowd.core.table import Engine, Rows
     from incrowd.workflows.report.picture import Comparison
 
 _READABLE, _PRIVATE = 0o644, 0o600
@@ -50,21 +57,26 @@ def render_internal(release: Path, policy: Policy, against: str | None = None, o
     if output is None:
         raise InvalidParameter("the published file is not beside the certificate: put it there.")
     comparison = _comparison(certificate, output, policy)
+    released = released_of(certificate, folder)
     with engine_of(settings_of(policy, against, None, None, None)) as engine:
         source = open_rows(against, policy, engine=engine)
-        require(source.names, comparison.cells.names)
         record_look(policy, "report")
-        original = engine.count(source, comparison.cells)
-    _write(internal_report(certificate, output, comparison.section(original)), target, _PRIVATE)
+        before = joined([] if comparison is None else [_before(comparison, source, engine)])
+        found = assess(released, source, policy, engine)
+    _write(internal_report(certificate, output, joined([before, section(found)])), target, _PRIVATE)
     return target
 
 
-def _comparison(certificate: Certificate, output: Any, policy: Policy) -> Comparison:
+def _before(comparison: Comparison, source: Rows, engine: Engine) -> Markup:
+    require(source.names, comparison.cells.names)
+    return comparison.section(engine.count(source, comparison.cells))
+
+
+def _comparison(certificate: Certificate, output: Any, policy: Policy) -> Comparison | None:
+    """Return how the method puts its output beside the original rows, if it does."""
     own = picture_of(certificate.method.name)
     if own is None or not hasattr(own, "comparison"):
-        raise InvalidParameter(
-            "there is no internal report about releases of this form: use assess, or the public one."
-        )
+        return None
     return own.comparison(statement_of(certificate), output, policy.schema)
 
 

@@ -22,7 +22,7 @@ _HEAD = """\
 incrowd: 1
 dataset:
   name: my-table                 # spending is kept under this name, for good
-columns:                         # your columns, with all the values there can be
+columns:                         # your columns, with all their possible values
   region: {role: quasi, categories: [north, south, east, west]}
   sex: {role: quasi, categories: [F, M]}
 release:
@@ -230,7 +230,7 @@ def policy_text(rule: Rule, delta: Fraction) -> str:
       method: suppressed-histogram
       columns: [region, sex]
       k: 8
-      rate: 1                        # every row; with a rate below 1 there is an epsilon
+      rate: 1                        # every row; a rate below 1 gives an epsilon
       round: 5
     budget:
       unbounded: a suppression rule without a secret sample has no epsilon
@@ -238,7 +238,7 @@ def policy_text(rule: Rule, delta: Fraction) -> str:
     """
     lines = ["  columns: [region, sex]", f"  k: {_least(rule)}"]
     if rule.rate is None:
-        lines.append("  rate: 1                        # every row; with a rate below 1 there is an epsilon")
+        lines.append("  rate: 1                        # every row; a rate below 1 gives an epsilon")
     else:
         lines += [f"  rate: {rule.rate}", f"  target: {{delta: {_feasible(rule, delta)}}}"]
     if rule.base is not None:

@@ -30,6 +30,10 @@ def private_key(file: Path) -> Ed25519PrivateKey:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+    if not file.exists():
+        raise InvalidParameter(
+            f"{file} does not exist. Make a key once, and keep it: openssl genpkey -algorithm ed25519 -out {file}"
+        )
     content = _read(file)
     try:
         key = load_pem_private_key(content, password=None)

@@ -15,6 +15,10 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from incrowd import __version__
 from incrowd.core.certificate import VERSION, Certificate
 from incrowd.core.codec import encode
+from incrowd.core.steps.around import steps_around
+from incrowd.core.steps.choices import LevelsByLook
+from incrowd.core.steps.step import walk
+from incrowd.drawing.card import card, facts
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.store.link import Anchor
 from incrowd.verify import version_1
@@ -29,7 +33,8 @@ if TYPE_CHECKING:
     from incrowd.accounting.ledger.ledger import Ledger
     from incrowd.workflows.policy.policy import Policy
 
-_OUTSIDE = {"assumption", "files", "ledger", "parent", "policy", "report", "signature"}
+_ASSUMED = "assumption"
+_OUTSIDE = {_ASSUMED, "files", "ledger", "parent", "policy", "report", "signature"}
 """Findings about what lies outside of steps, claims and tables: who wrote them, and what they were made with."""
 
 
@@ -81,6 +86,24 @@ class Verification:
             return "consistent, but some claim or step could not be derived again: see the question marks"
         return "verified" if self.vouched else "consistent; who wrote it is not shown"
 
+    @property
+    def summary(self) -> list[tuple[str, str]]:
+        """What failed, what cannot be known here, what is assumed, and how much passed, in this order."""
+        lines = [("✗ failed", f"{each.about}: {each.why}") for each in self.findings if each.verdict is Verdict.FAILED]
+        open_ = [each for each in self.findings if each.verdict is Verdict.UNKNOWN]
+        lines += [("? not known here", f"{each.about}: {each.why}") for each in open_ if each.about != _ASSUMED]
+        lines += [("? assumed", each.why) for each in open_ if each.about == _ASSUMED]
+        return [*lines, ("✓ passed", _check_count(self.findings))]
+
+    def _repr_html_(self) -> str:
+        return card(self.verdict, facts(self.summary), note=f"Certificate {self.certificate.id}.")
+
+
+def _check_count(findings: tuple[Finding, ...]) -> str:
+    passed = [each.about for each in findings if each.verdict is Verdict.PASSED]
+    claims = sum(about.startswith("claim: ") for about in passed)
+    return f"{len(passed)} checks" + (f", {claims} of them claims that were derived again" if claims else "")
+
 
 def read_certificate(path: Path) -> Certificate:
     """Read a certificate from its file, or from the folder of its release."""
@@ -124,7 +147,7 @@ def verify(path: Path, data: Path | None = None, **held: Unpack[References]) -> 
         *_policy(certificate, held.get("policy")),
         *_ledger(certificate, held.get("ledger")),
         *_signature(certificate, held.get("trusted")),
-        *(Finding("assumption", Verdict.UNKNOWN, text) for text in _assumed(certificate)),
+        *(Finding(_ASSUMED, Verdict.UNKNOWN, text) for text in _assumed(certificate)),
     ]
     return Verification(certificate, tuple(findings))
 
@@ -214,6 +237,7 @@ def _policy(certificate: Certificate, policy: Policy | None) -> Iterator[Finding
 def _unlike(certificate: Certificate, policy: Policy) -> Problem | None:
     """Return that a policy gives another plan than the certificate tells of, or that it cannot be made again here."""
     from incrowd.workflows.ask.plan_again import asked_again
+    from incrowd.workflows.plan.look.method import look_again
 
     stated = (certificate.method.name, certificate.steps, certificate.guarantee, certificate.claims)
     columns = [{"name": c.name, "role": str(c.role), "type": str(c.type)} for c in policy.schema.columns]
@@ -221,10 +245,12 @@ def _unlike(certificate: Certificate, policy: Policy) -> Problem | None:
         match certificate.method.name:
             case "question":
                 made, columns = asked_again(certificate, policy), []
+            case "private look":
+                made = look_again(certificate, policy)
             case "coarser table":
                 made = Problem("a coarser table is made from a release: give that with --parent", undecided=True)
             case _:
-                made = policy.plan
+                made = policy.plan.led_by(*steps_around(certificate.steps))
     except (IncrowdError, ValueError, TypeError):
         return Problem("no plan can be made from it")
     if isinstance(made, Problem):
@@ -249,7 +275,7 @@ def _ledger(certificate: Certificate, ledger: Ledger | None) -> Iterator[Finding
 
 def _charge(certificate: Certificate, ledger: Ledger) -> str | None:
     """Return what is wrong with the charge of a release in its ledger, or None."""
-    from incrowd.workflows.policy.ledger import standing_at
+    from incrowd.workflows.policy.ledger import look_problem, standing_at
     from incrowd.workflows.release.certify import accounting_of
 
     anchor = Anchor.from_json(encode(certificate.ledger))
@@ -264,6 +290,10 @@ def _charge(certificate: Certificate, ledger: Ledger) -> str | None:
     told = accounting_of(paid[0], standing_at(ledger, paid[0].dataset, anchor.sequence))
     if paid[0].dataset != certificate.dataset.name or told != certificate.accounting:
         return f"entry {anchor.sequence} tells other amounts, or of another dataset"
+    for look in (step for step in walk(certificate.steps) if isinstance(step, LevelsByLook)):
+        problem = look_problem(look, certificate.dataset.name, ledger)
+        if problem is not None or look.entry >= anchor.sequence:
+            return f"the levels are said to be chosen by a private look before: {problem or 'its entry came later'}"
     concluded = ledger.conclusions(id_)
     if version > 1 and digest not in concluded:
         return "the ledger does not say that this certificate came of the charge" if concluded else _OPEN

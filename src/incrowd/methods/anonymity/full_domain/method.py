@@ -18,7 +18,6 @@ from incrowd.core.steps.step import Step, fold
 from incrowd.criteria.criterion import All
 from incrowd.criteria.partition import Partition
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.cells import released_cells
 from incrowd.methods.anonymity.full_domain.steps import CutLevels, least
 from incrowd.methods.anonymity.mondrian.labels import kept_values
 from incrowd.methods.anonymity.search.lattice import Lattice, LevelLimits
@@ -28,6 +27,7 @@ from incrowd.methods.anonymity.syntactic.demands import Demands, quasi_identifie
 from incrowd.methods.anonymity.syntactic.population import Population, Unique
 from incrowd.methods.anonymity.syntactic.sensitive import Sensitive
 from incrowd.methods.anonymity.syntactic.steps import at_most_share
+from incrowd.methods.cells import released_cells
 from incrowd.methods.outcomes.anonymized import Anonymized, Generalized
 from incrowd.methods.person_rows import row_limits
 from incrowd.quality.additive import Height, Loss, Precision, WeightedQuality
@@ -156,7 +156,8 @@ class FullDomain:
             "suppression": self.suppression,
             "combinations": self.combinations(schema),
         }
-        return Plan(self.name, steps, fold(steps, schema.unit), {}, self.release, self.k, settings)
+        promise, cells = fold(steps, schema.unit), self.cells(schema)
+        return Plan(self.name, steps, promise, {}, self.release, self.k, settings, cells=cells)
 
     def steps(self, schema: Schema) -> tuple[Step, ...]:
         """Return the steps: whose rows, which finest levels, which search, which order."""

@@ -24,13 +24,13 @@ from incrowd.core.unit import Kind
 from incrowd.criteria.itemsets import KmAnonymity, check, smallest_support
 from incrowd.criteria.measure import Measured
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.cells import released_cells
 from incrowd.methods.anonymity.itemsets.cuts import ItemCut, ItemDemand, ItemTree, best_cut, joinable
 from incrowd.methods.anonymity.itemsets.output import ItemTable
 from incrowd.methods.anonymity.itemsets.steps import ArrangeSets, CutItems
 from incrowd.methods.anonymity.itemsets.written import WrittenSets
 from incrowd.methods.anonymity.mondrian.labels import kept_values
 from incrowd.methods.anonymity.syntactic.steps import at_most_share
+from incrowd.methods.cells import released_cells
 from incrowd.methods.outcomes.anonymized import Anonymized
 
 if TYPE_CHECKING:

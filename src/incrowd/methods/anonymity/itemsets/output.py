@@ -29,6 +29,7 @@ class ItemTable(Outcome):
     """
 
     form: ClassVar[str] = "itemsets"
+    faithful: ClassVar[bool] = True
 
     rows: Anonymized
     column: str

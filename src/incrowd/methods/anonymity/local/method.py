@@ -92,7 +92,8 @@ class LocalRecoding:
         """Promise a form, from the schema alone."""
         whole, steps = self._whole_columns.plan(schema), self.steps(schema)
         settings = {**whole.settings, "rounds": self.rounds, "left": self.left}
-        return Plan(self.name, steps, fold(steps, schema.unit), {}, self.release, self.k, settings)
+        promise, cells = fold(steps, schema.unit), self.cells(schema)
+        return Plan(self.name, steps, promise, {}, self.release, self.k, settings, cells=cells)
 
     def steps(self, schema: Schema) -> tuple[Step, ...]:
         """Return the steps: whose rows, which finest levels, which rounds, which order."""

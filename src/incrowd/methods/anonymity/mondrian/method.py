@@ -15,7 +15,6 @@ from incrowd.core.schema import Role, Schema
 from incrowd.core.steps.rows import Arrange, keep_rows, recode
 from incrowd.core.steps.step import Step, fold
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.cells import released_cells
 from incrowd.methods.anonymity.mondrian.axes import Axis
 from incrowd.methods.anonymity.mondrian.labels import Show, kept_values, labels
 from incrowd.methods.anonymity.mondrian.partitioning import TupleGrid, condition, criteria, partition_tuples
@@ -23,6 +22,7 @@ from incrowd.methods.anonymity.mondrian.pieces import NONE, Pieces
 from incrowd.methods.anonymity.mondrian.steps import CutRows, Where
 from incrowd.methods.anonymity.syntactic.demands import Demands, quasi_identifiers
 from incrowd.methods.anonymity.syntactic.sensitive import Sensitive
+from incrowd.methods.cells import released_cells
 from incrowd.methods.outcomes.anonymized import Anonymized
 from incrowd.methods.person_rows import row_limits
 
@@ -83,7 +83,8 @@ class Mondrian:
     def plan(self, schema: Schema) -> Plan:
         """Promise a form, from the schema alone."""
         steps = self.steps(schema)
-        return Plan(self.name, steps, fold(steps, schema.unit), {}, self.release, self.k, self.demands.spelled())
+        promise, settings, cells = fold(steps, schema.unit), self.demands.spelled(), self.cells(schema)
+        return Plan(self.name, steps, promise, {}, self.release, self.k, settings, cells=cells)
 
     def steps(self, schema: Schema) -> tuple[Step, ...]:
         """Return the steps: whose rows, which finest levels, which cuts, which order."""

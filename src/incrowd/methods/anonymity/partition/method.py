@@ -129,10 +129,10 @@ class PrivatePartition:
         promise = fold(steps, unit, found.delta)
         settings: dict[str, Any] = {"choosing": self.choosing, "depth": self.depth, "least": growth.least, "k": found.k}
         if promise.syntactic:
-            return Plan(self.name, steps, promise, {}, self.release, found.k, settings)
+            return Plan(self.name, steps, promise, {}, self.release, found.k, settings, cells=cells)
         epsilon = charged(promise.loss, found.delta, unit.adjacency)
         settings |= {"rate": found.rate, "epsilon": epsilon, "delta": found.delta}
-        return Plan(self.name, steps, promise, {"epsilon": epsilon}, self.release, found.k, settings)
+        return Plan(self.name, steps, promise, {"epsilon": epsilon}, self.release, found.k, settings, cells=cells)
 
     def release(self, table: Table, coins: Coins) -> Partitioned:
         """Count all rows, cut boxes, and release a fresh sample in them."""

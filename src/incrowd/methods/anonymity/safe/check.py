@@ -18,6 +18,7 @@ from incrowd.core.claims.privacy import (
 )
 from incrowd.core.plan import Output
 from incrowd.core.schema import Column, Schema
+from incrowd.core.steps.choices import LevelsByLook, SuppressAfterLook
 from incrowd.core.steps.rows import KeepRows, Order, Recode
 from incrowd.core.steps.samples import DrawnBefore, DrawnHere, EveryRow, SecretSample
 from incrowd.core.steps.step import Step
@@ -30,7 +31,7 @@ from incrowd.verify.files import columns_of, values_of
 from incrowd.verify.statement import Look, Problem, Statement, maybe, one
 
 SAMPLES = (EveryRow, SecretSample, DrawnBefore, DrawnHere)
-STEPS: tuple[type[Step], ...] = (KeepRows, *SAMPLES, Recode, Suppress, Order)
+STEPS: tuple[type[Step], ...] = (LevelsByLook, KeepRows, *SAMPLES, Recode, Suppress, SuppressAfterLook, Order)
 CLAIMS: tuple[type[Claim], ...] = (
     ApproximatePrivacy,
     ZeroKnowledge,
@@ -42,12 +43,23 @@ CLAIMS: tuple[type[Claim], ...] = (
     Anonymity,
     Pseudonymity,
 )
-ORDER = (maybe(KeepRows), one(*SAMPLES), one(Recode), one(Suppress), one(Order))
+ORDER = (
+    maybe(LevelsByLook),
+    maybe(KeepRows),
+    one(*SAMPLES),
+    one(Recode),
+    one(Suppress, SuppressAfterLook),
+    one(Order),
+)
 
 
 def contradiction(statement: Statement) -> Problem | None:
-    """Return that other columns are recoded than released, or None."""
-    same = statement.grounds.need(Recode).names == statement.released
+    """Return that other columns are recoded than released, or that crowds hang on a look that is not told; or None."""
+    grounds = statement.grounds
+    looked, after = grounds.find(LevelsByLook), grounds.find(SuppressAfterLook)
+    if (looked is None) != (after is None) or (looked and grounds.find(SecretSample) is None):
+        return Problem("levels by a private look, and suppression behind it on a secret sample, go together")
+    same = grounds.need(Recode).names == statement.released
     return None if same else Problem("the recoded columns are not the released ones")
 
 

@@ -12,13 +12,14 @@ from incrowd.accounting.suppression.theorems import theorem1_delta, theorem6_del
 from incrowd.core.cells import Cells
 from incrowd.core.plan import Plan
 from incrowd.core.schema import Schema
+from incrowd.core.steps.choices import LevelsByLook, SuppressAfterLook
 from incrowd.core.steps.rows import Order, keep_rows, recode
 from incrowd.core.steps.samples import EveryRow, SecretSample
 from incrowd.core.steps.step import Step, fold
 from incrowd.core.steps.suppression import Suppress, publishable
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.cells import refuse_names
+from incrowd.methods.cells import refuse_names
 from incrowd.methods.crowds.parameters import Parameters, Target, solve
 from incrowd.methods.crowds.robust import Robust, draw_sample, published_numbers, solve_robust, survey, with_chances
 from incrowd.methods.outcomes.microdata import WEIGHT, Microdata
@@ -36,7 +37,8 @@ class Safe:
     Promise: (ε, δ)-differential privacy by the tight curve of sampled suppression; (k, 0)-crowd-blending; zero-
     knowledge with respect to the sample; k-anonymity of the output, over all released columns, the sensitive ones too.
     At rate 1 there is no sample: crowd-blending and k-anonymity remain, and no ε.  With `robust` the rows are a biased
-    sample that others drew: every row is read, and the promise is that of Theorem 2 of the second paper.
+    sample that others drew: every row is read, and the promise is that of Theorem 2 of the second paper.  With `chosen`
+    a private look chose the levels: differential privacy and k-anonymity remain, on top of what the look cost.
 
     Assumes: the coins stay secret; levels, recoding and parameters were chosen without looking at the rows; one row
     is one person, or the person column says whose it is; all releases about these people go through one ledger.
@@ -56,6 +58,7 @@ class Safe:
     k: int | None = None
     weights: bool = False
     robust: Robust | None = None
+    chosen: LevelsByLook | None = None
 
     def __post_init__(self) -> None:
         if self.k is not None and self.k < 1:
@@ -72,6 +75,11 @@ class Safe:
         if self.robust is not None and (self.rate is not None or self.weights or self.target is None):
             raise InvalidParameter(
                 "robust says that the rows are a sample already: leave rate and weights out, and give target: {delta}."
+            )
+        if self.chosen is not None and (self.unsampled or self.robust is not None):
+            raise InvalidParameter(
+                "levels chosen by a private look need a secret sample: without one, or with robust, crowds are "
+                "promised, and who stands in which would hang on the rows. Give a rate below 1, or leave chosen out."
             )
 
     @property
@@ -105,7 +113,7 @@ class Safe:
                 "at rate 1 crowds of rows say nothing about people with several rows: keep max_rows at 1."
             )
         found = None if self.unsampled or schema.drafted else self.parameters(unit)
-        steps = (*keep_rows(unit), self.sample(unit), recode(cells), Suppress(k), Order(self.weights))
+        steps = self.steps(unit, cells, k)
         return Plan(
             self.name,
             steps,
@@ -114,7 +122,21 @@ class Safe:
             self.release,
             k,
             {"k": k} if found is None else asdict(found),
+            cells=self._counted(cells, schema),
         )
+
+    def _counted(self, cells: Cells, schema: Schema) -> Cells:
+        """Return the cells that are counted: with the chance of each row, where rows come from a biased sample."""
+        if self.robust is None or self.robust.probability is None:
+            return cells
+        return with_chances(cells, schema, self.robust.probability)
+
+    def steps(self, unit: Unit, cells: Cells, k: int) -> tuple[Step, ...]:
+        """Return what happens to rows: a look that chose the levels stands in front, and takes crowds' claims away."""
+        rows = (*keep_rows(unit), self.sample(unit), recode(cells))
+        if self.chosen is None:
+            return (*rows, Suppress(k), Order(self.weights))
+        return (self.chosen, *rows, SuppressAfterLook(k), Order(self.weights))
 
     def smallest_class(self, schema: Schema) -> int:
         """Return k."""
@@ -130,7 +152,7 @@ class Safe:
         """Return what the accountants computed for the claims."""
         if self.robust is not None:
             return {"epsilon": found.epsilon, **published_numbers(found.k, self.robust.bias)}
-        if not publishable(found.epsilon, found.rate):
+        if self.chosen is not None or not publishable(found.epsilon, found.rate):
             return {"epsilon": found.epsilon}
         epsilon = Fraction(found.epsilon)
         return {
@@ -147,7 +169,7 @@ class Safe:
             kept.append(coins.sample(self.parameters(unit).rate))
         cells, robust = self.cells(schema), self.robust
         if robust is not None and robust.probability is not None:
-            split = table.engine.count(table.rows, with_chances(cells, schema, robust.probability), *kept)
+            split = table.engine.count(table.rows, self._counted(cells, schema), *kept)
             counts = draw_sample(split, robust.low, robust.high, coins).at_least(k)
         else:
             counts = table.engine.count(table.rows, cells, *kept, at_least=k).at_least(k)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Anonymity, Pseudonymity
@@ -30,18 +31,26 @@ def contradiction(statement: Statement) -> Problem | None:
 
 
 def _insensitive(grounds: Grounds) -> Problem | None:
-    """Return that one person can move the worth of a recoding by more than the step of the choice says.
+    """Return that one person can move the worth of a recoding by more than the step of the choice says."""
+    k, rate = grounds.need(SuppressChosen).k, grounds.need(SecretSample).rate
+    if grounds.need(ChooseLevels).sensitivity < _DETAIL * least_width(k, rate) * grounds.unit.max_rows:
+        return Problem("one person can move the worth of a recoding by more than the steps say")
+    return None
+
+
+def least_width(k: int, rate: Fraction, fineness: int = _FINENESS) -> int:
+    """Return how far one row surely moves what is expected to be kept, in steps of 1/fineness row.
 
     The n-th row of a cell adds rate·(P[B ≥ k] + k·P[B = k − 1]) expected rows, B of the n − 1 others being sampled.
     Near n = k/rate this is largest.
+
+    >>> least_width(20, Fraction(1, 10)) / 2**16
+    0.239...
     """
-    k, rate = grounds.need(SuppressChosen).k, float(grounds.need(SecretSample).rate)
-    near = range(max(0, math.floor((k - 1) / rate) - 2), math.ceil(k / rate) + 3)
-    added = max(rate * (_at_least(k, n, rate) + k * (_at_least(k - 1, n, rate) - _at_least(k, n, rate))) for n in near)
-    least = _DETAIL * math.floor(_FINENESS * added * (1.0 - 1e-9)) * grounds.unit.max_rows
-    if grounds.need(ChooseLevels).sensitivity < least:
-        return Problem("one person can move the worth of a recoding by more than the steps say")
-    return None
+    beta = float(rate)
+    near = range(max(0, math.floor((k - 1) / beta) - 2), math.ceil(k / beta) + 3)
+    added = max(beta * (_at_least(k, n, beta) + k * (_at_least(k - 1, n, beta) - _at_least(k, n, beta))) for n in near)
+    return math.floor(fineness * added * (1.0 - 1e-9))
 
 
 def _at_least(k: int, n: int, rate: float) -> float:

@@ -111,10 +111,15 @@ class Scheme:
         promise = fold(steps, unit, found.delta)
         settings: dict[str, Any] = {"choosing": self.choosing, "candidates": candidates, "k": found.k}
         if promise.syntactic:
-            return Plan(self.name, steps, promise, {}, self.release, found.k, settings)
+            return Plan(self.name, steps, promise, {}, self.release, found.k, settings, cells=self._finest(schema))
         epsilon = charged(promise.loss, found.delta, unit.adjacency)
         settings |= {"rate": found.rate, "epsilon": epsilon, "delta": found.delta}
-        return Plan(self.name, steps, promise, {"epsilon": epsilon}, self.release, found.k, settings)
+        numbers = {"epsilon": epsilon}
+        return Plan(self.name, steps, promise, numbers, self.release, found.k, settings, cells=self._finest(schema))
+
+    def _finest(self, schema: Schema) -> Cells:
+        """Return the cells that are counted: at the lowest levels among which it chooses."""
+        return Cells.of(schema, {name: levels[0] for name, levels in self.choices(schema).items()})
 
     def steps(self, schema: Schema) -> tuple[Step, ...]:
         """Return the steps: the choice, then those of a safe release, whose levels are told by the labels."""
@@ -134,8 +139,7 @@ class Scheme:
     def release(self, table: Table, coins: Coins) -> ChosenMicrodata:
         """Count all rows at the finest levels, choose, and release a fresh sample at the chosen ones."""
         choices, unit = self.choices(table.schema), table.schema.unit
-        cells = Cells.of(table.schema, {name: levels[0] for name, levels in choices.items()})
-        counts = table.engine.count(table.rows, cells, *row_limits(table, coins))
+        counts = table.engine.count(table.rows, self._finest(table.schema), *row_limits(table, coins))
         found = self.parameters(unit)
         place = self._selection(unit).release(scores(counts, choices, expected_rows(found.k, found.rate)), coins)
         levels = dict(zip(choices, list(product(*choices.values()))[place], strict=True))

@@ -45,7 +45,7 @@ class ExpectedRows:
         return int(self.steps.max())
 
     def of(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return what is kept of cells with so many rows, in steps of 1/FINENESS row; it never falls in the count.
+        """Return what is kept of cells with so many rows, in whole steps; it never falls in the count.
 
         >>> kept = expected_rows(5, Fraction(1, 2))
         >>> kept.of(np.array([0, 4, 5, 100])).tolist()[:2]
@@ -59,8 +59,8 @@ class ExpectedRows:
 
 
 @lru_cache(maxsize=64)
-def expected_rows(k: int, rate: Fraction) -> ExpectedRows:
-    """Return the steps of sampled suppression below k at a rate.
+def expected_rows(k: int, rate: Fraction, fineness: int = FINENESS) -> ExpectedRows:
+    """Return the steps of sampled suppression below k at a rate, `fineness` of which are one expected row.
 
     One row more in a cell of n − 1 is sampled with chance β = rate.  Beside B ~ Bin(n − 1, β) others it then adds 1 if
     B ≥ k, and k if B = k − 1, where it saves the whole cell: β·(P[B ≥ k] + k·P[B = k − 1]) in expectation.
@@ -76,8 +76,8 @@ def expected_rows(k: int, rate: Fraction) -> ExpectedRows:
             break
         size *= 2
     settled = int(np.argmax(rarely < _SETTLED)) + 1
-    whole = np.floor(FINENESS * steps[:settled]).astype(np.int64)
-    whole[-1] = int(FINENESS * rate)
+    whole = np.floor(fineness * steps[:settled]).astype(np.int64)
+    whole[-1] = int(fineness * rate)
     return ExpectedRows(whole)
 
 
@@ -127,14 +127,14 @@ def score(counts: Counts, kept: ExpectedRows, details: Details | None = None) ->
     for classes, codes in zip(counts.classes, counts.codes(), strict=True):
         place = (classes.recoding.column.name, classes.recoding.level, len(classes))
         if place not in known:
-            known[place] = _details(classes) // len(counts.classes)
+            known[place] = details_of(classes) // len(counts.classes)
         detail += known[place][codes]
     products = detail * kept.of(counts.counts)
     high, low = int((products >> _LOW).sum()), int((products & (2**_LOW - 1)).sum())  # no sum wraps
     return (high << _LOW) + low
 
 
-def _details(classes: Classes) -> NDArray[np.int64]:
+def details_of(classes: Classes) -> NDArray[np.int64]:
     """Return what a row keeps of its details in each class, from the declaration alone."""
     recoding = classes.recoding
     hierarchy = recoding.column.hierarchy

@@ -16,12 +16,12 @@ from incrowd.core.steps.rows import keep_rows, recode
 from incrowd.core.steps.step import Step, fold
 from incrowd.criteria.groups import class_starts
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.cells import released_cells
 from incrowd.methods.anonymity.mondrian.labels import kept_values
 from incrowd.methods.anonymity.suppression.cells import MISSING, VisibleTuples, overlaps
 from incrowd.methods.anonymity.suppression.demands import CrowdDemand, SuppressedTuples, suppress_cells
 from incrowd.methods.anonymity.suppression.steps import ArrangeBlanks, LeaveOutCells, MissingCells, demanded
 from incrowd.methods.anonymity.syntactic.demands import Demands, quasi_identifiers
+from incrowd.methods.cells import released_cells
 from incrowd.methods.outcomes.anonymized import Blanked
 from incrowd.methods.person_rows import row_limits
 
@@ -110,7 +110,8 @@ class CellSuppression:
         steps = self.steps(schema)
         settings = {**demanded(self.k, self.subsets), "missing": self.missing}
         smallest = 1 if self.wild else self.k
-        return Plan(self.name, steps, fold(steps, schema.unit), {}, self.release, smallest, settings)
+        promise, cells = fold(steps, schema.unit), self.cells(schema)
+        return Plan(self.name, steps, promise, {}, self.release, smallest, settings, cells=cells)
 
     def steps(self, schema: Schema) -> tuple[Step, ...]:
         """Return the steps: whose rows, which levels, how many must agree, which order."""

@@ -118,7 +118,8 @@ class MostCommon:
             chosen,
             PublishRanking(self.counts),
         )
-        return Plan(self.name, steps, fold(steps, unit), {"epsilon": spent}, self.release, settings=settings)
+        promise, numbers = fold(steps, unit), {"epsilon": spent}
+        return Plan(self.name, steps, promise, numbers, self.release, settings=settings, cells=partition.cells)
 
     def release(self, table: Table, coins: Coins) -> Selection:
         """Count the candidates in one pass, give every count noise, and read off the largest."""

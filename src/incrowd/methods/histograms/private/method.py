@@ -102,7 +102,8 @@ class PrivateHistogram:
             "solved": "scale" if self.error is None else "epsilon",
         }
         promise = fold(steps, schema.unit, found.delta)
-        return Plan(self.name, steps, promise, {"epsilon": found.epsilon}, self.release, settings=settings)
+        numbers = {"epsilon": found.epsilon}
+        return Plan(self.name, steps, promise, numbers, self.release, settings=settings, cells=partition.cells)
 
     def release(self, table: Table, coins: Coins) -> Histogram:
         """Count the bins in one pass and give every one noise."""

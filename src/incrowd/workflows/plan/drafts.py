@@ -1,0 +1,61 @@
+"""Drafts: which lines of a policy were read off the rows, and what the promise becomes when they are vouched for."""
+
+from __future__ import annotations
+
+from incrowd.accounting.accountant import charge_of
+from incrowd.core.guarantee import Guarantee
+from incrowd.core.schema import Schema
+from incrowd.core.words import short_up
+from incrowd.workflows.policy.columns import column_of
+from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.policy.sections import ColumnSection
+
+_VOUCHED = "somebody vouches for it"
+
+
+def drafted_lines(policy: Policy) -> tuple[str, ...]:
+    """Return each line that was read off the rows and that nobody vouches for, by its place, with what to write."""
+    found = []
+    for name, section in policy.section.columns.items():
+        values = "bounds" if section.bounds is not None else "categories"
+        parts = ((values, section), ("hierarchy", section.hierarchy))
+        held = section.role == "identifier"
+        what = 'to release it write role: quasi, and public: "source"' if held else 'write public: "source" below it'
+        marked = [key for key, part in parts if part is not None and part.derived is not None and part.public is None]
+        found += [f"columns.{name}.{key} was read off the rows: {what}" for key in marked]
+    return tuple(found)
+
+
+def vouched(policy: Policy) -> Guarantee | None:
+    """Return the promise of the same policy when every released line has a public source; None where all have one."""
+    if not policy.schema.drafted:
+        return None
+    sections = policy.section.columns
+    columns = tuple(
+        column_of(column.name, _vouched(sections[column.name]), policy.folder)
+        if column.name in policy.schema.drafted
+        else column
+        for column in policy.schema.columns
+    )
+    return policy.method.plan(Schema(columns, policy.schema.unit)).promise
+
+
+def _vouched(section: ColumnSection) -> ColumnSection:
+    """Return a column with a source below each of its marks."""
+    rule = section.hierarchy
+    if rule is not None and rule.derived is not None:
+        rule = rule.model_copy(update={"public": rule.public or _VOUCHED})
+    source = {} if section.derived is None else {"public": section.public or _VOUCHED}
+    return section.model_copy(update={"hierarchy": rule, **source})
+
+
+def vouched_words(policy: Policy) -> str | None:
+    """Return in words what the promise becomes; None where it stays what it is."""
+    promise = vouched(policy)
+    if promise is None:
+        return None
+    spend = charge_of(promise.loss, promise.delta, promise.unit.adjacency)
+    if not spend.epsilon.is_finite():
+        return f"vouched for, it still has no epsilon: {promise.because}"
+    epsilon, delta = short_up(spend.epsilon), short_up(spend.delta)
+    return f"vouched for, the promise becomes epsilon {epsilon} at delta {delta}"

@@ -1,0 +1,1 @@
+"""Look: how many rows each of several choices of levels, k and rate would keep, with noise that is charged."""

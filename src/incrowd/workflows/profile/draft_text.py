@@ -1,0 +1,167 @@
+"""The text of a draft: YAML with comments that say what its owner has to decide."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from incrowd.workflows.profile.draft_columns import DraftColumn
+from incrowd.workflows.profile.draft_request import DraftRequest, Goal, Origin
+from incrowd.workflows.profile.person_column import PersonColumn
+
+_WIDTH = 116
+_HEAD = """\
+# Drafted for {goal} by a look at {source}: a start, not a decision. Keep it internal.
+#
+# 1. Check every role. An identifier is never released; everything else is, at its level.
+# 2. Most of it is public knowledge or a rule that would be the same for other rows. What is marked  derived: rows  was
+#    read off the rows, and so may betray somebody: it voids every promise but k-anonymity. Write what is publicly
+#    known instead and remove the mark; or, where a public source says the same, add a line  public: "that source".
+# 3. Choose levels by what the readers of the release need, not by trying which keeps the most rows.
+
+incrowd: 1
+dataset:
+  name: {name}   # budgets are kept under this name, for good
+{dataset}source: {address}
+columns:
+"""
+_PEOPLE = """\
+  unit: {{column: {column}, max_rows: 1}}   # one person; of each, one row takes part, drawn by chance
+  # For more rows of a person write a larger max_rows: a number that you choose beforehand, not the largest there is.
+"""
+_ROWS = """\
+  # unit: {column: person_id, max_rows: 1}   # if one person can have several rows: without it, rows are protected
+"""
+_NUMBERS = """\
+  # rows: N         # about how many, if that is public: then plan says what will probably come out
+  # population: N   # how many people the data could be about, if that is public
+"""
+TAILS = {
+    Goal.MICRODATA: """\
+release:
+  method: scheme        # levels are chosen for these rows, by a choice that is private itself
+  choosing: 0.1         # of epsilon, for that choice
+  rate: 1/2             # a secret coin for each row
+  target: {{epsilon: 1, delta: 1e-6}}   # delta: well below one over the number of people
+  lowest: {levels}
+budget: {{epsilon: 1, delta: 1e-6}}   # for these people, for good
+# Nothing that was drafted from rows has an epsilon. To release such a column all the same, for k-anonymity alone:
+# budget: {{unbounded: "reason"}}
+""",
+    Goal.COUNTS: """\
+release:
+  method: private-histogram
+  columns: {columns}
+  levels: {levels}
+  epsilon: 1
+budget: {{epsilon: 1, delta: 0}}   # for these people, for good
+""",
+    Goal.QUERIES: """\
+queries: {{table: rows}}   # what they are called in questions
+budget: {{epsilon: 1, delta: 1e-6}}   # for these people, for good
+""",
+    Goal.CLASSIC: """\
+release:
+  method: full-domain   # the finest levels at which k rows look alike, found by looking at all rows
+  k: 5
+  suppression: 0.05     # at most this share of the rows is left out
+  seconds: 30           # the search of the levels ends then, with the best so far
+  lowest: {lowest}
+  levels: {levels}
+# k-anonymity is a property of the table's form: it has no epsilon. Whoever asked for a classic draft decided that:
+budget: {{unbounded: "k-anonymity was asked for, which has no epsilon"}}
+""",
+}
+
+
+def head_text(origin: Origin, wish: DraftRequest, person: PersonColumn | None) -> str:
+    """Return everything before the columns."""
+    source = word(origin.address)
+    if origin.reading:
+        keys = ", ".join(f"{key}: {_value(value)}" for key, value in origin.reading.items())
+        source = wrapped(f"{{path: {source}, {keys}}}", 2)
+    dataset = "" if wish.period is None else f"  period: {_quoted(wish.period.text)}\n"
+    dataset += _ROWS if person is None else _PEOPLE.format(column=word(person.name))
+    name, address = word(stem(origin)), _printable(origin.address)
+    return _HEAD.format(goal=wish.goal, source=address, name=name, dataset=dataset + _NUMBERS, address=source)
+
+
+def _value(value: Any) -> str:
+    return (
+        _listed(value) if isinstance(value, list) else _quoted(value) if isinstance(value, str) else f"{value}".lower()
+    )
+
+
+def mapping_text(levels: Mapping[str, int]) -> str:
+    """Return columns and levels as YAML writes them in one line."""
+    return "{" + ", ".join(f"{word(name)}: {level}" for name, level in levels.items()) + "}"
+
+
+def stem(origin: Origin) -> str:
+    """Return the name of a dataset, after its file."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(origin.address).stem).strip("-.") or "data"
+
+
+def column_text(column: DraftColumn) -> str:
+    """Return the section of a column, with the reasons as comments."""
+    known = "" if column.known is None else f"   # {column.known}"
+    lines = [f"  {word(column.name)}:{known}", f"    role: {column.section['role']}   # {column.why}"]
+    for key, value in column.section.items():
+        if key != "role":
+            lines += _entry(key, value, 4)
+    return "\n".join(lines) + "\n"
+
+
+def _entry(key: str, value: Any, indent: int) -> list[str]:
+    room = " " * indent
+    if key == "tree":
+        lines = [f"{room}  {word(label)}: {wrapped(_listed(words), indent + 4)}" for label, words in value.items()]
+        return [f"{room}tree:", *lines]
+    if isinstance(value, dict):
+        return [f"{room}{key}:", *(line for inner, item in value.items() for line in _entry(inner, item, indent + 2))]
+    if key == "categories":
+        return [f"{room}{key}: {wrapped(_listed(value), indent + 2)}"]
+    if isinstance(value, list):
+        return [f"{room}{key}: [{', '.join(value)}]"]
+    return [f"{room}{key}: {_quoted(value) if key == 'public' else value}"]
+
+
+def _listed(values: Sequence[str]) -> str:
+    return "[" + ", ".join(_quoted(value) for value in values) + "]"
+
+
+def wrapped(text: str, indent: int) -> str:
+    """Break a long list or mapping between its items; spaces inside quotes are kept by not breaking there."""
+    if len(text) + indent + 14 <= _WIDTH:
+        return text
+    items = re.findall(r'(?:"(?:[^"\\]|\\.)*"|[^",])+,?|,', text)
+    lines, line = [], ""
+    for item in (each.strip(" ") for each in items):
+        if line and len(line) + len(item) + indent + 1 > _WIDTH:
+            lines.append(line)
+            line = ""
+        line = f"{line} {item}" if line else item
+    return textwrap.indent("\n".join([*lines, line]), " " * indent).lstrip()
+
+
+def word(text: str) -> str:
+    """Return a name, in quotes where YAML needs them."""
+    plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_./-]*", text) and text.lower() not in ("null", "true", "false")
+    return text if plain else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    return '"' + "".join(_escaped(letter) for letter in text) + '"'
+
+
+def _escaped(letter: str) -> str:
+    if letter in '"\\':
+        return f"\\{letter}"
+    return letter if letter.isprintable() else f"\\U{ord(letter):08x}"
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "?" for letter in text)

@@ -1,0 +1,160 @@
+"""Numbers of people: phones, bank accounts, cards, national and tax ids, recognized by their check digits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
+
+_MOST = 64
+_SHARE = 0.8
+_CHANCE = 2e-4
+_WEAK, _STRONG = 0.1, 0.012
+_REGIONS = ("DE", "US", "GB", "FR", "ES", "IT", "NL", "AT", "CH", "BE", "PL", "SE", "PT", "DK", "IE", "NO", "FI")
+_ABROAD = re.compile(r"^(\+|00)[1-9][\d ()/.\-]{6,20}$")
+_HOME = re.compile(r"^(\(?0\d[\d ()/.\-]{6,18}|\(?\d{3}\)?[ .\-]\d{3}[ .\-]\d{4}|\d{3}( \d\d){3}|\d\d( \d\d){3,4})$")
+_PARTED = re.compile(r"[ ()/.\-]")
+_NOTHING = str.maketrans("", "", " .-/()")
+_CARDS = re.compile(r"^(4|5[1-5]|2[2-7]|3[4-9]|6[05])")
+_WRITTEN = (re.compile(r"^\d{3}-\d{2}-\d{4}$"), re.compile(r"^[A-CEGHJ-PR-TW-Z]{2} ?\d\d ?\d\d ?\d\d ?[A-D]$"))
+_IDS: tuple[tuple[str, int, int, float, str], ...] = (
+    ("de.idnr", 11, 11, _WEAK, "German tax ids"),
+    ("fr.nir", 15, 15, _STRONG, "French social security numbers"),
+    ("it.codicefiscale", 16, 16, _STRONG, "Italian tax codes"),
+    ("es.dni", 9, 9, _WEAK, "Spanish identity numbers"),
+    ("es.nie", 9, 9, _WEAK, "Spanish identity numbers"),
+    ("gb.nhs", 10, 10, _WEAK, "NHS numbers"),
+    ("gb.utr", 10, 10, _WEAK, "British tax references"),
+    ("nl.bsn", 9, 9, _WEAK, "Dutch citizen numbers"),
+    ("pl.pesel", 11, 11, _WEAK, "Polish citizen numbers"),
+    ("pl.nip", 10, 10, _WEAK, "Polish tax numbers"),
+    ("be.nn", 11, 11, _STRONG, "Belgian national numbers"),
+    ("se.personnummer", 10, 12, _WEAK, "Swedish personal numbers"),
+    ("fi.hetu", 10, 11, _WEAK, "Finnish personal codes"),
+    ("pt.nif", 9, 9, _WEAK, "Portuguese tax numbers"),
+    ("at.vnr", 10, 10, _WEAK, "Austrian insurance numbers"),
+    ("ch.ssn", 13, 13, _STRONG, "Swiss insurance numbers"),
+    ("ca.sin", 9, 9, _WEAK, "Canadian insurance numbers"),
+    ("br.cpf", 11, 11, _STRONG, "Brazilian tax ids"),
+    ("mx.curp", 18, 18, _STRONG, "Mexican population codes"),
+    ("in_.aadhaar", 12, 12, _WEAK, "Indian identity numbers"),
+    ("cz.rc", 9, 10, _WEAK, "Czech birth numbers"),
+    ("ro.cnp", 13, 13, _WEAK, "Romanian personal codes"),
+    ("bg.egn", 10, 10, _WEAK, "Bulgarian citizen numbers"),
+    ("gr.amka", 11, 11, _WEAK, "Greek insurance numbers"),
+    ("hr.oib", 11, 11, _WEAK, "Croatian personal numbers"),
+    ("ie.pps", 8, 9, _WEAK, "Irish service numbers"),
+    ("no.fodselsnummer", 11, 11, _STRONG, "Norwegian birth numbers"),
+    ("lt.asmens", 11, 11, _WEAK, "Lithuanian personal codes"),
+    ("ee.ik", 11, 11, _WEAK, "Estonian personal codes"),
+    ("si.emso", 13, 13, _WEAK, "Slovenian citizen numbers"),
+    ("tr.tckimlik", 11, 11, _STRONG, "Turkish identity numbers"),
+    ("za.idnr", 13, 13, _WEAK, "South African identity numbers"),
+    ("cn.ric", 18, 18, _WEAK, "Chinese identity numbers"),
+    ("kr.rrn", 13, 13, _WEAK, "Korean resident numbers"),
+)
+
+
+def phones(values: Sequence[str]) -> bool:
+    """Return whether values are phone numbers, as they are written abroad or at home.
+
+    Digits without a sign, a bracket or a gap are not taken for a phone: counts and codes look the same.
+
+    >>> phones(["+49 30 901820", "+33 1 42 76 40 40"]), phones(["2025550123"])
+    (True, False)
+    >>> phones(["030 901820", "(089) 233-00", "040 428280", "0221 2210", "069 21201"])
+    True
+    """
+    written = [value.strip() for value in values[:_MOST]]
+    abroad = [value for value in written if _ABROAD.match(value)]
+    home = [value for value in written if _HOME.match(value) and _PARTED.search(value.strip("("))]
+    if len(abroad) >= len(home):
+        found = [value for value in abroad if _is_phone(re.sub("^00", "+", value), None)]
+        return _enough(len(found), len(written), _STRONG)
+    most = max((sum(_is_phone(value, region) for value in home) for region in _REGIONS), default=0)
+    return _enough(most, len(written), _WEAK)
+
+
+def bank_accounts(values: Sequence[str]) -> bool:
+    """Return whether values are international bank account numbers.
+
+    >>> bank_accounts(["DE89 3704 0044 0532 0130 00", "FR1420041010050500013M02606"])
+    True
+    """
+    return _valid(values, "iban", (15, 42), _STRONG)
+
+
+def cards(values: Sequence[str]) -> bool:
+    """Return whether values are numbers of payment cards.
+
+    >>> cards(["4111 1111 1111 1111", "5500-0000-0000-0004", "340000000000009", "4012888888881881"])
+    True
+    """
+    issued = [value for value in values if _CARDS.match(value.translate(_NOTHING))]
+    return len(issued) >= _SHARE * len(values) and _valid(issued, "luhn", (13, 19), _WEAK)
+
+
+def devices(values: Sequence[str]) -> bool:
+    """Return whether values are addresses of devices in a network.
+
+    >>> devices(["192.168.0.17", "10.0.0.1"]), devices(["00:1B:44:11:3A:B7", "00:1B:44:11:3A:B8"]), devices(["1.2"])
+    (True, True, False)
+    """
+    import ipaddress
+
+    found = 0
+    for value in values[:_MOST]:
+        try:
+            found += bool(re.fullmatch(r"([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}", value.strip())) or bool(
+                ipaddress.ip_address(value.strip())
+            )
+        except ValueError:
+            continue
+    return _enough(found, len(values[:_MOST]), _STRONG)
+
+
+def national_ids(values: Sequence[str]) -> str | None:
+    """Return whose national or tax ids these are, in words, or None.
+
+    >>> national_ids(["529-98-2241", "078-05-1120"]), national_ids(["123456789", "987654321", "192837465"])
+    ('American or British insurance numbers', None)
+    """
+    some = [value.strip() for value in values[:_MOST]]
+    for form in _WRITTEN:
+        if _enough(sum(bool(form.match(value)) for value in some), len(some), _STRONG):
+            return "American or British insurance numbers"
+    lengths = {len(value.translate(_NOTHING)) for value in some}
+    for module, least, most, chance, words in _IDS:
+        if any(least <= length <= most for length in lengths) and _valid(some, module, (least, most), chance):
+            return words
+    return None
+
+
+def _valid(values: Sequence[str], module: str, lengths: tuple[int, int], chance: float) -> bool:
+    """Return whether so many values have right check digits that it is no accident."""
+    some = values[:_MOST]
+    fitting = [value for value in some if lengths[0] <= len(value.translate(_NOTHING)) <= lengths[1]]
+    if len(fitting) < _SHARE * len(some):
+        return False
+    check = _check_of(module)
+    return _enough(sum(check(value) for value in fitting), len(some), chance)
+
+
+@cache
+def _check_of(module: str) -> Callable[[str], bool]:
+    found: Callable[[str], bool] = import_module(f"stdnum.{module}").is_valid
+    return (lambda value: found(value.translate(_NOTHING))) if module == "luhn" else found
+
+
+def _enough(valid: int, tested: int, chance: float) -> bool:
+    return valid > 0 and valid >= _SHARE * tested and chance**valid <= _CHANCE
+
+
+def _is_phone(value: str, region: str | None) -> bool:
+    import phonenumbers
+
+    try:
+        return phonenumbers.is_valid_number(phonenumbers.parse(value, region))
+    except phonenumbers.NumberParseException:
+        return False
