@@ -9,7 +9,7 @@ from typing import Any
 
 import typer.main
 
-from incrowd.cli.main import app
+from incrowd.cli.main import application
 
 PAGE = Path(__file__).parent / "reference" / "cli.md"
 _END = "<!-- end of options -->"
@@ -17,7 +17,7 @@ _END = "<!-- end of options -->"
 
 def commands() -> dict[str, Any]:
     """Return every command by its full name."""
-    return dict(_below(typer.main.get_command(app), "incrowd"))
+    return dict(_below(typer.main.get_command(application()), "incrowd"))
 
 
 def updated(page: str) -> str:

@@ -5,9 +5,11 @@ python docs/policy.py
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
+from incrowd.methods import METHODS
 from incrowd.workflows.policy.policy import json_schema
 
 PAGE = Path(__file__).parent / "reference" / "policy.md"
@@ -15,35 +17,130 @@ BEGIN, END = "<!-- tables -->\n", "<!-- end of tables -->\n"
 
 
 def tables() -> str:
-    """Return a heading and a table for each section, from the published JSON Schema."""
+    """Return a heading and a table for each section and each method, from the JSON Schema and the methods' pages."""
     schema = json_schema()
-    named = {"the whole file": schema, **schema["$defs"]}
-    for method in schema["properties"]["release"]["anyOf"]:
-        named[f"release, method {method['title'].removesuffix('Section').lower()}"] = method
-    return "\n".join(_table(name, section) for name, section in named.items() if "properties" in section)
+    methods = {f"{cls}Section": name for name, (_, cls) in METHODS.items()}
+    parts = [_table("The whole file", schema)]
+    nested: list[str] = []
+    for name, section in schema["$defs"].items():
+        word = name.removesuffix("Section")
+        known = word in _UNDER
+        title = f"In a method: {_UNDER[word]}" if known else f"`{word.lower()}`"
+        (nested if known else parts).append(_table(title, section, word))
+    written = (each for each in schema["properties"]["release"]["anyOf"] if each.get("title") in methods)
+    parts += [_method(methods[section["title"]], section) for section in written]
+    return "\n".join(each for each in (*parts, *nested) if each)
 
 
-def _table(name: str, section: dict[str, Any]) -> str:
-    title = name.removesuffix("Section").lower()
+_UNDER = {
+    "Target": "`target`",
+    "Robust": "`robust`",
+    "LevelsByLook": "`chosen`",
+    "Population": "`population`",
+    "Presence": "`presence`",
+    "Recursive": "`recursive`",
+    "Sensitive": "`sensitive`",
+    "Unique": "`unique`",
+    "Change": "`columns` of `pram`",
+    "Ends": "`columns` of `coding`",
+    "Dominance": "`dominance`",
+    "Noise": "`noise` of `protected-table`",
+}
+"""What stands under a key of a method: its class, and where it is written."""
+
+_MEANINGS = {
+    "Target.delta": "The chance that ε does not hold; well below one over the number of people.",
+    "Target.epsilon": "What the release may cost; left out, it is solved from `k` and `rate`.",
+    "Robust.low": "The least chance with which a regular person was drawn.",
+    "Robust.high": "The largest chance with which a regular person was drawn.",
+    "Robust.irregular": "How many people may have been drawn with another chance.",
+    "Robust.max_rate": "The largest chance of the irregular ones; by default `high`.",
+    "Robust.probability": "The column with each person's chance, where the sample is drawn here.",
+    "LevelsByLook.epsilon": "What the look cost.",
+    "LevelsByLook.ledger": "The ledger that it was charged to.",
+    "LevelsByLook.entry": "The number of its entry there.",
+    "LevelsByLook.hash": "The hash of that entry.",
+    "Population.file": "A file with one row for each person from whom the table could come.",
+    "Population.k": "So many of these people look like each released row.",
+    "Population.presence": "Bounds on the share of a class that is in the table.",
+    "Presence.most": "The largest share of the people of a class who are in the table.",
+    "Presence.least": "The least share.",
+    "Recursive.c": "The most frequent value is rarer than c times all but the l − 1 most frequent ones.",
+    "Recursive.l": "The l of that rule.",
+    "Sensitive.l": "Every class shows at least so many different values.",
+    "Sensitive.entropy_l": "Every class has an entropy of at least ln of this number.",
+    "Sensitive.recursive": "Recursive (c,l)-diversity: `c` and `l`.",
+    "Sensitive.t": "Every class is at most so far away from all rows.",
+    "Sensitive.distance": "How t is measured; by default `ordered` for numbers and dates, else `equal`.",
+    "Sensitive.beta": "No value is more than 1 + beta times as frequent in a class as in all rows.",
+    "Sensitive.enhanced_beta": "The same, and no more than 1 − ln q times where q is its share in all rows.",
+    "Sensitive.disclosure": "No share in a class over that in all rows has a binary logarithm of this size or more.",
+    "Sensitive.present_disclosure": "The same for the values that the class shows.",
+    "Sensitive.harmless": "Values that give nothing away.",
+    "Unique.share": "The largest share of released rows that may be unique among these people.",
+    "Unique.people": "How many people there are.",
+    "Unique.estimator": "How uniqueness is estimated; by default `zayatz`.",
+    "Change.stay": "The probability that a category stays as it is; else it becomes another one. This, or `matrix`.",
+    "Change.matrix": "For each category the probabilities of what it becomes, in their order. This, or `stay`.",
+    "Change.across": "Further columns that change together with this one.",
+    "Change.within": "A level of the column's hierarchy: categories change within its classes only.",
+    "Change.invariant": "Whether the matrix is made one that leaves frequencies as they are on average.",
+    "Change.margins": "Public frequencies for that, in place of those of the rows.",
+    "Ends.bottom": "Smaller values become this.",
+    "Ends.top": "Larger values become this.",
+    "Dominance.n": "So many largest contributors are looked at.",
+    "Dominance.k": "A cell is sensitive in which they make up more than this share.",
+    "Noise.largest": "The noise is at most this, up and down.",
+    "Noise.variance": "Its variance; its mean is zero.",
+    "Noise.gap": "No published count is from 1 to this number.",
+}
+"""What each key of such a part means; a key of a method is explained on the method's own page."""
+
+
+def _method(name: str, section: dict[str, Any]) -> str:
+    """Return the table of one method: types from the schema, meanings and defaults from the method's page."""
+    page = (PAGE.parent.parent / "methods" / f"{name}.md").read_text(encoding="utf-8")
+    page = re.sub(r"\{doc\}`(?=\w)", "{doc}`/methods/", page)  # seen from here
+    said = {key: (meaning, default) for key, meaning, default in _OPTION.findall(page)}
+    lines = ["| `method` | `" + name + "` | required | The name of this method. |"]
+    for key, about in section["properties"].items():
+        if key != "method":
+            meaning, default = said[key]
+            lines.append(f"| `{key}` | {_kind(about)} | {default} | {meaning[0].upper()}{meaning[1:]} |")
+    told = f"{section.get('description', '')} All about it: {{doc}}`/methods/{name}`."
+    return "\n".join([f"## `method: {name}`\n", f"{told}\n", *_HEAD, *lines, ""])
+
+
+_HEAD = ("| key | value | default | meaning |", "|---|---|---|---|")
+_OPTION = re.compile(r"^\| `(\w+)` \| (.*?) \| ([^|]*?) \|$", re.MULTILINE)
+
+
+def _table(title: str, section: dict[str, Any], word: str = "") -> str:
+    if "properties" not in section:
+        return ""
     rows = [
-        f"| `{field}` | {_kind(about)} | {_default(field, about, section)} | {about.get('description', '')} |"
+        f"| `{field}` | {_kind(about)} | {_default(field, about, section)} | "
+        f"{(about.get('description') or _MEANINGS.get(f'{word}.{field}', '')).replace('|', '&#124;')} |"
         for field, about in section["properties"].items()
     ]
     told = section.get("description", "").split("\n\n", maxsplit=1)[0].replace("\n", " ")
-    return "\n".join(
-        [f"## {title}\n", f"{told}\n", "| key | value | default | meaning |", "|---|---|---|---|", *rows, ""]
-    )
+    return "\n".join([f"## {title}\n", f"{told}\n", *_HEAD, *rows, ""])
+
+
+def _choices(about: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what may stand in a place, one after the other."""
+    return [inner for each in about.get("anyOf", [about]) for inner in each.get("oneOf", [each])]
 
 
 def _kind(about: dict[str, Any]) -> str:
-    choices = [each for each in about.get("anyOf", about.get("oneOf", [about])) if each.get("type") != "null"]
+    choices = [each for each in _choices(about) if each.get("type") != "null"]
     words = []
     for each in choices:
         if "$ref" in each:
             words.append(each["$ref"].rsplit("/", 1)[-1].removesuffix("Section").lower())
         elif "enum" in each or "const" in each:
             words.append(", ".join(f"`{value}`" for value in each.get("enum", [each.get("const")])))
-        elif "anyOf" in each:
+        elif "anyOf" in each or "pattern" in each:  # a number that may be written as 1/3
             words.append("number")
         else:
             kind = each.get("type", "anything")
