@@ -60,6 +60,19 @@ def schema(server: str) -> Iterator[str]:
         connection.execute(text(f"DROP SCHEMA {name} CASCADE"))
 
 
+@contextmanager
+def database(server: str) -> Iterator[str]:
+    """Yield the address of a database of a server in which nobody else has tables, and remove it at the end."""
+    from sqlalchemy import NullPool, create_engine, text
+
+    engine = create_engine(server.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool)
+    name = f"test_{os.getpid()}_{next(_NUMBERS)}"
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+        yield server.replace("/postgres?", f"/{name}?")
+        connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+
+
 def _start(shared: Path) -> None:
     log = shared / "log"
     with log.open("w") as output:

@@ -28,8 +28,10 @@ MASTER = "local[2]"
 CONFIG = {"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"}
 """What the session of the tests is told: small data needs few tasks."""
 
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Java compiles what it runs once, not twice: it lives for minutes, on the cores that the tests need."""
+JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC"
+"""Java compiles what it runs once, not twice: it lives for minutes, on the cores that the tests need.
+
+With one compiler it keeps room for 48 MB of code, which a whole run fills, and a full one stops without a word."""
 
 HOSTS = ("127.0.0.1", "127.0.0.2")
 """Where the workers are: Spark starts no second attempt of a slow task on the host of the first."""

@@ -21,6 +21,7 @@ from incrowd.engines.readers import postgres as reader
 from incrowd.engines.readers.postgres import PostgresRows
 from incrowd.engines.readers.sources import Source, open_source
 from incrowd.errors import IncrowdError, InvalidParameter, PackageMissing, SourceInvalid, SourceUnreadable
+from tests.postgres import database
 
 PEOPLE = """
 CREATE TABLE people (id integer PRIMARY KEY, zip text, age integer, share float8);
@@ -192,8 +193,18 @@ def test_values_come_exactly(postgres: str, kind: str) -> None:
 def test_money_is_a_number_and_enumerations_and_domains_are_what_they_stand_for(postgres: str, run: Run) -> None:
     run("CREATE TYPE mood AS ENUM ('glad'); CREATE DOMAIN age AS integer; CREATE TABLE t (m mood, a age, p money)")
     run("INSERT INTO t VALUES ('glad', 41, 1234.5)")
-    assert rows_of(open_source(postgres)) == [["glad", 41, "1234.50"]]
-    assert open_source(postgres).notes == ("the rows were copied in one snapshot; the only table is read: t",)
+    assert rows_of(open_source(f"{postgres}::t")) == [["glad", 41, "1234.50"]]
+
+
+@pytest.mark.postgres
+def test_the_only_table_of_a_database_is_read_without_being_named(postgres_server: str) -> None:
+    with database(postgres_server) as address:
+        engine = create_engine(address.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool)
+        with engine.begin() as connection:
+            connection.execute(text("CREATE TABLE t AS SELECT 1 AS a"))
+        source = open_source(address)
+        assert rows_of(source) == [[1]]
+        assert source.notes == ("the rows were copied in one snapshot; the only table is read: t",)
 
 
 @pytest.mark.postgres
