@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,8 @@ settings.register_profile("incrowd", deadline=None, suppress_health_check=[Healt
 settings.register_profile("quick", settings.get_profile("incrowd"), max_examples=20)
 settings.load_profile("incrowd")
 
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it, and so do its children
 
 MARKS = {
     "spark_engine": "spark",

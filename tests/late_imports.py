@@ -15,6 +15,11 @@ from typing import Any
 
 
 def main() -> None:
+    import incrowd.cli.main
+    import incrowd.workflows.ask.desk
+    import incrowd.workflows.policy.policy
+    import incrowd.workflows.release.publish  # noqa: F401 - what a file that charges imports at its top, it has then
+
     for folder, words in json.load(sys.stdin):
         child = os.fork()
         if child == 0:
