@@ -62,15 +62,12 @@ def release(options: ReleaseOptions) -> None:
     from dataclasses import replace
 
     from incrowd.engines.settings import override
-    from incrowd.workflows.plan.forecast import require_useful
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.policy.rows import read_as
     from incrowd.workflows.release.publish import Destination, Terms, release_to, share_of
 
     policy = read_as(load_policy(options.policy, options.until), options.told)
     policy = replace(policy, engine=override(policy.engine, options.engine, options.master, options.remote))
-    if not options.anyway:
-        require_useful(policy)
     with progress(not options.json) as tell:
         destination = Destination(options.out, _form(options), options.sign, options.table)
         terms = Terms(share_of(options.hold_out), options.anyway)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pyarrow import csv
 from typer.testing import CliRunner
 
+import incrowd
 from incrowd.cli.main import application
 from incrowd.errors import ProbablyEmpty
 from incrowd.workflows.plan.expectation import expected
@@ -139,3 +140,46 @@ def test_a_release_that_will_be_empty_is_refused_before_the_charge(tmp_path: Pat
     book = find_book(load_policy(path))
     assert book is None or not list(book.entries())
     assert CliRunner().invoke(application(), [*order, "--anyway"]).exit_code == 0
+
+
+def test_levels_that_rows_choose_are_expected_too(tmp_path: Path) -> None:
+    release = {"method": "scheme", "choosing": "0.1", "rate": "1/2", "target": {"epsilon": 1, "delta": "1e-4"}}
+    few, many = (
+        expectation_of(load_policy(written(changed(PEOPLE, dataset__rows=rows, release=release), tmp_path)))
+        for rows in (60, 10**6)
+    )
+    assert few is not None
+    assert many is not None
+    assert few.among == many.among > 1
+    assert 0 < few.useful < many.useful == many.among
+    assert few.cells < many.cells
+    assert few.sentence.startswith(f"levels are chosen among {few.among} combinations, of which {few.useful} keep")
+    assert not few.likely_empty
+
+
+def test_where_no_levels_leave_anything_a_choice_among_them_is_empty_too(tmp_path: Path) -> None:
+    release = {
+        "method": "scheme",
+        "choosing": "0.1",
+        "rate": "1/10",
+        "k": 40,
+        "target": {"delta": "1e-4"},
+        "highest": {"age": 0},
+    }
+    policy = load_policy(written(changed(PEOPLE, dataset__rows=60, release=release), tmp_path))
+    expected = expectation_of(policy)
+    assert expected is not None
+    assert (expected.useful, expected.likely_empty) == (0, True)
+    assert "none keeps at least half" in expected.sentence
+    with pytest.raises(ProbablyEmpty):
+        incrowd.release(people(), policy)
+    assert find_book(policy) is None
+
+
+def test_python_releases_what_will_be_empty_only_anyway(tmp_path: Path) -> None:
+    release = {"method": "safe", "levels": {"zip": 1}, "rate": "1/100", "target": {"delta": "1e-9"}, "k": 40}
+    policy = load_policy(written(changed(PEOPLE, dataset__rows=60, release=release), tmp_path))
+    with pytest.raises(ProbablyEmpty, match="Nothing was charged"):
+        incrowd.release(people(), policy)
+    assert find_book(policy) is None
+    assert len(incrowd.release(people(), policy, anyway=True).result) == 0

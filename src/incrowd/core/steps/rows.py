@@ -83,6 +83,9 @@ class KeepRows(Step):
         return replace(inner, loss=Grouped(self.rows, inner.loss), because=because)
 
 
+CHOSEN = "chosen from "
+
+
 @dataclass(frozen=True)
 class RecodedColumn:
     """How one column is recoded: to which of how many levels, by which rule, and where the rule comes from."""
@@ -94,6 +97,14 @@ class RecodedColumn:
     provenance: str
     missing: str
     outside: str
+
+    @property
+    def levels(self) -> range | None:
+        """The levels that it may come to: the stated one, or those among which it is chosen; None if none is said."""
+        words = str(self.level)
+        low, found, high = words.removeprefix(CHOSEN).partition(" to ") if words.startswith(CHOSEN) else (words, "", "")
+        ends = (low, high) if found else (low, low)
+        return range(int(ends[0]), int(ends[1]) + 1) if all(map(str.isdecimal, ends)) else None
 
     @property
     def drafted(self) -> bool:
@@ -200,6 +211,15 @@ def recoded(recoding: Recoding, level: int | str | None = None) -> RecodedColumn
         str(column.missing),
         str(column.rule_outside) if column.domain.closed else "nothing is outside",
     )
+
+
+def chosen_from(levels: range) -> str:
+    """Return how a level is written that is chosen among several.
+
+    >>> chosen_from(range(1, 4))
+    'chosen from 1 to 3'
+    """
+    return f"{CHOSEN}{levels[0]} to {levels[-1]}"
 
 
 def keep_rows(unit: Unit) -> tuple[KeepRows, ...]:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from incrowd.accounting.suppression.binomial import upper_tails
 from incrowd.core.recoding import Recoding
+from incrowd.core.steps.choices import SuppressChosen
 from incrowd.core.steps.counts import SuppressCounts
-from incrowd.core.steps.rows import Recode
+from incrowd.core.steps.rows import Recode, RecodedColumn
 from incrowd.core.steps.samples import EveryRow, SecretSample
 from incrowd.core.steps.suppression import Suppress
 
@@ -24,6 +29,8 @@ if TYPE_CHECKING:
 
 LEAST, MOST = 0.05, 0.25
 """A release is likely empty if an even spread leaves less than the first share, and Zipf's law less than the second."""
+HALF = 0.5
+"""What a combination of levels keeps of the sampled rows, spread evenly, that counts as useful."""
 _EXPONENTS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
 _RANKS = 2000
 _DIGITS = 10
@@ -37,7 +44,9 @@ class Expectation:
     `even` is the share if rows spread evenly over the cells, `skewed` if the r-th most common cell has a share in
     proportion to 1/r (Zipf's law); `low` and `high` are the least and the largest from an even spread to a strong
     concentration, in proportion to r^−2.  `guessed` are open text columns whose classes cannot be listed: each
-    character of a prefix is taken for one of ten.
+    character of a prefix is taken for one of ten.  Where levels are chosen `among` several combinations, `useful` is
+    how many of them keep half of the sampled rows spread evenly, and all else is about the one with the most cells
+    among those, or with the fewest of all where there is none.
     """
 
     rows: int
@@ -49,6 +58,8 @@ class Expectation:
     low: float
     high: float
     guessed: tuple[str, ...] = ()
+    among: int = 1
+    useful: int = 0
 
     @property
     def crowd(self) -> float:
@@ -67,7 +78,17 @@ class Expectation:
         spread = f"{self.cells:,} cells of {crowd} sampled rows each on average, k = {self.k}"
         even, skewed, low, high = (f"{100 * each:.0f} %" for each in (self.even, self.skewed, self.low, self.high))
         shares = f"of the sampled rows {even} are kept if spread evenly, {skewed} by Zipf's law, {low} to {high} in all"
-        return f"{spread}: {shares}; {self._verdict}"
+        return f"{self._choice}{spread}: {shares}; {self._verdict}"
+
+    @property
+    def _choice(self) -> str:
+        if self.among == 1:
+            return ""
+        where = "at the one with most cells of these" if self.useful else "at the one with fewest cells"
+        return (
+            f"levels are chosen among {self.among:,} combinations, of which {self.useful or 'none'} "
+            f"{'keeps' if self.useful < 2 else 'keep'} at least half of the sampled rows if spread evenly; {where}, "
+        )
 
     @property
     def _verdict(self) -> str:
@@ -93,6 +114,8 @@ class Expectation:
             "low": self.low,
             "high": self.high,
             "guessed": list(self.guessed),
+            "among": self.among,
+            "useful": self.useful,
             "likely_empty": self.likely_empty,
             "sentence": self.sentence,
         }
@@ -105,19 +128,35 @@ def expectation(plan: Plan, schema: Schema, rows: int | None) -> Expectation | N
     """
     if rows is None or rows < 1:
         return None
-    k = next((step.k for step in plan.steps if isinstance(step, Suppress | SuppressCounts)), None)
+    k = next((step.k for step in plan.steps if isinstance(step, Suppress | SuppressChosen | SuppressCounts)), None)
     recode = next((step for step in plan.steps if isinstance(step, Recode)), None)
     sample = next((step for step in plan.steps if isinstance(step, EveryRow | SecretSample)), None)
-    if k is None or recode is None or sample is None or not all(_plain(each.level) for each in recode.columns):
+    if k is None or recode is None or sample is None:
         return None
     rate = sample.rate if isinstance(sample, SecretSample) else Fraction(1)
-    recodings = [Recoding(schema[each.column], int(each.level)) for each in recode.columns]
-    classes = [classes_of(each) for each in recodings]
-    known = [number for number in classes if number is not None]
-    if len(known) < len(classes):
+    recodings = [_recodings(each, schema) for each in recode.columns]
+    classes = [[number for each in column if (number := classes_of(each)) is not None] for column in recodings]
+    if not all(classes):
         return None
-    guessed = tuple(each.column.name for each in recodings if each.classes is None)
-    return expected(rows, math.prod(known), k, rate, guessed)
+    guessed = tuple(column[0].column.name for column in recodings if any(each.classes is None for each in column))
+    return _among(classes, partial(expected, rows, k=k, rate=rate, guessed=guessed))
+
+
+def _recodings(column: RecodedColumn, schema: Schema) -> list[Recoding]:
+    """Return the ways in which a column may be recoded; none where its levels are not said."""
+    return [Recoding(schema[column.column], level) for level in column.levels or ()]
+
+
+def _among(classes: Sequence[Sequence[int]], one: Callable[[int], Expectation]) -> Expectation:
+    """Return what to expect of the combination with the most cells that keeps half; more cells never keep more.
+
+    >>> found = _among([[2, 1], [100, 10, 1]], partial(expected, 1000, k=20, rate=Fraction(1, 2)))
+    >>> found.cells, found.among, found.useful
+    (20, 6, 4)
+    """
+    cells = sorted(math.prod(each) for each in product(*classes))
+    useful = bisect_left(cells, True, key=lambda each: one(each).even < HALF)
+    return replace(one(cells[max(useful - 1, 0)]), among=len(cells), useful=useful)
 
 
 def expected(rows: int, cells: int, k: int, rate: Fraction, guessed: tuple[str, ...] = ()) -> Expectation:
@@ -153,7 +192,3 @@ def classes_of(recoding: Recoding) -> int | None:
         return max(1, len(recoding.classes.marks))
     characters = recoding.column.hierarchy.characters(recoding.level)
     return None if characters is None else _DIGITS ** min(characters, 18)
-
-
-def _plain(level: int | str) -> bool:
-    return isinstance(level, int) or level.isdecimal()

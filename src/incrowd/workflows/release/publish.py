@@ -25,7 +25,7 @@ from incrowd.engines.writers.sinks import Folders, check_free, staged, write_tab
 from incrowd.errors import InvalidParameter, PromiseBroken
 from incrowd.verify.files import CERTIFICATE, FORMATS, REPORT, file_of, names_of
 from incrowd.verify.judge import statement_of
-from incrowd.workflows.plan.forecast import warnings_of
+from incrowd.workflows.plan.forecast import require_useful, warnings_of
 from incrowd.workflows.policy.internal import INTERNAL, internal_folder
 from incrowd.workflows.policy.ledger import failed_before, find_book
 from incrowd.workflows.policy.policy import Policy
@@ -112,9 +112,14 @@ class Published:
     notes: tuple[str, ...] = ()
 
 
-def release(data: object, policy: str | Path | Mapping[str, Any] | Policy) -> Released:
-    """Release a file or a frame under a policy, in memory: the result and its certificate."""
+def release(data: object, policy: str | Path | Mapping[str, Any] | Policy, *, anyway: bool = False) -> Released:
+    """Release a file or a frame under a policy, in memory: the result and its certificate.
+
+    What will probably be empty by public numbers is refused before the charge, unless it is wanted anyway.
+    """
     read = load_for(policy, data)
+    if not anyway:
+        require_useful(read)
     return Released(*carry_out(read.plan.led_by(*_rerun(read)), data, read))
 
 
@@ -148,6 +153,8 @@ def release_to(
     ε is held against earlier ones of the same people first.
     """
     read = load_for(policy, data)
+    if not terms.anyway:
+        require_useful(read)
     earlier = earlier_releases(read, find_book(read), anyway=terms.anyway)
     plan = read.plan.led_by(*_around(read, terms, earlier))
     stated = Stated.of(plan, read)
