@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.attacks.candidates import Search
+from incrowd.attacks.candidates import CandidateSearch
 from incrowd.attacks.cover import cover_of, ends_of, numbers
 from incrowd.attacks.knowledge import Knowledge, Published
 
@@ -76,6 +76,6 @@ def test_the_join_finds_what_looking_at_every_pair_finds(
     table = pa.table({"a": [str(a) for a, _ in people], "b": [str(b) for _, b in people]})
     shown = pa.table({"a": [a for a, _ in published], "b": [b for _, b in published]})
     knowledge = Knowledge(table, ("a", "b"), slack={"a": 0.0, "b": 0.0})
-    found = Search.of(Published(shown), table, ("a", "b"), knowledge).totals()
+    found = CandidateSearch.of(Published(shown), table, ("a", "b"), knowledge).totals()
     expected = [sum(fits(a, x) and fits(b, y) for x, y in published) for a, b in people]
     assert found.tolist() == expected

@@ -27,7 +27,7 @@ from incrowd.criteria.k_map import KMap
 from incrowd.criteria.likeness import BasicLikeness, EnhancedLikeness
 from incrowd.criteria.partition import Partition
 from incrowd.criteria.presence import DeltaPresence
-from incrowd.criteria.recount import Classes, Places, Written, classes_of, whole
+from incrowd.criteria.recount import Classes, Places, WrittenTable, classes_of, whole
 from incrowd.criteria.uniqueness.criterion import PopulationUniqueness
 
 ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=40)
@@ -42,9 +42,9 @@ def groups(rows: list[tuple[int, int]]) -> Groups:
     return Groups(starts, values.astype(np.int32), counts.astype(np.int64), pa.array(met.astype(str)))
 
 
-def written(classes: Classes, left_out: Fraction = Fraction(0), places: Places | None = None) -> Written:
+def written(classes: Classes, left_out: Fraction = Fraction(0), places: Places | None = None) -> WrittenTable:
     sizes = [values.total() for values in classes.values()]
-    return Written(
+    return WrittenTable(
         lambda: min(sizes, default=None),
         lambda: sizes,
         lambda _: classes,
@@ -77,7 +77,7 @@ DEMANDS: list[Demand] = [
 def test_every_criterion_is_met_by_its_kernel_where_it_holds_by_the_slow_count(rows: list[tuple[int, int]]) -> None:
     table = pa.table({"q": [str(q) for q, _ in rows], "s": [str(s) for _, s in rows]})
     counted, known = classes_of(table.to_batches(max_chunksize=7), ["q"], "s"), groups(rows)
-    plain = Written(
+    plain = WrittenTable(
         lambda: min(values.total() for values in counted.values()),
         lambda: [values.total() for values in counted.values()],
         lambda _: counted,

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.measures.frontier import Candidate, placed, risk_utility_map
+from incrowd.measures.frontier import MappedRelease, placed, risk_utility_map
 from incrowd.measures.score import Score, share
 
 numbers = st.integers(0, 4).map(lambda n: n / 4)
@@ -11,7 +11,7 @@ numbers = st.integers(0, 4).map(lambda n: n / 4)
 
 @given(st.lists(st.tuples(numbers, numbers), min_size=1, max_size=8))
 def test_the_frontier_holds_what_nothing_beats(points: list[tuple[float, float]]) -> None:
-    found = placed([Candidate(str(n), *point) for n, point in enumerate(points)])
+    found = placed([MappedRelease(str(n), *point) for n, point in enumerate(points)])
     best = {(each.risk, each.loss) for each in found if each.best}
     assert best
     for risk, loss in best:
@@ -21,7 +21,7 @@ def test_the_frontier_holds_what_nothing_beats(points: list[tuple[float, float]]
 
 
 def test_the_map_names_every_release_and_draws_those_with_a_place() -> None:
-    page = str(risk_utility_map([Candidate("fine", 0.2, 0.1), Candidate("points", None, None)], "risk", "loss"))
+    page = str(risk_utility_map([MappedRelease("fine", 0.2, 0.1), MappedRelease("points", None, None)], "risk", "loss"))
     assert page.count("<circle") == 1
     assert "not on the map" in page
 

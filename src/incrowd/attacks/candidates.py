@@ -26,14 +26,14 @@ NONE = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Coded:
+class CodedColumns:
     """A column as codes, and the distinct texts in order that the codes stand for."""
 
     codes: Codes
     texts: NDArray[np.str_]
 
     @classmethod
-    def of(cls, array: pa.ChunkedArray | pa.Array) -> Coded:
+    def of(cls, array: pa.ChunkedArray | pa.Array) -> CodedColumns:
         """Encode a column."""
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks()
@@ -50,8 +50,8 @@ class Coded:
 class Match:
     """A column on both sides: people's values, published labels, and which labels cover which values."""
 
-    values: Coded
-    labels: Coded
+    values: CodedColumns
+    labels: CodedColumns
     cover: Cover
 
     def fits(self, labels: Codes) -> NDArray[np.bool_]:
@@ -66,7 +66,7 @@ def match(published: Published, people: pa.Table, column: str, slack: float | No
             raise InvalidParameter(
                 f"{column!r} is no column of {what}, so that nothing can be matched by it. Name columns of both."
             )
-    values, labels = Coded.of(people.column(column)), Coded.of(published.table.column(column))
+    values, labels = CodedColumns.of(people.column(column)), CodedColumns.of(published.table.column(column))
     return Match(values, labels, cover_of(values.texts, labels.texts, published.lookups.get(column), slack))
 
 
@@ -85,7 +85,7 @@ def together(people: pa.Table, outsiders: pa.Table | None) -> pa.Table:
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
+class CandidateSearch:
     """People beside the classes of published rows that agree in some columns."""
 
     covers: tuple[Cover, ...]
@@ -96,7 +96,9 @@ class Search:
     rows: Codes
 
     @classmethod
-    def of(cls, published: Published, people: pa.Table, columns: Sequence[str], knowledge: Knowledge) -> Search:
+    def of(
+        cls, published: Published, people: pa.Table, columns: Sequence[str], knowledge: Knowledge
+    ) -> CandidateSearch:
         """Prepare to look for people by these columns."""
         if not columns:
             raise InvalidParameter("an attacker who knows nothing cannot look for anybody: name known columns.")
@@ -195,7 +197,7 @@ def drawn(table: pa.Table, most: int, seed: int) -> pa.Table:
     """Return at most so many rows, drawn at random by what they hold: the order of the rows decides nothing."""
     if table.num_rows <= most:
         return table
-    _, which = distinct([Coded.of(table.column(name)).codes for name in table.column_names])
+    _, which = distinct([CodedColumns.of(table.column(name)).codes for name in table.column_names])
     rank = np.random.default_rng(seed).permutation(int(which.max()) + 1)
     return table.take(np.argsort(rank[which], kind="stable")[:most])
 
@@ -204,7 +206,7 @@ def codes_of(published: Published, columns: Sequence[str]) -> Codes:
     """Return one code for the tuple of some columns of each published row."""
     if not columns:
         return np.zeros(published.table.num_rows, np.int64)
-    return distinct([Coded.of(published.table.column(name)).codes for name in columns])[1]
+    return distinct([CodedColumns.of(published.table.column(name)).codes for name in columns])[1]
 
 
 def _levels(classes: Codes) -> list[tuple[Codes, int]]:

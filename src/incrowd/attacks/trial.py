@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.attacks.candidates import NONE, Codes, Match, Search, codes_of, drawn, match, together
+from incrowd.attacks.candidates import NONE, CandidateSearch, Codes, Match, codes_of, drawn, match, together
 from incrowd.attacks.finding import Finding, Rate, Risk
 from incrowd.attacks.knowledge import Knowledge, Published
 from incrowd.errors import InvalidParameter
@@ -62,9 +62,9 @@ class Trial:
         )
 
     @cached_property
-    def search(self) -> Search:
+    def search(self) -> CandidateSearch:
         """Everybody beside the published rows, by what is known."""
-        return Search.of(self.published, self.everyone, self.known, self.knowledge)
+        return CandidateSearch.of(self.published, self.everyone, self.known, self.knowledge)
 
     def column(self, name: str) -> Match:
         """Return a column of what was published beside the truth about everybody."""

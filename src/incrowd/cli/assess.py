@@ -17,7 +17,7 @@ from incrowd.errors import OutputUnavailable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from incrowd.measures.risk.sizes import Risk, Sizes
+    from incrowd.measures.risk.sizes import SizeRisk, Sizes
     from incrowd.workflows.assess.assess import Assessment
 
 _PAGE = ".html"
@@ -227,15 +227,15 @@ def _show_risks(found: Assessment) -> None:
     print_table("Risk", rows, note, header=("attacker", "", "before", "after"))
 
 
-def _highest(risk: Risk) -> float:
+def _highest(risk: SizeRisk) -> float:
     return risk.highest
 
 
-def _above(risk: Risk) -> float:
+def _above(risk: SizeRisk) -> float:
     return risk.above
 
 
-def _average(risk: Risk) -> float:
+def _average(risk: SizeRisk) -> float:
     return risk.average
 
 

@@ -14,7 +14,7 @@ from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from incrowd.attacks.finding import Rate
-    from incrowd.workflows.attack.attack import Lab, Order, Tried
+    from incrowd.workflows.attack.attack import AttackOrder, Lab, Tried
     from incrowd.workflows.attack.given import Given
 
 _ABOVE = 1
@@ -187,10 +187,10 @@ def _given(options: AttackOptions) -> Given:
     )
 
 
-def _order(options: AttackOptions) -> Order:
-    from incrowd.workflows.attack.attack import Order
+def _order(options: AttackOptions) -> AttackOrder:
+    from incrowd.workflows.attack.attack import AttackOrder
 
-    return Order(tuple(options.attack), tuple(options.attacker), options.sweep, options.confidence)
+    return AttackOrder(tuple(options.attack), tuple(options.attacker), options.sweep, options.confidence)
 
 
 def _show(lab: Lab, over: tuple[Tried, ...], given: Given) -> None:

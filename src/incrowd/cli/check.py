@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from incrowd.workflows.check.check import CheckResult
     from incrowd.workflows.check.criteria import CriterionFinding, Wanted
-    from incrowd.workflows.check.verdict import Verdict
+    from incrowd.workflows.check.verdict import FileVerdict
     from incrowd.workflows.profile.profile import ColumnProfile
 
 _FAILED = 1
@@ -151,7 +151,7 @@ def _tell(notes: Sequence[str]) -> None:
         print_text(f"note: {note}.")
 
 
-def _judge(found: Verdict, options: CheckOptions, notes: Sequence[str]) -> bool:
+def _judge(found: FileVerdict, options: CheckOptions, notes: Sequence[str]) -> bool:
     """Show what was guessed of a table that nobody has described."""
     data = options.data or ""
     if options.json:
@@ -167,7 +167,7 @@ def _judge(found: Verdict, options: CheckOptions, notes: Sequence[str]) -> bool:
     return found.passed
 
 
-def _guess(column: ColumnProfile, found: Verdict) -> str:
+def _guess(column: ColumnProfile, found: FileVerdict) -> str:
     if column.identity is not None:
         return f"identifier: {column.identity.kind}"
     role = "key" if column in found.keys else "quasi" if column.name in found.quasi else str(column.role)

@@ -9,7 +9,7 @@ from incrowd.cli.output import print_json, print_table, print_text
 
 if TYPE_CHECKING:
     from incrowd.workflows.plan.look.look import Looked
-    from incrowd.workflows.plan.look.output import Estimate
+    from incrowd.workflows.plan.look.output import KeptEstimate
     from incrowd.workflows.policy.policy import Policy
 
 _HEADER = ("", "kept", "interval", "draw", "detail", "k", "rate", "levels")
@@ -54,12 +54,12 @@ def show_look(looked: Looked, write: Path | None, *, json: bool) -> None:
         )
 
 
-def _mark(place: int, best: int, each: Estimate) -> str:
+def _mark(place: int, best: int, each: KeptEstimate) -> str:
     marks = (("yours", place == 0), ("best", place == best), ("useless", each.useless))
     return " ".join(word for word, meant in marks if meant)
 
 
-def _cells(each: Estimate) -> tuple[str, ...]:
+def _cells(each: KeptEstimate) -> tuple[str, ...]:
     levels = " ".join(map(str, each.levels.values()))
     interval = f"{each.low:,.0f} to {each.high:,.0f}"
     shares = (f"± {each.draw:,.0f}", f"{100 * each.detail:.0f} %")

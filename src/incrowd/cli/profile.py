@@ -89,14 +89,14 @@ def profile(options: ProfileOptions) -> None:
 def _write(found: TableProfile, data: str, options: ProfileOptions, read: SourceOptions) -> Draft:
     from incrowd.engines.readers.guess import policy_keys
     from incrowd.workflows.profile.draft_policy import draft, write_draft
-    from incrowd.workflows.profile.draft_request import DraftRequest, Origin, Period
+    from incrowd.workflows.profile.draft_request import DraftPeriod, DraftRequest, Origin
 
     target = options.write or Path()
     pairs = [each.partition("=") for each in options.public]
     if not all(name and source for name, _, source in pairs):
         raise InvalidParameter('--public takes a column and where its values are listed: --public ward="staff guide".')
     sources = {name: source for name, _, source in pairs}
-    period = None if options.period is None else Period(options.period)
+    period = None if options.period is None else DraftPeriod(options.period)
     origin = Origin(_seen_from(target.resolve().parent, data), policy_keys(read))
     made = draft(found, origin, DraftRequest(options.goal, period, sources))
     write_draft(made.text, target)

@@ -16,7 +16,7 @@ from incrowd.criteria.criterion import Mask, Monotone
 from incrowd.criteria.demand import COUNTED, HOMOGENEITY, Form, TableDemand
 from incrowd.criteria.measure import Bound, Meaning, Measured
 from incrowd.criteria.partition import Partition
-from incrowd.criteria.recount import Recount, Written, at_most
+from incrowd.criteria.recount import Recount, WrittenTable, at_most
 from incrowd.errors import InvalidParameter
 
 _ROUNDED = 1e-9
@@ -101,7 +101,7 @@ class AverageRisk(TableDemand):
         grounds = form.grounds(COUNTED, (HOMOGENEITY,))
         return AverageRiskClaim(limit=exact(self.limit), theorem=self.theorem, **grounds)
 
-    def recount(self, table: Written) -> Recount:
+    def recount(self, table: WrittenTable) -> Recount:
         """Hold the mean over rows of one over the size of their class against the limit."""
         sizes = table.sizes()
         found = Fraction(len(sizes), sum(sizes)) if sizes else None

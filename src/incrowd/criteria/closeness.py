@@ -33,7 +33,7 @@ from incrowd.criteria.distances import (
 from incrowd.criteria.groups import Each, Groups, Histograms
 from incrowd.criteria.measure import Bound, Meaning
 from incrowd.criteria.partition import Partition, harmful
-from incrowd.criteria.recount import Recount, Written
+from incrowd.criteria.recount import Recount, WrittenTable
 from incrowd.criteria.slow_distances import recount_closeness
 from incrowd.errors import InvalidParameter
 
@@ -126,7 +126,7 @@ class Closeness(ColumnDemand):
         shown = ALL_ROWS if form.left_out else DISTANT if self.column in form.untold else COUNTED
         return ClosenessClaim(t=exact(self.t), distance=self.distance, **self.stated(form, shown))
 
-    def recount(self, table: Written) -> Recount:
+    def recount(self, table: WrittenTable) -> Recount:
         """Measure how far the farthest class is from all rows of the file, in exact fractions."""
         return recount_closeness(self.distance, table, self.column, exact(self.t), self.harmless)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from incrowd.core.unit import Unit
     from incrowd.criteria.groups import Each, Groups
     from incrowd.criteria.partition import Partition
-    from incrowd.criteria.recount import Recount, Written
+    from incrowd.criteria.recount import Recount, WrittenTable
 
 QUASI = "people can be looked up by the quasi-identifiers and by no other column"
 BECAUSE = "counted in the output: a property of its form, which bounds nothing for those who know more"
@@ -111,7 +111,7 @@ class Demand(Criterion):
         """Claim that every class of a table meets it."""
 
     @abstractmethod
-    def recount(self, table: Written) -> Recount:
+    def recount(self, table: WrittenTable) -> Recount:
         """Hold a published table against it, slowly, and without what made the table."""
 
     @property

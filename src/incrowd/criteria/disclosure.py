@@ -22,7 +22,7 @@ from incrowd.criteria.likeness import greatest, none
 from incrowd.criteria.measure import Bound, Meaning
 from incrowd.criteria.partition import Partition, harmful
 from incrowd.criteria.recount import SLACK as SLOW_SLACK
-from incrowd.criteria.recount import Recount, Written, decided, shares, whole
+from incrowd.criteria.recount import Recount, WrittenTable, decided, shares, whole
 from incrowd.errors import InvalidParameter
 
 ABSENT = "absent values: that nobody of a class has a value which it does not show is not hidden"
@@ -108,7 +108,7 @@ class DeltaDisclosure(ColumnDemand):
         """Claim it of the column, against all rows."""
         return DisclosureClaim(disclosure=exact(self.delta), **self.compared(form))
 
-    def recount(self, table: Written) -> Recount:
+    def recount(self, table: WrittenTable) -> Recount:
         """Find the largest |log₂ p/q| in the file; a value that a class lacks breaks the bound.
 
         Rows left out may have values that the file lacks, so then nothing is shown to hold.
@@ -130,7 +130,7 @@ class DeltaDisclosure(ColumnDemand):
         hurting = harmful(groups, self.harmless)
         return np.asarray(groups.total(hurting[groups.values].astype(np.int64)) < np.count_nonzero(hurting))
 
-    def _recounted(self, table: Written) -> tuple[float, bool, bool]:
+    def _recounted(self, table: WrittenTable) -> tuple[float, bool, bool]:
         """Return the largest logarithm of values that occur, whether the bound is broken, and whether it holds."""
         worst, broken, holds, ratio = 0.0, False, True, 2 ** float(exact(self.delta))
         for here, everywhere, low, high in shares(table.classes(self.column), self.harmless, table.left_out):
@@ -177,7 +177,7 @@ class PresentDisclosure(DeltaDisclosure):
             disclosure=exact(self.delta), **{**stated, "not_protected": (ABSENT, *stated["not_protected"])}
         )
 
-    def recount(self, table: Written) -> Recount:
+    def recount(self, table: WrittenTable) -> Recount:
         """Find the largest |log₂ p/q| of values that occur; their shares in all rows lie between two ends."""
         worst, broken, holds = self._recounted(table)
         return decided(_words(worst, exact(self.delta)), holds=holds, broken=broken)

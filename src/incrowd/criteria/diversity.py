@@ -23,7 +23,7 @@ from incrowd.criteria.demand import ColumnClaim, ColumnDemand, Form
 from incrowd.criteria.groups import Each, Groups, distinct, entropy, frequent, grassberger
 from incrowd.criteria.measure import Bound, Meaning
 from incrowd.criteria.partition import Partition, harmful
-from incrowd.criteria.recount import NONE, Label, Recount, Written, at_least, at_most, hurting
+from incrowd.criteria.recount import NONE, Label, Recount, WrittenTable, at_least, at_most, hurting
 from incrowd.errors import InvalidParameter
 
 
@@ -123,7 +123,7 @@ class DistinctDiversity(ColumnDemand):
         """Claim it of the column."""
         return DistinctDiversityClaim(l=self.l, **self.stated(form))
 
-    def recount(self, table: Written) -> Recount:
+    def recount(self, table: WrittenTable) -> Recount:
         """Count the values of the least diverse class that shows something harmful."""
         found = min((len(values) for values in hurting(table.classes(self.column), self.harmless)), default=None)
         return at_least(found, self.l, "the least diverse class shows {} values, l is {}")
@@ -191,7 +191,7 @@ class EntropyDiversity(ColumnDemand):
         """Claim it of the column."""
         return EntropyDiversityClaim(l=exact(self.l), **self.stated(form))
 
-    def recount(self, table: Written) -> Recount:
+    def recount(self, table: WrittenTable) -> Recount:
         """Measure the entropy of the least diverse class that shows something harmful."""
         each = [_entropy(values) for values in hurting(table.classes(self.column), self.harmless)]
         found = round(math.exp(min(each)), 12) if each else None
@@ -268,7 +268,7 @@ class RecursiveDiversity(ColumnDemand):
         """Claim it of the column."""
         return RecursiveDiversityClaim(c=exact(self.c), l=self.l, **self.stated(form))
 
-    def recount(self, table: Written) -> Recount:
+    def recount(self, table: WrittenTable) -> Recount:
         """Find the class in which the most frequent harmful value is farthest above the rest; c lies above that."""
         found = max(
             (_ratio(values, self.l, self.harmless) for values in hurting(table.classes(self.column), self.harmless)),

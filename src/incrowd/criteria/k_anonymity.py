@@ -14,7 +14,7 @@ from incrowd.criteria.criterion import Mask, Monotone, Rows
 from incrowd.criteria.demand import COUNTED, HOMOGENEITY, Form, TableDemand
 from incrowd.criteria.measure import Bound, Meaning, Measured, measured
 from incrowd.criteria.partition import Partition
-from incrowd.criteria.recount import Recount, Written, at_least
+from incrowd.criteria.recount import Recount, WrittenTable, at_least
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -84,6 +84,6 @@ class KAnonymity(TableDemand):
         people = math.ceil(self.k / form.unit.max_rows) if form.unit.max_rows > 1 else None
         return Anonymity(k=self.k, people=people, theorem=self.theorem, **form.grounds(COUNTED, (HOMOGENEITY,)))
 
-    def recount(self, table: Written) -> Recount:
+    def recount(self, table: WrittenTable) -> Recount:
         """Hold the smallest class against k."""
         return at_least(table.smallest(), self.k, "the smallest class has {} rows, k is {}")

@@ -12,7 +12,7 @@ from incrowd.core.claims.claim import Claim
 from incrowd.criteria.criterion import Mask, Monotone
 from incrowd.criteria.demand import HOMOGENEITY, PEOPLE, Form, TableDemand
 from incrowd.criteria.measure import Bound, Meaning, Measured, measured
-from incrowd.criteria.recount import Recount, Written
+from incrowd.criteria.recount import Recount, WrittenTable
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class KMap(TableDemand):
         grounds = form.grounds(PEOPLE, (HOMOGENEITY, INSIDERS))
         return KMapClaim(k=self.k, population=self.population, theorem=self.theorem, **grounds)
 
-    def recount(self, table: Written) -> Recount:
+    def recount(self, table: WrittenTable) -> Recount:
         """Leave open what only the population shows."""
         del table
         return ELSEWHERE

@@ -22,7 +22,7 @@ from incrowd.criteria.groups import Each, Groups
 from incrowd.criteria.measure import TOLERANCE, Bound, Meaning
 from incrowd.criteria.partition import Partition, harmful
 from incrowd.criteria.recount import SLACK as SLOW_SLACK
-from incrowd.criteria.recount import Recount, Written, decided, shares
+from incrowd.criteria.recount import Recount, WrittenTable, decided, shares
 from incrowd.errors import InvalidParameter
 
 
@@ -106,7 +106,7 @@ class BasicLikeness(ColumnDemand):
         """Claim it of the column, against all rows."""
         return LikenessClaim(beta=exact(self.beta), **self.compared(form))
 
-    def recount(self, table: Written) -> Recount:
+    def recount(self, table: WrittenTable) -> Recount:
         """Find the greatest gain of a value in a class; its bound grows with the share in all rows: the ends decide."""
         gains, holds, broken = [0.0], True, False
         for here, everywhere, low, high in shares(table.classes(self.column), self.harmless, table.left_out):

@@ -16,7 +16,7 @@ from incrowd.criteria.demand import HOMOGENEITY, PEOPLE, Form, TableDemand
 from incrowd.criteria.k_map import ELSEWHERE
 from incrowd.criteria.measure import Bound, Meaning, Measured, measured
 from incrowd.criteria.partition import Partition
-from incrowd.criteria.recount import Recount, Written
+from incrowd.criteria.recount import Recount, WrittenTable
 from incrowd.errors import InvalidParameter
 
 
@@ -115,7 +115,7 @@ class DeltaPresence(TableDemand):
             **form.grounds(PEOPLE, (HOMOGENEITY,)),
         )
 
-    def recount(self, table: Written) -> Recount:
+    def recount(self, table: WrittenTable) -> Recount:
         """Leave open what only the population shows."""
         del table
         return ELSEWHERE

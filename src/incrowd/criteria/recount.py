@@ -47,7 +47,7 @@ class Places:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenTable:
     """A published table as anyone can count it: its smallest class, its classes, and what a reader is told of it.
 
     `left_out` is the share of the rows that may be missing from it; `places` and `types` say how far the values of a

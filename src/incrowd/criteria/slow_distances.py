@@ -11,7 +11,18 @@ from typing import Any
 from incrowd.core.domain import Type
 from incrowd.core.reading import parse
 from incrowd.core.schema import OTHER
-from incrowd.criteria.recount import LEFT_OUT, SLACK, Classes, Label, Places, Recount, Written, decided, hurting, whole
+from incrowd.criteria.recount import (
+    LEFT_OUT,
+    SLACK,
+    Classes,
+    Label,
+    Places,
+    Recount,
+    WrittenTable,
+    decided,
+    hurting,
+    whole,
+)
 
 _DISTANT = "; how far its values are apart is not told, so the file alone does not decide it"
 Distance = Callable[[Counter[Label], Counter[Label]], Fraction]
@@ -25,7 +36,9 @@ class SlowDistance:
     steady: bool = True
 
 
-def recount_closeness(distance: str, table: Written, column: str, t: Fraction, harmless: frozenset[str]) -> Recount:
+def recount_closeness(
+    distance: str, table: WrittenTable, column: str, t: Fraction, harmless: frozenset[str]
+) -> Recount:
     """Return how far the farthest class is from the file, and whether all are within t of all rows."""
     classes = table.classes(column)
     measure = measure_of(distance, classes, table.types.get(column), table.places.get(column))

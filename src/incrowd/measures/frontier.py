@@ -18,7 +18,7 @@ from incrowd.drawing.markup import figure, table, tag
 
 
 @dataclass(frozen=True)
-class Candidate:
+class MappedRelease:
     """A release by name, with its risk and what it lost; None where that is not known."""
 
     name: str
@@ -36,10 +36,11 @@ class Placed:
     best: bool
 
 
-def placed(candidates: Sequence[Candidate]) -> tuple[Placed, ...]:
+def placed(candidates: Sequence[MappedRelease]) -> tuple[Placed, ...]:
     """Return the candidates that have a place on the map, the least risky first.
 
-    >>> some = [Candidate("a", 0.1, 0.5), Candidate("b", 0.2, 0.4), Candidate("c", 0.2, 0.6), Candidate("d", None, 0.1)]
+    >>> places = [("a", 0.1, 0.5), ("b", 0.2, 0.4), ("c", 0.2, 0.6), ("d", None, 0.1)]
+    >>> some = [MappedRelease(*each) for each in places]
     >>> [each.name for each in placed(some) if each.best]
     ['a', 'b']
     """
@@ -57,7 +58,7 @@ def _beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
     return one != other and one[0] <= other[0] and one[1] <= other[1]
 
 
-def risk_utility_map(candidates: Sequence[Candidate], risk: str, loss: str) -> Markup:
+def risk_utility_map(candidates: Sequence[MappedRelease], risk: str, loss: str) -> Markup:
     """Return the map as a picture with its numbers; candidates without a place stand in the table alone."""
     found = placed(candidates)
     highest = rounded_up(max([each.risk for each in found], default=0.0) or 0.01)
@@ -85,7 +86,7 @@ def _mark(each: Placed, area: Area) -> list[Markup]:
     ]
 
 
-def _lines(candidates: Sequence[Candidate], found: Sequence[Placed]) -> list[list[str]]:
+def _lines(candidates: Sequence[MappedRelease], found: Sequence[Placed]) -> list[list[str]]:
     best = {each.name: "yes" if each.best else "no" for each in found}
     spelled = [[each.name, _spelled(each.risk), _spelled(each.loss)] for each in candidates]
     return [[*line, best.get(line[0], "not on the map")] for line in spelled]

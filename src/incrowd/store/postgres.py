@@ -14,7 +14,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from incrowd.errors import InvalidParameter, LedgerUnavailable
 from incrowd.store.database import Conflict, Connection, explained
-from incrowd.store.tables import Dialect, Tables
+from incrowd.store.tables import StoreDialect, Tables
 
 _CONNECT_SECONDS = 10
 _SESSION = (
@@ -23,7 +23,7 @@ _SESSION = (
     "SET client_encoding = 'UTF8'",
 )
 _SERVER = ("fsync", "full_page_writes")  # cannot be set by a client, so they are asked for
-_DIALECT = Dialect(number="BIGINT", bytewise='TEXT COLLATE "C"', by_key="")
+_DIALECT = StoreDialect(number="BIGINT", bytewise='TEXT COLLATE "C"', by_key="")
 _MAKING = 0x696E63726F7764  # the advisory lock of those who create tables
 
 

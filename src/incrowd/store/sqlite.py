@@ -22,12 +22,12 @@ from typing import Any
 from incrowd.errors import InvalidParameter, LedgerCorrupted, LedgerUnavailable
 from incrowd.store.database import Connection, explained
 from incrowd.store.disk import force
-from incrowd.store.tables import Dialect, Tables
+from incrowd.store.tables import StoreDialect, Tables
 
 _PATIENCE = 60.0  # seconds to wait for other writers
 _DURABLE = {"journal_mode": "delete", "synchronous": 3, "foreign_keys": 1}  # 3 is EXTRA: also sync the directory
 
-_DIALECT = Dialect(number="INTEGER", bytewise="TEXT", by_key="WITHOUT ROWID")
+_DIALECT = StoreDialect(number="INTEGER", bytewise="TEXT", by_key="WITHOUT ROWID")
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ class EntryRow(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Dialect:
+class StoreDialect:
     """How a database spells what the tables need: whole numbers, text ordered byte by byte, a table kept by its key."""
 
     number: str
@@ -57,7 +57,7 @@ class Tables:
         """
         return self.entries, self.latest, self.head
 
-    def creation(self, dialect: Dialect) -> tuple[str, str, str]:
+    def creation(self, dialect: StoreDialect) -> tuple[str, str, str]:
         """Return the statements that make the tables."""
         number, bytewise = dialect.number, dialect.bytewise
         return (

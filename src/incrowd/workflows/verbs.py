@@ -51,7 +51,7 @@ class Criteria(TypedDict, total=False):
     presence: tuple[Number, Number]
 
 
-class Offer(TypedDict, total=False):
+class QuestionOffer(TypedDict, total=False):
     """What an asker pays, or how exact the answer must be: one of epsilon, error and rho; and who asks."""
 
     epsilon: Number
@@ -111,7 +111,7 @@ def check(data: object = None, policy: PolicyLike | None = None, **wanted: Unpac
         return checked(rows, _wanted(wanted), asked, read, engine)
 
 
-def query(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[Offer]) -> Answered:
+def query(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[QuestionOffer]) -> Answered:
     """Answer one SQL question privately; what is asked is charged before a row is read.
 
     The same question again gets the same answer and costs the dataset nothing.
@@ -122,7 +122,7 @@ def query(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[Off
         return desk.ask(Asking(sql, _terms(offer), offer.get("analyst"), offer.get("account")))
 
 
-def price(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[Offer]) -> Priced:
+def price(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[QuestionOffer]) -> Priced:
     """Say what a question would cost and how far off its answer would be; nothing is asked and nothing is spent."""
     from incrowd.workflows.ask.desk import Asking, open_desk
 
@@ -183,7 +183,7 @@ def _opened(data: object, policy: Policy | None, engine: Engine, nulls: tuple[st
     return engine.open(data)
 
 
-def _terms(offer: Offer) -> Terms:
+def _terms(offer: QuestionOffer) -> Terms:
     from incrowd.queries.question import Terms
 
     given = {name: value for name, value in offer.items() if name not in ("account", "analyst") and value is not None}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.measures.risk.sizes import Risk, Sizes, risk
+from incrowd.measures.risk.sizes import SizeRisk, Sizes, risk
 from tests.measures.counted import Row, counted, rows
 
 classes = st.lists(st.tuples(st.integers(1, 30), st.integers(0, 300)), min_size=1, max_size=20)
@@ -86,4 +86,4 @@ def test_the_marketer_gets_one_row_of_each_class_right(sizes: list[int]) -> None
 
 def test_no_rows_no_risk() -> None:
     nobody = np.zeros(0, np.int64)
-    assert risk(nobody, nobody, 0.2) == Risk(0.0, 0.0, 0.0)
+    assert risk(nobody, nobody, 0.2) == SizeRisk(0.0, 0.0, 0.0)

@@ -20,7 +20,7 @@ from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.policy.sections import ColumnSection
 from incrowd.workflows.profile.draft_columns import date_rule, number_rule
 from incrowd.workflows.profile.draft_policy import draft, write_draft
-from incrowd.workflows.profile.draft_request import DraftRequest, Goal, Origin, Period
+from incrowd.workflows.profile.draft_request import DraftPeriod, DraftRequest, Goal, Origin
 from incrowd.workflows.profile.profile import profile
 from tests.coins import SeededCoins
 
@@ -116,12 +116,12 @@ def test_where_nothing_else_is_left_the_mark_stays_and_voids_the_promise(tmp_pat
 
 def test_a_declared_period_is_what_dates_lie_in(tmp_path: Path) -> None:
     table = pa.table({"seen": [f"2024-0{n % 9 + 1}-11" for n in range(400)], "sex": ["F", "M"] * 200})
-    policy = drafted(table, tmp_path, DraftRequest(period=Period("2023-2024")))
+    policy = drafted(table, tmp_path, DraftRequest(period=DraftPeriod("2023-2024")))
     assert policy.section.columns["seen"].bounds == ("2023-01-01", "2024-12-31")
     assert policy.section.dataset.period == "2023-2024"
     assert drafted(table, tmp_path).section.columns["seen"].bounds == ("1900-01-01", "2099-12-31")
     with pytest.raises(InvalidParameter, match="not understood"):
-        Period("last year")
+        DraftPeriod("last year")
 
 
 def test_a_table_of_very_many_columns_keeps_those_that_tell_most(tmp_path: Path) -> None:

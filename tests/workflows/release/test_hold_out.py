@@ -15,7 +15,7 @@ from scipy.stats import binom
 
 from incrowd.core.schema import Column
 from incrowd.core.steps.around import HoldOut
-from incrowd.engines.local.held_out import HeldOut, Part
+from incrowd.engines.local.held_out import DividedRows, HeldOut
 from incrowd.engines.readers.sources import open_source
 from incrowd.engines.settings import Spark
 from incrowd.errors import InvalidParameter
@@ -70,12 +70,14 @@ def test_the_list_tells_who_was_left_out_and_the_rest_is_what_was_released(tmp_p
 
 def test_a_person_is_held_out_with_all_rows_and_each_by_an_own_coin() -> None:
     people = pa.table({"id": [f"p{n % 4000}" for n in range(12000)], "zip": ["1"] * 12000})
-    out = table_of(Part(open_source(people), HeldOut(TENTH, bytes(range(32)), Column("id")), alone=True))
+    out = table_of(DividedRows(open_source(people), HeldOut(TENTH, bytes(range(32)), Column("id")), alone=True))
     counts = out["id"].value_counts().field("counts").to_pylist()
     assert set(counts) == {3}
     low, high = binom.interval(1 - FALSE_ALARM, 4000, 0.1)
     assert low <= len(counts) <= high
-    assert table_of(Part(open_source(people), HeldOut(TENTH, bytes(32), Column("id"))), ["zip"]).column_names == ["zip"]
+    assert table_of(
+        DividedRows(open_source(people), HeldOut(TENTH, bytes(32), Column("id"))), ["zip"]
+    ).column_names == ["zip"]
 
 
 def test_forged_shares_and_steps_are_caught(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from incrowd.attacks.candidates import Coded, Codes, Match, match, together
+from incrowd.attacks.candidates import CodedColumns, Codes, Match, match, together
 from incrowd.attacks.cover import numbers, spans, texts
 from incrowd.attacks.finding import Finding, Rate, Risk
 from incrowd.attacks.knowledge import Knowledge, Published
@@ -24,7 +24,7 @@ _WHOSE = "whose"
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class HistoryPart:
     """How much, or when: a column of people's events and of published ones as numbers, and what counts as near."""
 
     name: str
@@ -45,7 +45,7 @@ class Histories:
     published: Codes
     people: Codes
     inside: int
-    parts: tuple[Part, ...]
+    parts: tuple[HistoryPart, ...]
     knowledge: Knowledge
     table: pa.Table
 
@@ -63,17 +63,19 @@ class Histories:
         everyone = people
         if outsiders is not None:
             everyone = together(people, _long(outsiders, knowledge, _OUTSIDE))
-        whose, first = Coded.of(everyone.column(_WHOSE)), people.num_rows
+        whose, first = CodedColumns.of(everyone.column(_WHOSE)), people.num_rows
         inside = np.unique(whose.codes[:first])
         rank = np.argsort(np.argsort(~np.isin(np.arange(len(whose.texts)), inside), kind="stable"), kind="stable")
         item = match(Published(held, published.lookups), everyone, knowledge.item)
         parts = []
         for name in knowledge.known:
             if name not in (knowledge.item, knowledge.person) and name in held.column_names:
-                ours, theirs = (Coded.of(table.column(name)) for table in (everyone, held))
+                ours, theirs = (CodedColumns.of(table.column(name)) for table in (everyone, held))
                 scale = knowledge.slack.get(name) or 1.0
-                parts.append(Part(name, numbers(ours.texts)[ours.codes], numbers(theirs.texts)[theirs.codes], scale))
-        owners = Coded.of(held.column(_WHOSE)).codes
+                parts.append(
+                    HistoryPart(name, numbers(ours.texts)[ours.codes], numbers(theirs.texts)[theirs.codes], scale)
+                )
+        owners = CodedColumns.of(held.column(_WHOSE)).codes
         return cls(item, owners, rank[whose.codes], len(inside), tuple(parts), knowledge, everyone)
 
     @property

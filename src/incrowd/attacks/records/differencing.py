@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from incrowd.attacks.candidates import NONE, Coded, Codes, Search, distinct
+from incrowd.attacks.candidates import NONE, CandidateSearch, CodedColumns, Codes, distinct
 from incrowd.attacks.finding import Finding, Risk
 from incrowd.attacks.knowledge import Knowledge, Published
 from incrowd.attacks.trial import Hits, Trial
@@ -28,7 +28,7 @@ def differencing(published: Published, knowledge: Knowledge, outsiders: pa.Table
     changed = _changed(published, published.earlier[0])
     trial = Trial.of(changed, knowledge, outsiders)
     cells = np.arange(changed.table.num_rows)
-    said = Search.of(changed, trial.everyone, trial.known, knowledge).agreement(cells)
+    said = CandidateSearch.of(changed, trial.everyone, trial.known, knowledge).agreement(cells)
     hits = trial.fits(said)
     usual = Trial(published, knowledge, trial.everyone, trial.inside)
     blind = usual.fits(np.full(len(hits), usual.commonest_row(*usual.rest)))
@@ -43,7 +43,7 @@ def _changed(one: Published, other: Published) -> Published:
     codes = []
     for name in columns:
         both = [each.table.column(name).cast(pa.string()) for each in (one, other)]
-        codes.append(Coded.of(pa.chunked_array([*both[0].chunks, *both[1].chunks])).codes)
+        codes.append(CodedColumns.of(pa.chunked_array([*both[0].chunks, *both[1].chunks])).codes)
     _, cell = distinct(codes)
     here = one.table.num_rows
     counts = np.bincount(cell[:here], one.weights, int(cell.max()) + 1).astype(np.int64)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.attacks.candidates import NONE, Codes, Match, Search
+from incrowd.attacks.candidates import NONE, CandidateSearch, Codes, Match
 from incrowd.attacks.cover import ends_of, numbers
 from incrowd.attacks.finding import Finding, Risk
 from incrowd.attacks.knowledge import Knowledge, Published
@@ -60,7 +60,7 @@ def _labels(trial: Trial, known: tuple[str, ...], column: Match) -> Codes:
     """Return the label of the range that each person is in, the commonest if several fit, −1 if none does."""
     if not known:
         return np.full(trial.everyone.num_rows, NONE)
-    search = Search.of(trial.published, trial.everyone, known, trial.knowledge)
+    search = CandidateSearch.of(trial.published, trial.everyone, known, trial.knowledge)
     return search.commonest(column.labels.codes, trial.published.weights)
 
 

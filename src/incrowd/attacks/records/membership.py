@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.attacks.candidates import Coded, Match, distinct, match
+from incrowd.attacks.candidates import CodedColumns, Match, distinct, match
 from incrowd.attacks.finding import Finding, Rate, Risk
 from incrowd.attacks.knowledge import Knowledge, Published
 from incrowd.attacks.trial import Trial
@@ -112,6 +112,6 @@ def _covered(column: Match) -> Numbers:
 def _in_thirds(trial: Trial) -> NDArray[np.int64]:
     """Return the places of outsiders in an order that depends on what they hold and not on where they stand."""
     outside = trial.everyone.slice(trial.inside)
-    _, which = distinct([Coded.of(outside.column(name)).codes for name in outside.column_names])
+    _, which = distinct([CodedColumns.of(outside.column(name)).codes for name in outside.column_names])
     rank = trial.knowledge.chance.permutation(int(which.max()) + 1)
     return trial.inside + np.argsort(rank[which], kind="stable")

@@ -10,7 +10,7 @@ from math import comb
 import numpy as np
 import pyarrow as pa
 
-from incrowd.attacks.candidates import NONE, Coded, Codes, Match, distinct
+from incrowd.attacks.candidates import NONE, CodedColumns, Codes, Match, distinct
 from incrowd.attacks.finding import Finding, Risk
 from incrowd.attacks.knowledge import Knowledge, Published
 from incrowd.attacks.trial import Hits, Trial
@@ -140,7 +140,7 @@ def _carried(trial: Trial, everyone: Trial, concluded: Codes) -> Codes:
 
 def _common_codes(one: pa.ChunkedArray, other: pa.ChunkedArray) -> tuple[Codes, Codes]:
     """Return the values of two columns as codes over both."""
-    both = Coded.of(pa.chunked_array([*one.cast(pa.string()).chunks, *other.cast(pa.string()).chunks]))
+    both = CodedColumns.of(pa.chunked_array([*one.cast(pa.string()).chunks, *other.cast(pa.string()).chunks]))
     return both.codes[: len(one)], both.codes[len(one) :]
 
 

@@ -17,7 +17,7 @@ from incrowd.criteria.criterion import Mask, Monotone
 from incrowd.criteria.demand import COUNTED, HOMOGENEITY, Form, TableDemand
 from incrowd.criteria.measure import Bound, Meaning, Measured
 from incrowd.criteria.partition import Partition
-from incrowd.criteria.recount import Recount, Written, at_most
+from incrowd.criteria.recount import Recount, WrittenTable, at_most
 from incrowd.criteria.uniqueness import recount as slow
 from incrowd.criteria.uniqueness.models import fit_pitman, snb_uniques
 from incrowd.errors import InvalidParameter
@@ -121,7 +121,7 @@ class PopulationUniqueness(TableDemand):
             **form.grounds((*COUNTED, _SAMPLE), (HOMOGENEITY,)),
         )
 
-    def recount(self, table: Written) -> Recount:
+    def recount(self, table: WrittenTable) -> Recount:
         """Estimate again, by another way to the same number."""
         sizes = table.sizes()
         found = slow.unique_share(sizes, self.people, self.estimator) if sizes else None

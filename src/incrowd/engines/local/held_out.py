@@ -61,12 +61,12 @@ class HeldOut:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class DividedRows:
     """Rows without those held out, or the held-out ones alone.
 
     >>> from incrowd.engines.readers.sources import open_source
     >>> source, held = open_source(pa.table({"zip": ["02139"] * 64})), HeldOut(Fraction(1, 2), bytes(32))
-    >>> sum(len(batch) for alone in (True, False) for batch in Part(source, held, alone).batches(["zip"]))
+    >>> sum(len(batch) for alone in (True, False) for batch in DividedRows(source, held, alone).batches(["zip"]))
     64
     """
 

@@ -45,7 +45,7 @@ _TAU2 = "expected number of right guesses, one for each row that is alone in the
 
 
 @dataclass(frozen=True)
-class Fit:
+class LogLinearFit:
     """A log-linear model of a table: its fitted means, and its error in standard deviations (None: not known)."""
 
     model: str
@@ -120,10 +120,10 @@ def _table(columns: Columns, counts: NDArray[np.int64]) -> Table:
     return table
 
 
-def _fit(model: str, table: Table, pi: float) -> Fit:
+def _fit(model: str, table: Table, pi: float) -> LogLinearFit:
     size = 1 if model == INDEPENDENT else 2
     means = proportional_fit(table, tuple(combinations(range(table.ndim), size)))
-    return Fit(model, means, _error(table, means, pi))
+    return LogLinearFit(model, means, _error(table, means, pi))
 
 
 def proportional_fit(table: Table, margins: Sequence[tuple[int, ...]]) -> Table:

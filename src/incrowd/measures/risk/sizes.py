@@ -91,7 +91,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Risk:
+class SizeRisk:
     """How often one attacker is right: about the worst-off row, on average, and the share of rows above a threshold.
 
     Of no rows, nothing is known: all three are 0.
@@ -102,7 +102,7 @@ class Risk:
     above: float
 
 
-def risk(rows: NDArray[np.int64], crowd: NDArray[np.int64], threshold: float) -> Risk:
+def risk(rows: NDArray[np.int64], crowd: NDArray[np.int64], threshold: float) -> SizeRisk:
     """Return the risk of rows in classes of so many, each hidden in a crowd of so many.
 
     For the prosecutor the crowd is the class itself, for the journalist and the marketer the people of the population
@@ -110,12 +110,12 @@ def risk(rows: NDArray[np.int64], crowd: NDArray[np.int64], threshold: float) ->
 
     >>> classes = np.array([1, 4, 5])
     >>> risk(classes, classes, 0.2)
-    Risk(highest=1.0, average=0.3, above=0.5)
+    SizeRisk(highest=1.0, average=0.3, above=0.5)
     >>> risk(classes, np.array([8, 32, 40]), 0.2)
-    Risk(highest=0.125, average=0.0375, above=0.0)
+    SizeRisk(highest=0.125, average=0.0375, above=0.0)
     """
     total = int(rows.sum())
     if not total:
-        return Risk(0.0, 0.0, 0.0)
+        return SizeRisk(0.0, 0.0, 0.0)
     each = 1.0 / crowd
-    return Risk(float(each.max()), float((rows * each).sum() / total), float(rows[each > threshold].sum() / total))
+    return SizeRisk(float(each.max()), float((rows * each).sum() / total), float(rows[each > threshold].sum() / total))

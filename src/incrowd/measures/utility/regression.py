@@ -22,7 +22,7 @@ _MOST = 50_000
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CoefficientEstimate:
     """A coefficient with its interval."""
 
     value: float
@@ -34,8 +34,8 @@ class Estimate:
 class Coefficient:
     """A coefficient before and after, with how far the intervals overlap and how far it moved."""
 
-    before: Estimate
-    after: Estimate
+    before: CoefficientEstimate
+    after: CoefficientEstimate
 
     @property
     def overlap(self) -> float:
@@ -54,7 +54,7 @@ class Coefficient:
         return abs(self.after.value - self.before.value) / error if error > 0 else 0.0
 
 
-def least_squares(design: Matrix, target: NDArray[np.float64]) -> tuple[Estimate, ...]:
+def least_squares(design: Matrix, target: NDArray[np.float64]) -> tuple[CoefficientEstimate, ...]:
     """Return the coefficients of a linear regression with their intervals, the constant first.
 
     >>> [round(each.value, 6) for each in least_squares(np.array([[0.0], [1], [2]]), np.array([1.0, 3, 5]))]
@@ -67,7 +67,7 @@ def least_squares(design: Matrix, target: NDArray[np.float64]) -> tuple[Estimate
     left = target - whole @ found
     variance = float(left @ left) / max(1, len(target) - np.linalg.matrix_rank(products, hermitian=True))
     errors = _Z * np.sqrt(np.maximum(variance * np.diag(inverse), 0.0))
-    return tuple(Estimate(float(b), float(b - e), float(b + e)) for b, e in zip(found, errors, strict=True))
+    return tuple(CoefficientEstimate(float(b), float(b - e), float(b + e)) for b, e in zip(found, errors, strict=True))
 
 
 def coefficients(before: Coded, after: Coded, target: str) -> tuple[Coefficient, ...]:

@@ -22,7 +22,7 @@ _MEANS = "mean over {} counts of the difference between the released and the ori
 
 
 @dataclass(frozen=True)
-class Question:
+class RangeQuestion:
     """Which values of some columns are asked for."""
 
     columns: tuple[int, ...]
@@ -36,14 +36,14 @@ class Question:
         return float(table.weights[inside].sum() / max(table.rows, 1e-300))
 
 
-def questions(table: Coded, number: int = _QUESTIONS) -> tuple[Question, ...]:
+def questions(table: Coded, number: int = _QUESTIONS) -> tuple[RangeQuestion, ...]:
     """Return questions about the columns of a table, the same for every table with the same values."""
     chance = np.random.default_rng(_SEED)
     found = []
     for _ in range(number):
         size = int(chance.integers(1, min(_COLUMNS, len(table.names)) + 1))
         columns = tuple(int(each) for each in np.sort(chance.choice(len(table.names), size, replace=False)))
-        found.append(Question(columns, tuple(_values(table, column, chance) for column in columns)))
+        found.append(RangeQuestion(columns, tuple(_values(table, column, chance) for column in columns)))
     return tuple(found)
 
 
@@ -59,7 +59,7 @@ def _values(table: Coded, column: int, chance: np.random.Generator) -> NDArray[n
     return np.asarray((ranks >= low) & (ranks <= high))
 
 
-def workload_error(before: Coded, after: Coded, asked: Sequence[Question] | None = None) -> Score:
+def workload_error(before: Coded, after: Coded, asked: Sequence[RangeQuestion] | None = None) -> Score:
     """Return the mean absolute error of the shares, with its spread over the questions.
 
     >>> half = Coded(("sex",), np.array([[0, 1]]), np.array([1.0, 1.0]), (2,), (None,))

@@ -16,11 +16,11 @@ from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
 from incrowd.measures.coded import Coded
 from incrowd.measures.risk.attribute import Homogeneity, homogeneity
-from incrowd.measures.risk.sizes import Risk, Sizes, risk
+from incrowd.measures.risk.sizes import SizeRisk, Sizes, risk
 from incrowd.quality.ladder import class_losses, mean_loss
 from incrowd.workflows.assess.comparison import Crowds, Original, ShownTable, crowds, held, shown_names, shown_tables
 from incrowd.workflows.assess.identity import (
-    Identity,
+    IdentityRisk,
     SpecialRows,
     by_model,
     by_weights,
@@ -29,7 +29,7 @@ from incrowd.workflows.assess.identity import (
     special_rows,
 )
 from incrowd.workflows.assess.labels import LabelBook
-from incrowd.workflows.assess.released import Released
+from incrowd.workflows.assess.released import ReadRelease
 from incrowd.workflows.assess.utility import Utility, utility
 from incrowd.workflows.check.raw_cells import as_is
 from incrowd.workflows.policy.policy import Policy
@@ -94,10 +94,10 @@ class Assessment:
     columns: tuple[ColumnLoss, ...]
     classes_before: Sizes
     classes_after: Sizes | None
-    risks: Mapping[str, tuple[Risk, Risk]]
+    risks: Mapping[str, tuple[SizeRisk, SizeRisk]]
     example: Example | None
     smallest_crowd: int | None
-    identity: Identity
+    identity: IdentityRisk
     attributes: tuple[AttributeRisk, ...]
     utility: Utility
     notes: tuple[str, ...]
@@ -120,7 +120,7 @@ class Assessment:
 
 
 def assess(
-    released: Rows | Released, original: Rows, policy: Policy, engine: Engine = LOCAL, *, weights: str | None = None
+    released: Rows | ReadRelease, original: Rows, policy: Policy, engine: Engine = LOCAL, *, weights: str | None = None
 ) -> Assessment:
     """Compare a release, which is read here, with the data and the policy it was made from; `engine` has the data.
 
@@ -128,7 +128,7 @@ def assess(
     The prosecutor's crowd after is the class in the release; the journalist's and the marketer's is the rows of the
     original that could be in it, which stand for the population.  `weights` names a column of survey weights.
     """
-    shown = released if isinstance(released, Released) else _told(released, policy)
+    shown = released if isinstance(released, ReadRelease) else _told(released, policy)
     names = shown_names(shown, policy.schema)
     there = Original.of(original, policy.schema, names, engine)
     tables = shown_tables(shown, policy.schema, there)
@@ -157,7 +157,7 @@ def assess(
         _risks(sizes, after, found),
         _example(tables, found, quasi),
         min((int(each.people.min()) for each in found if len(each.people)), default=None),
-        Identity(
+        IdentityRisk(
             (
                 special_rows(coded.names, coded.codes(), coded.counts),
                 _special(tables[0], quasi) if faithful and len(tables) == 1 else None,
@@ -174,12 +174,12 @@ def assess(
     )
 
 
-def _told(rows: Rows, policy: Policy) -> Released:
+def _told(rows: Rows, policy: Policy) -> ReadRelease:
     """Return rows without a certificate as a release under a policy, all of whose columns they must have."""
     names = tuple(column.name for column in policy.schema.released)
     require(rows.names, names)
     levels = getattr(policy.method, "levels", {})
-    return Released.of(rows, levels if isinstance(levels, Mapping) else {})
+    return ReadRelease.of(rows, levels if isinstance(levels, Mapping) else {})
 
 
 def _crowds(table: ShownTable, quasi: Sequence[str], there: Original) -> Crowds:
@@ -237,7 +237,7 @@ def _item_worth(column: Column) -> dict[str | None, float]:
     return found
 
 
-def _risks(before: Sizes, after: Sizes | None, found: Sequence[Crowds]) -> dict[str, tuple[Risk, Risk]]:
+def _risks(before: Sizes, after: Sizes | None, found: Sequence[Crowds]) -> dict[str, tuple[SizeRisk, SizeRisk]]:
     if after is None:
         return {}
     at_first = risk(before.each, before.each, THRESHOLD)

@@ -24,7 +24,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.measures.coded import Coded
 from incrowd.methods.outcomes.outcome import Shown
 from incrowd.workflows.assess.labels import LabelBook, label_book, positions_of
-from incrowd.workflows.assess.released import Released
+from incrowd.workflows.assess.released import ReadRelease
 
 _WORK = 2**31
 _DRAWN = 100_000
@@ -117,12 +117,12 @@ class Original:
         )
 
 
-def shown_tables(released: Released, schema: Schema, original: Original) -> tuple[ShownTable, ...]:
+def shown_tables(released: ReadRelease, schema: Schema, original: Original) -> tuple[ShownTable, ...]:
     """Read every label of a release, or refuse what this policy does not have."""
     return tuple(_read(shown, released, schema, original) for shown in released.tables)
 
 
-def shown_names(released: Released, schema: Schema) -> tuple[str, ...]:
+def shown_names(released: ReadRelease, schema: Schema) -> tuple[str, ...]:
     """Return the columns that a release shows of a policy's, or refuse a release without any."""
     shown = {name for table in released.tables for name in table.labels.column_names}
     names = tuple(column.name for column in schema.released if column.name in shown)
@@ -134,7 +134,7 @@ def shown_names(released: Released, schema: Schema) -> tuple[str, ...]:
     return names
 
 
-def _read(shown: Shown, released: Released, schema: Schema, original: Original) -> ShownTable:
+def _read(shown: Shown, released: ReadRelease, schema: Schema, original: Original) -> ShownTable:
     names = tuple(name for name in original.counts.names if name in shown.labels.column_names)
     books, codes, labels = [], [], []
     for name in names:

@@ -36,7 +36,7 @@ class SpecialRows:
 
 
 @dataclass(frozen=True)
-class Identity:
+class IdentityRisk:
     """What can be said about who is whom, before and after; what needs a population is there if one is declared."""
 
     special: tuple[SpecialRows, SpecialRows | None]

@@ -99,7 +99,7 @@ def _spelled(classes: Classes, labels: Sequence[str | None]) -> list[str | None]
     return [label if value is None else value for label, value in zip(labels, found, strict=True)]
 
 
-class Meaning(NamedTuple):
+class LabelMeaning(NamedTuple):
     """The codes of values, what a row loses that shows nothing else of them, and where such a label is from."""
 
     values: NDArray[np.int32]
@@ -131,10 +131,10 @@ class _Level:
     def losses(self) -> NDArray[np.float64]:
         return class_losses(self.risen[0], self.finest.marks)
 
-    def find(self, label: str) -> Meaning | None:
+    def find(self, label: str) -> LabelMeaning | None:
         """Return what a label of this level stands for."""
         code = self.codes.get(label)
-        return None if code is None else Meaning(self.values(code, code), float(self.losses[code]), self.number)
+        return None if code is None else LabelMeaning(self.values(code, code), float(self.losses[code]), self.number)
 
     def between(self, low: str, high: str) -> NDArray[np.int32] | None:
         """Return the values from one label of this level to another."""
@@ -160,7 +160,7 @@ class _Reader:
         order = dict.fromkeys([*(level for level in levels if 0 <= level <= height), *range(height + 1)])
         return cls(classes, tuple(_Level(classes, level) for level in order), blanks)
 
-    def read(self, label: str | None) -> Meaning:
+    def read(self, label: str | None) -> LabelMeaning:
         """Return what a label stands for, or refuse one that stands for nothing."""
         if label is None:
             return self._empty()
@@ -172,23 +172,23 @@ class _Reader:
             )
         return found
 
-    def _empty(self) -> Meaning:
+    def _empty(self) -> LabelMeaning:
         everything = np.arange(len(self.classes), dtype=np.int32)
         if self.classes.has_missing and not self.blanks:
-            return Meaning(everything[-1:], 0.0, self.levels[0].number)
-        return Meaning(everything, 1.0, EMPTY)
+            return LabelMeaning(everything[-1:], 0.0, self.levels[0].number)
+        return LabelMeaning(everything, 1.0, EMPTY)
 
-    def _known(self, label: str) -> Meaning | None:
+    def _known(self, label: str) -> LabelMeaning | None:
         found = (level.find(label) for level in self.levels)
         return next((each for each in found if each is not None), None)
 
-    def _stretch(self, label: str) -> Meaning | None:
+    def _stretch(self, label: str) -> LabelMeaning | None:
         """Return the values of a range, or of several labels side by side."""
         found = [self._part(part) for part in label.split(" or ")]
         if any(each is None for each in found):
             return None
         values = np.unique(np.concatenate([each for each in found if each is not None])).astype(np.int32)
-        return Meaning(values, self._share(values), RANGES)
+        return LabelMeaning(values, self._share(values), RANGES)
 
     def _part(self, part: str) -> NDArray[np.int32] | None:
         if part == _MISSING and self.classes.has_missing:
@@ -201,13 +201,15 @@ class _Reader:
         ranges = (level.between(low, high) for level in self.levels) if to else iter(())
         return next((each for each in ranges if each is not None), None)
 
-    def _nearest(self, label: str) -> Meaning | None:
+    def _nearest(self, label: str) -> LabelMeaning | None:
         """Return the value nearest to a number or day that is no label."""
         positions, kind = positions_of(self.classes), self.classes.recoding.column.type
         found = read(pa.array([label]), Type.DECIMAL if kind is Type.INTEGER else kind)
         if positions is None or found.unreadable[0] or not np.isfinite(positions).any():
             return None
-        return Meaning(np.array([np.nanargmin(np.abs(positions - _line(found.values)[0]))], np.int32), np.nan, CHANGED)
+        return LabelMeaning(
+            np.array([np.nanargmin(np.abs(positions - _line(found.values)[0]))], np.int32), np.nan, CHANGED
+        )
 
     def _share(self, values: NDArray[np.int32]) -> float:
         """Return what a row loses that could have any of these values; lengths count where there is no next value."""

@@ -26,7 +26,7 @@ Levels = Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
-class Released:
+class ReadRelease:
     """The tables of a release, at which levels their columns are, and the method and policy if these are known."""
 
     tables: tuple[Shown, ...]
@@ -36,7 +36,7 @@ class Released:
     name: str = "release"
 
     @classmethod
-    def of(cls, rows: Rows, levels: Mapping[str, int] | None = None) -> Released:
+    def of(cls, rows: Rows, levels: Mapping[str, int] | None = None) -> ReadRelease:
         """Take rows as they are read for those of a release whose certificate is not here: each is somebody's."""
         names = list(rows.names)
         batches = list(rows.batches(names))
@@ -47,19 +47,19 @@ class Released:
         return cls((Shown.of(table, faithful=True),), told)
 
 
-def read_release(release: Path) -> Released:
+def read_release(release: Path) -> ReadRelease:
     """Read a release: its folder, or a file of it; beside a certificate that names it a file is read as that says."""
     folder = release if release.is_dir() else release.parent
     if not (folder / CERTIFICATE).is_file():
-        return Released.of(open_release(release))
+        return ReadRelease.of(open_release(release))
     certificate = read_certificate(folder)
     named = [file.name for file in tables_of(certificate)]
     if not release.is_dir() and release.name not in (*named, CERTIFICATE):
-        return Released.of(open_release(release))
+        return ReadRelease.of(open_release(release))
     return released_of(certificate, folder)
 
 
-def released_of(certificate: Certificate, folder: Path) -> Released:
+def released_of(certificate: Certificate, folder: Path) -> ReadRelease:
     """Read the files that a certificate names, which lie in one folder."""
     files = tuple(folder / Path(file.name).name for file in tables_of(certificate))
     if not files or not all(file.is_file() for file in files):
@@ -70,7 +70,7 @@ def released_of(certificate: Certificate, folder: Path) -> Released:
             "what was released here is no table that could be held against the rows it came from: see its certificate."
         )
     shown = cast("Outcome", output).shown()
-    return Released(shown, levels_of(certificate), certificate.method.name, certificate.policy_hash, folder.name)
+    return ReadRelease(shown, levels_of(certificate), certificate.method.name, certificate.policy_hash, folder.name)
 
 
 def levels_of(certificate: Certificate) -> Levels:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from incrowd.core.words import counted
 from incrowd.drawing.charts import class_sizes
 from incrowd.drawing.markup import joined, table, tag
-from incrowd.measures.frontier import Candidate, risk_utility_map
+from incrowd.measures.frontier import MappedRelease, risk_utility_map
 
 if TYPE_CHECKING:
     from incrowd.measures.utility.learning import Learned
@@ -21,10 +21,10 @@ RISK, LOSS = "rows linked rightly, on average", "loss of all rows"
 _NONE = "–"
 
 
-def candidate(found: Assessment) -> Candidate:
+def candidate(found: Assessment) -> MappedRelease:
     """Return a release as a candidate on the map: the marketer's risk after it, and what all rows lost."""
     risk = found.risks["marketer"][1].average if found.risks else None
-    return Candidate(found.name, risk, found.loss)
+    return MappedRelease(found.name, risk, found.loss)
 
 
 def map_of(found: Sequence[Assessment]) -> Markup:

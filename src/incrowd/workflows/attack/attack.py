@@ -80,7 +80,7 @@ class Lab:
 
 
 @dataclass(frozen=True, eq=False)
-class Order:
+class AttackOrder:
     """What is to be tried: attacks (all that apply, if none is named), attackers, sweeps, the confidence."""
 
     attacks: tuple[str, ...] = ()
@@ -98,10 +98,10 @@ class Order:
                 raise InvalidParameter(f"there is no attacker {name!r}; there are {', '.join(ATTACKERS)}.")
 
 
-EVERYTHING = Order()
+EVERYTHING = AttackOrder()
 
 
-def attack(tables: Tables, knowledge: Knowledge, outsiders: pa.Table | None, order: Order = EVERYTHING) -> Lab:
+def attack(tables: Tables, knowledge: Knowledge, outsiders: pa.Table | None, order: AttackOrder = EVERYTHING) -> Lab:
     """Run the attacks that were named, or all that apply, and correct their intervals for their number.
 
     What does not apply is skipped, with the reason; of an attack that was named it is an error.
@@ -127,7 +127,7 @@ def attack(tables: Tables, knowledge: Knowledge, outsiders: pa.Table | None, ord
     return Lab(done, {name: why for name, why in skipped.items() if name not in names}, order.confidence)
 
 
-def _plan(tables: Tables, knowledge: Knowledge, order: Order) -> Iterator[tuple[str, str, str, Knowledge]]:
+def _plan(tables: Tables, knowledge: Knowledge, order: AttackOrder) -> Iterator[tuple[str, str, str, Knowledge]]:
     """Yield every attack with its attacker, its table and what is known."""
     for attacker in order.attackers or (_DEFAULT_ATTACKER,):
         for table, published in tables:
@@ -142,7 +142,7 @@ def _plan(tables: Tables, knowledge: Knowledge, order: Order) -> Iterator[tuple[
                     yield name, attacker, table, told
 
 
-def _applying(published: Published, knowledge: Knowledge, order: Order) -> tuple[str, ...]:
+def _applying(published: Published, knowledge: Knowledge, order: AttackOrder) -> tuple[str, ...]:
     """Return the attacks that what was given is enough for."""
     without = set()
     if knowledge.secret is None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from incrowd.accounting.accountant import charge_of
 from incrowd.attacks.audit import AuditResult, audit
-from incrowd.attacks.candidates import Search, codes_of
+from incrowd.attacks.candidates import CandidateSearch, codes_of
 from incrowd.attacks.finding import CONFIDENCE
 from incrowd.attacks.knowledge import Knowledge, Published
 from incrowd.core.table import Table
@@ -79,4 +79,4 @@ def _fitting(policy: Policy, rows: pa.Table, one: pa.Table) -> float:
     lookups = {column.name: lookup_of(column) for column in policy.schema.columns}
     published = Published(released, lookups, count)
     known = tuple(name for name in published.columns if name in one.column_names)
-    return float(Search.of(published, one, known, Knowledge(one, known)).totals()[0])
+    return float(CandidateSearch.of(published, one, known, Knowledge(one, known)).totals()[0])

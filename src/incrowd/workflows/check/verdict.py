@@ -24,7 +24,7 @@ _NAMED = 3
 
 
 @dataclass(frozen=True)
-class Verdict:
+class FileVerdict:
     """What was guessed and counted: who is named, who is alone, and in how small a crowd.
 
     `smallest` is the number of rows in the smallest class over all guessed quasi-identifiers, `short` the number of
@@ -146,7 +146,7 @@ class Verdict:
         return [column for column in self.profile.columns if column.name in self.quasi]
 
 
-def verdict(rows: Rows, k: int = K, engine: Engine = LOCAL) -> Verdict:
+def verdict(rows: Rows, k: int = K, engine: Engine = LOCAL) -> FileVerdict:
     """Guess the roles of all columns, look for those that name people, and count how many rows are in small crowds.
 
     Every column that is no identifier, no key, not sensitive and not the same in all rows is a quasi-identifier.
@@ -160,9 +160,9 @@ def verdict(rows: Rows, k: int = K, engine: Engine = LOCAL) -> Verdict:
     found = profile(rows, engine)
     quasi = tuple(column.name for column in found.columns if _is_quasi(column))
     if not quasi:
-        return Verdict(found, k, quasi, None, 0)
+        return FileVerdict(found, k, quasi, None, 0)
     sizes = Sizes.of(engine.count(rows, as_is(rows, quasi, engine)), quasi)
-    return Verdict(found, k, quasi, sizes.smallest, sizes.below(k))
+    return FileVerdict(found, k, quasi, sizes.smallest, sizes.below(k))
 
 
 def _is_key(column: ColumnProfile) -> bool:

@@ -50,7 +50,7 @@ class Route:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RouteComparison:
     """Routes for one table of about so many rows, at one (ε, δ)."""
 
     rows: int
@@ -89,7 +89,7 @@ class PublicTable:
         return self.of_pairs(lambda cells: cells * scale * _MEAN / (2 * self.rows))
 
 
-def compare(policy: Policy) -> Comparison:
+def compare(policy: Policy) -> RouteComparison:
     """Put the routes for the table of a policy beside each other, at the policy's (ε, δ); no row is read."""
     promise, rows = policy.plan.promise, declared_rows(policy)
     if rows is None:
@@ -104,7 +104,7 @@ def compare(policy: Policy) -> Comparison:
     classes = method_class("marginals")(target, levels=getattr(policy.method, "levels", {})).classes(policy.schema)
     levels = {each.recoding.column.name: each.recoding.level for each in classes}
     table = PublicTable(policy.schema, tuple(map(len, classes)), levels, rows, target)
-    return Comparison(rows, table.epsilon, target.delta, tuple(_tried(name, table) for name in _ROUTES))
+    return RouteComparison(rows, table.epsilon, target.delta, tuple(_tried(name, table) for name in _ROUTES))
 
 
 def _tried(name: str, table: PublicTable) -> Route:

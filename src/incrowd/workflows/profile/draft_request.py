@@ -21,10 +21,10 @@ class Goal(StrEnum):
 
 
 @dataclass(frozen=True)
-class Period:
+class DraftPeriod:
     """The time that the rows speak of, as its holder declares it: a year, two years, or two days.
 
-    >>> Period("2023-2024").bounds, Period("2024-03-01 to 2024-03-31").bounds
+    >>> DraftPeriod("2023-2024").bounds, DraftPeriod("2024-03-01 to 2024-03-31").bounds
     (('2023-01-01', '2024-12-31'), ('2024-03-01', '2024-03-31'))
     """
 
@@ -58,5 +58,5 @@ class DraftRequest:
     """What a draft is for, the time that the rows speak of if it is declared, and public sources of some columns."""
 
     goal: Goal = Goal.MICRODATA
-    period: Period | None = None
+    period: DraftPeriod | None = None
     public: Mapping[str, str] = field(default_factory=dict)

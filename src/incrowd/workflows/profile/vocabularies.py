@@ -74,14 +74,14 @@ _CONTINENTS = {
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class PublicVocabulary:
     """What a policy says about a column without having seen its rows, and what is publicly known, in words."""
 
     section: dict[str, Any]
     known: str
 
 
-def vocabulary_of(facts: Facts, kind: Type, period: tuple[str, str] | None = None) -> Vocabulary | None:
+def vocabulary_of(facts: Facts, kind: Type, period: tuple[str, str] | None = None) -> PublicVocabulary | None:
     """Return what is publicly known about a column, or None; values only decide which vocabulary fits.
 
     >>> from incrowd.measures.risk.sketch import TupleSpread
@@ -96,39 +96,39 @@ def vocabulary_of(facts: Facts, kind: Type, period: tuple[str, str] | None = Non
         case Type.DATE:
             found = _of_days(facts, period)
         case Type.BOOLEAN:
-            found = Vocabulary({"type": "boolean"}, "true and false")
+            found = PublicVocabulary({"type": "boolean"}, "true and false")
         case Type.TEXT:
             found = next(_of_texts(facts), None)
     return found
 
 
-def _of_numbers(facts: Facts, kind: Type) -> Vocabulary | None:
+def _of_numbers(facts: Facts, kind: Type) -> PublicVocabulary | None:
     low, high = facts.low, facts.high
     if spoken(facts.name, AGES):
         section = {"type": str(kind), "bounds": ["0", "120"], "hierarchy": {"intervals": ["10", "20", "40"]}}
-        return Vocabulary(section, "ages from 0 to 120")
+        return PublicVocabulary(section, "ages from 0 to 120")
     if kind is not Type.INTEGER or not isinstance(low, int) or not isinstance(high, int):
         return None
     if spoken(facts.name, YEARS | BIRTHS) and _FIRST_YEAR <= low <= high <= _LAST_YEAR:
         section = {"type": "integer", "bounds": ["1900", "2099"], "hierarchy": {"intervals": ["5", "10", "50"]}}
-        return Vocabulary(section, "years from 1900 to 2099")
+        return PublicVocabulary(section, "years from 1900 to 2099")
     if spoken(facts.name, SEXES) and {str(end) for end in range(low, high + 1)} <= {"0", "1", "2", "9"}:
-        return Vocabulary({"type": "integer", "categories": ["0", "1", "2", "9"]}, "sexes of ISO 5218")
+        return PublicVocabulary({"type": "integer", "categories": ["0", "1", "2", "9"]}, "sexes of ISO 5218")
     return None
 
 
-def _of_days(facts: Facts, period: tuple[str, str] | None) -> Vocabulary:
+def _of_days(facts: Facts, period: tuple[str, str] | None) -> PublicVocabulary:
     born = spoken(facts.name, BIRTHS)
     declared = None if born else period
     periods = ["month", "quarter", "year", *(["decade"] if declared is None else [])]
     bounds = list(declared or (FIRST_DAY, LAST_DAY))
     known = "the declared period" if declared else "the calendar from 1900 to 2099"
-    return Vocabulary({"type": "date", "bounds": bounds, "hierarchy": {"dates": periods}}, known)
+    return PublicVocabulary({"type": "date", "bounds": bounds, "hierarchy": {"dates": periods}}, known)
 
 
-def _of_texts(facts: Facts) -> Iterator[Vocabulary]:
+def _of_texts(facts: Facts) -> Iterator[PublicVocabulary]:
     if facts.shape == "digits" and spoken(facts.name, PLACES):
-        yield Vocabulary(
+        yield PublicVocabulary(
             {"type": "text", "hierarchy": {"prefix": ["3", "2", "1"]}}, "postal codes begin with the region"
         )
     yield from _of_codes(facts)
@@ -136,15 +136,15 @@ def _of_texts(facts: Facts) -> Iterator[Vocabulary]:
     if not values:
         return
     for known, words in _listed(facts, values):
-        yield Vocabulary({"type": "text", "categories": list(words)}, known)
+        yield PublicVocabulary({"type": "text", "categories": list(words)}, known)
     yield from _of_countries(facts.name, values)
     spelled = min(map(len, values)) > _FEWEST or spoken(facts.name, STATES)  # two letters are many things
     region = _region(frozenset(values)) if spelled and len(values) >= _FEWEST else None
     if region is not None:
-        yield Vocabulary({"type": "text", "categories": list(region[1])}, f"regions of {region[0]}, ISO 3166-2")
+        yield PublicVocabulary({"type": "text", "categories": list(region[1])}, f"regions of {region[0]}, ISO 3166-2")
 
 
-def _of_codes(facts: Facts) -> Iterator[Vocabulary]:
+def _of_codes(facts: Facts) -> Iterator[PublicVocabulary]:
     forms = (
         (DISEASES, r"[A-Z][0-9][0-9A-Z](\.?[0-9A-Z]{1,4})?", "icd-10", "chapters of ICD-10"),
         (JOBS, r"[0-9]{3,4}", "isco-08", "groups of ISCO-08"),
@@ -153,7 +153,7 @@ def _of_codes(facts: Facts) -> Iterator[Vocabulary]:
     for words, form, name, known in forms:
         fitting = sum(bool(re.fullmatch(form, value)) for value in facts.sample)
         if spoken(facts.name, words) and fitting >= max(1, _NEARLY * len(facts.sample)):
-            yield Vocabulary({"type": "text", "hierarchy": {"classification": name}}, known)
+            yield PublicVocabulary({"type": "text", "hierarchy": {"classification": name}}, known)
 
 
 def _listed(facts: Facts, values: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -166,7 +166,7 @@ def _listed(facts: Facts, values: Sequence[str]) -> Iterator[tuple[str, tuple[st
                 yield known, form
 
 
-def _of_countries(name: str, values: Sequence[str]) -> Iterator[Vocabulary]:
+def _of_countries(name: str, values: Sequence[str]) -> Iterator[PublicVocabulary]:
     for key, form in (("alpha_2", "codes"), ("alpha_3", "codes"), ("name", "names")):
         if form == "codes" and not spoken(name, NATIONS):
             continue  # HR, IT and PR are departments too
@@ -174,7 +174,7 @@ def _of_countries(name: str, values: Sequence[str]) -> Iterator[Vocabulary]:
         known = {code for codes in tree.values() for code in codes}
         if len(values) >= _FEWEST and sum(value in known for value in values) >= _NEARLY * len(values):
             section = {"type": "text", "hierarchy": {"tree": {place: list(codes) for place, codes in tree.items()}}}
-            yield Vocabulary(section, f"{form} of countries, ISO 3166-1, by continent")
+            yield PublicVocabulary(section, f"{form} of countries, ISO 3166-1, by continent")
 
 
 @cache

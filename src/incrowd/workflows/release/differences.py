@@ -21,7 +21,7 @@ from incrowd.core.schema import Role
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.methods.outcomes.outcome import Shown
 from incrowd.verify.files import CERTIFICATE, file_of, tables_of
-from incrowd.workflows.assess.released import Levels, Released, released_of
+from incrowd.workflows.assess.released import Levels, ReadRelease, released_of
 from incrowd.workflows.policy.internal import INTERNAL, internal_folder
 from incrowd.workflows.policy.ledger import same_people
 from incrowd.workflows.policy.policy import Policy
@@ -141,7 +141,7 @@ def _found(policy: Policy, ledger: Ledger, release: str) -> Earlier:
     return Earlier(release, folder, certificate if same and whole else None, k)
 
 
-def _tables(released: Released) -> list[Shown]:
+def _tables(released: ReadRelease) -> list[Shown]:
     """Return the tables whose numbers of rows are those of the data."""
     return [each for each in released.tables if each.rows is not None and not each.blanks and each.faithful]
 

@@ -10,7 +10,7 @@ from incrowd.core.certificate import Certificate
 from incrowd.core.table import Rows
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.local.fingerprint import keyed_digest
-from incrowd.engines.local.held_out import HeldOut, Part
+from incrowd.engines.local.held_out import DividedRows, HeldOut
 from incrowd.engines.readers.sources import Source
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.internal import INTERNAL, internal_folder, write_private
@@ -52,7 +52,7 @@ def divided(source: Source, policy: Policy, certificate: Certificate) -> tuple[R
         raise InvalidParameter(
             "rows were held out by their place, and this is not the data as it was then: name what was released from."
         )
-    return Part(source, held), Part(source, held, alone=True)
+    return DividedRows(source, held), DividedRows(source, held, alone=True)
 
 
 def _is_source(source: Source, policy: Policy, certificate: Certificate) -> bool:

@@ -14,7 +14,7 @@ from incrowd.core.table import Engine, Opened, Progress, Rows, Table
 from incrowd.engines.choose import settings_for
 from incrowd.engines.columns import require
 from incrowd.engines.local.fingerprint import keyed_digest
-from incrowd.engines.local.held_out import HeldOut, Part
+from incrowd.engines.local.held_out import DividedRows, HeldOut
 from incrowd.engines.missing_ids import missing_ids
 from incrowd.engines.settings import Local
 from incrowd.errors import InvalidParameter
@@ -69,7 +69,7 @@ def prepare(
     held = _held_out(policy, hold_out)
     rows: Rows = keyed if progress is None else engine.watched(keyed, progress)
     if held is not None:
-        rows = Part(source if progress is None else engine.watched(source, progress), held)
+        rows = DividedRows(source if progress is None else engine.watched(source, progress), held)
     table = Table(policy.schema, rows, engine)
     if policy.plan.examine is not None:
         policy.plan.examine(table)

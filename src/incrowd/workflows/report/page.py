@@ -194,7 +194,7 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Attacker:
+class AttackerLine:
     """Somebody who looks for a person: what they know, their chance, and below which limits it is."""
 
     name: str
@@ -210,7 +210,7 @@ class Evidence:
     sizes: list[tuple[str, int]]
     picture: Markup | None
     limits: list[Markup]
-    attackers: list[Attacker]
+    attackers: list[AttackerLine]
     tests: list[tuple[str, str, str]]
 
 
@@ -301,7 +301,7 @@ def _evidence(certificate: Certificate, sizes: list[tuple[str, int]], picture: M
         picture,
         [Markup("≤ {}<br><small>{}</small>").format(limit, source) for limit, source in limits.items()],
         [
-            Attacker(name, knows, str(told[name]), tuple(Decimal(str(told[name])) <= limit for limit in limits))
+            AttackerLine(name, knows, str(told[name]), tuple(Decimal(str(told[name])) <= limit for limit in limits))
             for name, knows in _ATTACKERS.items()
             if name in told
         ],

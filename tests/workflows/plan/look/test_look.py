@@ -186,12 +186,12 @@ def test_another_charge_of_the_same_epsilon_is_no_look(tmp_path: Path) -> None:
 def test_a_look_that_fails_stays_spent_is_concluded_and_chooses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from incrowd.workflows.plan.look.method import Look
+    from incrowd.workflows.plan.look.method import PrivateLook
 
     def fail(*_: object) -> None:
         raise SourceUnreadable("the disk is gone.")
 
-    monkeypatch.setattr(Look, "sums", fail)
+    monkeypatch.setattr(PrivateLook, "sums", fail)
     policy = load_policy(with_ledger(POLICY, tmp_path))
     with pytest.raises(SourceUnreadable, match=r"stays spent: epsilon 0\.05"):
         look(ROWS, policy, "0.05")

@@ -22,9 +22,9 @@ from incrowd.methods.anonymity.scheme.scores import expected_rows
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.plan.look import check
 from incrowd.workflows.plan.look.choices import MOST
-from incrowd.workflows.plan.look.method import Look
-from incrowd.workflows.plan.look.output import Kept, spread
-from incrowd.workflows.plan.look.steps import FINENESS, Choice
+from incrowd.workflows.plan.look.method import PrivateLook
+from incrowd.workflows.plan.look.output import KeptChoices, spread
+from incrowd.workflows.plan.look.steps import FINENESS, WeighedChoice
 from incrowd.workflows.policy.policy import load_policy
 from tests.plans import assert_changes_refused, assert_read_back
 from tests.policies import changed
@@ -42,8 +42,8 @@ CELLS = tuple(itertools.product("FM", "ab"))
 Person = tuple[tuple[str, str], ...]
 
 
-def _choice(levels: tuple[int, ...], k: int, rate: Fraction) -> Choice:
-    return Choice(levels, k, rate, expected_rows(k, rate, FINENESS).most)
+def _choice(levels: tuple[int, ...], k: int, rate: Fraction) -> WeighedChoice:
+    return WeighedChoice(levels, k, rate, expected_rows(k, rate, FINENESS).most)
 
 
 CHOICES = (
@@ -54,10 +54,10 @@ CHOICES = (
 
 
 @lru_cache
-def _small(max_rows: int) -> tuple[Look, Schema]:
+def _small(max_rows: int) -> tuple[PrivateLook, Schema]:
     unit = None if max_rows == 1 else {"column": "id", "max_rows": max_rows}
     schema = load_policy(changed(SMALL, dataset__unit=unit)).schema
-    return Look(Fraction(1, 2), ("sex", "home"), CHOICES, schema), schema
+    return PrivateLook(Fraction(1, 2), ("sex", "home"), CHOICES, schema), schema
 
 
 def _sums(people: list[Person], max_rows: int) -> list[int]:
@@ -138,7 +138,7 @@ def test_choices_are_few_start_with_the_policys_own_and_need_no_rows() -> None:
         assert all(choice.width >= least_width(choice.k, choice.rate, FINENESS) for choice in choices)
 
 
-def _beyond(measured: Look, radius: float) -> float:
+def _beyond(measured: PrivateLook, radius: float) -> float:
     """Return the chance that the noise leaves the box of so many widths: P[J] ∝ |box of J|·e^(−J/scale), summed up."""
     law = measured.mechanism.law
     steps = np.arange(0, math.ceil(200 * law.scale))
@@ -155,7 +155,7 @@ def test_the_choice_keeps_at_least_four_fifths_of_what_the_best_would(kind: str)
     worth less than four fifths of the best can only win if r reaches the least gap over both choices' moves.
     """
     measured, rows = look(SURVEY, "0.05"), table(SURVEY, MADE[kind](np.random.default_rng(8), ROWS))
-    shown: Kept = measured.plan.release(rows, SystemCoins())
+    shown: KeptChoices = measured.plan.release(rows, SystemCoins())
     details, widths = np.array(shown.details), np.array([choice.width for choice in measured.choices]) / FINENESS
     worth = details * [expected(rows, choice) for choice in measured.choices]
     best, moves = int(worth.argmax()), details * widths
@@ -202,10 +202,12 @@ def test_rounding_is_less_than_a_row_in_a_table_of_ten_million() -> None:
 
 def test_estimates_are_never_below_zero_and_too_wide_ones_are_called_useless() -> None:
     choices = (_choice((0, 0), 2, Fraction(1, 2)),) * 3
-    shown = Kept(("sex", "home"), choices, (1.0, 1.0, 0.5), (-5 * FINENESS, 0, 100 * FINENESS), (60 * FINENESS,) * 3)
+    shown = KeptChoices(
+        ("sex", "home"), choices, (1.0, 1.0, 0.5), (-5 * FINENESS, 0, 100 * FINENESS), (60 * FINENESS,) * 3
+    )
     assert [each.kept for each in shown.estimates] == [0.0, 0.0, 100.0]
     assert [each.low for each in shown.estimates] == [0.0, 0.0, 40.0]
     assert shown.place == 2
     assert shown.useless
-    assert not Kept(shown.names, choices, shown.details, shown.sums, (40 * FINENESS,) * 3).useless
+    assert not KeptChoices(shown.names, choices, shown.details, shown.sums, (40 * FINENESS,) * 3).useless
     assert shown.to_arrow().num_rows == 3

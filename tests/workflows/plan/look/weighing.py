@@ -15,8 +15,8 @@ from incrowd.core.cells import Cells
 from incrowd.core.schema import Schema
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LOCAL
-from incrowd.workflows.plan.look.method import Look, look_of
-from incrowd.workflows.plan.look.steps import Choice
+from incrowd.workflows.plan.look.method import PrivateLook, look_of
+from incrowd.workflows.plan.look.steps import WeighedChoice
 from incrowd.workflows.policy.policy import load_policy
 
 ROWS = 20_000
@@ -42,7 +42,7 @@ def table(policy: dict[str, Any], rows: pa.Table) -> Table:
     return Table(load_policy(policy).schema, LOCAL.open(rows), LOCAL)
 
 
-def look(policy: dict[str, Any], epsilon: str) -> Look:
+def look(policy: dict[str, Any], epsilon: str) -> PrivateLook:
     return look_of(load_policy(policy), Fraction(epsilon))
 
 
@@ -74,18 +74,18 @@ def _table(ages: Any, towns: Any, works: Any) -> pa.Table:
     return pa.table({"age": ages.astype("U3"), "town": town[towns], "work": work[works]})
 
 
-def expected(rows: Table, choice: Choice) -> float:
+def expected(rows: Table, choice: WeighedChoice) -> float:
     """Return the expected number kept of a table: over its cells, the sum of m·P[Bin(n, β) = m] from m = k on."""
     sizes = Counter(_sizes(rows, choice))
     return sum(times * _kept(n, choice) for n, times in sizes.items())
 
 
-def _kept(n: int, choice: Choice) -> float:
+def _kept(n: int, choice: WeighedChoice) -> float:
     m = np.arange(choice.k, n + 1)
     return float((m * binom.pmf(m, n, float(choice.rate))).sum())
 
 
-def _sizes(rows: Table, choice: Choice) -> list[int]:
+def _sizes(rows: Table, choice: WeighedChoice) -> list[int]:
     schema: Schema = rows.schema
     names = [column.name for column in schema.released]
     cells = Cells.of(schema, dict(zip(names, choice.levels, strict=True)))

@@ -17,7 +17,7 @@ from incrowd.core.steps.rows import Recode
 from incrowd.criteria import catalog
 from incrowd.criteria.closeness import DISTANT
 from incrowd.criteria.demand import ALL_ROWS, PEOPLE
-from incrowd.criteria.recount import Recount, Written, classes_of
+from incrowd.criteria.recount import Recount, WrittenTable, classes_of
 from incrowd.engines.local.smallest_class import smallest_class
 from incrowd.engines.readers.sources import open_source
 from incrowd.methods.anonymity.syntactic.steps import Cut
@@ -82,7 +82,7 @@ def recounts(statement: Statement, reader: Reader, smallest: Callable[[], int | 
     classes = cache(lambda column: classes_of(reader([*columns, column]), columns, column))
     sizes = cache(lambda: sizes_of(reader(columns), columns))
     least = (lambda: min(sizes(), default=None)) if smallest is None else smallest
-    table = Written(least, sizes, classes, cut.left_out, cut.places or {}, cut.ordered or {})
+    table = WrittenTable(least, sizes, classes, cut.left_out, cut.places or {}, cut.ordered or {})
     for criterion in cut.criteria:
         found = criterion.recount(table)
         yield Look(f"{criterion.about} in the file", problem_of(found), found.text)

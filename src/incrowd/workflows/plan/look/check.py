@@ -12,7 +12,7 @@ from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.step import Step
 from incrowd.methods.anonymity.scheme.check import least_width
 from incrowd.verify.statement import Look, Problem, Statement, maybe, one
-from incrowd.workflows.plan.look.output import Kept
+from incrowd.workflows.plan.look.output import KeptChoices
 from incrowd.workflows.plan.look.steps import FINENESS, MeasureKept, RecodeAtSeveral
 
 STEPS: tuple[type[Step], ...] = (KeepRows, RecodeAtSeveral, MeasureKept)
@@ -40,7 +40,7 @@ def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:  # n
 
 def recount(statement: Statement, output: Output) -> Problem | None:
     """Hold what was shown against the statement."""
-    if not isinstance(output, Kept) or output.choices != statement.grounds.need(MeasureKept).choices:
+    if not isinstance(output, KeptChoices) or output.choices != statement.grounds.need(MeasureKept).choices:
         return Problem("it shows other choices than those that were measured")
     return None if list(output.sums) == statement.evidence.get("sums") else Problem("it shows other numbers")
 

@@ -20,7 +20,7 @@ from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.methods.anonymity.scheme.scores import DETAIL, details_of, expected_rows
 from incrowd.methods.crowds.parameters import Parameters, Target, solve
 from incrowd.workflows.plan.expectation import classes_of
-from incrowd.workflows.plan.look.steps import FINENESS, Choice
+from incrowd.workflows.plan.look.steps import FINENESS, WeighedChoice
 
 if TYPE_CHECKING:
     from incrowd.core.cells import Cells
@@ -66,7 +66,7 @@ class SampledSuppression(Protocol):
 
 
 @dataclass(frozen=True)
-class Ladder:
+class LevelLadder:
     """One column: its levels from the lowest that may be released, and what each has in classes and detail."""
 
     name: str
@@ -79,14 +79,14 @@ class Ladder:
         return fewer / (self.detail[level] - self.detail[level + 1] + _LITTLE)
 
 
-def ladders(schema: Schema) -> tuple[Ladder, ...]:
+def ladders(schema: Schema) -> tuple[LevelLadder, ...]:
     """Return the ladder of each released column; free text and names start at level 1."""
     found = []
     for column in schema.released:
         least = 1 if column.pseudonymous or isinstance(column.domain, Text) else 0
         recodings = {level: Recoding(column, level) for level in range(least, column.hierarchy.height + 1)}
         classes = {level: classes_of(each) or _MANY for level, each in recodings.items()}
-        found.append(Ladder(column.name, classes, {level: _detail(each) for level, each in recodings.items()}))
+        found.append(LevelLadder(column.name, classes, {level: _detail(each) for level, each in recodings.items()}))
     return tuple(found)
 
 
@@ -97,7 +97,7 @@ def details_at(schema: Schema, choices: Sequence[Levels]) -> tuple[float, ...]:
     return tuple(sum(each) / len(each) for each in kept)
 
 
-def path(columns: tuple[Ladder, ...]) -> tuple[Levels, ...]:
+def path(columns: tuple[LevelLadder, ...]) -> tuple[Levels, ...]:
     """Return combinations of levels, each coarser than the one before, without the one in which everything is `*`."""
     levels = [min(each.classes) for each in columns]
     found: list[Levels] = []
@@ -108,7 +108,7 @@ def path(columns: tuple[Ladder, ...]) -> tuple[Levels, ...]:
     return tuple(found)
 
 
-def choices_of(method: SampledSuppression, schema: Schema, rows: int | None) -> tuple[Choice, ...]:
+def choices_of(method: SampledSuppression, schema: Schema, rows: int | None) -> tuple[WeighedChoice, ...]:
     """Return the choices for a policy: its own first, then others along the path for its rate and others."""
     columns = ladders(schema)
     own = method.parameters(schema.unit)
@@ -119,7 +119,9 @@ def choices_of(method: SampledSuppression, schema: Schema, rows: int | None) -> 
         for levels in _taken(path(columns), columns, each, rows)[: MOST // len(solved)]:
             if len(found) < MOST:
                 found.setdefault((levels, each.rate), each.k)
-    return tuple(Choice(levels, k, rate, expected_rows(k, rate, FINENESS).most) for (levels, rate), k in found.items())
+    return tuple(
+        WeighedChoice(levels, k, rate, expected_rows(k, rate, FINENESS).most) for (levels, rate), k in found.items()
+    )
 
 
 def _solved(method: SampledSuppression, own: Parameters, schema: Schema) -> list[Parameters]:
@@ -138,7 +140,7 @@ def _solved(method: SampledSuppression, own: Parameters, schema: Schema) -> list
 
 
 def _taken(
-    levels: tuple[Levels, ...], columns: tuple[Ladder, ...], parameters: Parameters, rows: int | None
+    levels: tuple[Levels, ...], columns: tuple[LevelLadder, ...], parameters: Parameters, rows: int | None
 ) -> list[Levels]:
     """Return the levels with crowds nearest to those wanted; where the number of rows is not known, evenly spaced."""
     if not levels:
@@ -151,7 +153,7 @@ def _taken(
     return list(dict.fromkeys(min(levels, key=lambda each: abs(crowds[each] - wanted)) for wanted in _CROWDS))
 
 
-def _cells(levels: Levels, columns: tuple[Ladder, ...]) -> float:
+def _cells(levels: Levels, columns: tuple[LevelLadder, ...]) -> float:
     return sum(math.log2(each.classes[level]) for each, level in zip(columns, levels, strict=True))
 
 

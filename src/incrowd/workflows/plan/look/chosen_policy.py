@@ -15,7 +15,7 @@ from incrowd.workflows.policy.document import read_document
 if TYPE_CHECKING:
     from incrowd.core.steps.choices import LevelsByLook
     from incrowd.workflows.plan.look.look import Looked
-    from incrowd.workflows.plan.look.output import Estimate
+    from incrowd.workflows.plan.look.output import KeptEstimate
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
 _CERTIFICATE = ".look.json"
@@ -65,7 +65,7 @@ class ChosenPolicy:
         return self.source.read_text(encoding="utf-8")
 
 
-def chosen_section(release: Mapping[str, Any], choice: Estimate, chosen: LevelsByLook) -> dict[str, Any]:
+def chosen_section(release: Mapping[str, Any], choice: KeptEstimate, chosen: LevelsByLook) -> dict[str, Any]:
     """Return the `release:` section of a choice: its levels, k and rate, and by which look they were chosen."""
     kept = {key: value for key, value in release.items() if key in ("method", "weights")}
     return kept | {

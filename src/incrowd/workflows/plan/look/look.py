@@ -17,8 +17,8 @@ from incrowd.core.steps.choices import LevelsByLook
 from incrowd.errors import Refused
 from incrowd.workflows.plan.forecast import declared_rows, payer_of
 from incrowd.workflows.plan.look.chosen_policy import chosen_section
-from incrowd.workflows.plan.look.method import Look, look_of
-from incrowd.workflows.plan.look.output import Kept
+from incrowd.workflows.plan.look.method import PrivateLook, look_of
+from incrowd.workflows.plan.look.output import KeptChoices
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.release.prepare import load_for
 from incrowd.workflows.release.publish import carry_out
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Looked(Release[Kept]):
+class Looked(Release[KeptChoices]):
     """What a private look showed, with its certificate, under a policy."""
 
     policy: Policy
@@ -92,7 +92,7 @@ def look(
     return Looked(*carry_out(planned.plan, data, read, progress), read)
 
 
-def require_narrow(policy: Policy, planned: Look) -> None:
+def require_narrow(policy: Policy, planned: PrivateLook) -> None:
     """Refuse a look that cannot tell anything: its noise is more than half of all that any choice could keep."""
     rows = declared_rows(policy)
     if rows is None:

@@ -21,8 +21,8 @@ from incrowd.methods.crowds.parameters import charged
 from incrowd.methods.person_rows import row_limits
 from incrowd.workflows.plan.forecast import declared_rows
 from incrowd.workflows.plan.look.choices import SampledSuppression, choices_of, details_at
-from incrowd.workflows.plan.look.output import MISS, Kept
-from incrowd.workflows.plan.look.steps import FINENESS, Choice, MeasureKept, RecodeAtSeveral
+from incrowd.workflows.plan.look.output import MISS, KeptChoices
+from incrowd.workflows.plan.look.steps import FINENESS, MeasureKept, RecodeAtSeveral, WeighedChoice
 
 if TYPE_CHECKING:
     from incrowd.core.certificate import Certificate
@@ -34,7 +34,7 @@ NAME = "private look"
 
 
 @dataclass(frozen=True)
-class Look:
+class PrivateLook:
     """How many rows each of several choices would keep, in expectation over the coins of its sample, with one noise.
 
     Promise: ε-differential privacy of everything that is shown; what is chosen by it costs nothing more.
@@ -51,7 +51,7 @@ class Look:
 
     epsilon: Fraction
     names: tuple[str, ...]
-    choices: tuple[Choice, ...]
+    choices: tuple[WeighedChoice, ...]
     schema: Schema
 
     def __post_init__(self) -> None:
@@ -94,11 +94,11 @@ class Look:
         measured = MeasureKept(self.epsilon, unit.max_rows, self.choices)
         return (*keep_rows(unit), RecodeAtSeveral(tuple(told)), measured)
 
-    def release(self, table: Table, coins: Coins) -> Kept:
+    def release(self, table: Table, coins: Coins) -> KeptChoices:
         """Count all rows once at the finest levels, roll up, and add the noise."""
         sums = np.array([self.sums(table, coins)], np.int64)
         noisy = self.mechanism.release(sums, coins)[0]
-        return Kept(self.names, self.choices, self.details, tuple(map(int, noisy)), self.within)
+        return KeptChoices(self.names, self.choices, self.details, tuple(map(int, noisy)), self.within)
 
     def sums(self, table: Table, coins: Coins) -> list[int]:
         """Return what each choice keeps in expectation, exactly, in steps of 1/FINENESS row: nothing to be shown."""
@@ -116,7 +116,7 @@ class Look:
         return Cells.of(self.schema, dict(zip(self.names, lowest, strict=True)))
 
 
-def look_of(policy: Policy, epsilon: Fraction) -> Look:
+def look_of(policy: Policy, epsilon: Fraction) -> PrivateLook:
     """Return the private look that a policy allows, or say why there is none; no row is read."""
     method, schema = policy.method, policy.schema
     if not isinstance(method, SampledSuppression) or method.unsampled or method.robust is not None:
@@ -130,7 +130,7 @@ def look_of(policy: Policy, epsilon: Fraction) -> Look:
             'promise nothing. Write what is public there, or add public: "source" where a public source says the same.'
         )
     choices = choices_of(method, schema, declared_rows(policy))
-    return Look(epsilon, tuple(column.name for column in schema.released), choices, schema)
+    return PrivateLook(epsilon, tuple(column.name for column in schema.released), choices, schema)
 
 
 def look_again(certificate: Certificate, policy: Policy) -> Plan:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.methods.outcomes.outcome import Outcome
-from incrowd.workflows.plan.look.steps import FINENESS, Choice
+from incrowd.workflows.plan.look.steps import FINENESS, WeighedChoice
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
@@ -28,7 +28,7 @@ _SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True)
-class Estimate:
+class KeptEstimate:
     """What one choice is expected to keep: rows, an interval, and how far one draw strays from it, at most.
 
     `detail` is what a kept row keeps of its details, as the declaration says; `worth` is both together.  `draw` is
@@ -62,19 +62,19 @@ class Estimate:
 
 
 @dataclass(frozen=True, eq=False)
-class Kept(Outcome):
+class KeptChoices(Outcome):
     """The noisy sums of all choices in steps of 1/FINENESS row, and the half-widths of intervals that hold together."""
 
     form: ClassVar[str] = "private look"
 
     names: tuple[str, ...]
-    choices: tuple[Choice, ...]
+    choices: tuple[WeighedChoice, ...]
     details: tuple[float, ...]
     sums: tuple[int, ...]
     within: tuple[int, ...]
 
     @cached_property
-    def estimates(self) -> tuple[Estimate, ...]:
+    def estimates(self) -> tuple[KeptEstimate, ...]:
         """What each choice is expected to keep; nothing is below zero."""
         return tuple(map(self._estimate, range(len(self.choices))))
 
@@ -84,7 +84,7 @@ class Kept(Outcome):
         return int(np.argmax([total * detail for total, detail in zip(self.sums, self.details, strict=True)]))
 
     @property
-    def best(self) -> Estimate:
+    def best(self) -> KeptEstimate:
         """The choice that is worth most."""
         return self.estimates[self.place]
 
@@ -93,12 +93,12 @@ class Kept(Outcome):
         """Whether the intervals are too wide to choose by."""
         return self.best.useless
 
-    def _estimate(self, place: int) -> Estimate:
+    def _estimate(self, place: int) -> KeptEstimate:
         choice, total, within = self.choices[place], self.sums[place], self.within[place]
         kept, low, high = (max(0.0, each / FINENESS) for each in (total, total - within, total + within))
         draw = 2.0 * math.sqrt(spread(choice.k, choice.rate) * high)
         levels = dict(zip(self.names, choice.levels, strict=True))
-        return Estimate(levels, choice.k, choice.rate, self.details[place], kept, low, high, draw)
+        return KeptEstimate(levels, choice.k, choice.rate, self.details[place], kept, low, high, draw)
 
     @property
     def schema(self) -> pa.Schema:

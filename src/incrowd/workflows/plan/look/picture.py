@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from incrowd.verify.statement import Statement
-    from incrowd.workflows.plan.look.output import Estimate, Kept
+    from incrowd.workflows.plan.look.output import KeptChoices, KeptEstimate
 
 EVIDENCE: Mapping[str, str] = {}
 
@@ -25,7 +25,7 @@ def description(statement: Statement) -> Description:
     return Description("Noisy numbers", full, "noisy numbers of rows that choices would keep")
 
 
-def picture(statement: Statement, output: Kept) -> Markup | None:  # noqa: ARG001 - the shape of every picture
+def picture(statement: Statement, output: KeptChoices) -> Markup | None:  # noqa: ARG001 - the shape of every picture
     """Return the table of choices."""
     rows = (
         (" ".join(map(str, each.levels.values())), each.k, str(each.rate), *(f"{n:,.0f}" for n in _numbers(each)))
@@ -34,5 +34,5 @@ def picture(statement: Statement, output: Kept) -> Markup | None:  # noqa: ARG00
     return table("Rows that each choice is expected to keep", ("levels", "k", "rate", "kept", "from", "to"), rows)
 
 
-def _numbers(each: Estimate) -> tuple[float, float, float]:
+def _numbers(each: KeptEstimate) -> tuple[float, float, float]:
     return each.kept, each.low, each.high

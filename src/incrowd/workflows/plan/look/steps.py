@@ -29,7 +29,7 @@ _MOVED = proved(
 
 
 @dataclass(frozen=True)
-class Choice:
+class WeighedChoice:
     """Levels in the order of the recoded columns, k and rate; `width` is the most that a row moves, in 1/2^26 rows."""
 
     levels: tuple[int, ...]
@@ -70,7 +70,7 @@ class MeasureKept(Step):
 
     epsilon: Fraction
     rows: int
-    choices: tuple[Choice, ...]
+    choices: tuple[WeighedChoice, ...]
 
     @property
     def noise(self) -> str:
