@@ -18,6 +18,8 @@ def rows() -> pa.Table:
     ids = [None if n % 40 == 0 else f"p{n * 3 // 4}" for n in range(ROWS)]
     bought = ["+".join(item for place, item in enumerate(_ITEMS) if n % (place + 2) == 0) for n in range(ROWS)]
     table = people(ROWS, seed=21).append_column("id", pa.array(ids, pa.string()))
+    table = table.append_column("weight", pa.array([1.5 + n % 7 for n in range(ROWS)]))
+    table = table.append_column("home", pa.array([f"h{n // 2}" for n in range(ROWS)], pa.string()))
     table = table.append_column("record", pa.array([f"r{n}" for n in range(ROWS)], pa.string()))
     return table.append_column("bought", pa.array([each or None for each in bought], pa.string()))
 
@@ -67,6 +69,11 @@ _MODEL: dict[str, Any] = {
     "levels": {"zip": 2, "age": 1},
 }
 _LEVEL = {"levels": {"zip": 1}}
+_SURVEY: dict[str, Any] = {
+    **_MASKED,
+    "columns__weight": {"role": "weight", "type": "decimal", "missing": "drop"},
+    "columns__sex__role": "strata",
+}
 _COINED = {"sex": {"stay": "4/5"}, "zip": {"stay": "3/4"}, "age": {"stay": "1/2"}}
 _CHOSEN_GROUPS: dict[str, Any] = {"groups": "auto", "choosing": "0.5", "size": 2}
 POLICIES: dict[str, dict[str, dict[str, Any]]] = {
@@ -280,6 +287,20 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
         "random": changed(
             PEOPLE, **_MASKED, release={"method": "rounding", "columns": {"age": 5}, "direction": "random", **_LEVEL}
         ),
+    },
+    "local-suppression": {
+        "by frequency": changed(
+            PEOPLE, **_MASKED, release={"method": "local-suppression", "threshold": 1 / 5, **_LEVEL}
+        ),
+        "by weights, whole households": changed(
+            PEOPLE,
+            **_SURVEY,
+            columns__home={"role": "household"},
+            release={"method": "local-suppression", "threshold": "1/20", "risk": "survey", **_LEVEL},
+        ),
+    },
+    "calibration": {
+        "of strata": changed(PEOPLE, **_SURVEY, release={"method": "calibration", **_LEVEL}),
     },
 }
 EXAMPLES = [(method, name) for method, ways in POLICIES.items() for name in ways]

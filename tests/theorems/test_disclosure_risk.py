@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from incrowd.criteria.individual_risk import individual_risk
 from incrowd.criteria.uniqueness.criterion import estimate_uniques
 from incrowd.criteria.uniqueness.models import Pitman
 from incrowd.measures.risk.linkage import by_deviation, by_rank, record_linkage
 from incrowd.measures.risk.loglinear import poisson_risk
 from incrowd.measures.risk.sizes import risk
 from incrowd.measures.risk.special_uniques import data_intrusion, special_uniques
-from incrowd.measures.risk.survey import individual_risk
 
 FIGURES: dict[str, Any] = json.loads(
     (Path(__file__).parent / "vectors_disclosure_risk.json").read_text(encoding="utf-8")

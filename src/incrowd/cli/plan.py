@@ -274,7 +274,7 @@ def _defaults(found: Forecast) -> dict[str, str]:
     if section.budget is None:
         filled["budget"] = "what this release costs"
     for name, column in section.columns.items():
-        if "missing" not in column.model_fields_set and column.role != "identifier":
+        if "missing" not in column.model_fields_set and column.role not in ("identifier", "household"):
             rows = found.policy.plan.smallest_class is not None
             own = "a class of its own" if column.separator is None else "the empty set"
             filled[f"{name}.missing"] = own if rows or levels is not None else "its row is left out"

@@ -80,7 +80,7 @@ def _show(loaded: Policy, because: str) -> None:
     rows = []
     for name in loaded.schema.names:
         column = _column(loaded, name)
-        dropped = column["role"] == "identifier"
+        dropped = column["role"] in ("identifier", "household")
         level = "never released" if dropped else f"level {column['level']} of {column['of']}"
         rows.append((name, column["role"], column["type"], "" if dropped else column["rule"], level))
     note = f"promise: {because}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -31,6 +32,25 @@ class Role(StrEnum):
     QUASI = "quasi"
     SENSITIVE = "sensitive"
     PLAIN = "plain"
+    WEIGHT = "weight"
+    HOUSEHOLD = "household"
+    STRATA = "strata"
+
+    def covers(self, role: str | None) -> bool:
+        """Whether a role counts as this one: strata can be looked up, households are withheld, weights are plain.
+
+        >>> Role.QUASI.covers(Role.STRATA), Role.STRATA.covers(Role.QUASI)
+        (True, False)
+        """
+        return role == self or (role is not None and _SPECIAL.get(role) == self)
+
+
+_SPECIAL: Mapping[str, Role] = {
+    Role.WEIGHT: Role.PLAIN,
+    Role.HOUSEHOLD: Role.IDENTIFIER,
+    Role.STRATA: Role.QUASI,
+}
+"""What a column of a survey is besides what it is for: as others see it, one of the first four."""
 
 
 class Missing(StrEnum):
@@ -61,6 +81,8 @@ class Column:
     With a `separator` each row holds a set of items: a list, or text parted by the separator.  Type, hierarchy and the
     rule for what is outside then speak of the items, all of which are declared; a row without items has the empty set.
 
+    A `shared` column has one value for a whole household.
+
     >>> Column("age", Role.QUASI, Type.INTEGER).rule_outside
     <Outside.ENDS: 'ends'>
     """
@@ -72,6 +94,7 @@ class Column:
     missing: Missing | str = Missing.CLASS
     outside: Outside | None = None
     separator: str | None = None
+    shared: bool = False
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -79,6 +102,8 @@ class Column:
         if self.hierarchy == ANYTHING:
             object.__setattr__(self, "hierarchy", flat(self.type))
         self._check_domain()
+        if self.role is Role.WEIGHT and self.type not in (Type.INTEGER, Type.DECIMAL):
+            raise InvalidParameter(f"{self.name!r} holds survey weights, which are numbers: let type be decimal.")
         if self.separator is not None:
             self._check_items(self.separator)
         if self.rule_outside is Outside.ENDS and not isinstance(self.domain, Numbers | Dates):
@@ -182,6 +207,14 @@ class Schema:
             raise InvalidParameter(f"these columns are declared more than once: {listed(twice)}.")
         if self.unit.column is not None and self[self.unit.column] not in self.unreleased:
             raise InvalidParameter(f"the column {self.unit.column!r} tells people apart: its role must be identifier.")
+        for role in (Role.WEIGHT, Role.HOUSEHOLD):
+            if len(several := self.of_role(role)) > 1:
+                raise InvalidParameter(f"one column at most has the role {role}, and these have it: {listed(several)}.")
+        shared = [column.name for column in self.columns if column.shared]
+        if shared and self.household is None:
+            raise InvalidParameter(
+                f"{shared[0]!r} is shared by households: give the column that tells them apart the role household."
+            )
 
     def __getitem__(self, name: str) -> Column:
         """Return a column by its name."""
@@ -197,10 +230,31 @@ class Schema:
         """The names of all columns."""
         return tuple(column.name for column in self.columns)
 
+    def of_role(self, role: Role) -> tuple[str, ...]:
+        """Return the columns of exactly this role, in order."""
+        return tuple(column.name for column in self.columns if column.role is role)
+
+    @property
+    def household(self) -> str | None:
+        """The column that tells households apart, if one does."""
+        return next(iter(self.of_role(Role.HOUSEHOLD)), None)
+
+    @property
+    def weight(self) -> str | None:
+        """The column of survey weights, if there is one."""
+        return next(iter(self.of_role(Role.WEIGHT)), None)
+
+    @property
+    def quasi(self) -> tuple[str, ...]:
+        """The released columns by which people can be looked up: quasi-identifiers, and the strata of a sample."""
+        return tuple(column.name for column in self.released if Role.QUASI.covers(column.role))
+
     @property
     def released(self) -> tuple[Column, ...]:
-        """The columns that may leave: all but identifiers, and those only under a pseudonym."""
-        return tuple(column for column in self.columns if column.role is not Role.IDENTIFIER or column.pseudonymous)
+        """The columns that may leave: all but identifiers and households, and those only under a pseudonym."""
+        return tuple(
+            column for column in self.columns if not Role.IDENTIFIER.covers(column.role) or column.pseudonymous
+        )
 
     @property
     def unreleased(self) -> tuple[Column, ...]:

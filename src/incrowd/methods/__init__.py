@@ -31,6 +31,8 @@ METHODS: Mapping[str, tuple[str, str]] = {
     "shuffle": ("incrowd.methods.perturbation.shuffle", "Shuffle"),
     "coding": ("incrowd.methods.perturbation.coding", "TopCoding"),
     "rounding": ("incrowd.methods.perturbation.rounding", "ValueRounding"),
+    "local-suppression": ("incrowd.methods.perturbation.local_suppression", "LocalSuppression"),
+    "calibration": ("incrowd.methods.perturbation.calibration", "Calibration"),
 }
 """Every method by its name in policies: the package it lives in, and its class there.
 

@@ -13,6 +13,7 @@ from incrowd.core.steps.step import Grounds, Step
 
 if TYPE_CHECKING:
     from incrowd.core.plan import Output
+    from incrowd.core.schema import Role
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,9 @@ class Statement:
         """What happened to the rows."""
         return self.grounds.steps
 
-    def of_role(self, role: str) -> tuple[str, ...]:
-        """Return the released columns of a role, in order."""
-        return tuple(name for name in self.released if self.roles.get(name) == role)
+    def of_role(self, role: Role) -> tuple[str, ...]:
+        """Return the released columns that count as a role, in order."""
+        return tuple(name for name in self.released if role.covers(self.roles.get(name)))
 
 
 class MethodCheck(Protocol):

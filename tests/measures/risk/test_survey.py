@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from incrowd.criteria.individual_risk import individual_risk
 from incrowd.errors import InvalidParameter
-from incrowd.measures.risk.survey import class_weights, expected_links, individual_risk
+from incrowd.measures.risk.survey import class_weights, expected_links
 
 
 def slow(f: int, p: float) -> float:

@@ -287,7 +287,7 @@ def test_ends_are_cut_off_and_numbers_are_rounded(tmp_path: Path) -> None:
         ({"method": "coding", "columns": {"income": {}}}, "a bottom, a top"),
         ({"method": "rounding", "columns": {"income": 0}}, "above 0"),
         ({"method": "rank-swap", "columns": ["income"], "share": 2}, "at most 1"),
-        ({"method": "record-swap", "area": "region", "household": "sex"}, "must be identifier"),
+        ({"method": "record-swap", "area": "region", "household": "sex"}, "must be household or identifier"),
         ([{"method": "safe", "k": 5, "rate": 1}], "cannot be one of several"),
         ([], "at least one"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from incrowd.core.claims.claim import Claim
@@ -14,7 +15,10 @@ from incrowd.core.plan import Output
 from incrowd.core.schema import Role
 from incrowd.core.steps.rows import Arrange, KeepRows, Recode
 from incrowd.core.steps.step import Step
+from incrowd.criteria.individual_risk import individual_risk
 from incrowd.engines.readers.sources import open_source
+from incrowd.methods.perturbation.frame import RowFrame
+from incrowd.methods.perturbation.local_suppression.steps import IndividualRisk, SuppressAtRisk
 from incrowd.methods.perturbation.microaggregation.steps import AggregateRows
 from incrowd.methods.perturbation.output import MaskedRows, rows_of
 from incrowd.methods.perturbation.pram.steps import Randomize
@@ -22,7 +26,8 @@ from incrowd.methods.perturbation.steps import Masked, Masking, Preservation, ma
 from incrowd.verify.files import columns_of
 from incrowd.verify.statement import Look, Place, Problem, Statement, maybe, one, some
 
-CLAIMS: tuple[type[Claim], ...] = (PurePrivacy, Anonymity, Preservation, Masked, Pseudonymity)
+CLAIMS: tuple[type[Claim], ...] = (PurePrivacy, Anonymity, IndividualRisk, Preservation, Masked, Pseudonymity)
+_ROUNDING = 1e-9
 _HOLDER = "it follows from the steps; only the holder of the original rows can see it, with `incrowd assess`"
 
 
@@ -41,10 +46,13 @@ def contradiction(statement: Statement) -> Problem | None:
     released, recode = statement.released, statement.grounds.need(Recode)
     if recode.names != released:
         return Problem("the columns that are read are not the released ones")
-    strange = {name for step in maskings(statement.steps) for name in step.changes} - set(released)
-    if strange:
-        return Problem("a column is changed that is not released")
     for step in maskings(statement.steps):
+        if not set(step.changes) <= set(released):
+            return Problem("a column is changed that is not released")
+        if not set(step.reads) <= set(released) or step.household in released:
+            return Problem("a step works by columns that are not released, or by households that are")
+        if isinstance(step, SuppressAtRisk) and step.quasi != statement.of_role(Role.QUASI):
+            return Problem("the columns by which rows look alike are not the quasi-identifiers")
         if isinstance(step, Randomize) and not _whole(step, recode):
             return Problem("which columns change at random, and by which rules rows are read, is told otherwise")
         if isinstance(step, AggregateRows) and step.quasi not in (None, statement.of_role(Role.QUASI)):
@@ -95,3 +103,16 @@ def _classes(statement: Statement, rows: MaskedRows) -> Iterator[Look]:
             least = int(MaskedRows(rows.table, claim.columns).sizes.min())
             text = f"the rarest combination occurs {least} times, k is {claim.k}"
             yield Look(f"{claim.kind} in the file", Problem(text) if least < claim.k else None, text)
+        if isinstance(claim, IndividualRisk) and len(rows):
+            highest = _highest_risk(rows, claim)
+            text = f"the highest risk is {highest:.6g}, the threshold is {float(claim.threshold):g}"
+            above = highest > float(claim.threshold) * (1 + _ROUNDING)
+            yield Look(f"{claim.kind} in the file", Problem(text) if above else None, text)
+
+
+def _highest_risk(rows: MaskedRows, claim: IndividualRisk) -> float:
+    """Return the largest chance with which the model links a published row, from the published weights."""
+    frame = RowFrame(rows.table)
+    group = frame.groups(claim.columns)
+    weights = np.bincount(group, frame.numbers(claim.weight)).astype(np.float64)
+    return float(individual_risk(np.bincount(group), weights).max())

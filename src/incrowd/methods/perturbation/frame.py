@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.cells import Cells
 from incrowd.core.recoding import Classes, Recoding
-from incrowd.errors import InvalidParameter
+from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.methods.cells import released_cells
 from incrowd.methods.person_rows import row_limits
 
@@ -43,6 +43,10 @@ class RowFrame:
 
     table: pa.Table
     classes: Mapping[str, Classes] = field(default_factory=dict)
+    origin: pa.Table | None = None
+    """The rows as they were read, where some were left out since."""
+    left: Places | None = None
+    """The places of the rows that are left among those."""
 
     @classmethod
     def read(
@@ -92,7 +96,47 @@ class RowFrame:
         for name, values in columns.items():
             given = pa.array(values, from_pandas=True) if isinstance(values, np.ndarray) else values
             table = table.set_column(table.column_names.index(name), name, given)
-        return RowFrame(table, self.classes)
+        return RowFrame(table, self.classes, self.origin, self.left)
+
+    @property
+    def places(self) -> Places:
+        """For each row, its place among the rows as they were read."""
+        return np.arange(len(self)) if self.left is None else self.left
+
+    @property
+    def start(self) -> RowFrame:
+        """The rows as they were read."""
+        return self if self.origin is None else RowFrame(self.origin, self.classes)
+
+    def take(self, rows: Places) -> RowFrame:
+        """Return some of the rows, in an order."""
+        return RowFrame(self.table.take(pa.array(rows)), self.classes, self.start.table, self.places[rows])
+
+    def without(self, gone: NDArray[np.bool_]) -> RowFrame:
+        """Return the frame without some rows; what was read stays known."""
+        return RowFrame(self.table.filter(pa.array(~gone)), self.classes, self.start.table, self.places[~gone])
+
+    def parts(self, names: Sequence[str]) -> list[Places]:
+        """Return the rows of each group of rows that agree in some columns.
+
+        >>> [rows.tolist() for rows in RowFrame(pa.table({"sex": ["F", "M", "F"]})).parts(["sex"])]
+        [[0, 2], [1]]
+        """
+        groups = self.groups(names)
+        order = np.argsort(groups, kind="stable").astype(np.int64)
+        return np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
+
+    def households(self, name: str) -> tuple[Places, Places]:
+        """Return the first row of each household, and each row's household; without an id a row is one of its own.
+
+        >>> first, number = RowFrame(pa.table({"h": ["a", None, "a", None]})).households("h")
+        >>> first.tolist(), number.tolist()
+        ([0, 1, 3], [0, 1, 0, 2])
+        """
+        missing = self.values(name).is_null().to_numpy(zero_copy_only=False)
+        own = np.where(missing, len(self) + np.arange(len(self)), self.groups([name]))
+        first, number = np.unique(own, return_index=True, return_inverse=True)[1:]
+        return first.astype(np.int64), number.astype(np.int64)
 
     def lifted(self, name: str, level: int) -> pa.Array:
         """Return the labels of a column at a higher level than it was read at."""
@@ -129,6 +173,24 @@ def uniforms(coins: Coins, size: int) -> Numbers:
 def shuffled(coins: Coins, size: int) -> Places:
     """Draw an order of so many things; two equal words of 62 bits keep the order they had."""
     return np.argsort(coins.below(2**62, size), kind="stable").astype(np.int64)
+
+
+def weight_of(schema: Schema) -> str:
+    """Return the column of survey weights, or refuse a schema without one."""
+    if schema.weight is None:
+        raise InvalidParameter("there are no survey weights: give their column the role weight.")
+    return schema.weight
+
+
+def weights_of(frame: RowFrame, name: str) -> Numbers:
+    """Return the survey weights of the rows, or refuse those that are none."""
+    weights = frame.numbers(name)
+    if not (np.isfinite(weights) & (weights > 0)).all():
+        raise Infeasible(
+            f"some row has a weight in {name!r} that is missing, or not above 0: a weight is how many people a row "
+            "stands for. Let missing be drop, or clean it first."
+        )
+    return weights
 
 
 def need_numbers(schema: Schema, names: Sequence[str], *, whole: bool = False) -> None:

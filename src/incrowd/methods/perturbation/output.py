@@ -15,11 +15,22 @@ from incrowd.methods.perturbation.frame import RowFrame
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
+    from incrowd.methods.perturbation.steps import Masking
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """Rows as a step left them; without a step, as they were read.  For the data holder alone."""
+
+    step: Masking | None
+    frame: RowFrame
 
 
 @dataclass(frozen=True, eq=False)
 class MaskedRows(Tabular):
     """Rows in the order of what they show; `quasi` are the columns people can be looked up by.
+
+    `stages` are what the masks left one after the other, where they were released here; nothing of them is published.
 
     >>> rows = MaskedRows(pa.table({"age": [30.5, 30.5, 41.0]}), ("age",))
     >>> rows.sizes.tolist()
@@ -29,6 +40,7 @@ class MaskedRows(Tabular):
     form: ClassVar[str] = "masked rows"
 
     quasi: tuple[str, ...] = ()
+    stages: tuple[Stage, ...] = ()
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
@@ -56,6 +68,6 @@ class MaskedRows(Tabular):
         }
 
 
-def rows_of(table: pa.Table, quasi: tuple[str, ...]) -> MaskedRows:
+def rows_of(table: pa.Table, quasi: tuple[str, ...], stages: tuple[Stage, ...] = ()) -> MaskedRows:
     """Return masked rows; without quasi-identifiers all released columns tell rows apart."""
-    return MaskedRows(table, quasi or tuple(table.column_names))
+    return MaskedRows(table, quasi or tuple(table.column_names), stages)

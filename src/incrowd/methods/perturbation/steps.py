@@ -23,6 +23,8 @@ MEASURED = (
     "anything: a masked value may be near the true one, and rows may be told apart; `assess` and `attack` measure it"
 )
 SUBGROUPS = "parts of the table: what is kept of all rows need not be kept of some of them"
+BESIDE = "reads beside the released columns"
+"""What a step that follows reads of the original besides what is released, as a promise of form lists it."""
 _MADE = "the program makes it so, whatever the rows are"
 
 
@@ -31,6 +33,9 @@ class KeptStatistic(StrEnum):
 
     VALUES = "every value of each column occurs as often as before"
     MEANS = "the mean of each column"
+    WEIGHTED_MEANS = "the mean of each column, by the survey weights"
+    TOTALS = "the sum of the survey weights"
+    SHOWN = "every value that is shown"
     MOMENTS = "the mean of each column and all variances and covariances among them"
     COVARIANCES = "all covariances among different columns"
     CORRELATIONS = "all correlations among the columns"
@@ -50,11 +55,16 @@ class Exactness(StrEnum):
     MEAN = "on average over the coins"
     LIMIT = "ever better with more rows"
     ESTIMATED = "by an unbiased estimate from what is published"
+    NEARLY = "but for the stated share of it"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Preservation(Claim):
-    """What is kept of the rows as they were read: limited per person, recoded, without those that are left out."""
+    """What is kept of the rows as they were read: limited per person, recoded, without those that are left out.
+
+    It is kept in each group of rows alike in the columns `within`, where some are named, and of `households`, each
+    counted once, where that is said.
+    """
 
     kind = "preserved statistics"
     rank: ClassVar[int] = 60
@@ -63,11 +73,15 @@ class Preservation(Claim):
     kept: KeptStatistic
     how: Exactness
     share: Fraction | None = None
+    within: tuple[str, ...] | None = None
+    households: bool | None = None
 
     @property
     def sentence(self) -> str:
         """What is claimed, for people."""
-        return f"Kept of the rows as they were read, {self.how}: {self.kept}."
+        who = "households as they were read, each counted once" if self.households else "rows as they were read"
+        alike = "" if self.within is None else f", in each group of rows alike in {some(self.within)}"
+        return f"Kept of the {who}, {self.how}{alike}: {self.kept}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,12 +100,20 @@ class Masked(Claim):
 
 @dataclass(frozen=True, kw_only=True)
 class Masking(Step):
-    """Values of some columns are changed.  `record_wise`: each row by itself, given nothing but its own values."""
+    """Values of some columns are changed.
+
+    `within`: in each group of rows alike in these columns by itself; `household`: once for each household that this
+    column tells apart, whose rows share the values.
+    """
 
     glyph: ClassVar[str | None] = "coarser"
-    record_wise: ClassVar[bool] = False
+    leaves_out: ClassVar[bool] = False
+    """Whether rows may be left out."""
     source: ClassVar[str]
     """The theorem or method by which the statistics are kept."""
+
+    within: tuple[str, ...] = ()
+    household: str | None = None
 
     @property
     def changes(self) -> tuple[str, ...]:
@@ -99,34 +121,85 @@ class Masking(Step):
         raise NotImplementedError
 
     @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns that are read beside those that are changed."""
+        return self.within
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """What is read that is never released."""
+        return () if self.household is None else (self.household,)
+
+    @property
+    def emptied(self) -> tuple[str, ...]:
+        """The columns of which cells may be left empty."""
+        return ()
+
+    @property
+    def record_wise(self) -> bool:
+        """Whether each row is changed by itself, given nothing but its own values."""
+        return False
+
+    @property
     def kept(self) -> tuple[tuple[KeptStatistic, Exactness], ...]:
         """What is kept of the changed columns, and how far."""
         return ()
 
     @property
-    def term(self) -> tuple[str, str]:
-        """The name of the step and its columns, as a promise of form lists them."""
-        return self.kind, ", ".join(self.changes)
+    def households(self) -> bool:
+        """Whether what is kept is kept of households, not of rows."""
+        return self.household is not None
+
+    @property
+    def terms(self) -> tuple[tuple[str, str], ...]:
+        """The name of the step and its columns, and what it reads beside them, as a promise of form lists them."""
+        term = (self.kind, ", ".join(self.changes))
+        return (term, (BESIDE, ", ".join(self.beside))) if self.beside else (term,)
+
+    def rests_on(self, kept: KeptStatistic) -> frozenset[str] | None:  # noqa: ARG002 - most are all the same
+        """Return the columns that a statistic speaks of; None: of all there are."""
+        return frozenset((*self.changes, *self.within))
+
+    def disturbs(self, columns: frozenset[str] | None) -> bool:
+        """Whether a statistic of some columns, of all where none are named, may be another after this step."""
+        return self.leaves_out or columns is None or not columns.isdisjoint(self.changes)
+
+    def check_beside(self, before: tuple[Masking, ...], after: tuple[Masking, ...]) -> None:  # noqa: ARG002 - most mind none
+        """Refuse masks that cannot come before or after this one."""
+        for step in after:
+            both = sorted({*self.emptied} & {*step.changes, *step.reads})
+            if both:
+                raise InvalidParameter(
+                    f"cells of {both[0]!r} may be empty after the step {self.kind!r}, and the step {step.kind!r} "
+                    "works on it afterwards: put that step before."
+                )
 
     def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - nothing is promised to anyone
         """Promise nothing but a masked table; what reads one row alone keeps a promise that follows."""
-        if inner.loss is None:
-            return Promise(Syntactic(CRITERION, (self.term,)), (BECAUSE,))
         if isinstance(inner.loss, Syntactic):
-            return replace(inner, loss=replace(inner.loss, parameters=(self.term, *inner.loss.parameters)))
-        if self.record_wise:
+            return replace(inner, loss=replace(inner.loss, parameters=(*self.terms, *inner.loss.parameters)))
+        if inner.loss is not None and self.record_wise:
             return inner
-        return Promise(Syntactic(CRITERION, (self.term,)), (BECAUSE,))
+        return Promise(Syntactic(CRITERION, self.terms), (BECAUSE,))
 
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
-        """Claim what is kept, where no other step changes the same columns; the first one says what was changed."""
+        """Claim what is kept, where no other step changes what it speaks of; the first one says what was changed."""
         masks = tuple(maskings(grounds.steps))
-        others = {name for step in masks if step is not self for name in step.changes}
-        kept = () if others & set(self.changes) else self.kept
-        changed = (_masked(masks, grounds),) if self is masks[0] else ()
-        return (*(self._claim(what, how, grounds) for what, how in kept), *changed)
+        others = [step for step in masks if step is not self]
+        kept = [
+            self.claim(what, how, grounds)
+            for what, how in self.kept
+            if not any(step.disturbs(self.rests_on(what)) for step in others)
+        ]
+        return (*kept, *self.changed(grounds))
 
-    def _claim(self, kept: KeptStatistic, how: Exactness, grounds: Grounds) -> Preservation:
+    def changed(self, grounds: Grounds) -> tuple[Claim, ...]:
+        """Return what the first mask says for all of them: which columns were changed."""
+        masks = tuple(maskings(grounds.steps))
+        return (_masked(masks, grounds),) if self is masks[0] else ()
+
+    def claim(self, kept: KeptStatistic, how: Exactness, grounds: Grounds) -> Preservation:
+        """Return the claim that a statistic of the changed columns is kept."""
         return Preservation(
             columns=self.changes,
             kept=kept,
@@ -136,6 +209,8 @@ class Masking(Step):
             preconditions=proved(_MADE),
             not_protected=(MEASURED, SUBGROUPS),
             share=self.share_of(kept),
+            within=self.within or None,
+            households=True if self.households else None,
         )
 
     def share_of(self, kept: KeptStatistic) -> Fraction | None:  # noqa: ARG002 - most state none
@@ -151,6 +226,27 @@ def _masked(masks: tuple[Masking, ...], grounds: Grounds) -> Masked:
         preconditions=proved(_MADE),
         not_protected=(MEASURED, UNMASKED),
     )
+
+
+def stays(step: Masking, steps: tuple[Step, ...], columns: tuple[str, ...]) -> bool:
+    """Whether no mask after a step changes some columns, or leaves out rows."""
+    masks = tuple(maskings(steps))
+    return not any(later.disturbs(frozenset(columns)) for later in masks[masks.index(step) + 1 :])
+
+
+def reads_beside(promise: Promise) -> bool:
+    """Whether some step that follows reads more of the original than what the steps before it leave."""
+    loss = promise.loss
+    return isinstance(loss, Syntactic) and any(name == BESIDE for name, _ in loss.parameters)
+
+
+def alike(names: tuple[str, ...]) -> str:
+    """Return within which groups of rows a step works, in words; nothing where it works on all together.
+
+    >>> alike(("region",))
+    ', in each group of rows alike in column “region” by itself'
+    """
+    return f", in each group of rows alike in {some(names)} by itself" if names else ""
 
 
 def maskings(steps: tuple[Step, ...]) -> Iterator[Masking]:

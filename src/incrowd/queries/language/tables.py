@@ -235,7 +235,7 @@ def _withheld(relation: Relation) -> dict[str, str]:
         return reasons
     reasons |= {item.casefold(): _DRAFTED for item in relation.schema.drafted}
     for declared in relation.schema.columns:
-        if declared.role is Role.IDENTIFIER and declared.name != relation.unit.column:
+        if Role.IDENTIFIER.covers(declared.role) and declared.name != relation.unit.column:
             reasons[declared.name.casefold()] = _IDENTIFIES
     return reasons
 

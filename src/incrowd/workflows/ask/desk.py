@@ -284,7 +284,7 @@ def plan_of(measurement: Measurement) -> tuple[str, ...]:
 
 
 def _table(relation: Relation) -> dict[str, Any]:
-    columns = [_column(column) for column in relation.schema.columns if column.role is not Role.IDENTIFIER]
+    columns = [_column(column) for column in relation.schema.columns if not Role.IDENTIFIER.covers(column.role)]
     told: dict[str, Any] = {"name": relation.name, "public": not relation.private, "columns": columns}
     if relation.private:
         unit = relation.unit

@@ -126,13 +126,14 @@ def assess(
 
     Before, the quasi-identifiers are taken as they are in the data; after, as they were released, whatever the levels.
     The prosecutor's crowd after is the class in the release; the journalist's and the marketer's is the rows of the
-    original that could be in it, which stand for the population.  `weights` names a column of survey weights.
+    original that could be in it, which stand for the population.  `weights` names a column of survey weights, by
+    default the one that the policy gives this role.
     """
     shown = released if isinstance(released, ReadRelease) else _told(released, policy)
     names = shown_names(shown, policy.schema)
     there = Original.of(original, policy.schema, names, engine)
     tables = shown_tables(shown, policy.schema, there)
-    quasi = tuple(name for name in names if policy.schema[name].role is Role.QUASI) or names
+    quasi = tuple(name for name in names if name in policy.schema.quasi) or names
     before = engine.count(original, as_is(original, quasi, engine))
     sizes = Sizes.of(before, quasi)
     kept = max(table.total for table in tables)
@@ -143,7 +144,7 @@ def assess(
         )
     found = [_crowds(table, quasi, there) for table in tables] if faithful else []
     after = Sizes(np.concatenate([each.rows for each in found])) if found else None
-    people = policy.section.dataset.population
+    people, weighing = policy.section.dataset.population, weights or policy.schema.weight
     unique, intrusion = in_population(sizes.each, None if after is None else after.each, people)
     coded = there.counts.marginal([name for name in quasi if name in there.counts.names])
     return Assessment(
@@ -166,7 +167,7 @@ def assess(
             unique,
             intrusion,
             by_model(coded.codes(), coded.counts, people),
-            None if weights is None else by_weights(original, quasi, weights, engine),
+            None if weighing is None else by_weights(original, quasi, weighing, engine),
         ),
         _attributes(tables, quasi, policy, there),
         utility(tables, there, policy.schema),

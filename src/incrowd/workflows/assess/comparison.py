@@ -17,7 +17,7 @@ from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.keys import Layout, grouped
 from incrowd.core.recoding import Classes, Recoding
-from incrowd.core.schema import Column, Role, Schema
+from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.columns import require
 from incrowd.errors import InvalidParameter
@@ -141,7 +141,7 @@ def _read(shown: Shown, released: ReadRelease, schema: Schema, original: Origina
         coded = shown.labels[name].combine_chunks().dictionary_encode(null_encoding="encode")
         spelled = tuple(coded.dictionary.to_pylist())
         items = schema[name].separator is not None
-        blanks = shown.blanks and schema[name].role is Role.QUASI
+        blanks = shown.blanks and name in schema.quasi
         told = released.levels.get(name, ())
         books.append(None if items else label_book(original.classes(name), spelled, told, blanks=blanks))
         codes.append(coded.indices.to_numpy(zero_copy_only=False).astype(np.int32))

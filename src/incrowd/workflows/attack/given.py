@@ -140,7 +140,7 @@ class Given:
             roles = {column.name: column.role for column in self.certificate.schema.columns}
         else:
             return [], []
-        found = [[name for name in common if roles.get(name) == role] for role in (Role.QUASI, Role.SENSITIVE)]
+        found = [[name for name in common if role.covers(roles.get(name))] for role in (Role.QUASI, Role.SENSITIVE)]
         return found[0], found[1]
 
     def _check(self, tables: Sequence[tuple[str, Published]], knowledge: Knowledge) -> None:

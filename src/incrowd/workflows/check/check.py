@@ -233,7 +233,7 @@ def _partition(
 def _completed(asked: CheckedColumns, policy: Policy | None) -> CheckedColumns:
     if policy is None:
         return asked
-    roles = {role: tuple(c.name for c in policy.schema.columns if c.role is role) for role in Role}
+    roles = {role: tuple(c.name for c in policy.schema.columns if role.covers(c.role)) for role in Role}
     sensitive = asked.sensitive or tuple(name for name in roles[Role.SENSITIVE] if name not in asked.quasi)
     quasi = asked.quasi or tuple(name for name in roles[Role.QUASI] if name not in sensitive)
     return replace(asked, quasi=quasi, sensitive=sensitive)

@@ -73,6 +73,10 @@ def _channels(certificate: Certificate) -> Iterator[Channel]:
         raise InvalidParameter(
             "nothing in this release was changed at random by known probabilities: there is nothing to estimate."
         )
+    if any(step.leaves_out or step.household is not None for step in random) or any(each.leaves_out for each in masks):
+        raise InvalidParameter(
+            "rows were left out, or households changed as one: the file does not show enough to estimate frequencies."
+        )
     for step in random:
         others = {name for each in masks if each is not step for name in each.changes}
         for channel in step.channels:

@@ -208,7 +208,7 @@ def check_file(path: Path, delimiter: str, rows: Rows | None, column: str | None
 
 def check_policy(policy: Policy, rows: Rows | None) -> Report:
     """Look for values of the data that are outside what a policy declares; its files were read with it."""
-    columns = [column for column in policy.schema.columns if column.role is not Role.IDENTIFIER]
+    columns = [column for column in policy.schema.columns if not Role.IDENTIFIER.covers(column.role)]
     names = tuple(column.name for column in columns)
     if rows is None:
         return Report(names, ())

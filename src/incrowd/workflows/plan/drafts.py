@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from incrowd.accounting.accountant import charge_of
 from incrowd.core.guarantee import Guarantee
-from incrowd.core.schema import Schema
+from incrowd.core.schema import Role, Schema
 from incrowd.core.words import short_up
 from incrowd.workflows.policy.columns import column_of
 from incrowd.workflows.policy.policy import Policy
@@ -19,7 +19,7 @@ def drafted_lines(policy: Policy) -> tuple[str, ...]:
     for name, section in policy.section.columns.items():
         values = "bounds" if section.bounds is not None else "categories"
         parts = ((values, section), ("hierarchy", section.hierarchy))
-        held = section.role == "identifier"
+        held = Role.IDENTIFIER.covers(section.role)
         what = 'to release it write role: quasi, and public: "source"' if held else 'write public: "source" below it'
         marked = [key for key, part in parts if part is not None and part.derived is not None and part.public is None]
         found += [f"columns.{name}.{key} was read off the rows: {what}" for key in marked]

@@ -42,6 +42,7 @@ def column_of(name: str, section: ColumnSection, folder: Path) -> Column:
         Missing(section.missing) if section.missing in tuple(Missing) else section.missing,
         None if section.outside is None else Outside(section.outside),
         section.separator,
+        section.shared,
     )
 
 
@@ -61,7 +62,7 @@ def attached(sections: dict[str, ColumnSection], name: str, folder: Path) -> dic
         if len(named) > 1:
             both = " and ".join(path.name for path in named[:2])
             raise InvalidParameter(f"{both} are both named after the column {column!r}: keep one.")
-        if named and section.hierarchy is None and section.role != "identifier":
+        if named and section.hierarchy is None and not Role.IDENTIFIER.covers(section.role):
             file = f"{name.rstrip('/')}/{named[0].name}"
             rule = HierarchySection(file=file, delimiter=_delimiter(_read(named[0], file)))
             found[column] = section.model_copy(update={"hierarchy": rule})

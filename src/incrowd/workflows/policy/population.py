@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core.counts import Counts
-from incrowd.core.schema import Role, Schema
+from incrowd.core.schema import Schema
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def with_population(method: Method, schema: Schema, folder: Path) -> Method:
 
     file = _population_file(population.file, folder)
     names = open_source(file).names
-    quasi = [column.name for column in schema.released if column.role is Role.QUASI]
+    quasi = list(schema.quasi)
     missing = [name for name in quasi if name not in names]
     if missing:
         raise InvalidParameter(

@@ -267,10 +267,14 @@ class HierarchySection(Section):
 class ColumnSection(Section):
     """One column: its role, its type, its public domain, and what becomes of what does not fit."""
 
-    role: Literal["identifier", "quasi", "sensitive", "plain"] = Field(
+    role: Literal["identifier", "quasi", "sensitive", "plain", "weight", "household", "strata"] = Field(
         "quasi",
         description="identifier: never released; quasi: others may know it; sensitive: nobody should learn it; plain: "
-        "neither.",
+        "neither. Of a survey, weight: how many people a row stands for, released like a plain column; household: "
+        "tells households apart, never released; strata: a quasi-identifier by which the sample was drawn.",
+    )
+    shared: bool = Field(
+        default=False, description="Whether a household has one value of it: masks change it for the whole household."
     )
     type: Literal["integer", "decimal", "text", "date", "boolean"] = Field(
         "text", description="What its values are; what cannot be read so is refused, with the line."

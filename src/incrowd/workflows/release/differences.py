@@ -17,7 +17,6 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.certificate import Certificate
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Syntactic
-from incrowd.core.schema import Role
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.methods.outcomes.outcome import Shown
 from incrowd.verify.files import CERTIFICATE, file_of, tables_of
@@ -151,7 +150,7 @@ def _cells(
 ) -> tuple[tuple[str, ...], Counter[Cell], Counter[Cell]]:
     """Return the columns by which two tables can be compared, and the rows of each in every cell of them."""
     both = set(one[0].labels.column_names) & set(other[0].labels.column_names)
-    quasi = [column.name for column in policy.schema.released if column.role is Role.QUASI and column.name in both]
+    quasi = [name for name in policy.schema.quasi if name in both]
     if not quasi:
         raise InvalidParameter("the two have no quasi-identifier in common.")
     levels = {name: (_level(one[1], name), _level(other[1], name)) for name in quasi}

@@ -41,6 +41,7 @@ from incrowd.workflows.release.outsiders import keep_held_out
 from incrowd.workflows.release.perform import Payer, Performed, concluding, perform
 from incrowd.workflows.release.prepare import Prepared, load_for, prepare
 from incrowd.workflows.report.page import public_report, summary_html
+from incrowd.workflows.report.steps_page import keep_steps
 from incrowd.workflows.verify.signing import private_key, sign
 
 
@@ -174,6 +175,7 @@ def release_to(
             certificate = write_files(certificate, performed.output, stage.public, destination)
             found = hold_against(Written(certificate, stage.public, plan.smallest_class), earlier, read)
             _write_internal(stage, (read, ready), certificate, destination.folder)
+            _keep_stages(stage, performed.output)
             if destination.table is not None:
                 loading.enter_context(load_table(performed.output.reader, destination.table, f"incrowd release {id_}"))
             ready.ledger.conclude(performed.entry, certificate.digest())
@@ -248,6 +250,13 @@ def _around(policy: Policy, terms: Terms, earlier: tuple[Earlier, ...]) -> Itera
 def _rerun(policy: Policy) -> Iterator[Step]:
     if failed_before(policy):
         yield Rerun()
+
+
+def _keep_stages(stage: Folders, output: Any) -> None:
+    """Keep what each step did to risk and utility apart too, where an output was made step by step."""
+    stages = getattr(output, "stages", ())
+    if stages and stage.internal is not None:
+        keep_steps(stage.internal, stages, output.quasi)
 
 
 def _write_internal(stage: Folders, found: tuple[Policy, Prepared], certificate: Certificate, published: Path) -> None:

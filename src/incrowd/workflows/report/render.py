@@ -22,6 +22,7 @@ from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.rows import open_rows, settings_of
 from incrowd.workflows.registry import check_of, picture_of
 from incrowd.workflows.report.page import internal_report, public_report
+from incrowd.workflows.report.steps_page import kept_steps
 from incrowd.workflows.verify.verify import read_certificate
 
 if TYPE_CHECKING:
@@ -63,7 +64,9 @@ def render_internal(release: Path, policy: Policy, against: str | None = None, o
         record_look(policy, "report")
         before = joined([] if comparison is None else [_before(comparison, source, engine)])
         found = assess(released, source, policy, engine)
-    _write(internal_report(certificate, output, joined([before, section(found)])), target, _PRIVATE)
+    steps = kept_steps(kept / _id(certificate))
+    parts = joined([before, *([] if steps is None else [steps]), section(found)])
+    _write(internal_report(certificate, output, parts), target, _PRIVATE)
     return target
 
 

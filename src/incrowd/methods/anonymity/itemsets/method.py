@@ -76,7 +76,7 @@ class Itemsets:
                 f"method itemsets releases one set-valued column, and the policy has {len(found)}: give exactly one "
                 "column a separator."
             )
-        if found[0].role is not Role.QUASI:
+        if not Role.QUASI.covers(found[0].role):
             raise InvalidParameter(
                 f"k^m-anonymity is about items that people can be looked up by: the role of {found[0].name!r} is quasi."
             )
@@ -192,7 +192,7 @@ class Itemsets:
 
     def _quasi(self, schema: Schema) -> tuple[str, ...]:
         """Return the quasi-identifiers beside the set-valued column."""
-        return tuple(each.name for each in schema.released if each.role is Role.QUASI and each.separator is None)
+        return tuple(name for name in schema.quasi if schema[name].separator is None)
 
     def _recode(self, schema: Schema, column: Column) -> Recode:
         """Return how rows are recoded: items one by one, and a missing cell of theirs is a set without any."""

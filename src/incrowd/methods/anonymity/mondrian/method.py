@@ -76,7 +76,7 @@ class Mondrian:
     def cells(self, schema: Schema) -> Cells:
         """Return the tuples that are counted, at their finest; free text that nothing makes coarser is refused."""
         for name in self.ordered:
-            if schema[name].role is not Role.QUASI:
+            if not Role.QUASI.covers(schema[name].role):
                 raise InvalidParameter(f"{name!r} is not cut, so it needs no order: only quasi-identifiers are cut.")
         return released_cells(schema, self.levels)
 

@@ -166,7 +166,7 @@ class Demands:
 
 def quasi_identifiers(schema: Schema) -> tuple[str, ...]:
     """Return the columns that make a class, or refuse a schema without one."""
-    found = tuple(column.name for column in schema.released if column.role is Role.QUASI)
+    found = schema.quasi
     if not found:
         raise InvalidParameter("no column can be looked up: give at least one column the role quasi.")
     return found

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from incrowd.methods.perturbation.calibration.steps import CalibrateWeights
 from incrowd.methods.perturbation.check import CLAIMS, chain_of, contradiction, hidden, looks, recount, reopen
 from incrowd.methods.perturbation.coding.steps import CodeEnds
+from incrowd.methods.perturbation.local_suppression.steps import SuppressAtRisk
 from incrowd.methods.perturbation.microaggregation.steps import AggregateRows
 from incrowd.methods.perturbation.noise.steps import AddMaskingNoise
 from incrowd.methods.perturbation.orthogonal.steps import Rotate
@@ -16,5 +18,15 @@ from incrowd.methods.perturbation.shuffle.steps import ShuffleValues
 __all__ = ["CLAIMS", "ORDER", "STEPS", "contradiction", "hidden", "looks", "recount", "reopen"]
 
 STEPS, ORDER = chain_of(
-    AggregateRows, AddMaskingNoise, Rotate, SwapRanks, SwapRecords, Randomize, ShuffleValues, CodeEnds, RoundValues
+    AggregateRows,
+    AddMaskingNoise,
+    Rotate,
+    SwapRanks,
+    SwapRecords,
+    Randomize,
+    ShuffleValues,
+    CodeEnds,
+    RoundValues,
+    SuppressAtRisk,
+    CalibrateWeights,
 )

@@ -33,7 +33,8 @@ class MaskChain:
         if strange:
             raise InvalidParameter(
                 f"{strange[0]!r} cannot be one of several steps: only masks can, such as coding, noise, pram, "
-                "rounding or shuffle. Write a policy of its own for it."
+                "rounding or shuffle. Of those, pram alone promises something to people, and what follows it reads "
+                f"what it left. Write a policy of its own for {strange[0]!r}."
             )
         if not self.masks:
             raise InvalidParameter("a list of steps needs at least one.")

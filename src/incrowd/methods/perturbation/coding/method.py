@@ -48,7 +48,8 @@ class TopCoding(Mask):
     def step(self, schema: Schema) -> CodeEnds:
         """Return what happens, from the schema alone."""
         need_numbers(schema, tuple(self.columns))
-        return CodeEnds(columns=tuple(CodedColumn(name, ends.bottom, ends.top) for name, ends in self.columns.items()))
+        coded = tuple(CodedColumn(name, ends.bottom, ends.top) for name, ends in self.columns.items())
+        return CodeEnds(columns=coded, **self.scope(schema, tuple(self.columns)))
 
     def masked(self, frame: RowFrame, schema: Schema, coins: Coins) -> RowFrame:  # noqa: ARG002 - nothing here is random
         """Return the frame with its ends cut off; a column keeps its type where the bounds have it."""

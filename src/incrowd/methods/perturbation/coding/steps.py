@@ -31,7 +31,6 @@ class CodeEnds(Masking):
 
     kind: ClassVar[str] = "code ends"
     title: ClassVar[str] = "Cut off the ends"
-    record_wise: ClassVar[bool] = True
     source: ClassVar[str] = "top and bottom coding by declared bounds: values between them stay as they are"
 
     columns: tuple[CodedColumn, ...]
@@ -45,6 +44,11 @@ class CodeEnds(Masking):
         return tuple(each.column for each in self.columns)
 
     @property
+    def record_wise(self) -> bool:
+        """Whether each row is changed by itself, given nothing but its own values."""
+        return self.household is None
+
+    @property
     def kept(self) -> tuple[tuple[KeptStatistic, Exactness], ...]:
         """What is kept: whatever lies inside."""
         return ((KeptStatistic.INSIDE, Exactness.EXACT),)
@@ -52,4 +56,4 @@ class CodeEnds(Masking):
     @property
     def sentence(self) -> str:
         """What happens, for people."""
-        return f"In {some(self.changes)}, values beyond a declared bound become the bound, row by row."
+        return f"In {some(self.changes)}, values beyond a declared bound become the bound, each by itself."

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import pyarrow as pa
 
-from incrowd.core.schema import Role
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.methods.perturbation.frame import Numbers, Places, RowFrame, need_numbers
-from incrowd.methods.perturbation.masks import Mask
+from incrowd.methods.perturbation.frame import Numbers, Places, RowFrame, need_numbers, weight_of, weights_of
+from incrowd.methods.perturbation.masks import GroupedMask
 from incrowd.methods.perturbation.microaggregation.groups import BLOCK, blocks, mdav, optimal, squared
 from incrowd.methods.perturbation.microaggregation.steps import AggregateRows, GroupingRule
 
@@ -23,12 +22,12 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Microaggregation(Mask):
+class Microaggregation(GroupedMask):
     """Groups of at least k rows that differ little: numbers become the mean of their group, categories its mode.
 
     `mdav` groups all columns together, standardized; `univariate` each column by itself, optimally; `gower` numbers and
     categories together.  More than 1,024 rows are first cut into blocks at medians, so that the work grows with the
-    rows and not with their square.
+    rows and not with their square.  With `weighted`, means of groups are those by the survey weights.
 
     Promise: none to people; where all quasi-identifiers are grouped together, k-anonymity of the output's form.  Means
     of numbers are kept.
@@ -42,11 +41,12 @@ class Microaggregation(Mask):
     """
 
     name: ClassVar[str] = "microaggregation"
+    groups_itself: ClassVar[bool] = True
 
     columns: tuple[str, ...]
     k: int = 3
     grouping: Literal["mdav", "univariate", "gower"] = "mdav"
-    within: tuple[str, ...] = ()
+    weighted: bool = False
 
     def step(self, schema: Schema) -> AggregateRows:
         """Return what happens, from the schema alone."""
@@ -54,37 +54,45 @@ class Microaggregation(Mask):
         need_numbers(schema, [name for name in self.columns if name not in categories] or self.columns, whole=True)
         if categories and self.grouping != "gower":
             raise InvalidParameter(f"{categories[0]!r} is no number, and has no mean: let grouping be gower.")
-        quasi = tuple(column.name for column in schema.released if column.role is Role.QUASI)
-        together = bool(quasi) and self.grouping != "univariate" and set(quasi) <= {*self.columns, *self.within}
+        weight = weight_of(schema) if self.weighted else None
+        scope = self.scope(schema, self.columns, () if weight is None else (weight,))
+        together = bool(schema.quasi) and set(schema.quasi) <= {*self.columns, *scope["within"]}
         return AggregateRows(
             columns=self.columns,
             categories=categories,
-            within=self.within,
             grouping=GroupingRule(self.grouping),
             k=self.k,
-            quasi=quasi if together else None,
+            quasi=schema.quasi if together and self.grouping != "univariate" else None,
+            weight=weight,
+            **scope,
         )
 
-    def examine(self, frame: RowFrame) -> None:
-        """Refuse groups of rows, within which others are made, that have fewer than k."""
-        smallest = int(np.bincount(frame.groups(self.within)).min()) if len(frame) else 0
+    def examine(self, frame: RowFrame, schema: Schema) -> None:
+        """Refuse groups of rows, within which others are made, that have fewer than k; and weights that are none."""
+        within = self.groups(schema)
+        smallest = int(np.bincount(frame.groups(within)).min()) if len(frame) else 0
+        if self.weighted:
+            weights_of(frame, weight_of(schema))
         if smallest < self.k:
-            where = "the table" if not self.within else f"some group of rows alike in {', '.join(self.within)}"
+            where = "the table" if not within else f"some group of rows alike in {', '.join(within)}"
             raise Infeasible(f"{where} has fewer rows than k = {self.k}: let k be smaller, or make larger groups.")
 
     def masked(self, frame: RowFrame, schema: Schema, coins: Coins) -> RowFrame:  # noqa: ARG002 - nothing here is random
         """Return the frame in which every row shows what its group has in common."""
         categories = self._categories(schema)
-        outer = frame.groups(self.within)
+        outer = frame.groups(self.groups(schema))
+        weights = weights_of(frame, weight_of(schema)) if self.weighted else np.ones(len(frame))
         if self.grouping == "univariate":
             numbers = {name: frame.numbers(name) for name in self.columns}
             return frame.replaced(
-                **{name: _means(each, self._each(outer, each[:, None])) for name, each in numbers.items()}
+                **{name: _means(each, self._each(outer, each[:, None]), weights) for name, each in numbers.items()}
             )
         rows = np.column_stack([_scaled(frame, name, categories, self.grouping) for name in self.columns])
         number = self._each(outer, rows, tuple(name in categories for name in self.columns))
         columns: dict[str, Numbers | pa.Array] = {
-            name: _modes(frame.values(name), number) if name in categories else _means(frame.numbers(name), number)
+            name: _modes(frame.values(name), number)
+            if name in categories
+            else _means(frame.numbers(name), number, weights)
             for name in self.columns
         }
         return frame.replaced(**columns)
@@ -113,12 +121,14 @@ class Microaggregation(Mask):
             name for name in self.columns if name in self.levels or schema[name].type not in ("integer", "decimal")
         )
 
-    def broken(self, before: RowFrame, after: RowFrame) -> str | None:
+    def broken(self, before: RowFrame, after: RowFrame, schema: Schema) -> str | None:
         """Return that the mean of a column of numbers differs by more than rounding, or None."""
+        weights = weights_of(before, weight_of(schema)) if self.weighted else None
         for name in self.columns:
             if pa.types.is_floating(after.values(name).type) and len(before):
                 old, new = before.numbers(name), after.numbers(name)
-                if abs(old.mean() - new.mean()) > _ROUNDING * (1.0 + np.abs(old).max()):
+                apart = np.average(old, weights=weights) - np.average(new, weights=weights)
+                if abs(apart) > _ROUNDING * (1.0 + np.abs(old).max()):
                     return "the mean of a column"
         return None
 
@@ -149,9 +159,8 @@ def _gower(categories: np.ndarray) -> Any:
     return distance
 
 
-def _means(values: Numbers, number: Places) -> Numbers:
-    sizes = np.bincount(number)
-    means: Numbers = (np.bincount(number, values) / sizes)[number]
+def _means(values: Numbers, number: Places, weights: Numbers) -> Numbers:
+    means: Numbers = (np.bincount(number, values * weights) / np.bincount(number, weights))[number]
     return means
 
 

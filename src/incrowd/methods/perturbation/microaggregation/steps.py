@@ -11,7 +11,7 @@ from incrowd.core.steps.step import Grounds, Promise
 from incrowd.criteria.demand import COUNTED, HOMOGENEITY, MINIMALITY, Form, form_assumptions
 from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.errors import InvalidParameter
-from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, check_columns, maskings, some
+from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, check_columns, some, stays
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
@@ -47,10 +47,10 @@ class AggregateRows(Masking):
 
     columns: tuple[str, ...]
     categories: tuple[str, ...]
-    within: tuple[str, ...]
     grouping: GroupingRule
     k: int
     quasi: tuple[str, ...] | None = None
+    weight: str | None = None
 
     def __post_init__(self) -> None:
         check_columns(self.columns)
@@ -71,28 +71,40 @@ class AggregateRows(Masking):
     @property
     def kept(self) -> tuple[tuple[KeptStatistic, Exactness], ...]:
         """What is kept: means of numbers."""
-        return () if self.categories else ((KeptStatistic.MEANS, Exactness.ROUNDED),)
+        means = KeptStatistic.MEANS if self.weight is None else KeptStatistic.WEIGHTED_MEANS
+        return () if self.categories else ((means, Exactness.ROUNDED),)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns that are read beside those that are changed."""
+        return self.within if self.weight is None else (*self.within, self.weight)
+
+    def rests_on(self, kept: KeptStatistic) -> frozenset[str] | None:  # noqa: ARG002 - the same for all
+        """Return the columns that a statistic speaks of, that of the weights too."""
+        return frozenset((*self.changes, *self.reads))
 
     @property
     def sentence(self) -> str:
         """What happens, for people."""
         inside = f" within rows that agree in {some(self.within)}" if self.within else ""
         common = ", categories the most common one" if self.categories else ""
+        weighted = "" if self.weight is None else f" by the weights in {some((self.weight,))}"
         return (
             f"In {some(self.columns)}, groups of at least {self.k} rows{inside} are made ({_WORDS[self.grouping]}); "
-            f"every number becomes the mean of its group{common}. The groups look at all rows."
+            f"every number becomes the mean of its group{weighted}{common}. The groups look at all rows."
         )
 
     def around(self, inner: Promise, unit: Unit) -> Promise:
         """Promise a masked table; where all quasi-identifiers end in groups, also a form."""
         around = super().around(inner, unit)
-        claims = self.quasi is not None and inner.loss is None
-        return replace(around, assumes=form_assumptions(unit)) if claims else around
+        if self.quasi is None or not around.syntactic:
+            return around
+        return replace(around, assumes=around.assumes | form_assumptions(unit))
 
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
-        """Claim what is kept, and k-anonymity where it is the last mask and all quasi-identifiers end in groups."""
+        """Claim what is kept, and k-anonymity where all quasi-identifiers end in groups and stay as they are."""
         kept = super().claims(grounds)
-        if self.quasi is None or tuple(maskings(grounds.steps))[-1] is not self:
+        if self.quasi is None or not stays(self, grounds.steps, self.quasi):
             return kept
         form = Form(self.quasi, grounds.unit, (MINIMALITY,)).grounds(COUNTED, (HOMOGENEITY,))
         rows = grounds.unit.max_rows

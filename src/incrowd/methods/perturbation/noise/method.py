@@ -13,7 +13,7 @@ from incrowd.core import domain
 from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.covariance import covariance, need_spread, robust_covariance, robust_estimator, root
 from incrowd.methods.perturbation.frame import Numbers, RowFrame, need_numbers, normals
-from incrowd.methods.perturbation.masks import Mask
+from incrowd.methods.perturbation.masks import GroupedMask
 from incrowd.methods.perturbation.noise.steps import AddMaskingNoise, NoiseLaw
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _MAD = 1.4826
 
 
 @dataclass(frozen=True)
-class NoiseMask(Mask):
+class NoiseMask(GroupedMask):
     """Numbers get normal noise: independent in each column, or with the covariances that the columns have.
 
     Promise: none to people.  Means are kept on average; independent noise also keeps covariances among columns,
@@ -65,9 +65,10 @@ class NoiseMask(Mask):
             restored=self.restore,
             inside=self.inside,
             outliers=self.outliers,
+            **self.scope(schema, self.columns),
         )
 
-    def examine(self, frame: RowFrame) -> None:
+    def examine(self, frame: RowFrame, schema: Schema) -> None:  # noqa: ARG002 - the same for every schema
         """Refuse columns that do not vary, or not independently where their covariances are used."""
         need_spread(frame, self.columns, whole=self.law != "uncorrelated")
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from incrowd.errors import InvalidParameter
-from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, check_columns, some
+from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, alike, check_columns, some
 
 
 class NoiseLaw(StrEnum):
@@ -75,7 +75,7 @@ class AddMaskingNoise(Masking):
     def sentence(self) -> str:
         """What happens, for people."""
         size = f"of {float(self.variance):g} times their variance"
-        parts = [f"{some(self.columns).capitalize()} get {_WORDS[self.law]}, {size}."]
+        parts = [f"{some(self.columns).capitalize()} get {_WORDS[self.law]}, {size}{alike(self.within)}."]
         if self.outliers is not None:
             parts.append(f"Outlying values get {float(self.outliers):g} times as much.")
         if self.restored:

@@ -12,7 +12,7 @@ import numpy as np
 from incrowd.errors import Infeasible
 from incrowd.methods.perturbation.covariance import covariance, need_spread
 from incrowd.methods.perturbation.frame import Numbers, Places, RowFrame, need_numbers, normals, shuffled
-from incrowd.methods.perturbation.masks import Mask
+from incrowd.methods.perturbation.masks import GroupedMask
 from incrowd.methods.perturbation.orthogonal.steps import Rotate
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _AT_ONCE = 2**20
 
 
 @dataclass(frozen=True)
-class Orthogonal(Mask):
+class Orthogonal(GroupedMask):
     """Random orthogonal masking: means and covariances of the table stay, to the rounding of numbers.
 
     Rows are put into blocks at random, and each block is multiplied by an orthogonal matrix that keeps the vector of
@@ -50,9 +50,11 @@ class Orthogonal(Mask):
     def step(self, schema: Schema) -> Rotate:
         """Return what happens, from the schema alone."""
         need_numbers(schema, self.columns, whole=True)
-        return Rotate(columns=self.columns, strength=self.strength, block=self.block)
+        return Rotate(
+            columns=self.columns, strength=self.strength, block=self.block, **self.scope(schema, self.columns)
+        )
 
-    def examine(self, frame: RowFrame) -> None:
+    def examine(self, frame: RowFrame, schema: Schema) -> None:  # noqa: ARG002 - the same for every schema
         """Refuse a table that is too small to be rotated, or does not vary."""
         need_spread(frame, self.columns, whole=False)
         if len(frame) < 3:
@@ -70,7 +72,7 @@ class Orthogonal(Mask):
             rotated[rows] = middle + (turns @ stacked).reshape(-1, len(self.columns))
         return frame.replaced(**{name: rotated[:, place] for place, name in enumerate(self.columns)})
 
-    def broken(self, before: RowFrame, after: RowFrame) -> str | None:
+    def broken(self, before: RowFrame, after: RowFrame, schema: Schema) -> str | None:  # noqa: ARG002 - the same for every schema
         """Return that means or covariances differ by more than rounding, or None."""
         old, new = before.matrix(self.columns), after.matrix(self.columns)
         scale = np.abs(old).max(axis=0) + 1.0

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from incrowd.errors import InvalidParameter
-from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, check_columns, some
+from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, alike, check_columns, some
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,5 +46,5 @@ class Rotate(Masking):
         """What happens, for people."""
         return (
             f"In {some(self.columns)}, blocks of about {self.block} rows that were drawn at random are multiplied by a "
-            "random rotation that leaves their sum as it is."
+            f"random rotation that leaves their sum as it is{alike(self.within)}."
         )

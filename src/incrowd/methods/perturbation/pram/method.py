@@ -16,7 +16,7 @@ from incrowd.core.recoding import Recoding
 from incrowd.errors import InvalidParameter
 from incrowd.methods.cells import released_cells
 from incrowd.methods.perturbation.frame import Places, RowFrame
-from incrowd.methods.perturbation.masks import Mask
+from incrowd.methods.perturbation.masks import GroupedMask
 from incrowd.methods.perturbation.pram.matrix import Matrix, invariant, staying
 from incrowd.methods.perturbation.pram.steps import Channel, Labels, Randomize
 
@@ -44,7 +44,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Pram(Mask):
+class Pram(GroupedMask):
     """Post-randomization: each row's categories change at random by known probabilities, independently of other rows.
 
     Promise: ε for each record under replaced rows, if every released column is changed by a matrix without zeros that
@@ -69,7 +69,13 @@ class Pram(Mask):
         released = released_cells(schema, self.levels).recodings
         others = tuple(each.column.name for each in released if each.column.name not in changed)
         drops = any(each.column.may_drop for each in released)
-        return Randomize(channels=channels, others=others, drafted=bool(schema.drafted), drops=drops)
+        scope = self.scope(schema, tuple(name for channel in channels for name in channel.columns))
+        if scope["within"] and any(channel.probabilities is not None for channel in channels):
+            raise InvalidParameter(
+                "rows change by these probabilities in every group alike: leave within out, or let each column be "
+                "invariant by the frequencies of the rows."
+            )
+        return Randomize(channels=channels, others=others, drafted=bool(schema.drafted), drops=drops, **scope)
 
     def masked(self, frame: RowFrame, schema: Schema, coins: Coins) -> RowFrame:
         """Return the frame with its categories changed, each row by itself."""

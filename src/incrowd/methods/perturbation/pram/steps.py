@@ -15,7 +15,15 @@ from incrowd.core.steps.step import Grounds, Promise, assumptions
 from incrowd.core.unit import Adjacency, More
 from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.pram.matrix import Matrix, check_matrix, invertible, logarithm_up, ratio, staying
-from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, check_columns, some
+from incrowd.methods.perturbation.steps import (
+    Exactness,
+    KeptStatistic,
+    Masking,
+    alike,
+    check_columns,
+    reads_beside,
+    some,
+)
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
@@ -84,7 +92,6 @@ class Randomize(Masking):
     kind: ClassVar[str] = "randomize"
     title: ClassVar[str] = "Change at random"
     glyph: ClassVar[str | None] = None
-    record_wise: ClassVar[bool] = True
     source: ClassVar[str] = "Gouweleeuw et al. 1998: P⁻ᵀ applied to the released counts is unbiased"
 
     channels: tuple[Channel, ...]
@@ -104,17 +111,25 @@ class Randomize(Masking):
 
     @property
     def kept(self) -> tuple[tuple[KeptStatistic, Exactness], ...]:
-        """What is kept: frequencies, on average or by an estimate."""
+        """What is kept: frequencies, on average or by an estimate; of rows, so not where households change as one."""
         known = [channel.probabilities for channel in self.channels]
+        if self.household is not None:
+            return ()
         if None in known:
             return ((KeptStatistic.FREQUENCIES, Exactness.MEAN),) if not any(known) else ()
         possible = all(invertible(each) for each in known if each is not None)
         return ((KeptStatistic.FREQUENCIES, Exactness.ESTIMATED),) if possible else ()
 
+    @property
+    def record_wise(self) -> bool:
+        """Whether each row is changed by itself: by probabilities that were not made from all rows."""
+        return self.household is None and all(channel.probabilities is not None for channel in self.channels)
+
     def ratio(self, unit: Unit) -> Fraction | None:
         """Return by how much a whole output is likelier for one unit than for another in its place, at most."""
         one_row = unit.max_rows == 1 and unit.more is not More.DROP
-        if self.others or self.drafted or self.drops or unit.adjacency is not Adjacency.REPLACE or not one_row:
+        whole = not self.others and not self.drafted and not self.drops and self.record_wise
+        if not whole or unit.adjacency is not Adjacency.REPLACE or not one_row:
             return None
         ratios = [channel.ratio for channel in self.channels]
         return None if None in ratios else math.prod((each for each in ratios if each is not None), start=Fraction(1))
@@ -124,12 +139,13 @@ class Randomize(Masking):
         """What happens, for people."""
         known = all(channel.probabilities is not None for channel in self.channels)
         how = "by the probabilities named here" if known else "by probabilities made from all rows, which are not told"
-        return f"Categories of {some(self.changes)} change at random, row by row, {how}."
+        who = "row by row" if self.household is None else "for each household as one"
+        return f"Categories of {some(self.changes)} change at random, {who}, {how}{alike(self.within)}."
 
     def around(self, inner: Promise, unit: Unit) -> Promise:
         """Promise ε to each record where the whole of it is changed; what follows reads the changed table alone."""
         worst = self.ratio(unit)
-        if worst is None:
+        if worst is None or reads_beside(inner):
             return super().around(inner, unit)
         return Promise(Pure(logarithm_up(worst)), (_SOURCE,), assumptions(unit))
 

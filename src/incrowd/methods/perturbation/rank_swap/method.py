@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from incrowd.methods.perturbation.frame import Numbers, Places, RowFrame, need_numbers
-from incrowd.methods.perturbation.masks import Mask
+from incrowd.methods.perturbation.masks import GroupedMask
 from incrowd.methods.perturbation.rank_swap.steps import SwapRanks
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RankSwap(Mask):
+class RankSwap(GroupedMask):
     """Each value of a column changes places with one of nearly the same rank; columns are swapped independently.
 
     Neighbors in rank stand in blocks that start at a random place; within a block values are paired at random.  With
@@ -44,7 +44,12 @@ class RankSwap(Mask):
     def step(self, schema: Schema) -> SwapRanks:
         """Return what happens, from the schema alone."""
         need_numbers(schema, self.columns)
-        return SwapRanks(columns=self.columns, share=self.share, correlation=self.correlation)
+        return SwapRanks(
+            columns=self.columns,
+            share=self.share,
+            correlation=self.correlation,
+            **self.scope(schema, self.columns),
+        )
 
     def masked(self, frame: RowFrame, schema: Schema, coins: Coins) -> RowFrame:  # noqa: ARG002 - the same for every schema
         """Return the frame with swapped values; missing ones stay where they are."""
@@ -78,7 +83,7 @@ class RankSwap(Mask):
         windows = sorted({int(most * part / 64) for part in range(65)}, reverse=True)
         return next((each for each in windows if expected_correlation(ascending, each + 1) >= self.correlation), 0)
 
-    def broken(self, before: RowFrame, after: RowFrame) -> str | None:
+    def broken(self, before: RowFrame, after: RowFrame, schema: Schema) -> str | None:  # noqa: ARG002 - the same for every schema
         """Return that some value got lost, or None."""
         same = all(np.array_equal(_sorted(before, name), _sorted(after, name), equal_nan=True) for name in self.columns)
         return None if same else "every value of a column"

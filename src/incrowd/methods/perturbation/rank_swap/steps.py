@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from incrowd.errors import InvalidParameter
-from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, check_columns, some
+from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, alike, check_columns, some
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class SwapRanks(Masking):
         )
         return (
             f"In {some(self.columns)}, each value changes places with one whose rank is at most a share of "
-            f"{float(self.share):g} of the rows away.{less}"
+            f"{float(self.share):g} of the rows away{alike(self.within)}.{less}"
         )
 
     def share_of(self, kept: KeptStatistic) -> Fraction | None:

@@ -43,6 +43,7 @@ class RecordSwap(Mask):
     """
 
     name: ClassVar[str] = "record-swap"
+    whole: ClassVar[bool] = True
 
     area: str
     household: str | None = None
@@ -56,27 +57,28 @@ class RecordSwap(Mask):
         for name in (self.area, *self.risk, *self.similar):
             if schema[name] in schema.unreleased:
                 raise InvalidParameter(f"{name!r} is an identifier: swapping looks at columns that are released.")
-        if self.household is not None and schema[self.household] not in schema.unreleased:
+        household = self._known_by(schema)
+        if household is not None and schema[household] not in schema.unreleased:
             raise InvalidParameter(
-                f"{self.household!r} tells households apart, and so who was swapped: its role must be identifier."
+                f"{household!r} tells households apart, and so who was swapped: its role must be household or "
+                "identifier."
             )
         return SwapRecords(
             area=self.area,
-            household=self.household,
+            household=household,
             risk=self.risk,
             similar=self.similar,
             k=self.k,
             rate=self.rate,
         )
 
-    @property
-    def beside(self) -> tuple[str, ...]:
-        """The columns that are read beside the released ones."""
-        return () if self.household is None else (self.household,)
+    def _known_by(self, schema: Schema) -> str | None:
+        """Return the column that tells households apart: the one that is named, or the one with this role."""
+        return self.household or schema.household
 
-    def examine(self, frame: RowFrame) -> None:
+    def examine(self, frame: RowFrame, schema: Schema) -> None:
         """Refuse households that live in several areas."""
-        household, area = self._households(frame), frame.groups([self.area])
+        household, area = self._households(frame, schema), frame.groups([self.area])
         if len(frame) and len(np.unique(household * (int(area.max()) + 1) + area)) > int(household.max()) + 1:
             raise Infeasible(
                 f"some household has rows in several areas: swapping would tear it apart. Clean {self.area!r} first."
@@ -84,7 +86,7 @@ class RecordSwap(Mask):
 
     def masked(self, frame: RowFrame, schema: Schema, coins: Coins) -> RowFrame:
         """Return the frame in which partners have exchanged their areas."""
-        household = self._households(frame)
+        household = self._households(frame, schema)
         number = int(household.max(initial=-1)) + 1
         first = np.full(number, len(frame), np.int64)
         np.minimum.at(first, household, np.arange(len(frame)))
@@ -133,10 +135,11 @@ class RecordSwap(Mask):
         members = np.split(alike[order], starts[1:])
         return np.array([profiles.setdefault(tuple(each.tolist()), len(profiles)) for each in members], np.int64)
 
-    def _households(self, frame: RowFrame) -> Places:
-        return np.arange(len(frame)) if self.household is None else frame.groups([self.household])
+    def _households(self, frame: RowFrame, schema: Schema) -> Places:
+        name = self._known_by(schema)
+        return np.arange(len(frame)) if name is None else frame.households(name)[1]
 
-    def broken(self, before: RowFrame, after: RowFrame) -> str | None:
+    def broken(self, before: RowFrame, after: RowFrame, schema: Schema) -> str | None:  # noqa: ARG002 - the same for every schema
         """Return that areas have more or fewer rows than before, or None."""
         old, new = (Counter(frame.values(self.area).to_pylist()) for frame in (before, after))
         return None if old == new else "how many rows each area has"

@@ -23,7 +23,6 @@ class SwapRecords(Masking):
     )
 
     area: str
-    household: str | None = None
     risk: tuple[str, ...]
     similar: tuple[str, ...]
     k: int
@@ -39,6 +38,20 @@ class SwapRecords(Masking):
     def changes(self) -> tuple[str, ...]:
         """The columns whose values are changed."""
         return (self.area,)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns that are read beside those that are changed."""
+        return (*self.risk, *self.similar)
+
+    @property
+    def households(self) -> bool:
+        """Whether what is kept is kept of households, not of rows: partners have as many rows."""
+        return False
+
+    def rests_on(self, kept: KeptStatistic) -> frozenset[str] | None:
+        """Return the columns that a statistic speaks of: tables without the area speak of all the others."""
+        return None if kept is KeptStatistic.TABLES else frozenset(self.changes)
 
     @property
     def kept(self) -> tuple[tuple[KeptStatistic, Exactness], ...]:

@@ -42,7 +42,8 @@ class ValueRounding(Mask):
     def step(self, schema: Schema) -> RoundValues:
         """Return what happens, from the schema alone."""
         need_numbers(schema, tuple(self.columns))
-        return RoundValues(bases=dict(self.columns), direction=Direction(self.direction))
+        scope = self.scope(schema, tuple(self.columns))
+        return RoundValues(bases=dict(self.columns), direction=Direction(self.direction), **scope)
 
     def masked(self, frame: RowFrame, schema: Schema, coins: Coins) -> RowFrame:  # noqa: ARG002 - the same for every schema
         """Return the frame with rounded numbers; whole numbers stay whole where the base is."""

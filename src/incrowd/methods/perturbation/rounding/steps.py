@@ -31,7 +31,6 @@ class RoundValues(Masking):
 
     kind: ClassVar[str] = "round values"
     title: ClassVar[str] = "Round"
-    record_wise: ClassVar[bool] = True
     source: ClassVar[str] = "a rounded number lies within one base of the number; by fair coins its mean is the number"
 
     bases: Mapping[str, Fraction]
@@ -46,6 +45,11 @@ class RoundValues(Masking):
     def changes(self) -> tuple[str, ...]:
         """The columns whose values are changed."""
         return tuple(self.bases)
+
+    @property
+    def record_wise(self) -> bool:
+        """Whether each row is changed by itself, given nothing but its own values."""
+        return self.household is None
 
     @property
     def kept(self) -> tuple[tuple[KeptStatistic, Exactness], ...]:

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.covariance import covariance, need_spread, root
 from incrowd.methods.perturbation.frame import Numbers, RowFrame, need_numbers, normals
-from incrowd.methods.perturbation.masks import Mask
+from incrowd.methods.perturbation.masks import GroupedMask
 from incrowd.methods.perturbation.shuffle.steps import ScoreModel, ShuffleValues
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _MOST = 200
 
 
 @dataclass(frozen=True)
-class Shuffle(Mask):
+class Shuffle(GroupedMask):
     """Data shuffling: every value stays in its column, and goes to a row where a model would expect such a value.
 
     The normal scores of the ranks are regressed on the columns named `given`: on their normal scores (copula) or on
@@ -52,9 +52,14 @@ class Shuffle(Mask):
         for name in self.given:
             if schema[name] in schema.unreleased:
                 raise InvalidParameter(f"{name!r} is an identifier, and nothing can be predicted from one.")
-        return ShuffleValues(columns=self.columns, given=self.given, model=ScoreModel(self.model))
+        return ShuffleValues(
+            columns=self.columns,
+            given=self.given,
+            model=ScoreModel(self.model),
+            **self.scope(schema, self.columns, self.given),
+        )
 
-    def examine(self, frame: RowFrame) -> None:
+    def examine(self, frame: RowFrame, schema: Schema) -> None:  # noqa: ARG002 - the same for every schema
         """Refuse columns that do not vary, and predictors with too many categories."""
         need_spread(frame, self.columns, whole=True)
         for name in self.given:
@@ -86,7 +91,7 @@ class Shuffle(Mask):
         indicators: Numbers = (codes[:, None] == np.arange(1, number)).astype(np.float64)
         return indicators
 
-    def broken(self, before: RowFrame, after: RowFrame) -> str | None:
+    def broken(self, before: RowFrame, after: RowFrame, schema: Schema) -> str | None:  # noqa: ARG002 - the same for every schema
         """Return that some value got lost, or None."""
         same = all(np.array_equal(np.sort(before.numbers(name)), np.sort(after.numbers(name))) for name in self.columns)
         return None if same else "every value of a column"

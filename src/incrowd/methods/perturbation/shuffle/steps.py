@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from incrowd.errors import InvalidParameter
-from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, check_columns, some
+from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, alike, check_columns, some
 
 
 class ScoreModel(StrEnum):
@@ -47,6 +47,16 @@ class ShuffleValues(Masking):
         return self.columns
 
     @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns that are read beside those that are changed."""
+        return (*self.given, *self.within)
+
+    def rests_on(self, kept: KeptStatistic) -> frozenset[str] | None:
+        """Return the columns that a statistic speaks of: rank correlations also of those that the model is given."""
+        own = frozenset((*self.changes, *self.within))
+        return own | frozenset(self.given) if kept is KeptStatistic.RANK_CORRELATIONS else own
+
+    @property
     def kept(self) -> tuple[tuple[KeptStatistic, Exactness], ...]:
         """What is kept: all values, and rank correlations where they are monotone."""
         return ((KeptStatistic.VALUES, Exactness.EXACT), (KeptStatistic.RANK_CORRELATIONS, Exactness.LIMIT))
@@ -57,5 +67,6 @@ class ShuffleValues(Masking):
         given = f"given {_WORDS[self.model]} of {some(self.given)}" if self.given else "given nothing else"
         return (
             f"Values of {some(self.columns)} are dealt out again in the order of new ones, drawn from a normal model "
-            f"of their scores {given}. The model is fitted to all rows; dependence that is not monotone is lost."
+            f"of their scores {given}{alike(self.within)}. The model is fitted to all rows; dependence that is not "
+            "monotone is lost."
         )

@@ -242,7 +242,7 @@ class ProtectedTable:
     def _check_columns(self, schema: Schema, joint: Joint) -> None:
         """Refuse numbers that may be negative, holders that are released, and records that cannot have one key."""
         unit, holder = schema.unit, self.holder(schema)
-        if holder is not None and schema[holder].role is not Role.IDENTIFIER:
+        if holder is not None and not Role.IDENTIFIER.covers(schema[holder].role):
             raise InvalidParameter(f"{holder!r} names contributors, which are not released: its role is identifier.")
         beside = [name for name in (self.value, *joint.levels) if name is not None]
         for name in (

@@ -1,0 +1,187 @@
+"""Step effects: risk and utility of masked rows after each step of a chain, beside the rows as they were read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from incrowd.measures.risk.linkage import record_linkage
+from incrowd.measures.risk.sizes import Sizes
+
+INTERNAL = "made from the original rows: keep it apart from what is published"
+READ = "As read"
+_LINKED = 2000
+
+
+class MaskingStep(Protocol):
+    """A step of a chain: its title, its sentence, and the columns that it changes."""
+
+    @property
+    def title(self) -> str:
+        """Its name for people."""
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """The columns whose values are changed."""
+
+
+class StageRows(Protocol):
+    """Rows as a step left them, and their places among those that were read."""
+
+    @property
+    def table(self) -> pa.Table:
+        """The rows."""
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """For each row, its place among the rows as they were read."""
+
+    def groups(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """Return for each row the number of its group."""
+
+
+class MaskedStage(Protocol):
+    """What a step left; without a step, the rows as they were read."""
+
+    @property
+    def step(self) -> MaskingStep | None:
+        """The step."""
+
+    @property
+    def frame(self) -> StageRows:
+        """The rows."""
+
+
+@dataclass(frozen=True)
+class ColumnEffect:
+    """What became of one column: shares of its cells that are another value and that are empty, and its numbers.
+
+    `moved` is how far its frequencies are from those as read: half the sum of the differences.
+    """
+
+    name: str
+    changed: float
+    empty: float
+    moved: float
+    mean: float | None = None
+    deviation: float | None = None
+    correlation: float | None = None
+
+
+@dataclass(frozen=True)
+class StepEffect:
+    """Rows after a step: how many look alike in the quasi-identifiers, how often a link is right, what columns lost.
+
+    `sizes` says how many classes have how many rows.  `blind` is the share of rows linked rightly at random within
+    their class, `near` the share whose nearest row as read is their own, by the numbers that some step changes.
+    """
+
+    title: str
+    sentence: str
+    rows: int
+    alone: int
+    smallest: int
+    blind: float
+    near: float | None
+    sizes: Mapping[str, int]
+    columns: tuple[ColumnEffect, ...]
+
+
+def step_effects(stages: Sequence[MaskedStage], quasi: Sequence[str]) -> tuple[StepEffect, ...]:
+    """Return what was so as read and after each step; of all columns that some step changes."""
+    names = tuple(dict.fromkeys(name for each in stages if each.step is not None for name in each.step.changes))
+    first = stages[0].frame.table
+    return tuple(_effect(each, first, names, quasi) for each in stages)
+
+
+def plain_effects(effects: Sequence[StepEffect]) -> dict[str, Any]:
+    """Return the plain form, as it is kept with what is internal of a release."""
+    return {"internal": INTERNAL, "steps": [asdict(each) for each in effects]}
+
+
+def _effect(stage: MaskedStage, first: pa.Table, names: Sequence[str], quasi: Sequence[str]) -> StepEffect:
+    frame = stage.frame
+    before = first.select(names).take(pa.array(frame.places))
+    classes = np.bincount(frame.groups(quasi)).astype(np.int64) if frame.table.num_rows else np.zeros(0, np.int64)
+    sizes = Sizes(classes)
+    each, times = np.unique(classes, return_counts=True)
+    return StepEffect(
+        READ if stage.step is None else stage.step.title,
+        "" if stage.step is None else stage.step.sentence,
+        sizes.rows,
+        sizes.unique,
+        sizes.smallest or 0,
+        sizes.classes / sizes.rows if sizes.rows else 0.0,
+        _near(before, frame.table, names),
+        {str(size): int(number) for size, number in zip(each.tolist(), times.tolist(), strict=True)},
+        tuple(_column(name, first, before, frame.table) for name in names),
+    )
+
+
+def _column(name: str, first: pa.Table, before: pa.Table, after: pa.Table) -> ColumnEffect:
+    old, new = _text(before[name]), _text(after[name])
+    rows = max(1, len(new))
+    empty = int(new.null_count - old.null_count) / rows
+    same = pc.fill_null(pc.equal(old, new), False).to_numpy(zero_copy_only=False)
+    both_empty = pc.and_(pc.is_null(old), pc.is_null(new)).to_numpy(zero_copy_only=False)
+    changed = float(np.count_nonzero(~same & ~both_empty)) / rows
+    shares = (changed, max(0.0, empty), _moved(_text(first[name]), new))
+    if not _numeric(after[name].type):
+        return ColumnEffect(name, *shares)
+    x, y = _numbers(before[name]), _numbers(after[name])
+    there = np.isfinite(x) & np.isfinite(y)
+    x, y = x[there], y[there]
+    if not len(y):
+        return ColumnEffect(name, *shares)
+    vary = len(y) > 1 and x.std() > 0 and y.std() > 0
+    related = float(np.corrcoef(x, y)[0, 1]) if vary else None
+    return ColumnEffect(name, *shares, float(y.mean()), float(y.std()), related)
+
+
+def _moved(old: pa.Array, new: pa.Array) -> float:
+    """Return the total variation distance of what occurs in two columns."""
+    both = pa.concat_arrays([old, new]).dictionary_encode(null_encoding="encode").indices.to_numpy()
+    if not len(old) or not len(new):
+        return 0.0
+    size = int(both.max()) + 1
+    one, other = (np.bincount(part, minlength=size) / len(part) for part in (both[: len(old)], both[len(old) :]))
+    return float(np.abs(one - other).sum() / 2)
+
+
+def _near(before: pa.Table, after: pa.Table, names: Sequence[str]) -> float | None:
+    """Return how often the nearest row as read is the right one, among a few thousand rows, by complete numbers."""
+    places = pa.array(np.unique(np.linspace(0, max(0, after.num_rows - 1), _LINKED).astype(np.int64)))
+    numeric = [name for name in names if _numeric(before[name].type) and _numeric(after[name].type)]
+    if not numeric or not after.num_rows:
+        return None
+    one, other = (
+        np.column_stack([_numbers(table[name].take(places)) for name in numeric]) for table in (before, after)
+    )
+    there = np.isfinite(one).all(axis=1) & np.isfinite(other).all(axis=1)
+    return record_linkage(one[there], other[there]).value if there.any() else None
+
+
+def _numeric(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    numbers: NDArray[np.float64] = pc.cast(column, pa.float64()).combine_chunks().to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _text(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column as text; whole and other numbers that are the same number are the same text."""
+    whole = column.combine_chunks()
+    plain = whole.dictionary_decode() if pa.types.is_dictionary(whole.type) else whole
+    return pc.cast(pc.cast(plain, pa.float64()) if _numeric(plain.type) else plain, pa.string())
