@@ -27,7 +27,9 @@ class ReleaseOptions(ReadingOptions):
     policy: Annotated[Path, typer.Option("--policy", help="The policy file.")]
     out: Annotated[Path, typer.Option("--out", help="A new folder: only what may be published goes there.")]
     data: Annotated[str | None, typer.Argument(help="The table; by default the policy's source.")] = None
-    form: Annotated[str, typer.Option("--format", help="parquet, csv or tsv.")] = "parquet"
+    form: Annotated[
+        str, typer.Option("--format", help="parquet, csv or tsv; dta, sav or xpt for Stata, SPSS, SAS.")
+    ] = "parquet"
     spreadsheet: Annotated[
         bool,
         typer.Option("--spreadsheet", help="With csv or tsv: an apostrophe before text that looks like a formula."),

@@ -81,7 +81,7 @@ class Column:
     With a `separator` each row holds a set of items: a list, or text parted by the separator.  Type, hierarchy and the
     rule for what is outside then speak of the items, all of which are declared; a row without items has the empty set.
 
-    A `shared` column has one value for a whole household.
+    A `shared` column has one value for a whole household.  A `label` is what it is called for people.
 
     >>> Column("age", Role.QUASI, Type.INTEGER).rule_outside
     <Outside.ENDS: 'ends'>
@@ -95,6 +95,7 @@ class Column:
     outside: Outside | None = None
     separator: str | None = None
     shared: bool = False
+    label: str | None = None
 
     def __post_init__(self) -> None:
         if not self.name:

@@ -10,10 +10,13 @@ from typing import Any
 
 from incrowd.core.certificate import Certificate, File
 from incrowd.core.spreadsheet import MARK
+from incrowd.engines.readers.statistics import Coding, open_statistics
 from incrowd.verify.statement import Finding, Look, Problem, Verdict, finding
 
-FORMATS = ("parquet", "csv", "tsv", f"{MARK}.csv", f"{MARK}.tsv")
-"""The formats that releases are written in, the last two with text that no spreadsheet program runs as a formula.
+STATISTICS = ("dta", "sav", "xpt")
+"""The formats of Stata, SPSS and SAS, in which releases are written."""
+FORMATS = ("parquet", "csv", "tsv", f"{MARK}.csv", f"{MARK}.tsv", *STATISTICS)
+"""The formats that releases are written in; `spreadsheet`: with text that no spreadsheet program runs as a formula.
 
 Each is also how a file's name ends, so that whoever has the file can tell.
 """
@@ -90,6 +93,8 @@ def columns_of(file: Path) -> tuple[str, ...]:
         from pyarrow import parquet as pq
 
         return tuple(pq.read_schema(file).names)
+    if file.suffix.removeprefix(".") in STATISTICS:
+        return open_statistics(file, Coding()).names
     with file.open(encoding="utf-8", newline="") as text:
         return tuple(next(csv.reader(text, delimiter=_delimiter(file)), []))
 
@@ -102,6 +107,10 @@ def values_of(file: Path, column: str) -> Iterator[Any]:
         with pq.ParquetFile(file) as opened:
             for batch in opened.iter_batches(columns=[column]):
                 yield from batch.column(0).unique().to_pylist()
+        return
+    if file.suffix.removeprefix(".") in STATISTICS:
+        for batch in open_statistics(file, Coding()).read([column]):
+            yield from batch.column(0).unique().to_pylist()
         return
     with file.open(encoding="utf-8", newline="") as text:
         for row in csv.DictReader(text, delimiter=_delimiter(file)):

@@ -7,6 +7,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
+from scipy.sparse import csr_matrix
 
 from incrowd.errors import Infeasible
 from incrowd.methods.tabulation import suppression
@@ -125,6 +127,24 @@ def test_a_cell_that_nothing_can_protect_is_refused_with_its_place() -> None:
     frame = Frame((flat(2, "a"),))
     with pytest.raises(Infeasible, match="a = a0"):
         suppress(task_of(frame, np.array([1, 0])), [Demand(1, 1, 3)], 4)
+
+
+@pytest.mark.parametrize("scale", [12, 24, 60])
+def test_no_linear_program_infers_a_sensitive_cell_of_a_large_table(scale: int) -> None:
+    """Sparse, middling and dense counts: over all tables that agree with what is published, ends of sensitive cells."""
+    frame = Frame((nested((4, 4, 4, 4), "a"), flat(12, "b"), flat(6, "c")))
+    leaves = (np.random.default_rng(scale).pareto(1.0, frame.leaf_shape) * scale).astype(np.int64)
+    cells = frame.totals(leaves).ravel()
+    demands = few(frame.totals(leaves), 3, 3)
+    pattern = suppress(task_of(frame, leaves), demands, 4)
+    sums = csr_matrix(frame.matrix)
+    shown = np.flatnonzero(~pattern.suppressed)
+    for place in np.linspace(0, len(demands) - 1, 5).astype(int):
+        demand = demands[place]
+        goal = sums[[demand.cell]].toarray().ravel()
+        low, high = (linprog(sign * goal, A_eq=sums[shown], b_eq=cells[shown]) for sign in (1, -1))
+        assert low.fun <= cells[demand.cell] - demand.down + 1e-6
+        assert -high.fun >= cells[demand.cell] + demand.up - 1e-6
 
 
 def test_a_larger_table_is_proved_cell_by_cell() -> None:

@@ -6,9 +6,10 @@ import contextlib
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from incrowd.core.spreadsheet import is_guarded
@@ -27,25 +28,31 @@ class Folders:
     internal: Path | None = None
 
 
-def write_table(data: Released, path: Path) -> None:
-    """Write a table, or a stream of batches, in the format that the file's name ends with: .parquet, .csv or .tsv.
+def write_table(data: Released, path: Path, titles: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Write a table, or a stream of batches, in the format that the file's name ends with.
 
-    A name such as data.spreadsheet.csv asks for text that no spreadsheet program runs as a formula.
+    A name such as data.spreadsheet.csv asks for text that no spreadsheet program runs as a formula.  Files of Stata,
+    SPSS and SAS also hold `titles` of columns.
 
     >>> write_table(None, Path("data.xlsx"))
     Traceback (most recent call last):
     ...
-    incrowd.errors.InvalidParameter: data.xlsx: releases are written as .parquet, .csv or .tsv. Choose one of them.
+    incrowd.errors.InvalidParameter: data.xlsx: releases are written as .parquet, .csv, .tsv, .dta, .sav or .xpt....
     """
     from incrowd.engines.writers.files import CsvStyle, write_csv, write_parquet
+    from incrowd.engines.writers.statistics import WRITERS, write_statistics
 
     if path.suffix == ".parquet":
         write_parquet(data, path)
     elif path.suffix in {".csv", ".tsv"}:
         delimiter, formulas = "\t" if path.suffix == ".tsv" else ",", "guard" if is_guarded(path) else "keep"
         write_csv(data, path, CsvStyle(delimiter, formulas))
+    elif path.suffix in WRITERS:
+        write_statistics(data, path, titles)
     else:
-        raise InvalidParameter(f"{path.name}: releases are written as .parquet, .csv or .tsv. Choose one of them.")
+        raise InvalidParameter(
+            f"{path.name}: releases are written as .parquet, .csv, .tsv, .dta, .sav or .xpt. Choose one of them."
+        )
 
 
 def check_free(target: Folders) -> None:

@@ -27,6 +27,8 @@ from incrowd.verify.files import columns_of
 from incrowd.verify.statement import Look, Place, Problem, Statement, maybe, one, some
 
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy, Anonymity, IndividualRisk, Preservation, Masked, Pseudonymity)
+STATISTICS = True
+"""Whether files of Stata, SPSS and SAS are read here."""
 _ROUNDING = 1e-9
 _HOLDER = "it follows from the steps; only the holder of the original rows can see it, with `incrowd assess`"
 

@@ -76,6 +76,12 @@ class Preservation(Claim):
     within: tuple[str, ...] | None = None
     households: bool | None = None
 
+    def __post_init__(self) -> None:
+        if self.within == () or self.households is False:
+            raise InvalidParameter(
+                "groups are alike in one column at least, and what is not of households says so not."
+            )
+
     @property
     def sentence(self) -> str:
         """What is claimed, for people."""

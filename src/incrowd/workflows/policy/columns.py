@@ -43,6 +43,7 @@ def column_of(name: str, section: ColumnSection, folder: Path) -> Column:
         None if section.outside is None else Outside(section.outside),
         section.separator,
         section.shared,
+        section.label,
     )
 
 

@@ -273,6 +273,9 @@ class ColumnSection(Section):
         "neither. Of a survey, weight: how many people a row stands for, released like a plain column; household: "
         "tells households apart, never released; strata: a quasi-identifier by which the sample was drawn.",
     )
+    label: str | None = Field(
+        None, description="What it is called for people: its label in released files of Stata, SPSS and SAS."
+    )
     shared: bool = Field(
         default=False, description="Whether a household has one value of it: masks change it for the whole household."
     )

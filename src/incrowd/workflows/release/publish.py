@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,9 @@ from incrowd.engines.choose import engine_of
 from incrowd.engines.settings import describe
 from incrowd.engines.writers.postgres import check_table, load_table
 from incrowd.engines.writers.sinks import Folders, check_free, staged, write_table
+from incrowd.engines.writers.statistics import check_names
 from incrowd.errors import InvalidParameter, PromiseBroken
-from incrowd.verify.files import CERTIFICATE, FORMATS, REPORT, file_of, names_of
+from incrowd.verify.files import CERTIFICATE, FORMATS, REPORT, STATISTICS, file_of, names_of
 from incrowd.verify.judge import statement_of
 from incrowd.workflows.plan.forecast import require_useful, warnings_of
 from incrowd.workflows.policy.internal import INTERNAL, internal_folder
@@ -65,15 +66,19 @@ class Destination:
     form: str = "parquet"
     key: Path | None = None
     table: str | None = None
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """What columns are called for people, in formats that say it."""
 
     def __post_init__(self) -> None:
         if self.form not in FORMATS:
-            raise InvalidParameter(f"releases are written as parquet, csv or tsv, not {self.form!r}.")
+            raise InvalidParameter(f"releases are written as parquet, csv, tsv, dta, sav or xpt, not {self.form!r}.")
 
     def check(self, folders: Folders, schema: Schema) -> None:
         """Raise, before anything is charged, if a release of such columns could not go there."""
         check_free(folders)
         check_labels(self.form, schema)
+        if self.form in STATISTICS:
+            check_names(self.form, [column.name for column in schema.released])
         if self.key is not None:
             private_key(self.key)
         if self.table is not None:
@@ -162,6 +167,7 @@ def release_to(
     id_ = stated.fresh_id()
     folders = Folders(destination.folder, internal_folder(read, id_))
     destination.check(folders, read.schema)
+    check_form(destination.form, plan.method)
     there = destination.folder / CERTIFICATE
     with ExitStack() as paid:
         with engine_of(read.engine, data) as engine:
@@ -172,7 +178,7 @@ def release_to(
         certificate = _certificate(id_, stated, (read, ready), performed)
         # the table of a database appears when the outer block ends: after the folder, never without it
         with ExitStack() as loading, staged(folders) as stage:
-            certificate = write_files(certificate, performed.output, stage.public, destination)
+            certificate = write_files(certificate, performed.output, stage.public, _titled(destination, read.schema))
             found = hold_against(Written(certificate, stage.public, plan.smallest_class), earlier, read)
             _write_internal(stage, (read, ready), certificate, destination.folder)
             _keep_stages(stage, performed.output)
@@ -184,6 +190,26 @@ def release_to(
     return Published(destination.folder, folders.internal or destination.folder, shown, notes)
 
 
+def check_form(form: str, method: str) -> None:
+    """Refuse files of Stata, SPSS and SAS of a method whose files are not read again in these formats.
+
+    >>> check_form("sav", "safe")
+    Traceback (most recent call last):
+    ...
+    incrowd.errors.InvalidParameter: releases of safe are written as parquet, csv or tsv; sav is for masks, whose ...
+    """
+    if form in STATISTICS and not getattr(check_of(method), "STATISTICS", False):
+        raise InvalidParameter(
+            f"releases of {method} are written as parquet, csv or tsv; {form} is for masks, whose rows are like those "
+            "of the source. Choose another format."
+        )
+
+
+def _titled(destination: Destination, schema: Schema) -> Destination:
+    """Return where a release goes, with what its columns are called for people."""
+    return replace(destination, titles={each.name: each.label for each in schema.released if each.label is not None})
+
+
 def write_files(certificate: Certificate, output: Any, folder: Path, destination: Destination) -> Certificate:
     """Write tables, documents, report and certificate into a folder, and read them again with the eyes of a verifier.
 
@@ -192,7 +218,7 @@ def write_files(certificate: Certificate, output: Any, folder: Path, destination
     names = names_of(len(output.parts), destination.form)
     files = tuple(folder / name for name in names)
     for part, file in zip(output.parts, files, strict=True):
-        write_table(part.reader(), file)
+        write_table(part.reader(), file, destination.titles)
     for name, text in getattr(output, "documents", {}).items():
         (folder / name).write_text(text, encoding="utf-8")
         files = (*files, folder / name)

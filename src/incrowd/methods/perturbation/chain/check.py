@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from incrowd.methods.perturbation.calibration.steps import CalibrateWeights
-from incrowd.methods.perturbation.check import CLAIMS, chain_of, contradiction, hidden, looks, recount, reopen
+from incrowd.methods.perturbation.check import (
+    CLAIMS,
+    STATISTICS,
+    chain_of,
+    contradiction,
+    hidden,
+    looks,
+    recount,
+    reopen,
+)
 from incrowd.methods.perturbation.coding.steps import CodeEnds
 from incrowd.methods.perturbation.local_suppression.steps import SuppressAtRisk
 from incrowd.methods.perturbation.microaggregation.steps import AggregateRows
@@ -15,7 +24,7 @@ from incrowd.methods.perturbation.record_swap.steps import SwapRecords
 from incrowd.methods.perturbation.rounding.steps import RoundValues
 from incrowd.methods.perturbation.shuffle.steps import ShuffleValues
 
-__all__ = ["CLAIMS", "ORDER", "STEPS", "contradiction", "hidden", "looks", "recount", "reopen"]
+__all__ = ["CLAIMS", "ORDER", "STATISTICS", "STEPS", "contradiction", "hidden", "looks", "recount", "reopen"]
 
 STEPS, ORDER = chain_of(
     AggregateRows,

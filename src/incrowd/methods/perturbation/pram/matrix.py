@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
@@ -49,19 +50,14 @@ def staying(stay: Fraction, blocks: Sequence[int]) -> Matrix:
     >>> [" ".join(map(str, row)) for row in staying(Fraction(4, 5), (0, 0, 1))]
     ['4/5 1/5 0', '1/5 4/5 0', '0 0 1']
     """
-    sizes = {block: list(blocks).count(block) for block in blocks}
-    return tuple(
-        tuple(_entry(stay, sizes[mine], row == column, mine == other) for column, other in enumerate(blocks))
-        for row, mine in enumerate(blocks)
-    )
-
-
-def _entry(stay: Fraction, size: int, same: bool, together: bool) -> Fraction:
-    if size == 1:
-        return Fraction(int(same))
-    if same:
-        return stay
-    return (1 - stay) / (size - 1) if together else Fraction(0)
+    never, sizes = Fraction(0), Counter(blocks)
+    moves = {block: (1 - stay) / (size - 1) if size > 1 else never for block, size in sizes.items()}
+    rows = []
+    for row, mine in enumerate(blocks):
+        entries = [moves[mine] if mine == other else never for other in blocks]
+        entries[row] = stay if sizes[mine] > 1 else Fraction(1)
+        rows.append(tuple(entries))
+    return tuple(rows)
 
 
 def invariant(matrix: Matrix, frequencies: Sequence[Fraction]) -> Matrix:

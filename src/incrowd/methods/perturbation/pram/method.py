@@ -164,8 +164,10 @@ def _drawn(codes: Places, matrix: Matrix, coins: Coins) -> Places:
     drawn = np.empty_like(codes)
     for code in np.unique(codes).tolist():
         rows = np.flatnonzero(codes == code)
-        total = math.lcm(*(entry.denominator for entry in matrix[code]))
-        ends = np.cumsum([int(entry * total) for entry in matrix[code]], dtype=np.int64)
+        kinds = {id(entry): entry for entry in matrix[code]}  # few different ones, each many times
+        total = math.lcm(*(entry.denominator for entry in kinds.values()))
+        weights = {key: int(entry * total) for key, entry in kinds.items()}
+        ends = np.cumsum([weights[id(entry)] for entry in matrix[code]], dtype=np.int64)
         drawn[rows] = np.searchsorted(ends, coins.below(total, len(rows)), side="right")
     return drawn
 

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from incrowd.methods.perturbation.check import CLAIMS, contradiction, hidden, looks, recount, reopen, steps_with
+from incrowd.methods.perturbation.check import (
+    CLAIMS,
+    STATISTICS,
+    contradiction,
+    hidden,
+    looks,
+    recount,
+    reopen,
+    steps_with,
+)
 from incrowd.methods.perturbation.record_swap.steps import SwapRecords
 
-__all__ = ["CLAIMS", "ORDER", "STEPS", "contradiction", "hidden", "looks", "recount", "reopen"]
+__all__ = ["CLAIMS", "ORDER", "STATISTICS", "STEPS", "contradiction", "hidden", "looks", "recount", "reopen"]
 
 STEPS, ORDER = steps_with(SwapRecords)
