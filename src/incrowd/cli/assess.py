@@ -162,6 +162,10 @@ def _show(found: Assessment) -> None:
     if found.risks:
         _show_risks(found)
     _show_measures(found)
+    if found.preserved:
+        kept = [(f"{each.sentence} ({', '.join(each.columns)})", each.verdict) for each in found.preserved]
+        note = "Held against the rows it was made from. Steps that need rows paired check themselves when they release."
+        print_table("What was to be kept", kept, note)
 
 
 def _show_measures(found: Assessment) -> None:

@@ -20,6 +20,7 @@ from incrowd.methods.perturbation.output import MaskedRows
 from incrowd.methods.perturbation.rank_swap.method import RankSwap, expected_correlation
 from incrowd.methods.perturbation.shuffle.method import normal_scores
 from incrowd.noise.system import SystemCoins
+from incrowd.workflows.assess.step_effects import step_effects
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import Released, release
 from tests.policies import changed, with_ledger, written
@@ -374,3 +375,46 @@ def test_groups_are_counted_among_the_rows_that_take_part(tmp_path: Path) -> Non
     step = {"method": "microaggregation", "columns": ["income"], "k": 3}
     with pytest.raises(Infeasible, match="fewer rows than k"):
         masked(tmp_path, step, table, dataset__unit={"column": "household"})
+
+
+@pytest.mark.parametrize(
+    ("gentle", "strong"),
+    [
+        ({"method": "noise", "columns": ["income"], "variance": "1/1000"}, {"variance": 9}),
+        ({"method": "noise", "columns": ["income"], "variance": "1/1000", "law": "correlated"}, {"variance": 9}),
+        ({"method": "orthogonal", "columns": ["income"], "strength": "1/100"}, {"strength": 100}),
+        ({"method": "rank-swap", "columns": ["income"], "share": "1/100"}, {"share": 1}),
+        ({"method": "microaggregation", "columns": ["income"], "k": 2}, {"k": 200}),
+        ({"method": "rounding", "columns": {"income": 1}}, {"columns": {"income": 40000}}),
+        ({"method": "coding", "columns": {"income": {"top": 300000}}}, {"columns": {"income": {"top": 9000}}}),
+        ({"method": "shuffle", "columns": ["income"], "given": ["rent"]}, {"given": ["age"]}),
+        ({"method": "pram", "columns": {"sex": {"stay": "99/100"}}}, {"columns": {"sex": {"stay": "1/2"}}}),
+        ({"method": "record-swap", "area": "region", "rate": "1/100"}, {"rate": 1}),
+        ({"method": "local-suppression", "threshold": "1/2"}, {"threshold": "1/40"}),
+    ],
+)
+def test_the_stronger_the_parameter_the_less_is_risked_and_the_less_is_kept(
+    tmp_path: Path, gentle: dict[str, Any], strong: dict[str, Any]
+) -> None:
+    """The parameters are so far apart that no coins of 600 rows bring them near each other."""
+    little, much = (_effect(tmp_path, step) for step in (gentle, gentle | strong))
+    assert little["same"] > much["same"]
+    assert little["near"] is None or little["near"] > much["near"] or gentle["method"] == "coding"
+    assert little["related"] is None or little["related"] > much["related"]
+
+
+def _effect(tmp_path: Path, step: Any) -> dict[str, Any]:
+    """Return the share of cells near their own, of rows linked rightly, and how a column still follows itself."""
+    found = masked(tmp_path, step).result
+    last = step_effects(found.stages, found.quasi)[-1]
+    (first, *_) = last.columns
+    own, new = (each.frame.table[first.name] for each in (found.stages[0], found.stages[-1]))
+    if first.mean is None or gone(found):
+        return {"same": 1 - first.changed - gone(found), "near": None, "related": None}
+    near = np.abs(own.to_numpy() - new.to_numpy()) < 1000
+    return {"same": near.mean(), "near": last.near, "related": first.correlation}
+
+
+def gone(found: Any) -> float:
+    """Return the share of rows that were left out."""
+    return 1 - len(found) / len(found.stages[0].frame)

@@ -17,14 +17,19 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.cli.main import main
 from incrowd.core.loss import Pure, Syntactic
 from incrowd.criteria.individual_risk import individual_risk
+from incrowd.engines.local.engine import LOCAL
+from incrowd.engines.readers.sources import open_source
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.methods.perturbation.frame import RowFrame
 from incrowd.methods.perturbation.steps import KeptStatistic, Preservation
 from incrowd.noise.system import SystemCoins
+from incrowd.workflows.assess.preservation import preserved_statistics
+from incrowd.workflows.assess.released import read_release
 from incrowd.workflows.estimate.frequencies import estimate_frequencies
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.release.publish import Released, release
 from tests.policies import changed, with_ledger, written
+from tests.tables import Batches
 
 POLICY: dict[str, Any] = {
     "incrowd": 1,
@@ -405,3 +410,30 @@ def test_each_step_is_shown_before_and_after_in_what_stays_with_the_holder(
         == 0
     )
     assert "What each step did" in (folder / "report.html").read_text(encoding="utf-8")
+
+
+KEEPING: dict[str, Any] = {
+    "swapped within strata": {"method": "rank-swap", "columns": ["income"], "within": "strata"},
+    "rotated": {"method": "orthogonal", "columns": ["income"]},
+    "grouped by weights": {"method": "microaggregation", "columns": ["income"], "weighted": True},
+    "households moved": {"method": "record-swap", "area": "region", "rate": "1/2"},
+    "calibrated": CALIBRATED,
+}
+
+
+@pytest.mark.parametrize("name", KEEPING)
+def test_the_holder_sees_that_what_was_to_be_kept_is(tmp_path: Path, name: str) -> None:
+    file = written(changed(POLICY, release=None) | {"release": KEEPING[name]}, tmp_path)
+    pyarrow.csv.write_csv(survey(), tmp_path / "rows.csv")
+    out = tmp_path / "out"
+    assert (
+        main(["release", str(tmp_path / "rows.csv"), "--policy", str(file), "--out", str(out), "--format", "csv"]) == 0
+    )
+    policy = load_policy(file)
+    rows, found = open_source(tmp_path / "rows.csv"), read_release(out)
+    kept = {each.sentence: each.holds for each in preserved_statistics(found, rows, policy, LOCAL)}
+    assert True in kept.values()
+    assert False not in kept.values()
+    other = survey(seed=6)
+    lost = preserved_statistics(found, Batches(other, 100), policy, LOCAL)
+    assert all(each.holds is False for each in lost if each.holds is not None), "of other rows nothing is kept"

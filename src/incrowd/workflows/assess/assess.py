@@ -29,6 +29,7 @@ from incrowd.workflows.assess.identity import (
     special_rows,
 )
 from incrowd.workflows.assess.labels import LabelBook
+from incrowd.workflows.assess.preservation import PreservedStatistic, preserved_statistics
 from incrowd.workflows.assess.released import ReadRelease
 from incrowd.workflows.assess.utility import Utility, utility
 from incrowd.workflows.check.raw_cells import as_is
@@ -84,7 +85,8 @@ class AttributeRisk:
 class Assessment:
     """Rows kept, loss per column, the risk before and after for three attackers, and every further measure.
 
-    `classes_after`, `risks`, `example` and `smallest_crowd` are there where rows of people were released.
+    `classes_after`, `risks`, `example` and `smallest_crowd` are there where rows of people were released, `preserved`
+    where masks claim what they keep.
     """
 
     name: str
@@ -101,6 +103,7 @@ class Assessment:
     attributes: tuple[AttributeRisk, ...]
     utility: Utility
     notes: tuple[str, ...]
+    preserved: tuple[PreservedStatistic, ...] = ()
 
     @property
     def loss_kept(self) -> float | None:
@@ -172,6 +175,7 @@ def assess(
         _attributes(tables, quasi, policy, there),
         utility(tables, there, policy.schema),
         _notes(tables, found, there),
+        preserved_statistics(shown, original, policy, engine),
     )
 
 

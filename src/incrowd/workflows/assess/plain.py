@@ -40,6 +40,7 @@ def plain(found: Assessment) -> dict[str, Any]:
         "identity": _plain(found.identity),
         "attributes": _plain(found.attributes),
         "utility": _plain(found.utility) | _ratio(found),
+        "preserved": [asdict(each) for each in found.preserved],
         "example": None if found.example is None else asdict(found.example),
     }
 

@@ -10,6 +10,8 @@ from typing import cast
 import pyarrow as pa
 
 from incrowd.core.certificate import Certificate
+from incrowd.core.claims.claim import Claim
+from incrowd.core.steps.around import HoldOut
 from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.step import walk
 from incrowd.core.table import Rows
@@ -34,6 +36,9 @@ class ReadRelease:
     method: str | None = None
     policy: str | None = None
     name: str = "release"
+    claims: tuple[Claim, ...] = ()
+    whole: bool = True
+    """Whether all rows of the data took part: none was held out."""
 
     @classmethod
     def of(cls, rows: Rows, levels: Mapping[str, int] | None = None) -> ReadRelease:
@@ -70,7 +75,9 @@ def released_of(certificate: Certificate, folder: Path) -> ReadRelease:
             "what was released here is no table that could be held against the rows it came from: see its certificate."
         )
     shown = cast("Outcome", output).shown()
-    return ReadRelease(shown, levels_of(certificate), certificate.method.name, certificate.policy_hash, folder.name)
+    whole = not any(isinstance(step, HoldOut) for step in certificate.steps)
+    method, policy = certificate.method.name, certificate.policy_hash
+    return ReadRelease(shown, levels_of(certificate), method, policy, folder.name, certificate.claims, whole)
 
 
 def levels_of(certificate: Certificate) -> Levels:

@@ -57,6 +57,11 @@ def section(found: Assessment) -> Markup:
             *([table("Risk", ["Attacker", "Before", "After"], _risks(found))] if found.risks else []),
             tag("div", *(tag("div", each) for each in pictures if each is not None), class_="pair"),
             table("What is left to learn", ["", "Value"], _utility(found)),
+            *(
+                [table("What was to be kept", ["Claim", "Columns", "Found"], _preserved(found))]
+                if found.preserved
+                else []
+            ),
         ]
     )
 
@@ -84,6 +89,10 @@ def _risks(found: Assessment) -> list[list[str]]:
         for name, (before, after) in found.risks.items()
         for what in (("average",) if name == "marketer" else ("highest", "above"))
     ]
+
+
+def _preserved(found: Assessment) -> list[list[str]]:
+    return [[each.sentence, ", ".join(each.columns), each.verdict] for each in found.preserved]
 
 
 def _utility(found: Assessment) -> list[list[str]]:
