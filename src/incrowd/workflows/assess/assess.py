@@ -30,7 +30,9 @@ from incrowd.workflows.assess.identity import (
 )
 from incrowd.workflows.assess.labels import LabelBook
 from incrowd.workflows.assess.released import ReadRelease
+from incrowd.workflows.assess.synthetic import SyntheticQuality, synthetic_quality
 from incrowd.workflows.assess.utility import Utility, utility
+from incrowd.workflows.attack.attack import Lab
 from incrowd.workflows.check.raw_cells import as_is
 from incrowd.workflows.policy.policy import Policy
 
@@ -84,7 +86,8 @@ class AttributeRisk:
 class Assessment:
     """Rows kept, loss per column, the risk before and after for three attackers, and every further measure.
 
-    `classes_after`, `risks`, `example` and `smallest_crowd` are there where rows of people were released.
+    `classes_after`, `risks`, `example` and `smallest_crowd` are there where rows of people were released, `quality`
+    where rows were drawn from a model, and `lab` where attacks were run beside people who are not in the data.
     """
 
     name: str
@@ -101,6 +104,8 @@ class Assessment:
     attributes: tuple[AttributeRisk, ...]
     utility: Utility
     notes: tuple[str, ...]
+    quality: SyntheticQuality | None = None
+    lab: Lab | None = None
 
     @property
     def loss_kept(self) -> float | None:
@@ -171,6 +176,7 @@ def assess(
         _attributes(tables, quasi, policy, there),
         utility(tables, there, policy.schema),
         _notes(tables, found, there),
+        synthetic_quality(shown.tables[0], original, policy, engine) if len(shown.tables) == 1 else None,
     )
 
 

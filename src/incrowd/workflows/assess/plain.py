@@ -40,6 +40,8 @@ def plain(found: Assessment) -> dict[str, Any]:
         "identity": _plain(found.identity),
         "attributes": _plain(found.attributes),
         "utility": _plain(found.utility) | _ratio(found),
+        "quality": None if found.quality is None else {**_plain(found.quality), "mean of pairs": found.quality.mean},
+        "attacks": None if found.lab is None else found.lab.by_risk(),
         "example": None if found.example is None else asdict(found.example),
     }
 

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from incrowd.accounting.noise.concentrated import largest_rho
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.methods.synthesis.marginals.budget import (
-    EVALUATION,
     Reach,
     Shares,
     choice_epsilon,
@@ -25,16 +24,26 @@ from incrowd.methods.synthesis.marginals.budget import (
     table_rho,
 )
 from incrowd.methods.synthesis.marginals.model import Fit, NoisyTable
-from incrowd.methods.synthesis.marginals.search import ExpectedTables, Search, WeightedRows, WorkLimits
+from incrowd.methods.synthesis.marginals.search import ExpectedTables, Search, WorkLimits, estimated_total
+from incrowd.methods.synthesis.marginals.weighted_rows import WeightedRows
 from incrowd.noise.system import SystemCoins
 
 ONE = Reach(1, 1)
-TARGETS = {"1/2": "0.003953191141217898", "1": "0.014973057673588523", "3": "0.12058242891101997"}
+TARGETS = {
+    ("1/10", "1e-6"): 0.0003210476903457408,
+    ("1/10", "1e-9"): 0.00017713844718502105,
+    ("1/2", "1e-6"): 0.006641524356660505,
+    ("1/2", "1e-9"): 0.003953191141217898,
+    ("1", "1e-6"): 0.024355970359538376,
+    ("1", "1e-9"): 0.014973057673588523,
+    ("3", "1e-6"): 0.1850698406534015,
+    ("3", "1e-9"): 0.12058242891101997,
+}
 
 
-@pytest.mark.parametrize(("epsilon", "rho"), TARGETS.items())
-def test_the_budget_of_a_target_is_that_of_the_reference(epsilon: str, rho: str) -> None:
-    assert float(largest_rho(Fraction(epsilon), Fraction(1, 10**9))) == pytest.approx(float(rho), rel=1e-6)
+@pytest.mark.parametrize(("target", "rho"), TARGETS.items())
+def test_the_budget_of_a_target_is_that_of_the_reference(target: tuple[str, str], rho: float) -> None:
+    assert float(largest_rho(*map(Fraction, target))) == pytest.approx(rho, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -52,12 +61,46 @@ def test_a_tree_s_noise_is_that_of_the_reference(rho: str, single: float, select
     assert float(gaussian_scale(third, 8, ONE)) == pytest.approx(pairs, rel=1e-5)
 
 
-def test_rounds_have_the_noise_of_the_reference() -> None:
-    """The reference has no evaluation: with its share put back the figures agree."""
-    rho = Fraction("0.014973057673588523") / (1 - EVALUATION)
-    shares = Shares.of(rho, 9, 16, ONE)
-    found = [float(each) for each in (shares.first, shares.scale, shares.epsilon)]
-    assert found == pytest.approx([54.82151184723989, 25.683087734990053, 0.02595741888769921], rel=1e-5)
+@pytest.mark.parametrize(
+    ("rho", "plan"),
+    [
+        ("0.003953191141217898", (106.6921213246257, 49.98372026382788, 0.013337676010265259)),
+        ("0.014973057673588523", (54.82151184723989, 25.683087734990053, 0.02595741888769921)),
+        ("0.12058242891101997", (19.31809257995247, 9.050247792984923, 0.0736628081259186)),
+    ],
+)
+def test_rounds_have_the_noise_of_the_reference(rho: str, plan: tuple[float, ...]) -> None:
+    shares = Shares.of(Fraction(rho), 9, 16, ONE)
+    assert [float(each) for each in (shares.first, shares.scale, shares.epsilon)] == pytest.approx(plan, rel=1e-5)
+
+
+def test_the_number_of_rows_is_estimated_as_exactly_as_the_reference_says() -> None:
+    """By the weights of the nine tables of Adult: those of few cells count most."""
+    sizes = (16, 2, 5, 7, 16, 41, 7, 14, 2)
+    moved = []
+    for column in range(9):
+        tables = [NoisyTable((n,), np.full(size, 10**6), 1.0) for n, size in enumerate(sizes)]
+        more = NoisyTable((column,), tables[column].counts + np.eye(1, sizes[column], 0, np.int64)[0] * 10**6, 1.0)
+        changed = [more if n == column else each for n, each in enumerate(tables)]
+        moved.append((estimated_total(changed) - estimated_total(tables)) / 10**6)
+    assert math.sqrt(sum(size * each**2 for size, each in zip(sizes, moved, strict=True))) == pytest.approx(
+        0.7654954994681468, rel=1e-9
+    )
+
+
+@pytest.mark.parametrize(("epsilon", "ratio"), [(0.02, 0.4902), (0.2, 0.4182), (1.0, 0.2605), (3.0, 0.1415)])
+def test_another_choice_would_cost_up_to_four_times_as_much(epsilon: float, ratio: float) -> None:
+    """Permute-and-flip between two candidates whose scores go from (0, 0) to (1, −1): what ρ it has, over ε²."""
+    flip = math.exp(-epsilon)
+    wins = 0.5 + 0.5 * (1 - flip)
+    laws = np.array([0.5, 0.5]), np.array([wins, 1 - wins])
+    found = max(
+        math.log(float((p**alpha * q ** (1 - alpha)).sum())) / (alpha * (alpha - 1))
+        for p, q in (laws, laws[::-1])
+        for alpha in np.geomspace(1.0001, 60, 2000)
+    )
+    assert found / epsilon**2 == pytest.approx(ratio, abs=0.003)
+    assert float(choice_rho(Fraction(epsilon))) / epsilon**2 == pytest.approx(1 / 8)
 
 
 @given(st.fractions(min_value=Fraction(1, 10**6), max_value=50), st.integers(1, 60), st.integers(1, 9))
@@ -149,5 +192,5 @@ def test_the_filter_is_never_exceeded_whatever_comes_out(factor: int, reach: Rea
     rho = Fraction(1, 3)
     search = Search(rows, limits, reach, Hostile(factor=factor))
     for found in (search.adaptive(Shares.of(rho, 4, 5, reach)), search.tree(rho)):
-        assert found.rho(reach) <= (1 - EVALUATION) * rho
+        assert found.rho(reach) <= rho
         assert found.model.tree.cells <= 500
