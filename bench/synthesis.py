@@ -93,7 +93,7 @@ def release_one(file: Path, method: str, epsilon: str) -> None:
 
 
 def peak_memory() -> int:
-    """The largest resident memory of this process in MB; not `ru_maxrss`, which holds that of whoever started it."""
+    """Return the most memory this process had, in MB; not `ru_maxrss`, which holds that of whoever started it."""
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     return int(status.split("VmHWM:")[1].split()[0]) // 1024
 
