@@ -184,9 +184,9 @@ def _same_range(column: ModelColumn, drawn: DrawnColumn | None) -> bool:
 
 
 def _texts(column: pa.ChunkedArray) -> pa.Array:
-    plain = column.combine_chunks()
+    plain = column.combine_chunks().unique()
     plain = plain.dictionary_decode() if pa.types.is_dictionary(plain.type) else plain
-    return pc.cast(plain, pa.string()).unique()
+    return pc.cast(plain, pa.string())
 
 
 def _between(values: pa.Array, drawn: Any) -> bool:
