@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from incrowd.core.rounding import Number, exact
 from incrowd.workflows.plan.compare import (
-    RouteComparison,
     PublicTable,
     Route,
+    RouteComparison,
     compare,
     public_table,
     safe_route,
@@ -24,7 +24,7 @@ from incrowd.workflows.release.publish import carry_out
 
 if TYPE_CHECKING:
     from incrowd.core.table import Progress
-    from incrowd.workflows.plan.look.output import Estimate
+    from incrowd.workflows.plan.look.output import KeptEstimate
     from incrowd.workflows.policy.policy import Policy
 
 
@@ -61,14 +61,14 @@ def refine(
     )
 
 
-def refined_route(table: PublicTable, estimates: tuple[Estimate, ...]) -> Route:
+def refined_route(table: PublicTable, estimates: tuple[KeptEstimate, ...]) -> Route:
     """Return the route of a secret sample at the levels of the comparison, at the best rate that was measured.
 
     The share of rows that are left out is of the declared number of rows.
     """
     there = [each for each in estimates if dict(each.levels) == table.levels]
 
-    def error(each: Estimate, kept: float) -> float:
+    def error(each: KeptEstimate, kept: float) -> float:
         lost = 1 - kept / float(each.rate * table.rows)
         return min(1.0, max(0.0, lost) + sampling_error(table, each.rate))
 
