@@ -131,9 +131,18 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
             PEOPLE, **_PERSON, dataset__unit__max_rows=2, release=_MODEL, release__rows=100
         ),
         "replaced": changed(PEOPLE, dataset__unit={"adjacency": "replace-one"}, release=_MODEL, release__rounds=3),
+        "each table": changed(PEOPLE, release=_MODEL, release__errors="tables", release__rounds=3),
     },
     "tree": {
         "pairs": changed(PEOPLE, release=_MODEL, release__method="tree"),
+        "people with two rows": changed(
+            PEOPLE,
+            **_PERSON,
+            dataset__unit__max_rows=2,
+            release=_MODEL,
+            release__method="tree",
+            release__errors="tables",
+        ),
     },
     "points": {
         "noisy": changed(PEOPLE, release=_POINTS, release__epsilon=1),

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
     from incrowd.measures.risk.sizes import SizeRisk, Sizes
     from incrowd.workflows.assess.assess import Assessment
+    from incrowd.workflows.assess.synthetic import SyntheticQuality
+    from incrowd.workflows.attack.attack import Lab
 
 _PAGE = ".html"
-_SETS = 3
+_SETS, _PAIRS = 3, 10
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,12 @@ class AssessOptions(ReadingOptions):
         str | None,
         typer.Option(metavar="COLUMN", help="Survey weights in the data: how many people each row stands for."),
     ] = None
+    outsiders: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Attack too, beside these people, who are not in the data.")
+    ] = None
+    held_out: Annotated[
+        bool, typer.Option("--held-out", help="Attack too, beside those who were held out of the release.")
+    ] = False
     write: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write it as JSON, or as a page (.html), anywhere but beside a release."),
@@ -55,7 +63,8 @@ def assess(options: AssessOptions) -> None:
     """Compare a release with its data: rows kept, loss per column, risk before and after, and what is left to learn.
 
     Releases of every method are read at the levels they were released at. Several releases of one table are put on a
-    map of risk and loss, with the frontier among them.
+    map of risk and loss, with the frontier among them. With --outsiders or --held-out all attacks that apply are run
+    too.
 
     These numbers are made from the original rows. They are for the holder of the data, and never belong beside the
     release.
@@ -78,6 +87,7 @@ def assess(options: AssessOptions) -> None:
 def _assessed(options: AssessOptions) -> list[Assessment]:
     from incrowd.engines.choose import engine_of
     from incrowd.workflows.assess.assess import assess as assessed
+    from incrowd.workflows.assess.control import ControlGroup, attacked
     from incrowd.workflows.assess.kept import keep_assessment
     from incrowd.workflows.assess.released import read_release
     from incrowd.workflows.policy.ledger import record_look
@@ -92,6 +102,11 @@ def _assessed(options: AssessOptions) -> list[Assessment]:
         with progress(not options.json) as tell:
             rows = watched(original, engine, tell)
             found = [assessed(each, rows, policy, engine, weights=options.weights) for each in released]
+    control = ControlGroup(options.outsiders, options.held_out)
+    found = [
+        replace(each, lab=attacked(release, policy, options.against, control))
+        for release, each in zip(options.releases, found, strict=True)
+    ]
     for release, each in zip(options.releases, found, strict=True):
         keep_assessment(policy, release, each)
     return found
@@ -166,6 +181,10 @@ def _show(found: Assessment) -> None:
         kept = [(f"{each.sentence} ({', '.join(each.columns)})", each.verdict) for each in found.preserved]
         note = "Held against the rows it was made from. Steps that need rows paired check themselves when they release."
         print_table("What was to be kept", kept, note)
+    if found.quality is not None:
+        _show_quality(found.quality)
+    if found.lab is not None:
+        _show_attacks(found.lab)
 
 
 def _show_measures(found: Assessment) -> None:
@@ -178,6 +197,27 @@ def _show_measures(found: Assessment) -> None:
     if lines:
         note = "Labels are spread evenly over what they stand for, as a reader would. Definitions: reference, Measures."
         print_table("What is left to learn", lines, note, header=("", "value", ""))
+
+
+def _show_quality(found: SyntheticQuality) -> None:
+    from incrowd.workflows.assess.section import quality_lines
+
+    header, first = ("columns", "total variation"), found.worst[:_PAIRS]
+    print_table("Error of synthetic rows, by column", quality_lines(found.columns), header=header)
+    note = (
+        "The share of rows that would have to move, in the classes of the model; the mean of all pairs is "
+        f"{found.mean:.4f}. --json has all."
+    )
+    print_table(f"The {len(first)} pairs with the largest error", quality_lines(first), note, header=header)
+
+
+def _show_attacks(lab: Lab) -> None:
+    from incrowd.cli.attack import rates_shown
+
+    header = ("attack", "success", "blind guess", "outsiders", "verdict")
+    rows = [(each.finding.attack, *rates_shown(each.finding), str(each.finding.verdict)) for each in lab.tried]
+    note = f"Intervals hold together with confidence {lab.confidence:g}. What finds nothing proves nothing."
+    print_table("Attacks, beside people who are not in the data", rows, note, header=header)
 
 
 def _show_map(found: Sequence[Assessment]) -> None:

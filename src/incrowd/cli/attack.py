@@ -13,7 +13,7 @@ from incrowd.cli.output import print_json, print_table
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from incrowd.attacks.finding import Rate
+    from incrowd.attacks.finding import Finding, Rate
     from incrowd.workflows.attack.attack import AttackOrder, Lab, Tried
     from incrowd.workflows.attack.given import Given
 
@@ -211,8 +211,13 @@ def _show(lab: Lab, over: tuple[Tried, ...], given: Given) -> None:
 
 def _row(number: int, each: Tried, over: tuple[Tried, ...]) -> tuple[str, ...]:
     found = each.finding
-    shown = ["–" if rate is None else _shown(rate) for rate in (found.success, found.blind, found.outsiders)]
-    return f"{number} {found.attack}", *shown, f"{found.verdict}{' ✗' if each in over else ''}"
+    return f"{number} {found.attack}", *rates_shown(found), f"{found.verdict}{' ✗' if each in over else ''}"
+
+
+def rates_shown(found: Finding) -> tuple[str, ...]:
+    """Return how often an attack, a blind guess and an attack on outsiders are right, with intervals."""
+    rates = (found.success, found.blind, found.outsiders)
+    return tuple("–" if rate is None else _shown(rate) for rate in rates)
 
 
 def _shown(rate: Rate) -> str:

@@ -56,7 +56,10 @@ class PlanOptions(ReadingOptions):
         Path | None, typer.Option("--write", metavar="FILE", help="With --look: the policy of the best choice.")
     ] = None
     compare: Annotated[
-        bool, typer.Option("--compare", help="Other methods at the same (epsilon, delta), from public numbers alone.")
+        bool,
+        typer.Option(
+            "--compare", help="Other methods at the same (epsilon, delta), from public numbers; with --look, measured."
+        ),
     ] = False
     until: Annotated[
         int | None, typer.Option("--until", metavar="STEP", help="Only the first so many steps of a list of masks.")
@@ -74,7 +77,8 @@ def plan(options: PlanOptions) -> None:
     Where the rows are named, all that a release checks before its charge is checked: they are read once, and nothing
     of them is shown.  With --minimal or --frontier what is shown is internal: it was made from them.  With --look
     EPSILON that much is paid, and how many rows several choices of levels, k and rate would keep is shown, with
-    intervals.  Exit code 1 if a release would be refused.
+    intervals; with --compare besides, what that means for the route by method safe.  Exit code 1 if a release would be
+    refused.
     """
     from dataclasses import replace
 
@@ -86,15 +90,17 @@ def plan(options: PlanOptions) -> None:
 
     policy = read_as(load_policy(options.policy, options.until), options.told)
     policy = replace(policy, engine=override(policy.engine, options.engine, options.master, options.remote))
+    if options.compare:
+        if options.write is not None:
+            raise InvalidParameter("--write writes the policy that a look chose by itself: leave --compare out.")
+        _show_routes(policy, options.data, options.look, json=options.json)
+        return
     if options.look is not None:
         looked = look_at(options.data, policy, options.policy, options.look, options.write)
         show_look(looked, options.write, json=options.json)
         return
     if options.write is not None:
         raise InvalidParameter("--write writes the policy that a private look chose: give --look EPSILON with it.")
-    if options.compare:
-        _show_routes(policy, json=options.json)
-        return
     refusal, explored = _rows_checked(options, policy)
     found = planned(policy, refusal)
     if options.json:
@@ -109,18 +115,29 @@ def plan(options: PlanOptions) -> None:
         raise typer.Exit(1)
 
 
-def _show_routes(policy: Policy, *, json: bool) -> None:
+def _show_routes(policy: Policy, data: str | None, epsilon: str | None, *, json: bool) -> None:
+    """Print routes from public numbers alone, or after a private look that is paid."""
     from incrowd.workflows.plan.compare import compare
+    from incrowd.workflows.plan.refine import refine
 
-    found = compare(policy)
+    refined = None if epsilon is None else refine(data, policy, epsilon)
+    found = compare(policy) if refined is None else refined.comparison
     if json:
-        print_json(found.to_json())
+        print_json(found.to_json() if refined is None else refined.to_json())
         return
+    spent, measured = "no row is read, nothing is spent", ""
+    if refined is not None:
+        chosen = refined.looked.chosen
+        spent = f"epsilon {chosen.epsilon} charged by entry {chosen.entry} for a look"
+        measured = (
+            " That of safe was measured with noise, of the declared number of rows; its interval holds with a chance "
+            f"of 95 %. The look's {refined.looked.sentence}"
+        )
     print_table(
-        f"routes for about {found.rows:,} rows: no row is read, nothing is spent",
+        f"routes for about {found.rows:,} rows: {spent}",
         map(_route, found.routes),
         "error: mean total variation of pairs of columns by noise, or by rows left out, alone. What a model cannot "
-        "express comes on top; tree and marginals measure it privately when they are released.",
+        f"express comes on top; tree and marginals measure it privately when they are released.{measured}",
         header=("method", "error", "epsilon, delta", "claim, and what it cannot do"),
     )
 
@@ -129,6 +146,8 @@ def _route(route: Route) -> tuple[str, ...]:
     if route.refusal is not None:
         return (route.method, "-", "-", route.refusal)
     error = "not known" if route.error is None else f"{route.error:.2g}"
+    if route.low is not None and route.high is not None:
+        error = f"{error} ({route.low:.2g} to {route.high:.2g})"
     price = ", ".join(loss_text(float(amount or 0)) for amount in (route.epsilon, route.delta))
     return (route.method, error, price, f"{route.claim}; cannot {route.cannot}")
 

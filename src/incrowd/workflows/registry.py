@@ -26,6 +26,9 @@ OTHERS = {
 }
 """What makes certified releases and is no method of a policy: where its check is."""
 
+MODELS = ("marginals", "tree")
+"""The methods that make a model, from which rows are drawn."""
+
 
 def method_names() -> tuple[str, ...]:
     """Return the names of the methods that a policy can ask for."""

@@ -6,16 +6,27 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
+from pyarrow import csv
 
 from incrowd.cli.main import main
 from incrowd.errors import InvalidParameter
+from incrowd.verify.statement import Verdict
 from incrowd.workflows.plan.compare import compare
+from incrowd.workflows.plan.refine import refine
+from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import load_policy
-from tests.policies import PEOPLE, changed, written
+from incrowd.workflows.verify.verify import verify
+from tests.policies import PEOPLE, changed, with_ledger, written
+from tests.workflows.plan.look.weighing import ROWS, SURVEY, even, skewed
 
 MODEL = {"method": "tree", "target": {"epsilon": 1, "delta": "1e-9"}, "levels": {"zip": 2, "age": 1}}
 POLICY = changed(PEOPLE, dataset__rows=50_000, release=MODEL)
+COMPARED = changed(
+    SURVEY,
+    release={"method": "marginals", "target": {"epsilon": 1, "delta": "1e-6"}, "levels": {"age": 1, "town": 0}},
+)
 METHODS = ["safe", "scheme", "points", "private-histogram", "tree", "marginals"]
 
 
@@ -56,3 +67,48 @@ def test_routes_are_shown_as_a_table_and_as_json(
     assert main(["plan", "--policy", policy, "--compare", "--json"]) == 0
     plain = json.loads(capsys.readouterr().out)
     assert [each["method"] for each in plain["routes"]] == METHODS
+
+
+def test_a_look_measures_what_crowds_leave_out(tmp_path: Path) -> None:
+    """Of rows that gather in few cells less is lost than of rows that are spread: both with the same public numbers.
+
+    About 2,400 of 5,000 sampled rows are kept of the first and 3 of the others; noise strays by 19 in 1 of 20 cases,
+    and by k times that with a chance that falls with e^−k.
+    """
+    errors = []
+    for name, make in (("skewed", skewed), ("even", even)):
+        plain = with_ledger(changed(COMPARED, dataset__name=name), tmp_path / name)
+        found = refine(make(np.random.default_rng(3), ROWS), plain, "0.5")
+        route, *others = found.comparison.routes
+        assert others == list(compare(load_policy(plain)).routes[1:])
+        assert (route.low or 0) <= (route.error or 0) <= (route.high or 0)
+        errors.append(route.error or 0)
+    assert errors[0] < errors[1]
+
+
+def test_a_look_for_a_comparison_is_charged_and_verified(tmp_path: Path) -> None:
+    plain = with_ledger(COMPARED, tmp_path)
+    found = refine(even(np.random.default_rng(3), ROWS), plain, "0.5")
+    policy, certificate = load_policy(plain), tmp_path / "look.json"
+    certificate.write_text(found.looked.certificate.to_text(), encoding="utf-8")
+    seen = verify(certificate, ledger=find_book(policy), policy=policy)
+    assert seen.passed
+    assert {each.about: each.verdict for each in seen.findings}["policy"] is Verdict.PASSED
+    assert found.to_json()["look"]["chosen"]["epsilon"] == "1/2"
+    other = load_policy(changed(plain, release__target={"epsilon": 2, "delta": "1e-6"}))
+    assert not verify(certificate, policy=other).passed
+
+
+def test_a_look_for_a_comparison_is_shown_and_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    policy, data = str(written(with_ledger(COMPARED, tmp_path), tmp_path)), str(tmp_path / "rows.csv")
+    csv.write_csv(skewed(np.random.default_rng(3), ROWS), data)
+    asked = ["plan", data, "--policy", policy, "--compare", "--look", "0.5"]
+    assert main([*asked, "--write", str(tmp_path / "chosen.yaml")]) == 2
+    assert "leave --compare out" in capsys.readouterr().err
+    assert main(asked) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "epsilon 1/2 charged by entry" in shown
+    assert "measured with noise" in shown

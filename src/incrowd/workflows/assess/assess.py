@@ -31,7 +31,9 @@ from incrowd.workflows.assess.identity import (
 from incrowd.workflows.assess.labels import LabelBook
 from incrowd.workflows.assess.preservation import PreservedStatistic, preserved_statistics
 from incrowd.workflows.assess.released import ReadRelease
+from incrowd.workflows.assess.synthetic import SyntheticQuality, synthetic_quality
 from incrowd.workflows.assess.utility import Utility, utility
+from incrowd.workflows.attack.attack import Lab
 from incrowd.workflows.check.raw_cells import as_is
 from incrowd.workflows.policy.policy import Policy
 
@@ -86,7 +88,8 @@ class Assessment:
     """Rows kept, loss per column, the risk before and after for three attackers, and every further measure.
 
     `classes_after`, `risks`, `example` and `smallest_crowd` are there where rows of people were released, `preserved`
-    where masks claim what they keep.
+    where masks claim what they keep, `quality` where rows were drawn from a model, and `lab` where attacks were run
+    beside people who are not in the data.
     """
 
     name: str
@@ -104,6 +107,8 @@ class Assessment:
     utility: Utility
     notes: tuple[str, ...]
     preserved: tuple[PreservedStatistic, ...] = ()
+    quality: SyntheticQuality | None = None
+    lab: Lab | None = None
 
     @property
     def loss_kept(self) -> float | None:
@@ -176,6 +181,7 @@ def assess(
         utility(tables, there, policy.schema),
         _notes(tables, found, there),
         preserved_statistics(shown, original, policy, engine),
+        synthetic_quality(shown.tables[0], original, policy, engine) if len(shown.tables) == 1 else None,
     )
 
 

@@ -41,6 +41,8 @@ def plain(found: Assessment) -> dict[str, Any]:
         "attributes": _plain(found.attributes),
         "utility": _plain(found.utility) | _ratio(found),
         "preserved": [asdict(each) for each in found.preserved],
+        "quality": None if found.quality is None else {**_plain(found.quality), "mean of pairs": found.quality.mean},
+        "attacks": None if found.lab is None else found.lab.by_risk(),
         "example": None if found.example is None else asdict(found.example),
     }
 

@@ -12,9 +12,11 @@ from incrowd.core.words import counted
 from incrowd.drawing.charts import class_sizes
 from incrowd.drawing.markup import joined, table, tag
 from incrowd.measures.frontier import MappedRelease, risk_utility_map
+from incrowd.workflows.attack.page import findings
 
 if TYPE_CHECKING:
     from incrowd.measures.utility.learning import Learned
+    from incrowd.measures.utility.tables import TableDistance
     from incrowd.workflows.assess.assess import Assessment
 
 RISK, LOSS = "rows linked rightly, on average", "loss of all rows"
@@ -62,6 +64,8 @@ def section(found: Assessment) -> Markup:
                 if found.preserved
                 else []
             ),
+            *_quality(found),
+            *([] if found.lab is None else findings(found.lab)),
         ]
     )
 
@@ -95,6 +99,23 @@ def _preserved(found: Assessment) -> list[list[str]]:
     return [[each.sentence, ", ".join(each.columns), each.verdict] for each in found.preserved]
 
 
+def _quality(found: Assessment) -> list[Markup]:
+    """Return how far columns and pairs of rows that were drawn from a model are from the original."""
+    if found.quality is None:
+        return []
+    return [
+        table(
+            "Error of synthetic rows, by column", ["Column", "Total variation"], quality_lines(found.quality.columns)
+        ),
+        table("Error of synthetic rows, by pair", ["Pair", "Total variation"], quality_lines(found.quality.worst)),
+    ]
+
+
+def quality_lines(distances: Sequence[TableDistance]) -> list[tuple[str, str]]:
+    """Return the total variation of tables, in lines."""
+    return [(" × ".join(each.columns), f"{each.variation:.4f}") for each in distances]
+
+
 def _utility(found: Assessment) -> list[list[str]]:
     return [[name, value] for name, value, _ in utility_lines(found)]
 
@@ -123,10 +144,20 @@ def utility_lines(found: Assessment) -> list[tuple[str, str, str]]:
 
 
 def _model_lines(learned: Learned) -> list[tuple[str, str, str]]:
-    """Return how often the best model is right about a column, after training on the original and on the release."""
+    """Return how often the best model is right about a column, after training on the original and on the release.
+
+    Beside it stands the AUC of the model with the largest.
+    """
     best = max(learned.models, key=lambda each: each.released.value)
     words = f"{best.model}, right about {learned.target}; blind {learned.blind.value:.3f}"
-    return [("models", f"{best.original.value:.3f} → {best.released.value:.3f}", words)]
+    lines = [("models", f"{best.original.value:.3f} → {best.released.value:.3f}", words)]
+    ranked = [
+        (after, before, each.model) for each in learned.models for before, after in [each.auc] if before and after
+    ]
+    if ranked:
+        after, before, model = max(ranked)
+        lines.append(("AUC", f"{before:.3f} → {after:.3f}", f"{model}, of {learned.target}; blind 0.5"))
+    return lines
 
 
 def identity_lines(found: Assessment) -> list[tuple[str, str, str]]:

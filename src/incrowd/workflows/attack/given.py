@@ -32,7 +32,7 @@ class Given:
 
     release: Path
     data: str | None
-    policy_file: Path | None = None
+    policy_file: Path | Policy | None = None
     also: tuple[Path, ...] = ()
     outsiders: str | None = None
     known: tuple[str, ...] | None = None

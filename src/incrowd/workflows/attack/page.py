@@ -25,7 +25,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 
 def page(lab: Lab, title: str) -> str:
     """Return the page: for each of the three risks the attacks as bars beside their controls, and the numbers."""
-    sections = [_section(lab, risk) for risk in Risk]
+    sections = findings(lab)
     skipped = [tag("li", f"{name}: {why}") for name, why in lab.skipped.items()]
     left_out = tag("section", tag("h2", "What was not tried"), tag("ul", *skipped)) if skipped else Markup()
     about = (
@@ -48,6 +48,11 @@ def page(lab: Lab, title: str) -> str:
     )
     body = tag("body", banner, main, class_="internal")
     return f"<!doctype html>\n{tag('html', tag('head', inside), body, lang='en')}\n"
+
+
+def findings(lab: Lab) -> list[Markup]:
+    """Return a section for each of the three risks."""
+    return [_section(lab, risk) for risk in Risk]
 
 
 def write_page(lab: Lab, target: Path, title: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,14 +21,18 @@ from incrowd.core.schema import Column
 from incrowd.core.table import Rows
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, SourceUnreadable
+from incrowd.methods.synthesis.marginals.synthetic_model import drawn_number
 from incrowd.verify.files import tables_of
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.rows import CERTIFICATE
+from incrowd.workflows.registry import MODELS
 from incrowd.workflows.verify.verify import read_certificate
 
 _COUNT = "count"
 _NOBODY = "\N{SYMBOL FOR NULL}"
 _FOREIGN = 0.5
+_DOCUMENTS = (".json",)
+"""How files end that are published beside tables, such as a model."""
 
 
 def table_of(rows: Rows, columns: Sequence[str] | None = None) -> pa.Table:
@@ -59,19 +64,37 @@ def read_publication(
             raise InvalidParameter(
                 "this is not the policy the release was made under: give the same file, with its hierarchies."
             )
-        files = [release / Path(file.name).name for file in tables_of(certificate)]
+        named = [Path(file.name) for file in tables_of(certificate)]
+        files = [release / file.name for file in named if file.suffix not in _DOCUMENTS]
     if not files:
         raise SourceUnreadable(f"{release} holds no table: it stayed in memory, or lies elsewhere.")
     lookups = {} if policy is None else {column.name: lookup_of(column) for column in policy.schema.columns}
     released = None if certificate is None else certificate.schema.released
     found = []
     for file in files:
-        table = table_of(open_source(file))
+        table = in_classes(table_of(open_source(file)), policy)
         counted = count or (_COUNT if _COUNT in table.column_names and _COUNT not in (released or (_COUNT,)) else None)
         if counted is not None and counted not in table.column_names:
             raise InvalidParameter(f"{counted!r} is no column of what was published.")
         found.append((file.stem, Published(table, lookups, counted)))
     return tuple(found)
+
+
+def in_classes(table: pa.Table, policy: Policy | None) -> pa.Table:
+    """Return rows that were drawn from a model with classes for numbers, which lie anywhere in them.
+
+    The classes are public, and the number inside tells nothing: whoever attacks goes by the class.
+    """
+    if policy is None or policy.plan.method not in MODELS:
+        return table
+    method: Any = policy.method
+    for classes in method.classes(policy.schema):
+        name = classes.recoding.column.name
+        if drawn_number(classes) and name in table.column_names:
+            values = table[name].combine_chunks().cast(pa.string())
+            labels = classes.labels().take(pa.array(classes.recoding.codes_of(values)[:-1]))
+            table = table.set_column(table.column_names.index(name), name, labels)
+    return table
 
 
 def lookup_of(column: Column) -> Lookup:

@@ -2,7 +2,8 @@
 
 Errors are total variation of a table of two columns, on average over all pairs: the share of the rows that would have
 to move.  They hold the noise or the rows left out alone.  What a model cannot express is not known before rows are
-read; `tree` and `marginals` measure it privately when they are released.
+read; `tree` and `marginals` measure it privately when they are released.  What crowds leave out can be measured before,
+by a private look (`refine`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from incrowd.accounting.accountant import charge_of
 from incrowd.core.domain import Numbers
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.methods.crowds.parameters import Target
-from incrowd.methods.synthesis.marginals.budget import EVALUATION, Reach, gaussian_scale
+from incrowd.methods.synthesis.marginals.budget import Reach, gaussian_scale
 from incrowd.workflows.plan.expectation import expectation
 from incrowd.workflows.plan.forecast import declared_rows
 from incrowd.workflows.registry import method_class
@@ -37,7 +38,8 @@ _SIDE = 10
 class Route:
     """One way to release a table: what it claims and costs, the error to expect, and what it cannot do.
 
-    `error` is None where public numbers do not tell it; `refusal` says why a method cannot be used here at all.
+    `error` is None where public numbers do not tell it; `low` and `high` are the ends of its interval, where a private
+    look measured it; `refusal` says why a method cannot be used here at all.
     """
 
     method: str
@@ -47,6 +49,8 @@ class Route:
     delta: str | None = None
     error: float | None = None
     refusal: str | None = None
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,13 @@ class PublicTable:
 
 def compare(policy: Policy) -> RouteComparison:
     """Put the routes for the table of a policy beside each other, at the policy's (ε, δ); no row is read."""
+    table = public_table(policy)
+    routes = tuple(_tried(name, table) for name in _ROUTES)
+    return RouteComparison(table.rows, table.epsilon, table.target.delta, routes)
+
+
+def public_table(policy: Policy) -> PublicTable:
+    """Return what is public about the table of a policy, or say which line would tell it."""
     promise, rows = policy.plan.promise, declared_rows(policy)
     if rows is None:
         raise InvalidParameter(
@@ -103,8 +114,7 @@ def compare(policy: Policy) -> RouteComparison:
     target = Target(promise.delta, Fraction(epsilon))
     classes = method_class("marginals")(target, levels=getattr(policy.method, "levels", {})).classes(policy.schema)
     levels = {each.recoding.column.name: each.recoding.level for each in classes}
-    table = PublicTable(policy.schema, tuple(map(len, classes)), levels, rows, target)
-    return RouteComparison(rows, table.epsilon, target.delta, tuple(_tried(name, table) for name in _ROUTES))
+    return PublicTable(policy.schema, tuple(map(len, classes)), levels, rows, target)
 
 
 def _tried(name: str, table: PublicTable) -> Route:
@@ -123,21 +133,43 @@ def _priced(plan: Plan, cannot: str, error: float | None) -> Route:
     return Route(plan.method, cannot, claim, str(spend.epsilon), str(spend.delta), shown)
 
 
+def safe_at(table: PublicTable, rate: Fraction) -> Any:
+    """Return the method of a secret sample at the levels of a comparison."""
+    return method_class("safe")(table.levels, table.target, rate)
+
+
+def best_rate(table: PublicTable) -> Fraction:
+    """Return the rate under which the fewest rows are lost and sampling costs least, as far as public numbers tell."""
+    found = {rate: _sampled(table, rate) for rate in _RATES}
+    return min(_RATES, key=lambda rate: (found[rate] is None, found[rate] or 0.0))
+
+
+def safe_route(table: PublicTable, rate: Fraction, lost: float | None) -> Route:
+    """Return the route of a secret sample, given the share of rows that its crowds leave out."""
+    error = None if lost is None else lost + sampling_error(table, rate)
+    return _priced(safe_at(table, rate).plan(table.schema), "keep rows that few others share: they are left out", error)
+
+
 def _safe(table: PublicTable) -> Route:
-    """Rows of a secret sample: the rate under which the fewest rows are lost and sampling costs least."""
-    plans = [method_class("safe")(table.levels, table.target, rate).plan(table.schema) for rate in _RATES]
-    found = [(_sampled(table, plan, rate), plan) for plan, rate in zip(plans, _RATES, strict=True)]
-    error, plan = min(found, key=lambda each: (each[0] is None, each[0] or 0.0))
-    return _priced(plan, "keep rows that few others share: they are left out", error)
+    rate = best_rate(table)
+    return safe_route(table, rate, _lost(table, rate))
 
 
-def _sampled(table: PublicTable, plan: Plan, rate: Fraction) -> float | None:
-    """Return the share of rows that crowds leave out by Zipf's law, and what sampling adds."""
-    expected = expectation(plan, table.schema, table.rows)
-    if expected is None:
-        return None
+def _sampled(table: PublicTable, rate: Fraction) -> float | None:
+    lost = _lost(table, rate)
+    return None if lost is None else lost + sampling_error(table, rate)
+
+
+def _lost(table: PublicTable, rate: Fraction) -> float | None:
+    """Return the share of rows that crowds leave out by Zipf's law."""
+    expected = expectation(safe_at(table, rate).plan(table.schema), table.schema, table.rows)
+    return None if expected is None else 1 - expected.skewed
+
+
+def sampling_error(table: PublicTable, rate: Fraction) -> float:
+    """Return what a sample at a rate adds to the error of pairs."""
     share = float((1 - rate) / rate)
-    return 1 - expected.skewed + table.of_pairs(lambda m: math.sqrt(m * share / (2 * math.pi * table.rows)))
+    return table.of_pairs(lambda m: math.sqrt(m * share / (2 * math.pi * table.rows)))
 
 
 def _scheme(table: PublicTable) -> Route:
@@ -169,7 +201,7 @@ def _histogram(table: PublicTable) -> Route:
 
 def _tree(table: PublicTable) -> Route:
     method = method_class("tree")(table.target, levels=table.levels)
-    third, edges = (1 - EVALUATION) * method.rho / 3, max(1, len(table.sizes) - 1)
+    third, edges = method.spendable / 3, max(1, len(table.sizes) - 1)
     scale = float(gaussian_scale(third, edges, Reach.of(table.schema.unit)))
     cannot = f"follow pairs beyond the {edges} it measures: their error is not known before"
     return _priced(method.plan(table.schema), cannot, table.noise(scale))

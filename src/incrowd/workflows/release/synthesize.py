@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.registry import MODELS
 from incrowd.workflows.release.prepare import load_for
 from incrowd.workflows.release.publish import Released, carry_out
 
 if TYPE_CHECKING:
     from incrowd.methods.synthesis.marginals.synthetic_model import SyntheticModel
-
-_MODELS = ("marginals", "tree")
 
 
 @dataclass(frozen=True)
@@ -32,9 +31,9 @@ class Synthesized(Released):
 def synthesize(data: object, policy: str | Path | Mapping[str, Any] | Policy) -> Synthesized:
     """Release a model of a file or a frame under a policy, in memory: charged once, drawn from as often as you like."""
     read = load_for(policy, data)
-    if read.plan.method not in _MODELS:
+    if read.plan.method not in MODELS:
         raise InvalidParameter(
-            f"a model is made by the methods {' and '.join(_MODELS)}, and the policy says {read.plan.method!r}. "
+            f"a model is made by the methods {' and '.join(MODELS)}, and the policy says {read.plan.method!r}. "
             "Nothing was charged."
         )
     return Synthesized(*carry_out(read.plan, data, read))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
 from incrowd.verify.files import REPORT, tables_of
 from incrowd.verify.judge import statement_of
 from incrowd.workflows.assess.assess import assess
+from incrowd.workflows.assess.control import NOBODY, ControlGroup, attacked
 from incrowd.workflows.assess.released import released_of
 from incrowd.workflows.assess.section import section
 from incrowd.workflows.policy.ledger import record_look
@@ -42,10 +44,17 @@ def render_public(release: Path, out: Path | None = None) -> Path:
     return target
 
 
-def render_internal(release: Path, policy: Policy, against: str | None = None, out: Path | None = None) -> Path:
+def render_internal(
+    release: Path,
+    policy: Policy,
+    against: str | None = None,
+    out: Path | None = None,
+    control: ControlGroup = NOBODY,
+) -> Path:
     """Write the internal report, with the original before and after; where it lies is apart from the release.
 
-    The original is counted at the released levels.  That is a look at the rows, and the ledger records it.
+    The original is counted at the released levels.  That is a look at the rows, and the ledger records it.  Beside a
+    control group, all attacks that apply are run and reported too.
     """
     certificate, folder = read_certificate(release), _folder(release)
     if policy.hash != certificate.policy_hash:
@@ -64,6 +73,7 @@ def render_internal(release: Path, policy: Policy, against: str | None = None, o
         record_look(policy, "report")
         before = joined([] if comparison is None else [_before(comparison, source, engine)])
         found = assess(released, source, policy, engine)
+    found = replace(found, lab=attacked(folder, policy, against, control))
     steps = kept_steps(kept / _id(certificate))
     parts = joined([before, *([] if steps is None else [steps]), section(found)])
     _write(internal_report(certificate, output, parts), target, _PRIVATE)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 
 from incrowd.core.unit import Adjacency, Unit
@@ -15,7 +16,19 @@ from incrowd.errors import InvalidParameter
 
 _FINE = 2**20
 EVALUATION = Fraction(1, 100)
-"""The share of the budget for saying how good the result is."""
+"""The share of the budget for saying how good the result is; where each table is told of, as much again for those."""
+
+
+class ErrorScope(StrEnum):
+    """Of what errors are told: of all pairs on average, or of each table of the workload besides."""
+
+    PAIRS = "pairs"
+    TABLES = "tables"
+
+    @property
+    def share(self) -> Fraction:
+        """The share of the budget that telling them costs."""
+        return 2 * EVALUATION if self is ErrorScope.TABLES else EVALUATION
 
 
 @dataclass(frozen=True)
@@ -67,31 +80,25 @@ def choice_rho(epsilon: Fraction) -> Fraction:
 
 @dataclass(frozen=True)
 class Shares:
-    """How a budget ρ is divided: first tables of single columns, rounds of a choice and a table each, an evaluation.
+    """How what is spendable of a budget ρ is divided: tables of single columns, rounds of a choice and a table each.
 
     >>> shares = Shares.of(Fraction("0.0149730576735885"), 9, 16, Reach(1, 1))
     >>> [round(float(each), 4) for each in (shares.first, shares.scale, shares.epsilon)]
-    [55.0977, 25.8125, 0.0258]
+    [54.8215, 25.6831, 0.026]
     """
 
-    rho: Fraction
+    spendable: Fraction
     first: Fraction
     scale: Fraction
     epsilon: Fraction
 
-    @property
-    def spendable(self) -> Fraction:
-        """What tables and choices may cost in all."""
-        return (1 - EVALUATION) * self.rho
-
     @classmethod
     def of(cls, rho: Fraction, columns: int, rounds: int, reach: Reach, one: Fraction = Fraction(1, 10)) -> Shares:
         """Divide a budget: a share `one` for single columns, a tenth of the rest for choices."""
-        for_tables = (1 - EVALUATION) * rho
-        rest = (1 - one) * for_tables
+        rest = (1 - one) * rho
         return cls(
             rho,
-            gaussian_scale(one * for_tables, columns, reach),
+            gaussian_scale(one * rho, columns, reach),
             gaussian_scale(rest * Fraction(9, 10) / rounds, 1, reach),
             choice_epsilon(rest / 10 / rounds, 1),
         )

@@ -27,6 +27,7 @@ from incrowd.methods.synthesis.marginals.model import TableModel, Zero
 from incrowd.methods.synthesis.marginals.output import SyntheticRows
 from incrowd.methods.synthesis.marginals.steps import DeclaredZero, DrawnColumn, DrawRows, MeasureTables, spent
 from incrowd.methods.synthesis.marginals.synthetic_model import ModelColumn, SyntheticModel
+from incrowd.methods.synthesis.marginals.workload import table_names
 from incrowd.methods.synthesis.marginals.zeros import zeros_of
 from incrowd.verify.files import columns_of
 from incrowd.verify.statement import Look, Problem, Statement, maybe, one
@@ -41,7 +42,7 @@ _UNREADABLE = (KeyError, TypeError, ValueError, ZeroDivisionError)
 def contradiction(statement: Statement) -> Problem | None:
     """Return that columns differ, were drafted from rows, or that more was spent than promised, or None."""
     recode, measure = statement.grounds.need(RecodeToBins), statement.grounds.need(MeasureTables)
-    names = tuple(column.column for column in measure.columns)
+    names = measure.names
     if not recode.names == names == statement.released:
         return Problem("the columns of the model are not the released ones")
     if recode.drafted:
@@ -54,11 +55,14 @@ def contradiction(statement: Statement) -> Problem | None:
 def _overspent(statement: Statement, measure: MeasureTables) -> Problem | None:
     """Return that the tables which the evidence names cost more than ρ, or cannot be read; nothing names none."""
     try:
-        names = {column.column for column in measure.columns}
+        names = set(measure.names)
         if any(not set(table["columns"]) <= names for table in statement.evidence["tables"]):
             return Problem("a table is named that no such columns make")
         if statement.evidence["pairs"] != max(1, math.comb(len(names), 2)):
             return Problem("the mean error is not that of all pairs of columns")
+        told = [each["columns"] for each in statement.evidence.get("errors of tables", [])]
+        if told != table_names(measure.told, measure.names):
+            return Problem("errors are told of other tables than the steps say")
         cost = spent(statement.evidence, Reach.of(statement.grounds.unit))
     except _UNREADABLE:
         return Problem("the tables that were measured cannot be read")
@@ -180,9 +184,9 @@ def _same_range(column: ModelColumn, drawn: DrawnColumn | None) -> bool:
 
 
 def _texts(column: pa.ChunkedArray) -> pa.Array:
-    plain = column.combine_chunks()
+    plain = column.combine_chunks().unique()
     plain = plain.dictionary_decode() if pa.types.is_dictionary(plain.type) else plain
-    return pc.cast(plain, pa.string()).unique()
+    return pc.cast(plain, pa.string())
 
 
 def _between(values: pa.Array, drawn: Any) -> bool:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import combinations
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -24,12 +22,15 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.crowds.parameters import Target, charged
 from incrowd.methods.labels import bin_column
 from incrowd.methods.person_rows import row_limits
-from incrowd.methods.synthesis.marginals.budget import Reach, Shares
+from incrowd.methods.synthesis.marginals.budget import ErrorScope, Reach, Shares
+from incrowd.methods.synthesis.marginals.evaluation import Evaluator
 from incrowd.methods.synthesis.marginals.junction import cells_of
-from incrowd.methods.synthesis.marginals.output import SyntheticRows, tuples_of
-from incrowd.methods.synthesis.marginals.search import Found, Search, WeightedRows, WorkLimits
+from incrowd.methods.synthesis.marginals.output import SyntheticRows
+from incrowd.methods.synthesis.marginals.search import Found, Search, WorkLimits
 from incrowd.methods.synthesis.marginals.steps import DrawnColumn, DrawRows, MeasureTables, Strategy
 from incrowd.methods.synthesis.marginals.synthetic_model import ModelColumn, SyntheticModel, drawn_number
+from incrowd.methods.synthesis.marginals.weighted_rows import WeightedRows
+from incrowd.methods.synthesis.marginals.workload import workload_tables
 from incrowd.methods.synthesis.marginals.zeros import codes_of, declared_zeros, require_possible
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
 FINEST = 128
 """A column with more classes than this is taken at a coarser level, if it has one."""
-_TRIPLES = 200
 _MOST_ROWS = 10**8
 
 
@@ -70,6 +70,7 @@ class Marginals:
     levels: Mapping[str, int] = field(default_factory=dict)
     zeros: tuple[Mapping[str, str | tuple[str, ...]], ...] = ()
     total: int | None = None
+    errors: Literal["pairs", "tables"] = "pairs"
 
     def __post_init__(self) -> None:
         if self.target.epsilon is None or self.target.epsilon <= 0:
@@ -81,6 +82,11 @@ class Marginals:
         if not 100 <= self.cells <= 10**7 or (self.rounds is not None and not 1 <= self.rounds <= 200):
             raise InvalidParameter("a model has from 100 to 10,000,000 cells and is made in 1 to 200 rounds.")
 
+        if self.errors not in tuple(ErrorScope):
+            raise InvalidParameter(
+                f"errors are told of pairs, on average, or of tables besides, not of {self.errors!r}."
+            )
+
     def rounds_at(self, epsilon: Fraction, columns: int) -> int:
         """Return in how many rounds tables are chosen: the more budget and columns, the more."""
         if self.rounds is not None:
@@ -91,6 +97,16 @@ class Marginals:
     def rho(self) -> Fraction:
         """The concentrated budget that the target allows."""
         return largest_rho(self.target.epsilon or 0, self.target.delta)
+
+    @property
+    def spendable(self) -> Fraction:
+        """What is left of it for tables and choices, when errors are paid."""
+        return (1 - self.scope.share) * self.rho
+
+    @property
+    def scope(self) -> ErrorScope:
+        """Of what errors are told."""
+        return ErrorScope(self.errors)
 
     def classes(self, schema: Schema) -> tuple[Classes, ...]:
         """Return the classes of each released column, at its level or the finest that is not too fine."""
@@ -120,20 +136,6 @@ class Marginals:
             )
         return found
 
-    def tables(self, names: tuple[str, ...]) -> tuple[tuple[int, ...], ...]:
-        """Return the workload by the numbers of columns: what is named, or all pairs and, if there are few, triples."""
-        if self.workload is not None:
-            place = {name: number for number, name in enumerate(names)}
-            strange = [name for table in self.workload for name in table if name not in place]
-            if strange:
-                raise InvalidParameter(f"the workload names {strange[0]!r}, which is not released.")
-            if any(not 2 <= len(set(table)) == len(table) <= 4 for table in self.workload):
-                raise InvalidParameter("a table of the workload has two to four different columns.")
-            return tuple(tuple(sorted(place[name] for name in table)) for table in self.workload)
-        numbers = range(len(names))
-        triples = math.comb(len(names), 3) <= _TRIPLES
-        return (*combinations(numbers, 2), *(combinations(numbers, 3) if triples else ()))
-
     def plan(self, schema: Schema) -> Plan:
         """Promise from the schema alone."""
         classes, names = self.classes(schema), tuple(column.name for column in schema.released)
@@ -151,6 +153,7 @@ class Marginals:
                 self.workload,
                 declared_zeros(self.zeros, classes) or None,
                 self.total,
+                None if self.scope is ErrorScope.PAIRS else self.scope,
             ),
             DrawRows(self.rows, tuple(_numbers(each) for each in classes if drawn_number(each))),
         )
@@ -167,15 +170,23 @@ class Marginals:
         codes = np.array(counts.codes(), np.int64).reshape(len(classes), -1)
         rows = WeightedRows(tuple(map(len, classes)), codes, counts.counts)
         names, reach = tuple(each.recoding.column.name for each in classes), Reach.of(table.schema.unit)
-        search = Search(rows, self.limits(classes, names), reach, coins)
-        found = self.search(search)
+        limits = self.limits(classes, names)
+        found = self.search(Search(rows, limits, reach, coins))
         model = SyntheticModel(found.model, tuple(map(ModelColumn.of, classes)))
         chance = np.random.default_rng(int(coins.below(2**61, 1)[0]))
         total = min(_MOST_ROWS, round(found.model.total))
         drawn = found.model.draw(total if self.rows is None else self.rows, chance)
-        evaluation = search.evaluated(tuples_of(drawn, rows.sizes), total, self.rho)
-        declared = self.total is not None
-        return SyntheticRows(model.labeled(drawn, chance), model, found, evaluation, names, declared=declared)
+        evaluator = Evaluator(rows, WeightedRows.drawn(rows.sizes, drawn), total, self.rho, reach)
+        told = limits.workload if self.scope is ErrorScope.TABLES else ()
+        return SyntheticRows(
+            model.labeled(drawn, chance),
+            model,
+            found,
+            evaluator.mean(coins),
+            names,
+            declared=self.total is not None,
+            errors=evaluator.each(told, coins) if told else None,
+        )
 
     def limits(self, classes: tuple[Classes, ...], names: tuple[str, ...]) -> WorkLimits:
         """Return what is public about the search, or refuse a model that would be too large from the start."""
@@ -188,7 +199,7 @@ class Marginals:
             )
         require_possible(sizes, zeros)
         rounds = self.rounds_at(self.target.epsilon or Fraction(0), len(names))
-        return WorkLimits(self.tables(names), rounds, self.cells, zeros=zeros, total=self.total)
+        return WorkLimits(workload_tables(self.workload, names), rounds, self.cells, zeros=zeros, total=self.total)
 
     def search(self, search: Search) -> Found:
         """Measure tables until the budget is spent."""
@@ -199,7 +210,7 @@ class Marginals:
         """Return how the budget is divided: where it is small, more of it goes to single columns."""
         epsilon = self.target.epsilon or Fraction(0)
         one = Fraction(2, 5) if epsilon <= Fraction(1, 10) else Fraction(1, 10)
-        return Shares.of(self.rho, columns, self.rounds_at(epsilon, columns), reach, one)
+        return Shares.of(self.spendable, columns, self.rounds_at(epsilon, columns), reach, one)
 
 
 def _levels(classes: tuple[Classes, ...]) -> dict[str, int]:

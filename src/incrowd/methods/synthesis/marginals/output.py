@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from incrowd.methods.outcomes.histogram import Tabular
-from incrowd.methods.synthesis.marginals.model import Codes
 from incrowd.methods.synthesis.marginals.synthetic_model import MODEL, SyntheticModel
+from incrowd.methods.synthesis.marginals.workload import table_names
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
-    from incrowd.methods.synthesis.marginals.search import Evaluation, Found
+    from incrowd.methods.synthesis.marginals.evaluation import Evaluation, TableErrors
+    from incrowd.methods.synthesis.marginals.search import Found
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +21,7 @@ class SyntheticRows(Tabular):
     """Rows that were drawn from a model, in the order of what they show.
 
     Read again from its files, what was measured is `stated` by its certificate; `declared` says that how many rows
-    there are is so.
+    there are is so.  `errors` are those of each table of the workload, where the policy asks for them.
     """
 
     form: ClassVar[str] = "synthetic rows"
@@ -33,6 +32,7 @@ class SyntheticRows(Tabular):
     names: tuple[str, ...] = ()
     stated: Mapping[str, Any] = field(default_factory=dict)
     declared: bool = False
+    errors: TableErrors | None = None
 
     @property
     def documents(self) -> dict[str, str]:
@@ -56,14 +56,20 @@ class SyntheticRows(Tabular):
             "mean error of pairs": f"{self.evaluation.error:.6f}",
             "margin of the error": f"{self.evaluation.margin:.6f}",
             "error scale": str(self.evaluation.scale),
+            **self._errors(),
             "singling out": "no row of the data is published: all rows are drawn from noisy tables",
             "linkability": "no row of the data is published: there is nothing to link",
             "inference": "bounded by the claims above, for every attribute, whatever the attacker knows",
         }
 
-
-def tuples_of(codes: Codes, sizes: Sequence[int]) -> Any:
-    """Return drawn rows as tuples that can be counted."""
-    from incrowd.methods.synthesis.marginals.search import WeightedRows
-
-    return WeightedRows(tuple(sizes), codes, np.ones(codes.shape[1], np.int64))
+    def _errors(self) -> dict[str, Any]:
+        """Return how far each table of the workload is from the rows', if that was measured."""
+        found = self.errors
+        if found is None:
+            return {}
+        named = zip(table_names(found.tables, self.names), found.errors, strict=True)
+        return {
+            "errors of tables": [{"columns": columns, "error": f"{error:.6f}"} for columns, error in named],
+            "margin of each table": f"{found.margin:.6f}",
+            "scale of each table": str(found.scale),
+        }

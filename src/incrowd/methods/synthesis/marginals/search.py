@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from incrowd.core.coins import Coins
 from incrowd.mechanisms.selection import Exponential
 from incrowd.methods.synthesis.marginals.budget import (
-    EVALUATION,
     Reach,
     Shares,
     choice_epsilon,
@@ -31,49 +30,12 @@ from incrowd.methods.synthesis.marginals.budget import (
     table_rho,
 )
 from incrowd.methods.synthesis.marginals.junction import Columns, cells_of
-from incrowd.methods.synthesis.marginals.model import Codes, Fit, NoisyTable, TableModel, Zero
+from incrowd.methods.synthesis.marginals.model import Fit, NoisyTable, TableModel, Zero
+from incrowd.methods.synthesis.marginals.weighted_rows import WeightedRows
 
 _STEPS, _FINISH, _TREE_STEPS = 30, 60, 600
 _SAMPLE = 60_000
-_DENSE = 2**22
-_NORMAL = 1.959964
 _BIAS = math.sqrt(2.0 / math.pi)
-
-
-@dataclass(frozen=True, eq=False)
-class WeightedRows:
-    """Distinct rows as codes, a column each, with how often each occurs."""
-
-    sizes: tuple[int, ...]
-    codes: Codes
-    times: NDArray[np.int64]
-
-    def table(self, columns: Columns) -> NDArray[np.int64]:
-        """Return the counts over some columns.
-
-        >>> WeightedRows((2, 2), np.array([[0, 1], [1, 1]]), np.array([5, 2])).table((1,)).tolist()
-        [0, 7]
-        """
-        shape = tuple(self.sizes[column] for column in columns)
-        counts: NDArray[np.int64] = np.bincount(self.places(columns), self.times, math.prod(shape)).astype(np.int64)
-        return counts.reshape(shape)
-
-    def places(self, columns: Columns) -> NDArray[np.int64]:
-        """Return in which cell of the table over some columns each row is."""
-        place = np.zeros(self.codes.shape[1], np.int64)
-        for column in columns:
-            place = place * self.sizes[column] + self.codes[column]
-        return place
-
-    def away(self, drawn: WeightedRows, columns: Columns, total: int) -> int:
-        """Return by how much counts differ from those of drawn rows, taken for so many, in all: a row moves it by 1."""
-        own, other, cells = self.places(columns), drawn.places(columns), math.prod(self.sizes[c] for c in columns)
-        if cells > _DENSE:  # cells that are empty in both add nothing
-            found, place = np.unique(np.concatenate((own, other)), return_inverse=True)
-            own, other, cells = place[: len(own)], place[len(own) :], len(found)
-        times = total / max(1, int(drawn.times.sum()))
-        expected = np.rint(np.bincount(other, drawn.times, cells) * times).astype(np.int64)
-        return int(np.abs(np.bincount(own, self.times, cells).astype(np.int64) - expected).sum())
 
 
 @dataclass(frozen=True)
@@ -195,12 +157,12 @@ class Search:
         """Return about how much noise adds to a distance: a public number."""
         return round(_BIAS * float(scale) * math.prod(self.rows.sizes[column] for column in columns))
 
-    def tree(self, rho: Fraction) -> Found:
+    def tree(self, spendable: Fraction) -> Found:
         """Measure single columns, choose a tree of pairs that differ most from independence, and measure those.
 
         Source: McKenna, Miklau & Sheldon 2021 (MST): a third of the budget for each part.
         """
-        number, third = len(self.rows.sizes), (1 - EVALUATION) * rho / 3
+        number, third = len(self.rows.sizes), spendable / 3
         found = self.singles(gaussian_scale(third, number, self.reach))
         if number < 2:
             return found
@@ -227,27 +189,6 @@ class Search:
         """Whether a pair more leaves the model small enough: a tree by itself is, with what never occurs it may not."""
         zeros = [zero.columns for zero in self.limits.zeros]
         return not zeros or cells_of(self.rows.sizes, [*zeros, *chosen, pair]) <= self.limits.cells
-
-    def evaluated(self, synthetic: WeightedRows, total: int, rho: Fraction) -> Evaluation:
-        """Say privately how far all pairs of columns of a finished table are from those of the rows, on average.
-
-        The sum over pairs of |counts − expected counts| moves by at most the number of pairs for one row.
-        """
-        pairs: list[Columns] = [*combinations(range(len(self.rows.sizes)), 2)] or [(0,)]
-        scale = gaussian_scale(rho * EVALUATION, 1, Reach((len(pairs) * self.reach.score) ** 2, 1))
-        away = sum(self.rows.away(synthetic, pair, total) for pair in pairs)
-        noisy = away + int(self.coins.gaussian(scale, 1)[0])
-        unit = 2.0 * len(pairs) * max(1, total)
-        return Evaluation(min(1.0, max(0.0, noisy / unit)), _NORMAL * float(scale) / unit, scale)
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """The mean error of all pairs of columns, measured with noise of a scale; the margin holds in 19 of 20 cases."""
-
-    error: float
-    margin: float
-    scale: Fraction
 
 
 def estimated_total(tables: Sequence[NoisyTable]) -> float:
@@ -279,7 +220,7 @@ class ExpectedTables:
         """Draw rows from a model; that tells nothing that the model does not."""
         chance = np.random.default_rng(int(coins.below(2**61, 1)[0]))
         codes = model.draw(_SAMPLE, chance)
-        return cls(model, WeightedRows(model.tree.sizes, codes, np.ones(_SAMPLE, np.int64)))
+        return cls(model, WeightedRows.drawn(model.tree.sizes, codes))
 
     def shares(self, columns: Columns) -> NDArray[np.float64]:
         """Return the expected shares of the rows over some columns."""
@@ -300,5 +241,5 @@ def _still(before: TableModel, found: Found, scale: Fraction) -> bool:
         return False
     if old is None:
         codes = before.draw(_SAMPLE, np.random.default_rng(0))
-        old = WeightedRows(before.tree.sizes, codes, np.ones(_SAMPLE, np.int64)).table(columns) / _SAMPLE
+        old = WeightedRows.drawn(before.tree.sizes, codes).table(columns) / _SAMPLE
     return before.total * float(np.abs(now - old).sum()) < _BIAS * float(scale) * now.size

@@ -18,7 +18,9 @@ from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
 from incrowd.core.unit import Adjacency
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
-from incrowd.methods.synthesis.marginals.budget import EVALUATION, Reach, choice_rho, table_rho
+from incrowd.methods.synthesis.marginals.budget import ErrorScope, Reach, choice_rho, table_rho
+from incrowd.methods.synthesis.marginals.junction import Columns
+from incrowd.methods.synthesis.marginals.workload import workload_tables
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
@@ -78,7 +80,8 @@ class MeasureTables(Step):
     """Tables of few columns are counted with Gaussian noise, which ones is chosen privately, within ρ in all.
 
     `workload` are tables that matter, all pairs and triples of columns if there are few; `rounds` and `cells` bound the
-    work.  `zeros` and `total` are public: what never occurs, and how many rows there are.
+    work.  `zeros` and `total` are public: what never occurs, and how many rows there are.  `errors` says that the error
+    of each table of the workload is told, beside the mean of all pairs.
     """
 
     kind: ClassVar[str] = "measure tables"
@@ -94,6 +97,7 @@ class MeasureTables(Step):
     workload: tuple[tuple[str, ...], ...] | None = None
     zeros: tuple[DeclaredZero, ...] | None = None
     total: int | None = None
+    errors: ErrorScope | None = None
 
     def __post_init__(self) -> None:
         if self.rho <= 0 or self.rounds < 1 or self.cells < 1:
@@ -106,7 +110,17 @@ class MeasureTables(Step):
     @property
     def evaluation(self) -> str:
         """The share of ρ for saying how good the result is."""
-        return str(EVALUATION)
+        return str((self.errors or ErrorScope.PAIRS).share)
+
+    @property
+    def told(self) -> tuple[Columns, ...]:
+        """The tables of which the error is told one by one."""
+        return workload_tables(self.workload, self.names) if self.errors is ErrorScope.TABLES else ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.column for column in self.columns)
 
     @property
     def size(self) -> int:
@@ -116,11 +130,15 @@ class MeasureTables(Step):
     @property
     def sentence(self) -> str:
         """What happens, for people."""
+        tables = counted(len(self.told), "table")
+        errors = (
+            f" How far each of {tables} is from the rows is told with noise, within the same ρ." if self.told else ""
+        )
         public = f" Taken as public: {'; '.join(self.public)}." if self.public else ""
         return (
             f"Each of {counted(len(self.columns), 'column')} is counted by itself, {_WORDS[self.strategy]}: all with "
             f"integer Gaussian noise, chosen by the exponential mechanism, within ρ = {float(self.rho):.4g}. A model "
-            f"is fitted to the noisy tables alone.{public}"
+            f"is fitted to the noisy tables alone.{errors}{public}"
         )
 
     @property
@@ -191,13 +209,15 @@ class DrawRows(Step):
 
 
 def spent(evidence: Mapping[str, Any], reach: Reach) -> Fraction:
-    """Return what the tables that an output names cost, and its evaluation."""
+    """Return what the tables that an output names cost, and the errors that it tells."""
     tables = [
         MeasuredTable(
             tuple(each["columns"]), Fraction(each["scale"]), Fraction(each["epsilon"]) if "epsilon" in each else None
         )
         for each in evidence["tables"]
     ]
-    pairs = int(evidence["pairs"])
-    evaluation = table_rho(Fraction(evidence["error scale"]), Reach((pairs * reach.score) ** 2, 1))
-    return sum((each.rho(reach) for each in tables), evaluation)
+    pairs, told = int(evidence["pairs"]), evidence.get("errors of tables", [])
+    mean = table_rho(Fraction(evidence["error scale"]), Reach((pairs * reach.score) ** 2, 1))
+    scale = Fraction(evidence["scale of each table"]) if told else Fraction(1)
+    each_one = table_rho(scale, Reach(reach.score**2, 1), len(told))
+    return sum((each.rho(reach) for each in tables), mean + each_one)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from incrowd.core.domain import Numbers, Type
 from incrowd.errors import InvalidParameter
@@ -68,9 +68,10 @@ class ModelColumn:
         numbers = _range_of(classes) if drawn_number(classes) else None
         return cls(classes.recoding.column.name, classes.values(), numbers)
 
-    def shown(self, codes: Codes, chance: np.random.Generator) -> pa.Array:
-        """Return what rows of some classes show."""
-        return self.values.take(pa.array(codes)) if self.numbers is None else self.numbers.draw(codes, chance)
+    @property
+    def ranks(self) -> NDArray[np.int64]:
+        """The place of each class in the order of what it shows; what is missing comes last."""
+        return _ranked(self.values)
 
     @property
     def labels(self) -> list[str | None]:
@@ -115,11 +116,24 @@ class SyntheticModel:
         return self.labeled(self.model.draw(rows, chance), chance)
 
     def labeled(self, codes: Codes, chance: np.random.Generator) -> pa.Table:
-        """Return rows of codes as labels and numbers, in the order of what they show."""
-        names = [each.name for each in self.columns]
-        plain = pa.table([each.shown(code, chance) for each, code in zip(self.columns, codes, strict=True)], names)
-        ordered = plain.take(pc.sort_indices(plain, [(name, "ascending") for name in names]))
-        return pa.table([_encoded(ordered[name].combine_chunks()) for name in names], names=names)
+        """Return rows of codes as labels and numbers, in the order of what they show.
+
+        Rows are put in order by ranks of labels, so that labels are made a column at a time.
+        """
+        drawn = [
+            None if each.numbers is None else each.numbers.draw(code, chance)
+            for each, code in zip(self.columns, codes, strict=True)
+        ]
+        keys = [
+            each.ranks[code] if numbers is None else _line(numbers)
+            for each, code, numbers in zip(self.columns, codes, drawn, strict=True)
+        ]
+        order = np.lexsort(keys[::-1])
+        arrays = [
+            _encoded(each.values, code[order]) if numbers is None else numbers.take(pa.array(order))
+            for each, code, numbers in zip(self.columns, codes, drawn, strict=True)
+        ]
+        return pa.table(arrays, names=[each.name for each in self.columns])
 
     def to_json(self) -> dict[str, Any]:
         """Return the model as plain JSON; probabilities have nine digits."""
@@ -199,5 +213,36 @@ def _range_of(classes: Classes) -> NumberRange:
     return NumberRange(tuple(starts.tolist()), high + whole, whole)
 
 
-def _encoded(column: pa.Array) -> pa.Array:
-    return column.dictionary_encode() if pa.types.is_string(column.type) else column
+def _ranked(values: pa.Array) -> NDArray[np.int64]:
+    """Return the place of each value in ascending order, equal ones at one place, null at the end.
+
+    >>> _ranked(pa.array(["b", None, "a", "b"])).tolist()
+    [1, 2, 0, 1]
+    """
+    plain = values.to_pylist()
+    place = {value: number for number, value in enumerate(sorted({each for each in plain if each is not None}))}
+    return np.array([place.get(each, len(place)) for each in plain], np.int64)
+
+
+def _line(numbers: pa.Array) -> NDArray[np.float64]:
+    """Return numbers as they lie on a line, null at its end."""
+    return np.where(numbers.is_null(), np.inf, numbers.fill_null(0).to_numpy(zero_copy_only=False))
+
+
+def _encoded(values: pa.Array, codes: Codes) -> pa.Array:
+    """Return what rows of some classes show; text as a dictionary of what is there, in the order of its appearance.
+
+    >>> _encoded(pa.array(["a", "b", None]), np.array([1, 1, 2])).to_pylist()
+    ['b', 'b', None]
+    """
+    if not pa.types.is_string(values.type):
+        return values.take(pa.array(codes))
+    own = values.dictionary_encode()
+    known = own.indices.fill_null(-1).to_numpy(zero_copy_only=False)[codes]
+    kept, first = np.unique(known, return_index=True)
+    used = kept[np.argsort(first)]
+    used = used[used >= 0]
+    place = np.zeros(len(own.dictionary) + 1, np.int32)
+    place[used] = np.arange(len(used))
+    indices = pa.array(place[known], pa.int32(), mask=known < 0)
+    return pa.DictionaryArray.from_arrays(indices, own.dictionary.take(pa.array(used)))

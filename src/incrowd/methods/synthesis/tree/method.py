@@ -26,4 +26,4 @@ class SpanningTree(Marginals):
 
     def search(self, search: Search) -> Found:
         """Choose a tree, and measure its pairs."""
-        return search.tree(self.rho)
+        return search.tree(self.spendable)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -14,11 +15,12 @@ from incrowd.core.plan import Plan
 from incrowd.core.schema import Schema
 from incrowd.core.steps.rows import keep_rows, recoded
 from incrowd.core.steps.step import Step, fold
-from incrowd.errors import InvalidParameter, Refused
+from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.mechanisms.vector_noise import AddCube
 from incrowd.methods.anonymity.scheme.scores import expected_rows
 from incrowd.methods.crowds.parameters import charged
 from incrowd.methods.person_rows import row_limits
+from incrowd.workflows.plan.compare import best_rate, public_table, safe_at
 from incrowd.workflows.plan.forecast import declared_rows
 from incrowd.workflows.plan.look.choices import SampledSuppression, choices_of, details_at
 from incrowd.workflows.plan.look.output import MISS, KeptChoices
@@ -118,12 +120,23 @@ class PrivateLook:
 
 def look_of(policy: Policy, epsilon: Fraction) -> PrivateLook:
     """Return the private look that a policy allows, or say why there is none; no row is read."""
-    method, schema = policy.method, policy.schema
+    method = policy.method
     if not isinstance(method, SampledSuppression) or method.unsampled or method.robust is not None:
         raise InvalidParameter(
             "a private look weighs releases by method safe from a secret sample that is drawn here, and this policy "
-            f"asks for something else by method {method.name}. Give method: safe with a rate below 1."
+            f"asks for something else by method {method.name}. Give method: safe with a rate below 1, or --compare."
         )
+    return _weighing(method, policy, epsilon)
+
+
+def compared_look(policy: Policy, epsilon: Fraction) -> PrivateLook:
+    """Return the private look that refines a comparison: around its route by method safe, whatever the policy's is."""
+    table = public_table(policy)
+    return _weighing(safe_at(table, best_rate(table)), policy, epsilon)
+
+
+def _weighing(method: SampledSuppression, policy: Policy, epsilon: Fraction) -> PrivateLook:
+    schema = policy.schema
     if schema.drafted:
         raise Refused(
             f"the rules of {', '.join(schema.drafted)} were drafted from rows (derived: rows), so a private look could "
@@ -134,6 +147,13 @@ def look_of(policy: Policy, epsilon: Fraction) -> PrivateLook:
 
 
 def look_again(certificate: Certificate, policy: Policy) -> Plan:
-    """Return the plan of a look that was taken, made again from its policy."""
+    """Return the plan of a look that was taken, made again from its policy: its own, or that of its comparison."""
     measured = next(step for step in certificate.steps if isinstance(step, MeasureKept))
-    return look_of(policy, measured.epsilon).plan
+    ways = (look_of, compared_look) if isinstance(policy.method, SampledSuppression) else (compared_look,)
+    plans = []
+    for way in ways:
+        with suppress(IncrowdError):
+            plans.append(way(policy, measured.epsilon).plan)
+    if not plans:
+        raise InvalidParameter("no private look can be planned from this policy.")
+    return next((plan for plan in plans if plan.steps == certificate.steps), plans[0])
