@@ -32,7 +32,7 @@ METHODS: Mapping[str, tuple[str, str]] = {
     "coding": ("incrowd.methods.perturbation.coding", "TopCoding"),
     "rounding": ("incrowd.methods.perturbation.rounding", "ValueRounding"),
     "local-suppression": ("incrowd.methods.perturbation.local_suppression", "LocalSuppression"),
-    "calibration": ("incrowd.methods.perturbation.calibration", "Calibration"),
+    "calibration": ("incrowd.methods.perturbation.calibration", "WeightCalibration"),
 }
 """Every method by its name in policies: the package it lives in, and its class there.
 

@@ -31,7 +31,8 @@ def write_statistics(data: Released, path: Path, titles: Mapping[str, str]) -> N
     Labels are made from the released values alone.  SAS transport files have no labels of values, and keep the texts.
     """
     table = rebuild(data if isinstance(data, pa.Table) else data.read_all())
-    columns, labels = {}, {}
+    columns: dict[str, pa.Array] = {}
+    labels: dict[str, dict[int, str]] = {}
     for name in table.column_names:
         columns[name], found = _column(table[name].combine_chunks(), path.suffix)
         labels |= {name: found} if found else {}

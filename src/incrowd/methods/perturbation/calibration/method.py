@@ -26,7 +26,7 @@ Target = tuple[Places, Numbers]
 
 
 @dataclass(frozen=True)
-class Calibration(Mask):
+class WeightCalibration(Mask):
     """Survey weights after suppression: multiplied so that strata keep the sums that the weights had.
 
     With one set of columns, their groups keep their sums; with several `margins`, weights are raked until each of them
@@ -38,7 +38,7 @@ class Calibration(Mask):
 
     Source: Deming & Stephan 1940; Deville & Särndal 1992.
 
-    >>> Calibration((("region",),)).settings()
+    >>> WeightCalibration((("region",),)).settings()
     {'calibration': 'region'}
     """
 
