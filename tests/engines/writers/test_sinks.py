@@ -147,7 +147,7 @@ def test_a_link_to_a_folder_is_followed(tmp_path: Path) -> None:
 
 
 def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameter, match=r"\.parquet, \.csv or \.tsv"):
+    with pytest.raises(InvalidParameter, match=r"\.parquet, \.csv, \.tsv"):
         write_table(TABLE, tmp_path / "data.xlsx")
 
 

@@ -63,5 +63,5 @@ def test_without_the_option_text_is_what_was_released(tmp_path: Path) -> None:
 
 
 def test_a_parquet_file_is_not_for_spreadsheets(tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameter, match="parquet, csv or tsv"):
+    with pytest.raises(InvalidParameter, match="parquet, csv, tsv"):
         Destination(tmp_path / "out", "spreadsheet.parquet")

@@ -200,7 +200,7 @@ def test_a_key_that_cannot_sign_costs_nothing(tmp_path: Path, content: bytes | N
 
 
 def test_a_format_that_is_not_written_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameter, match="parquet, csv or tsv"):
+    with pytest.raises(InvalidParameter, match="parquet, csv, tsv"):
         Destination(tmp_path / "out", "xlsx")
 
 
