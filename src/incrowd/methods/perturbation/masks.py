@@ -139,13 +139,18 @@ def _examine(mills: tuple[Mill, ...], levels: Mapping[str, int], table: Table) -
 
 
 def _release(mills: tuple[Mill, ...], levels: Mapping[str, int], table: Table, coins: Coins) -> MaskedRows:
-    """Read the rows once, mask them in order, and release them in the order of what they show."""
+    """Read the rows once, mask them in order, and release them in the order of what they show.
+
+    After each mask the rows stand in the order of what they show now: what follows breaks ties by it, and that of the
+    rows as they were read would tell of values that a mask has just hidden.
+    """
     schema = table.schema
     frame = RowFrame.read(table, levels, _beside(mills), coins)
     stages = [Stage(None, frame)]
     for mask, step in mills:
         examined(mask, step, frame, schema)  # of people with several rows, other ones take part than before
         frame = applied(mask, step, frame, schema, coins)
+        frame = frame.ordered() if len(mills) > 1 else frame
         stages.append(Stage(step, frame))
     return rows_of(frame.released(schema), schema.quasi, tuple(stages))
 
