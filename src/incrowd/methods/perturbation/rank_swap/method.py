@@ -36,6 +36,7 @@ class RankSwap(GroupedMask):
     """
 
     name: ClassVar[str] = "rank-swap"
+    numeric: ClassVar[bool] = True
 
     columns: tuple[str, ...]
     share: Fraction = Fraction(1, 20)

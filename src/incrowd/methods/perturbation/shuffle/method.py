@@ -41,6 +41,7 @@ class Shuffle(GroupedMask):
     """
 
     name: ClassVar[str] = "shuffle"
+    numeric: ClassVar[bool] = True
 
     columns: tuple[str, ...]
     given: tuple[str, ...] = ()
