@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
 
@@ -159,11 +159,31 @@ def test_a_correlation_is_kept_on_average() -> None:
     assert expected_correlation(values, window + 1) >= 0.9
 
 
+def test_the_correlation_that_is_expected_is_that_of_all_coins() -> None:
+    """Five values in blocks of three: all three places where the first block may end, and all pairings."""
+    values = np.array([0.0, 1.0, 2.0, 3.0, 50.0])
+    found = []
+    for ends in ((3, 5), (1, 4, 5), (2, 5)):
+        layout = [values[start:end] for start, end in pairwise((0, *ends))]
+        products = [_mean_product(part - values.mean()) for part in layout]
+        found.append(sum(products) / float(((values - values.mean()) ** 2).sum()))
+    assert expected_correlation(values, 3) == pytest.approx(np.mean(found))
+
+
+def _mean_product(part: np.ndarray) -> float:
+    """Return the sum of the products of values with their partners, on average over all orders."""
+    orders = [list(each) for each in permutations(map(float, part))]
+    return sum(
+        sum(2 * a * b for a, b in zip(each[::2], each[1::2], strict=False)) + each[-1] ** 2 * (len(each) % 2)
+        for each in orders
+    ) / len(orders)
+
+
 def _swapped(values: np.ndarray, block: int, chance: np.random.Generator) -> np.ndarray:
-    """Pair values at random in blocks from the first on."""
+    """Pair values at random in blocks, the first of which is cut off at a random place."""
     order, source = np.arange(len(values)), np.arange(len(values))
-    for start in range(0, len(values), block):
-        rows = np.array(order[start : start + block])
+    for start in range(-int(chance.integers(block)), len(values), block):
+        rows = np.array(order[max(0, start) : start + block])
         chance.shuffle(rows)
         for one, other in zip(rows[::2], rows[1::2], strict=False):
             source[one], source[other] = other, one
