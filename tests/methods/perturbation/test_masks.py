@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +150,8 @@ def test_swapped_ranks_move_no_farther_than_they_may(share: str) -> None:
 def test_a_correlation_is_kept_on_average() -> None:
     values = np.sort(np.exp(np.random.default_rng(2).normal(size=400)))
     block = 8
-    mean = np.mean([np.corrcoef(values, values[_swapped(values, block)])[0, 1] for _ in range(400)])
+    chance = np.random.default_rng(7)
+    mean = np.mean([np.corrcoef(values, values[_swapped(values, block, chance)])[0, 1] for _ in range(400)])
     assert mean == pytest.approx(expected_correlation(values, block), abs=0.02)
     swap = RankSwap(("x",), Fraction(1, 2), Fraction(9, 10))
     window = swap.window(values)
@@ -158,12 +159,32 @@ def test_a_correlation_is_kept_on_average() -> None:
     assert expected_correlation(values, window + 1) >= 0.9
 
 
-def _swapped(values: np.ndarray, block: int) -> np.ndarray:
-    """Pair values at random in blocks from the first on."""
+def test_the_correlation_that_is_expected_is_that_of_all_coins() -> None:
+    """Five values in blocks of three: all three places where the first block may end, and all pairings."""
+    values = np.array([0.0, 1.0, 2.0, 3.0, 50.0])
+    found = []
+    for ends in ((3, 5), (1, 4, 5), (2, 5)):
+        layout = [values[start:end] for start, end in pairwise((0, *ends))]
+        products = [_mean_product(part - values.mean()) for part in layout]
+        found.append(sum(products) / float(((values - values.mean()) ** 2).sum()))
+    assert expected_correlation(values, 3) == pytest.approx(np.mean(found))
+
+
+def _mean_product(part: np.ndarray) -> float:
+    """Return the sum of the products of values with their partners, on average over all orders."""
+    orders = [list(each) for each in permutations(map(float, part))]
+    return sum(
+        sum(2 * a * b for a, b in zip(each[::2], each[1::2], strict=False)) + each[-1] ** 2 * (len(each) % 2)
+        for each in orders
+    ) / len(orders)
+
+
+def _swapped(values: np.ndarray, block: int, chance: np.random.Generator) -> np.ndarray:
+    """Pair values at random in blocks, the first of which is cut off at a random place."""
     order, source = np.arange(len(values)), np.arange(len(values))
-    for start in range(0, len(values), block):
-        rows = np.array(order[start : start + block])
-        np.random.default_rng().shuffle(rows)
+    for start in range(-int(chance.integers(block)), len(values), block):
+        rows = np.array(order[max(0, start) : start + block])
+        chance.shuffle(rows)
         for one, other in zip(rows[::2], rows[1::2], strict=False):
             source[one], source[other] = other, one
     return source
@@ -289,6 +310,8 @@ def test_ends_are_cut_off_and_numbers_are_rounded(tmp_path: Path) -> None:
         ({"method": "rounding", "columns": {"income": 0}}, "above 0"),
         ({"method": "rank-swap", "columns": ["income"], "share": 2}, "at most 1"),
         ({"method": "record-swap", "area": "region", "household": "sex"}, "must be household or identifier"),
+        ({"method": "noise", "columns": ["age"], "levels": {"age": 1}}, "labels and no numbers"),
+        ([_rounded("age"), {"method": "record-swap", "area": "region", "levels": {"age": 1}}], "labels and no numbers"),
         ([{"method": "safe", "k": 5, "rate": 1}], "cannot be one of several"),
         ([], "at least one"),
     ],

@@ -15,12 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.core.loss import Pure, Syntactic
+from incrowd.core.table import Table
+from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.frame import RowFrame
 from incrowd.methods.perturbation.pram.matrix import Matrix, estimate, invariant, logarithm_up, ratio, staying
 from incrowd.methods.perturbation.pram.method import Change, Pram
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy.policy import load_policy
+from tests.coins import ScriptedCoins
 from tests.statistics.alarm import FALSE_ALARM
 
 REFERENCE: Matrix = tuple(
@@ -177,3 +180,45 @@ def test_frequencies_are_claimed_only_where_they_can_be_estimated() -> None:
     assert not any(claim.kind == "preserved statistics" for claim in claims)
     with pytest.raises(InvalidParameter, match="cannot be inverted"):
         estimate(staying(Fraction(1, 4), (0, 0, 0, 0)), np.array([1, 2, 3, 4]))
+
+
+BITS = {name: {"type": "integer", "bounds": [0, 1], "missing": "0"} for name in "ab"}
+FAIR = {"method": "pram", "columns": {"a": {"stay": "1/2"}, "b": {"stay": "1/2"}}}
+
+
+def chain(*steps: Any) -> Any:
+    plain = {"incrowd": 1, "dataset": {"name": "x", "unit": {"adjacency": "replace-one"}}, "columns": BITS}
+    return load_policy(plain | {"release": list(steps), "budget": {"epsilon": 9}})
+
+
+def test_what_follows_breaks_ties_by_the_changed_rows_alone() -> None:
+    """Fair coins promise an ε of 0: whatever was true, the same changed rows become the same table."""
+    grouped = {"method": "microaggregation", "columns": ["a"], "k": 3, "grouping": "univariate"}
+    read, changed = chain(FAIR, grouped), [(0, 0), (0, 1), (0, 0), (0, 1), (0, 0), (1, 0)]
+    assert read.plan.promise.loss == Pure(Fraction(0))
+    found = set()
+    for truth in product([(0, 0), (1, 1)], repeat=6):
+        order = sorted(range(6), key=truth.__getitem__)
+        script = [
+            changed[row][place] for place in range(2) for bit in (0, 1) for row in order if truth[row][place] == bit
+        ]
+        rows = pa.table({name: [record[place] for record in truth] for place, name in enumerate("ab")})
+        shown = read.plan.release(Table(read.schema, LOCAL.open(rows), LOCAL), ScriptedCoins(below=script)).to_arrow()
+        found.add(tuple(map(tuple, shown.to_pydict().values())))
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"method": "coding", "columns": {"a": {"top": "1/2"}}},
+        {"method": "coding", "columns": {"a": {"bottom": -3, "top": 0}}},
+        {"method": "rounding", "columns": {"a": 5}},
+        {"method": "noise", "columns": ["a"]},
+    ],
+)
+def test_a_step_before_that_makes_values_without_probabilities_is_refused(step: Any) -> None:
+    """Else whether some row has such a value decides, after the charge, whether anything can be released."""
+    with pytest.raises(InvalidParameter, match="may show others"):
+        chain(step, FAIR).plan  # noqa: B018
+    assert chain({"method": "coding", "columns": {"a": {"top": 0}}}, FAIR).plan.promise.loss == Pure(Fraction(0))

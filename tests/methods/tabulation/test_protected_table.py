@@ -156,6 +156,40 @@ def test_a_table_that_is_none_is_refused_before_anything_is_charged(
 
 
 @pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"pay": ["9007199254740992", *"0" * 6]}, "row 1 of the table has a number in 'pay' beyond 2^53"),
+        ({"people": [9, 5, 0, 3, 4, 2, 2]}, "the cell area = a has a number above 0 and no contributors"),
+        ({"second": [12, 12, 8, 10, 10, 10, 7]}, "the largest contributions to the cell area = b do not fall"),
+        ({"first": [99] * 7}, "the largest contributions to the cell area = * do not fall"),
+    ],
+)
+def test_a_table_that_contradicts_itself_is_refused(change: dict[str, Any], words: str) -> None:
+    """Else a cell of one firm that the table says nobody contributed to would be published."""
+    whole: dict[str, Any] = {
+        "area": ["*", "N", "a", "b", "S", "c", "d"],
+        "pay": [90, 50, 20, 30, 40, 21, 19],
+        "people": [9, 5, 2, 3, 4, 2, 2],
+        "first": [20, 20, 12, 9, 12, 11, 12],
+        "second": [12, 12, 8, 9, 10, 10, 7],
+    }
+    names = tuple(Column(name, type=Type.INTEGER, hierarchy=Flat(Numbers(0, None))) for name in list(whole)[1:])
+    method = ProtectedTable(
+        columns=("area",),
+        value="pay",
+        given=True,
+        contributors="people",
+        largest=("first", "second"),
+        minimum=2,
+        p=Fraction(1, 10),
+    )
+    schema = Schema((AREA, *names))
+    assert released(method, pa.table(whole), schema)[("*",)] == 90
+    with pytest.raises(SourceInvalid, match=re.escape(words)):
+        released(method, pa.table(whole | change), schema)
+
+
+@pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"columns": ("area",)}, "suppression needs a rule"),

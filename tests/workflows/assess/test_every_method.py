@@ -125,7 +125,9 @@ def test_crowds_are_those_that_going_through_all_rows_finds(
     crowd = {
         row: sum(all(holds[name](row[i], one[i]) for i, name in enumerate(NAMES)) for one in people) for row in shown
     }
-    assert found.smallest_crowd == min(crowd.values())
+    assert found.smallest_crowd == min(crowd.values(), default=None)
+    if not shown:  # by real coins, once in some thousand releases no crowd is left at privately chosen levels
+        return
     total = sum(shown.values())
     assert found.risks["marketer"][1].average == pytest.approx(sum(n / crowd[row] for row, n in shown.items()) / total)
     assert found.risks["prosecutor"][1].highest == 1 / min(shown.values())

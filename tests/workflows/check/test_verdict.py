@@ -90,3 +90,11 @@ def test_another_k_can_be_asked_for() -> None:
     rows = open_source(pa.table({"sex": ["F", "M"] * 20}))
     assert verdict(rows, 20).passed
     assert not verdict(rows, 21).passed
+
+
+def test_fewer_rows_than_a_crowd_are_none_however_alike_they_are() -> None:
+    alone = verdict(open_source(pa.table({"age": ["30"], "zip": ["8001"]})))
+    assert not alone.passed
+    assert alone.sentence == "Do not upload this: 1 row looks like fewer than 4 others, because there are no more."
+    assert not verdict(open_source(pa.table({"zip": ["8001"] * 4}))).passed
+    assert verdict(open_source(pa.table({"zip": ["8001"] * 5}))).passed

@@ -112,6 +112,16 @@ class RowFrame:
         """Return some of the rows, in an order."""
         return RowFrame(self.table.take(pa.array(rows)), self.classes, self.start.table, self.places[rows])
 
+    def ordered(self) -> RowFrame:
+        """Return the rows in the order of the values that they have now.
+
+        >>> RowFrame(pa.table({"sex": ["M", "F"], "age": [30, 50]})).ordered().table["age"].to_pylist()
+        [50, 30]
+        """
+        names = self.table.column_names
+        plain = pa.table([self.values(name) for name in names], names=names)
+        return self.take(pc.sort_indices(plain, [(name, "ascending") for name in names]).to_numpy().astype(np.int64))
+
     def without(self, gone: NDArray[np.bool_]) -> RowFrame:
         """Return the frame without some rows; what was read stays known."""
         return RowFrame(self.table.filter(pa.array(~gone)), self.classes, self.start.table, self.places[~gone])

@@ -33,6 +33,8 @@ class Mask:
     name: ClassVar[str]
     whole: ClassVar[bool] = False
     """Whether it minds households by itself; else shared columns are changed once for each."""
+    numeric: ClassVar[bool] = False
+    """Whether it computes with the numbers of the columns that it changes."""
     groups_itself: ClassVar[bool] = False
     """Whether it works within groups by itself; else it is given one group after the other."""
 
@@ -56,6 +58,10 @@ class Mask:
     def groups(self, schema: Schema) -> tuple[str, ...]:  # noqa: ARG002 - most work on all rows together
         """Return the columns in which the rows of a group agree, within which it works."""
         return ()
+
+    def numbers(self, step: Masking) -> tuple[str, ...]:
+        """Return the columns whose numbers it computes with."""
+        return step.changes if self.numeric else ()
 
     def scope(self, schema: Schema, columns: Sequence[str], reads: Sequence[str] = ()) -> dict[str, Any]:
         """Return within which groups, and for which households as one, columns are changed; refuse what tears them."""
@@ -107,6 +113,7 @@ def plan_of(name: str, masks: Sequence[Mask], schema: Schema) -> Plan:
     levels = _levels(masks)
     mills = tuple((mask, mask.step(schema)) for mask in masks)
     masking = tuple(step for _, step in mills)
+    _check_levels(mills, levels)
     for place, step in enumerate(masking):
         step.check_beside(masking[:place], masking[place + 1 :])
     steps: tuple[Step, ...] = (
@@ -139,15 +146,31 @@ def _examine(mills: tuple[Mill, ...], levels: Mapping[str, int], table: Table) -
 
 
 def _release(mills: tuple[Mill, ...], levels: Mapping[str, int], table: Table, coins: Coins) -> MaskedRows:
-    """Read the rows once, mask them in order, and release them in the order of what they show."""
+    """Read the rows once, mask them in order, and release them in the order of what they show.
+
+    After each mask the rows stand in the order of what they show now: what follows breaks ties by it, and that of the
+    rows as they were read would tell of values that a mask has just hidden.
+    """
     schema = table.schema
     frame = RowFrame.read(table, levels, _beside(mills), coins)
     stages = [Stage(None, frame)]
     for mask, step in mills:
         examined(mask, step, frame, schema)  # of people with several rows, other ones take part than before
         frame = applied(mask, step, frame, schema, coins)
+        frame = frame.ordered() if len(mills) > 1 else frame
         stages.append(Stage(step, frame))
     return rows_of(frame.released(schema), schema.quasi, tuple(stages))
+
+
+def _check_levels(mills: Sequence[Mill], levels: Mapping[str, int]) -> None:
+    """Refuse to compute with a column that is read at a level at which it has labels and no numbers."""
+    for mask, step in mills:
+        labeled = [name for name in mask.numbers(step) if levels.get(name)]
+        if labeled:
+            raise InvalidParameter(
+                f"{labeled[0]!r} is read at level {levels[labeled[0]]}, where it has labels and no numbers, and "
+                f"{mask.name!r} computes with numbers: leave its level out, or leave {labeled[0]!r} out of that step."
+            )
 
 
 def _beside(mills: Sequence[Mill]) -> tuple[str, ...]:

@@ -42,7 +42,10 @@ class KeptStatistic(StrEnum):
     RANKS = "the rank of each value, within the stated share of the rows"
     TABLES = "every table that leaves the area out"
     FREQUENCIES = "how often each value occurs"
-    RANK_CORRELATIONS = "rank correlations, among the columns and with those that the model is given"
+    RANK_CORRELATIONS = (
+        "rank correlations, among the columns and with those that the model is given, as far as the normal model of "
+        "their scores is right"
+    )
     INSIDE = "every value that lies between the bounds"
     NEARNESS = "each value, within one base of the rounding"
 

@@ -87,7 +87,9 @@ class FileVerdict:
             told = f"{100 * share:.0f} %" if share >= 0.01 else "some"
             yield f"{told} of the rows are unique by {_and(telling.columns)}"
         elif self.short:
-            yield f"{counted(self.short, 'row')} look like fewer than {self.k - 1} others by {_and(self.quasi)}"
+            by = f" by {_and(self.quasi)}" if self.quasi else ", because there are no more"
+            look = "looks" if self.short == 1 else "look"
+            yield f"{counted(self.short, 'row')} {look} like fewer than {self.k - 1} others{by}"
         if self.keys and not self.naming and telling is None and not self.short:
             yield f"nearly every row has a value of its own in {_and(tuple(column.name for column in self.keys))}"
 
@@ -107,7 +109,7 @@ class FileVerdict:
             few = (
                 f"{self.short:,} of {self.profile.rows:,} rows look like fewer than {self.k - 1} others by all of these"
             )
-            found.append((", ".join(self.quasi), few))
+            found.append((", ".join(self.quasi) or "all columns", few))
         return (*found, *((column.name, f"sensitive: {column.why_role}") for column in self.sensitive))
 
     def commands(self, data: str) -> tuple[tuple[str, str], ...]:
@@ -149,7 +151,8 @@ class FileVerdict:
 def verdict(rows: Rows, k: int = K, engine: Engine = LOCAL) -> FileVerdict:
     """Guess the roles of all columns, look for those that name people, and count how many rows are in small crowds.
 
-    Every column that is no identifier, no key, not sensitive and not the same in all rows is a quasi-identifier.
+    Every column that is no identifier, no key, not sensitive and not the same in all rows is a quasi-identifier.  Fewer
+    than k rows are a small crowd, however alike they are.
 
     >>> import pyarrow as pa
     >>> from incrowd.engines.readers.sources import open_source
@@ -160,7 +163,7 @@ def verdict(rows: Rows, k: int = K, engine: Engine = LOCAL) -> FileVerdict:
     found = profile(rows, engine)
     quasi = tuple(column.name for column in found.columns if _is_quasi(column))
     if not quasi:
-        return FileVerdict(found, k, quasi, None, 0)
+        return FileVerdict(found, k, quasi, None, found.rows if found.rows < k else 0)
     sizes = Sizes.of(engine.count(rows, as_is(rows, quasi, engine)), quasi)
     return FileVerdict(found, k, quasi, sizes.smallest, sizes.below(k))
 

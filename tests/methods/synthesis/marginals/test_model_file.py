@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,25 @@ def test_a_forged_model_is_found(forge: Callable[[Any], object], words: str, fol
     assert file_of(files[1]).sha256 not in {file.sha256 for file in certificate.outputs}
     problems = [look.problem for look in check_of("tree").looks(statement_of(certificate), files)]
     assert any(problem is not None and words in problem.text for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("forged", "words"),
+    [
+        ({"margin of the error": "0.000001"}, "another margin"),
+        ({"mean error of pairs": "-0.1"}, "no share"),
+        ({"rows estimated": 1}, "other rows"),
+        ({"rows": 1}, "other rows"),
+        ({"error scale": "1"}, "cost more"),
+    ],
+)
+def test_forged_numbers_about_a_model_are_found(forged: dict[str, Any], words: str, folder: Path) -> None:
+    certificate = read_certificate(folder)
+    check = check_of("tree")
+    assert check.contradiction(statement_of(certificate)) is None
+    problem = check.contradiction(statement_of(replace(certificate, evidence={**certificate.evidence, **forged})))
+    assert problem is not None
+    assert words in problem.text
 
 
 def test_a_model_is_made_once_and_drawn_from_again_and_again(tmp_path: Path) -> None:

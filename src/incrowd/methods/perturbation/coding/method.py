@@ -42,6 +42,7 @@ class TopCoding(Mask):
     """
 
     name: ClassVar[str] = "coding"
+    numeric: ClassVar[bool] = True
 
     columns: Mapping[str, Ends]
 

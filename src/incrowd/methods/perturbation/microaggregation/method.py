@@ -17,6 +17,7 @@ from incrowd.methods.perturbation.microaggregation.steps import AggregateRows, G
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
     from incrowd.core.schema import Schema
+    from incrowd.methods.perturbation.steps import Masking
 
 _ROUNDING = 1e-9
 
@@ -115,6 +116,11 @@ class Microaggregation(GroupedMask):
         if self.grouping == "mdav":
             return mdav(rows, self.k, squared)
         return mdav(rows, self.k, _gower(np.array(categories)))
+
+    def numbers(self, step: Masking) -> tuple[str, ...]:
+        """Return the columns whose means are taken."""
+        categories = step.categories if isinstance(step, AggregateRows) else ()
+        return tuple(name for name in step.changes if name not in categories)
 
     def _categories(self, schema: Schema) -> tuple[str, ...]:
         return tuple(

@@ -40,6 +40,7 @@ class NoiseMask(GroupedMask):
     """
 
     name: ClassVar[str] = "noise"
+    numeric: ClassVar[bool] = True
 
     columns: tuple[str, ...]
     variance: Fraction = Fraction(1, 10)

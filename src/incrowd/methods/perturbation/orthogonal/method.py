@@ -42,6 +42,7 @@ class Orthogonal(GroupedMask):
     """
 
     name: ClassVar[str] = "orthogonal"
+    numeric: ClassVar[bool] = True
 
     columns: tuple[str, ...]
     strength: Fraction = Fraction(1)

@@ -14,6 +14,8 @@ from incrowd.core.loss import Pure
 from incrowd.core.steps.step import Grounds, Promise, assumptions
 from incrowd.core.unit import Adjacency, More
 from incrowd.errors import InvalidParameter
+from incrowd.methods.perturbation.coding.steps import CodeEnds
+from incrowd.methods.perturbation.microaggregation.steps import AggregateRows
 from incrowd.methods.perturbation.pram.matrix import Matrix, check_matrix, invertible, logarithm_up, ratio, staying
 from incrowd.methods.perturbation.steps import (
     Exactness,
@@ -134,6 +136,26 @@ class Randomize(Masking):
         ratios = [channel.ratio for channel in self.channels]
         return None if None in ratios else math.prod((each for each in ratios if each is not None), start=Fraction(1))
 
+    def check_beside(self, before: tuple[Masking, ...], after: tuple[Masking, ...]) -> None:
+        """Refuse a mask before this one after which a column may show what has no probabilities here.
+
+        Whether a row has such a value would else decide whether anything can be released.
+        """
+        super().check_beside(before, after)
+        known = {
+            name: frozenset(labels)
+            for channel in self.channels
+            for name, labels in zip(channel.columns, channel.labels, strict=True)
+        }
+        for step in before:
+            strange = sorted(name for name in set(step.changes) & set(known) if not _listed(step, name, known[name]))
+            if strange:
+                raise InvalidParameter(
+                    f"{strange[0]!r} changes at random among the values that its declaration lists, and after the step "
+                    f"{step.kind!r} before it may show others. Read it at a higher level instead, or put that step "
+                    "behind."
+                )
+
     @property
     def sentence(self) -> str:
         """What happens, for people."""
@@ -165,3 +187,13 @@ class Randomize(Masking):
             not_protected=(GROUPS, _NUMBER),
         )
         return (private, *kept)
+
+
+def _listed(step: Masking, name: str, labels: frozenset[str | None]) -> bool:
+    """Whether a column shows after a step only what it could show before, or bounds that are listed too."""
+    if isinstance(step, CodeEnds):
+        ends = next((each.bottom, each.top) for each in step.columns if each.column == name)
+        return all(str(end) in labels for end in ends if end is not None)
+    if isinstance(step, AggregateRows):
+        return name in step.categories
+    return isinstance(step, Randomize) or any(kept is KeptStatistic.VALUES for kept, _ in step.kept)

@@ -36,6 +36,7 @@ class RankSwap(GroupedMask):
     """
 
     name: ClassVar[str] = "rank-swap"
+    numeric: ClassVar[bool] = True
 
     columns: tuple[str, ...]
     share: Fraction = Fraction(1, 20)
@@ -94,21 +95,26 @@ class RankSwap(GroupedMask):
 
 
 def expected_correlation(ascending: Numbers, block: int) -> float:
-    """Return the correlation of values with those they change places with, on average, in blocks from the first on.
+    """Return the correlation of values with those they change places with, on average over all coins.
 
     Of a block of b values with sum S and sum of squares Q, paired at random, the products sum up to (S² − Q)/(b − 1)
-    on average; a value that is left over stays.
+    on average; a value that is left over stays.  The first block has from 0 to b − 1 values, each as likely, so that a
+    full block starts at every place once in b, and is cut off at the end.
 
     >>> expected_correlation(np.array([1.0, 2.0, 3.0, 4.0]), 1)
     1.0
     """
     centered = ascending - ascending.mean()
-    starts = np.arange(0, len(centered), block)
-    sums, squares = np.add.reduceat(centered, starts), np.add.reduceat(centered**2, starts)
-    sizes = np.diff(np.append(starts, len(centered)))
+    number = len(centered)
+    starts = np.append(np.arange(number), np.zeros(block - 1, np.int64))
+    ends = np.minimum(np.append(np.arange(number) + block, np.arange(1, block)), number)
+    sums, squares = (
+        running[ends] - running[starts] for running in (np.append(0.0, np.cumsum(centered**power)) for power in (1, 2))
+    )
+    sizes = ends - starts
     pairs = np.where(sizes > 1, (sums**2 - squares) / np.maximum(1, sizes - 1), squares)
     stays = np.where(sizes % 2 == 1, 1 / sizes, 0.0)
-    return float((stays * squares + (1 - stays) * pairs).sum() / (centered**2).sum())
+    return float((stays * squares + (1 - stays) * pairs).sum() / block / (centered**2).sum())
 
 
 def _paired(number: int, size: int, first: int, coins: Coins) -> Places:

@@ -35,6 +35,7 @@ class ValueRounding(Mask):
     """
 
     name: ClassVar[str] = "rounding"
+    numeric: ClassVar[bool] = True
 
     columns: Mapping[str, Fraction]
     direction: Literal["nearest", "random"] = "nearest"

@@ -30,7 +30,8 @@ class Shuffle(GroupedMask):
     old values are dealt out in their order.
 
     Promise: none to people.  Every value occurs as often as before; rank correlations are kept ever better with more
-    rows.  Given the other columns, what a row gets does not depend on what it had.
+    rows, as far as the normal model of the scores is right.  Given the other columns, what a row gets does not depend
+    on what it had.
 
     Assumes: nothing.
 
@@ -41,6 +42,7 @@ class Shuffle(GroupedMask):
     """
 
     name: ClassVar[str] = "shuffle"
+    numeric: ClassVar[bool] = True
 
     columns: tuple[str, ...]
     given: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ STEPS: tuple[type[Step], ...] = (KeepRows, RecodeToBins, MeasureTables, DrawRows
 CLAIMS: tuple[type[Claim], ...] = (ApproximatePrivacy,)
 ORDER = (maybe(KeepRows), one(RecodeToBins), one(MeasureTables), one(DrawRows))
 _CLOSE = 1e-6
+_MOST_ROWS = 10**8
+_NORMAL = 1.959964
 _UNREADABLE = (KeyError, TypeError, ValueError, ZeroDivisionError)
 
 
@@ -64,9 +67,23 @@ def _overspent(statement: Statement, measure: MeasureTables) -> Problem | None:
         if told != table_names(measure.told, measure.names):
             return Problem("errors are told of other tables than the steps say")
         cost = spent(statement.evidence, Reach.of(statement.grounds.unit))
+        if cost > measure.rho:
+            return Problem("the tables that were measured cost more than was promised")
+        return _misstated(statement, measure)
     except _UNREADABLE:
         return Problem("the tables that were measured cannot be read")
-    return Problem("the tables that were measured cost more than was promised") if cost > measure.rho else None
+
+
+def _misstated(statement: Statement, measure: MeasureTables) -> Problem | None:
+    """Return that rows, estimate, mean error or its margin are not what noise and steps make of them, or None."""
+    told, asked = statement.evidence, statement.grounds.need(DrawRows).rows
+    total = told["rows estimated"] if measure.total is None else told["rows declared"]
+    if measure.total not in (None, total) or told["rows"] != (min(_MOST_ROWS, total) if asked is None else asked):
+        return Problem("there are other rows than the steps and the estimate say")
+    margin = _NORMAL * float(Fraction(told["error scale"])) / (2.0 * told["pairs"] * max(1, min(_MOST_ROWS, total)))
+    if abs(float(told["margin of the error"]) - margin) > _CLOSE or not 0 <= float(told["mean error of pairs"]) <= 1:
+        return Problem("the mean error has another margin than its noise has, or is no share")
+    return None
 
 
 def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:

@@ -20,6 +20,10 @@ NOT_PRIVATE = "counted: a property of the table's form, which bounds nothing for
 _CONTRIBUTORS = "contributors: whoever knows their own contribution to a cell can subtract it first"
 _SUMS = "sums and differences of empty cells: each cell stays open by itself, what several have together may not"
 _OTHER_TABLES = "other tables of the same rows, except those that are named as released before"
+_EARLIER_CELLS = (
+    "cells that were left empty in tables released before: this table keeps its own sensitive cells open, and may "
+    "narrow down those"
+)
 _EXACT = "published cells: they are exact, and zero says that nobody is there"
 _MINIMALITY = (
     "minimality: cells were chosen by looking at all of them, so somebody who knows how can exclude tables for which "
@@ -120,7 +124,11 @@ def open_cells(rules: tuple[str, ...], width: int, bounds: str, earlier: int, un
             *checked("the written table adds up, and leaves every empty cell open"),
             *assumed([KNOWS_ONLY]),
         ),
-        not_protected=(_CONTRIBUTORS, _SUMS, _OTHER_TABLES, _EXACT, _MINIMALITY),
+        not_protected=(
+            *(_CONTRIBUTORS, _SUMS, _OTHER_TABLES),
+            *((_EARLIER_CELLS,) if earlier else ()),
+            *(_EXACT, _MINIMALITY),
+        ),
     )
 
 

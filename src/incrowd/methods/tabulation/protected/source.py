@@ -116,7 +116,7 @@ def _text(column: pa.Array) -> pa.Array:
 
 
 def given_facts(table: Table, frame: Frame, value: str, beside: tuple[str | None, tuple[str, ...]]) -> CellFacts:
-    """Read a table of cells and refuse one whose cells are missing, doubled, negative, or do not add up.
+    """Read a table of cells and refuse one whose cells are missing, doubled, negative, contradict, or do not add up.
 
     `beside` names the columns that say how many contributed to a cell, and its largest contributions.
     """
@@ -144,9 +144,33 @@ def given_facts(table: Table, frame: Frame, value: str, beside: tuple[str | None
             raise SourceInvalid(
                 f"the table does not add up: {name!r} at {frame.place(odd)} is not the sum of what is under it."
             )
-    _refuse_huge(cells[0].ravel()[:1], np.ones(1, np.int64))
     counts = cells[1] if contributors else cells[0]
-    return CellFacts(cells[0], counts, cells[len(numbers) - len(largest) :])
+    facts = CellFacts(cells[0], counts, cells[len(numbers) - len(largest) :])
+    _refuse_contradiction(frame, facts)
+    return facts
+
+
+def _refuse_contradiction(frame: Frame, facts: CellFacts) -> None:
+    """Refuse cells with a number and nobody who contributed, and largest contributions out of order or too large.
+
+    The rules would take such a cell for one that is safe.
+    """
+    nobody = (facts.values > 0) & (facts.contributors == 0)
+    if nobody.any():
+        raise SourceInvalid(
+            f"the table contradicts itself: the cell {frame.place(_first(nobody))} has a number above 0 and no "
+            "contributors."
+        )
+    rising = (np.diff(facts.largest, axis=0) > 0).any(axis=0) | (facts.largest.sum(axis=0) > facts.values)
+    if rising.any():
+        raise SourceInvalid(
+            f"the table contradicts itself: the largest contributions to the cell {frame.place(_first(rising))} do not "
+            "fall from one to the next, or are more than its number."
+        )
+
+
+def _first(flags: NDArray[np.bool_]) -> list[int]:
+    return [int(node) for node in np.argwhere(flags)[0]]
 
 
 def _cell(frame: Frame, labels: tuple[str | None, ...], line: int) -> int:
@@ -170,4 +194,6 @@ def _whole(text: str | None, name: str, line: int) -> int:
         raise SourceInvalid(
             f"row {line} of the table has a negative number in {name!r}: such tables are not protected here."
         )
+    if number >= _LARGEST:
+        raise SourceInvalid(f"row {line} of the table has a number in {name!r} beyond 2^53: tabulate in thousands.")
     return number
