@@ -4,8 +4,8 @@
     python bench/learning.py --rows 10000000                 # so many rows from a Parquet file: time and memory
 
 Everything goes through `incrowd.learn_model` with real coins at δ = 1e-6; the mean of so many splits, 70 % of the rows
-to learn from and the others to test.  Bounds are declared: those of Adult and digits are public, those of the other tables
-are the range of all rows, widened by 2 % on both sides.  CPU seconds are those of one fit with policy and ledger.
+to learn from and the others to test.  Bounds are declared: those of Adult and digits are public, those of the other
+tables are the range of all rows, widened by 2 % on both sides.  CPU seconds are those of a fit with policy and ledger.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def many(rows: int) -> None:
                 writer.write_table(data.table.take(chance.integers(0, data.table.num_rows, min(rows, 10**6))))
         before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
         release = {"method": "classifier", "target_column": TARGET, "epsilon": "1", "delta": "1e-6"}
-        learned(data, str(file), release)  # type: ignore[arg-type]
+        learned(data, str(file), release)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         spent = time.process_time() - start
         print(f"{rows:,} rows: {spent:.0f} CPU s, peak {peak / 1024:.0f} MB ({before / 1024:.0f} MB before)")

@@ -79,9 +79,11 @@ def spread_scores(model: str, coins: SystemCoins) -> tuple[NDArray[np.float64], 
 def repeated_scores(way: str, coins: SystemCoins) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """The same for fits on a table with the canary and on one without it."""
     policy = read(FEW, {**REPEATED[way], "epsilon": 1, "delta": str(DELTA)})
-    others = {"a": ["u"] * 4, "n": [-8] * 4, "t": ["no"] * 4}
-    added = {name: [*column, own] for (name, column), own in zip(others.items(), ("v", 8, "yes"), strict=True)}
-    found = [np.array([_said(fitted(policy, pa.table(rows), coins)) for _ in range(FITS)]) for rows in (added, others)]
+    others: dict[str, list[Any]] = {"a": ["u"] * 4, "n": [-8] * 4, "t": ["no"] * 4}
+    canary: dict[str, Any] = {"a": "v", "n": 8, "t": "yes"}
+    added = {name: [*column, canary[name]] for name, column in others.items()}
+    tables = (pa.table(added), pa.table(others))
+    found = [np.array([_said(fitted(policy, table, coins)) for _ in range(FITS)]) for table in tables]
     return found[0], found[1], DELTA
 
 
@@ -98,7 +100,8 @@ def proved(more: NDArray[np.float64], less: NDArray[np.float64], delta: float) -
     limits = np.quantile(np.concatenate([more[:half], less[:half]]), np.linspace(0.02, 0.98, 49))
     gaps = [np.mean(more[:half] >= each) - np.mean(less[:half] >= each) for each in limits]
     limit = limits[int(np.argmax(gaps))]
-    return proved_epsilon(*(Trials.count((each[half:] >= limit).tolist()) for each in (more, less)), delta)
+    with_you, without = (Trials.count((each[half:] >= limit).tolist()) for each in (more, less))
+    return proved_epsilon(with_you, without, delta)
 
 
 @pytest.mark.parametrize("model", SPREAD)

@@ -25,7 +25,7 @@ RELEASES: dict[str, dict[str, Any]] = {
     "kmeans": {"method": "kmeans", "clusters": 2, "columns": ["x", "z"]},
     "pca": {"method": "pca", "components": 1, "columns": ["x", "z"]},
 }
-TARGETS = {
+TARGETS: dict[str, dict[str, Any]] = {
     "classifier": {"label": {"type": "integer", "categories": ["0", "1"]}},
     "regressor": {"y": {"type": "decimal", "bounds": [-1, 1]}},
 }

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from incrowd.accounting.noise.concentrated import epsilon_of_rho, largest_rho
+from incrowd.accounting.noise.concentrated import epsilon_of_rho, largest_rho, rho_of
 from incrowd.core.loss import Pure, ZeroConcentrated
 from incrowd.core.steps.noise import Law
 from incrowd.core.steps.step import fold
@@ -154,8 +154,8 @@ def test_the_price_of_a_sum_is_its_squared_move_over_twice_the_variance(step: An
 def test_prices_add_up_whatever_came_out_before() -> None:
     first, second = SUMS[0], SUMS[1]
     both = fold((first, second, PublishModel("m")), Unit(), Fraction(1, 10**6))
-    alone = [fold((step, PublishModel("m")), Unit()).loss for step in (first, second)]
-    assert both.loss == ZeroConcentrated(sum(each.rho for each in alone))  # type: ignore[union-attr]
+    alone = [rho_of(fold((step, PublishModel("m")), Unit()).loss) for step in (first, second)]
+    assert rho_of(both.loss) == (alone[0] or 0) + (alone[1] or 0)
 
 
 def test_laplace_tables_cost_epsilon_by_the_sum_of_all_changes() -> None:

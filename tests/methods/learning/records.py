@@ -34,7 +34,7 @@ def small(**release: Any) -> Policy:
 
 def table(rows: list[tuple[str, int, int, str]]) -> pa.Table:
     """Return a table of rows."""
-    columns = list(zip(*rows, strict=True)) if rows else [[]] * 4
+    columns = [[row[place] for row in rows] for place in range(4)]
     types = (pa.string(), pa.int64(), pa.int64(), pa.string())
     return pa.table([pa.array(each, kind) for each, kind in zip(columns, types, strict=True)], names=COLUMNS)
 

@@ -31,13 +31,18 @@ class VectorSpace:
 
     @classmethod
     def of(cls, inputs: Sequence[Classes], reach: Fraction) -> VectorSpace:
-        """Return the space of some columns, of which numbers are clipped to a share of their longest vector."""
+        """Return the space of some columns, of which numbers are clipped to a share of their longest vector.
+
+        The share is `reach` where there are many columns of numbers, of which few are at their bounds at once, and all
+        of it where there is one.
+        """
         features = tuple(map(features_of, inputs))
         number = [NumberScale.of(each) is not None for each in inputs]
         places = np.concatenate(
             [np.full(table.shape[1], own) for table, own in zip(features, number, strict=True)]
         ).astype(np.bool_)
-        clip = math.floor(reach**2 * sum(number) * UNIT**2)
+        share = reach + (1 - reach) / max(1, sum(number))
+        clip = math.floor(share**2 * sum(number) * UNIT**2)
         return cls(tuple(inputs), Vectors(features, places, clip), clip + UNIT**2 * (len(number) - sum(number)))
 
     @property

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from incrowd.core.table import Table
 
 _BINS = 64
-_REACH = Fraction(3, 4)
+_REACH = Fraction(1, 2)
 _MOST = 1000
 
 
@@ -53,7 +53,7 @@ class PrivateClusters:
     columns: tuple[str, ...] = ()
     levels: Mapping[str, int] = field(default_factory=dict)
     bins: int | None = None
-    rounds: int = 4
+    rounds: int = 3
 
     def __post_init__(self) -> None:
         check_parameters(self.epsilon, self.delta, self.bins)
