@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from incrowd.workflows.plan.forecast import plan
     from incrowd.workflows.plan.look.look import look
     from incrowd.workflows.policy.policy import Policy, load_policy
+    from incrowd.workflows.release.learn import learn_model, predict
     from incrowd.workflows.release.publish import Destination, release, release_to
     from incrowd.workflows.release.synthesize import synthesize
     from incrowd.workflows.verbs import assess, check, price, profile, query, verify
@@ -35,9 +36,11 @@ __all__ = [
     "bounds",
     "check",
     "explore",
+    "learn_model",
     "load_policy",
     "look",
     "plan",
+    "predict",
     "price",
     "profile",
     "query",
@@ -57,9 +60,11 @@ _HOMES = {
     "bounds": "workflows.bounds.calculators",
     "check": "workflows.verbs",
     "explore": "workflows.plan.explore",
+    "learn_model": "workflows.release.learn",
     "load_policy": "workflows.policy.policy",
     "look": "workflows.plan.look.look",
     "plan": "workflows.plan.forecast",
+    "predict": "workflows.release.learn",
     "price": "workflows.verbs",
     "profile": "workflows.verbs",
     "query": "workflows.verbs",

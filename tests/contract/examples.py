@@ -68,6 +68,35 @@ _MODEL: dict[str, Any] = {
     "target": {"epsilon": 2, "delta": "1e-4"},
     "levels": {"zip": 2, "age": 1},
 }
+_SEX: dict[str, Any] = {
+    "method": "classifier",
+    "target_column": "sex",
+    "columns": ["age", "zip"],
+    "epsilon": 2,
+    "delta": "1e-4",
+}
+_ZIPS = {"columns__zip": {"categories": ["02100", "02200", "94100", "94200"]}}
+_AGE: dict[str, Any] = {
+    "method": "regressor",
+    "target_column": "age",
+    "columns": ["sex"],
+    "epsilon": 2,
+    "delta": "1e-4",
+}
+_CLUSTERS: dict[str, Any] = {
+    "method": "kmeans",
+    "clusters": 3,
+    "columns": ["sex", "age"],
+    "epsilon": 2,
+    "delta": "1e-4",
+}
+_COMPONENTS: dict[str, Any] = {
+    "method": "pca",
+    "components": 2,
+    "columns": ["sex", "age"],
+    "epsilon": 2,
+    "delta": "1e-4",
+}
 _LEVEL = {"levels": {"zip": 1}}
 _SURVEY: dict[str, Any] = {
     **_MASKED,
@@ -143,6 +172,29 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
             release__method="tree",
             release__errors="tables",
         ),
+    },
+    "classifier": {
+        "gradient": changed(PEOPLE, **_ZIPS, release=_SEX),
+        "pure": changed(PEOPLE, **_ZIPS, release=_SEX, release__delta=None),
+        "additive, people with two rows": changed(
+            PEOPLE, **_ZIPS, **_PERSON, dataset__unit__max_rows=2, release=_SEX, release__model="additive"
+        ),
+        "moments, replaced": changed(
+            PEOPLE, **_ZIPS, dataset__unit={"adjacency": "replace-one"}, release=_SEX, release__model="moments"
+        ),
+        "few rows": changed(PEOPLE, **_ZIPS, release=_SEX, release__expected_rows=400, release__levels={"age": 1}),
+    },
+    "regressor": {
+        "moments": changed(PEOPLE, release=_AGE),
+        "people": changed(PEOPLE, **_PERSON, release=_AGE),
+    },
+    "kmeans": {
+        "rows": changed(PEOPLE, release=_CLUSTERS),
+        "people with two rows": changed(PEOPLE, **_PERSON, dataset__unit__max_rows=2, release=_CLUSTERS),
+    },
+    "pca": {
+        "rows": changed(PEOPLE, release=_COMPONENTS),
+        "people": changed(PEOPLE, **_PERSON, release=_COMPONENTS),
     },
     "points": {
         "noisy": changed(PEOPLE, release=_POINTS, release__epsilon=1),

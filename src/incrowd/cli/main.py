@@ -35,6 +35,8 @@ VERBS = (
     "policy",
     "plan",
     "release",
+    "learn",
+    "predict",
     "query",
     "coarsen",
     "verify",

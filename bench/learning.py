@@ -1,0 +1,211 @@
+"""Private models: accuracy by ε, and time.
+
+    INCROWD_ADULT=folder python bench/learning.py            # every table; a classifier, regressor, k-means, PCA
+    python bench/learning.py --rows 10000000                 # so many rows from a Parquet file: time and memory
+
+Everything goes through `incrowd.learn_model` with real coins at δ = 1e-6; the mean of so many splits, 70 % of the rows
+to learn from and the others to test.  Bounds are declared: those of Adult and digits are public, those of the other
+tables are the range of all rows, widened by 2 % on both sides.  CPU seconds are those of a fit with policy and ledger.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import csv
+
+import incrowd
+
+EPSILONS = ("0.1", "0.5", "1", "3")
+TARGET = "salary-class"
+
+
+@dataclass(frozen=True)
+class Data:
+    """A table, how its columns are declared, and what is predicted."""
+
+    name: str
+    table: pa.Table
+    columns: dict[str, Any]
+    target: str
+
+
+def adult() -> Data:
+    folder = os.environ.get("INCROWD_ADULT")
+    if folder is None:
+        raise SystemExit("set INCROWD_ADULT to a folder with adult.csv")
+    table = csv.read_csv(Path(folder) / "adult.csv", parse_options=csv.ParseOptions(delimiter=";"))
+    columns: dict[str, Any] = {
+        name: {"categories": sorted(map(str, set(table[name].to_pylist()))), "missing": "drop", "outside": "drop"}
+        for name in table.column_names
+        if name != "age"
+    }
+    columns["age"] = {"type": "integer", "bounds": [15, 94], "missing": "drop"}
+    return Data("Adult", table, columns, TARGET)
+
+
+def bundled(name: str) -> Data:
+    """Return a table of scikit-learn's with declared bounds."""
+    from sklearn import datasets
+
+    found = getattr(datasets, f"load_{name}")()
+    low, high = found.data.min(axis=0), found.data.max(axis=0)
+    more = 0.02 * (high - low)
+    low, high = (np.zeros(64), np.full(64, 16.0)) if name == "digits" else (low - more, high + more)
+    rows = {f"c{place}": found.data[:, place] for place in range(found.data.shape[1])}
+    columns: dict[str, Any] = {
+        each: {"type": "decimal", "bounds": [f"{low[place]:.6g}", f"{high[place]:.6g}"], "missing": "drop"}
+        for place, each in enumerate(rows)
+    }
+    if name == "diabetes":
+        columns["y"] = {"type": "integer", "bounds": [25, 346], "missing": "drop"}
+        return Data(name, pa.table({**rows, "y": found.target.astype(int)}), columns, "y")
+    columns["y"] = {"categories": sorted(map(str, set(found.target.tolist()))), "missing": "drop", "outside": "drop"}
+    return Data(name, pa.table({**rows, "y": [str(each) for each in found.target]}), columns, "y")
+
+
+def learned(data: Data, rows: pa.Table, release: dict[str, Any]) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        policy = {
+            "incrowd": 1,
+            "dataset": {"name": "bench"},
+            "columns": data.columns,
+            "release": release,
+            "ledger": f"sqlite:///{folder}/ledger.sqlite",
+        }
+        return incrowd.learn_model(rows, policy).model
+
+
+def split(rows: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    order = np.random.default_rng(seed).permutation(rows)
+    return order[: int(0.7 * rows)], order[int(0.7 * rows) :]
+
+
+def classes(data: Data, model: Any, test: pa.Table) -> list[float]:
+    """Return accuracy, and AUC where there are two classes."""
+    from sklearn.metrics import roc_auc_score
+
+    chances, truth = model.chances(test), np.array(test[data.target].to_pylist())
+    right = float((np.array(model.outputs)[chances.argmax(axis=1)] == truth).mean())
+    return (
+        [right, float(roc_auc_score(truth == model.outputs[1], chances[:, 1]))] if len(model.outputs) == 2 else [right]
+    )
+
+
+def numbers(data: Data, model: Any, test: pa.Table) -> list[float]:
+    """Return R²."""
+    truth = test[data.target].to_numpy().astype(float)
+    return [float(1 - ((model.numbers(test) - truth) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())]
+
+
+def scaled(data: Data, table: pa.Table) -> NDArray[np.float64]:
+    """Return numbers with half of the declared range as 1."""
+    found = []
+    for name, told in data.columns.items():
+        if name != data.target:
+            low, high = map(float, told["bounds"])
+            found.append((table[name].to_numpy() - (low + high) / 2) / ((high - low) / 2))
+    return np.stack(found, axis=1)
+
+
+def distances(data: Data, model: Any, test: pa.Table) -> list[float]:
+    """Return the mean squared distance to the nearest center, half of a declared range being 1."""
+    names = [name for name in data.columns if name != data.target]
+    ends = np.array([list(map(float, data.columns[name]["bounds"])) for name in names])
+    centers = (model.vectors - ends.mean(axis=1)) / (np.ptp(ends, axis=1) / 2)
+    points = scaled(data, test)
+    return [float(((points[:, None] - centers) ** 2).sum(axis=2).min(axis=1).mean())]
+
+
+def variance(data: Data, model: Any, test: pa.Table) -> list[float]:
+    """Return the share of the variance that the components hold."""
+    points = scaled(data, test)
+    points -= points.mean(axis=0)
+    basis, _ = np.linalg.qr(model.vectors.T)
+    return [float(((points @ basis) ** 2).sum() / (points**2).sum())]
+
+
+Measure = Callable[[Data, Any, pa.Table], list[float]]
+
+
+def row(data: Data, release: dict[str, Any], measure: Measure, seeds: int) -> None:
+    """Print one line: what is measured at each ε, and CPU seconds of a fit."""
+    shown, spent = [], 0.0
+    for epsilon in EPSILONS:
+        found = []
+        for seed in range(seeds):
+            train, test = split(data.table.num_rows, seed)
+            rows, start = data.table.take(train), time.process_time()
+            price = {"epsilon": epsilon} if release.get("delta", "") is None else {"epsilon": epsilon, "delta": "1e-6"}
+            told = {key: value for key, value in release.items() if value is not None}
+            model = learned(data, rows, told | price)
+            spent += time.process_time() - start
+            found.append(measure(data, model, data.table.take(test)))
+        shown.append("/".join(f"{each:.3f}" for each in np.mean(found, axis=0)))
+    what = " ".join(f"{value}" for key, value in release.items() if key in {"method", "model", "clusters"} and value)
+    pure = " pure" if release.get("delta", "") is None else ""
+    print(f"{data.name:14s} {what + pure:24s} {'  '.join(shown)}   {spent / seeds / len(EPSILONS):.2f} s", flush=True)
+
+
+def everything(seeds: int) -> None:
+    tables = [adult(), bundled("breast_cancer"), bundled("wine"), bundled("digits")]
+    for data in tables:
+        release = {
+            "method": "classifier",
+            "target_column": data.target,
+            "expected_rows": int(0.7 * data.table.num_rows),
+        }
+        row(data, release, classes, seeds)
+        row(data, release | {"delta": None}, classes, seeds)
+        for model in ("naive-bayes", "gradient", "additive", "moments"):
+            row(data, release | {"model": model}, classes, seeds)
+    diabetes = bundled("diabetes")
+    row(diabetes, {"method": "regressor", "target_column": "y"}, numbers, seeds)
+    for data, clusters in ((tables[1], 2), (tables[2], 3), (tables[3], 10), (diabetes, 3)):
+        names = [name for name in data.columns if name != data.target]
+        row(data, {"method": "kmeans", "clusters": clusters, "columns": names}, distances, seeds)
+        row(data, {"method": "pca", "components": 3, "columns": names}, variance, seeds)
+
+
+def many(rows: int) -> None:
+    """Learn from so many rows of Adult, drawn again, from a Parquet file."""
+    from pyarrow import parquet as pq
+
+    data = adult()
+    with tempfile.TemporaryDirectory() as folder:
+        file, chance = Path(folder, "rows.parquet"), np.random.default_rng(1)
+        with pq.ParquetWriter(file, data.table.schema) as writer:
+            for _ in range(0, rows, 10**6):
+                writer.write_table(data.table.take(chance.integers(0, data.table.num_rows, min(rows, 10**6))))
+        before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+        release = {"method": "classifier", "target_column": TARGET, "epsilon": "1", "delta": "1e-6"}
+        learned(data, str(file), release)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        spent = time.process_time() - start
+        print(f"{rows:,} rows: {spent:.0f} CPU s, peak {peak / 1024:.0f} MB ({before / 1024:.0f} MB before)")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--rows", type=int)
+    told = parser.parse_args()
+    if told.rows:
+        many(told.rows)
+    else:
+        everything(told.seeds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""The files of a learned model, looked at again: its columns and classes, and that its table is the model's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from incrowd.core.claims.claim import Claim
+from incrowd.core.claims.privacy import ApproximatePrivacy, PurePrivacy
+from incrowd.core.plan import Output
+from incrowd.core.steps.bins import BinColumn, RecodeToBins
+from incrowd.core.steps.rows import KeepRows
+from incrowd.core.steps.step import Step
+from incrowd.engines.readers.sources import open_source
+from incrowd.errors import InvalidParameter
+from incrowd.methods.labels import digest_of
+from incrowd.methods.learning.models import TABLE, LearnedModel
+from incrowd.methods.learning.output import ModelTable
+from incrowd.methods.learning.steps import (
+    CountAllRows,
+    CountByTarget,
+    FollowGradients,
+    LearnFrom,
+    MoveCenters,
+    MultiplyColumns,
+    PublishModel,
+)
+from incrowd.verify.files import columns_of
+from incrowd.verify.statement import Look, Problem, Statement, maybe, one
+
+_SUMS = (CountByTarget, FollowGradients, MultiplyColumns, MoveCenters)
+STEPS: tuple[type[Step], ...] = (KeepRows, RecodeToBins, LearnFrom, CountAllRows, *_SUMS, PublishModel)
+CLAIMS: tuple[type[Claim], ...] = (PurePrivacy, ApproximatePrivacy)
+ORDER = (
+    maybe(KeepRows),
+    one(RecodeToBins),
+    one(LearnFrom),
+    maybe(CountAllRows),
+    one(*_SUMS),
+    maybe(FollowGradients),
+    one(PublishModel),
+)
+
+
+def contradiction(statement: Statement) -> Problem | None:
+    """Return that columns differ, or were drafted from rows, or that sums are of other columns, or None."""
+    recode, learn = statement.grounds.need(RecodeToBins), statement.grounds.need(LearnFrom)
+    names = tuple(column.column for column in learn.columns)
+    target = () if learn.target is None else (learn.target,)
+    if recode.names != (*names, *target):
+        return Problem("the columns that are recoded are not those that the model is learned from")
+    if recode.drafted:
+        return Problem("labels were drafted from rows, and no promise holds for those")
+    counted, followed = statement.grounds.find(CountByTarget), statement.grounds.find(FollowGradients)
+    if (counted is not None and counted.tables != len(names)) or (
+        followed is not None and followed.columns != len(names)
+    ):
+        return Problem("the sums are over another number of columns")
+    return None
+
+
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+    """Read the files: the columns of the table, the model, and that both say the same."""
+    file, document = files
+    same = columns_of(file) == tuple(TABLE.names)
+    yield Look("columns in the file", None if same else Problem("it is not the table of a model"), "they are a model's")
+    try:
+        model = LearnedModel.load(document)
+    except InvalidParameter as error:
+        yield Look("model", Problem(str(error)), "")
+        return
+    deviant = _deviant(statement, model)
+    yield Look("model", deviant, "its columns, classes and outputs are those of the certificate")
+    if same and deviant is None:
+        differs = None if _alike(_table(file), model.lines()) else Problem("the table has other numbers than the model")
+        yield Look("numbers in the file", differs, "they are those of the model")
+
+
+def recount(statement: Statement, output: Output) -> Problem | None:
+    """Return how an output in memory differs from what is stated, or None."""
+    if not isinstance(output, ModelTable) or output.model is None:
+        return Problem("it is not a learned model")
+    again = LearnedModel.from_json(output.model.to_json())
+    if not _alike(output.table, again.lines()):
+        return Problem("the table has other numbers than the model")
+    return _deviant(statement, again)
+
+
+def reopen(statement: Statement, files: tuple[Path, ...]) -> ModelTable:
+    """Read the published files, as anyone can."""
+    return ModelTable(_table(files[0]), LearnedModel.load(files[1]), stated=statement.evidence)
+
+
+def _table(file: Path) -> pa.Table:
+    text = pa.schema([(name, pa.string()) for name in TABLE.names])
+    batches = [batch.cast(text) for batch in open_source(str(file)).batches(TABLE.names)]
+    table = pa.Table.from_batches(batches, schema=text)
+    numbers = pc.cast(table["coefficient"], pa.float64())
+    return table.set_column(len(TABLE) - 1, "coefficient", numbers)
+
+
+def _alike(one_: pa.Table, other: pa.Table) -> bool:
+    """Whether two tables of a model are the same; what is missing in one may be an empty text in the other."""
+    if one_.num_rows != other.num_rows:
+        return False
+    texts = all(
+        pc.all(pc.equal(pc.fill_null(one_[name], ""), pc.fill_null(other[name], "")), min_count=0).as_py()
+        for name in TABLE.names[:-1]
+    )
+    first, second = (np.array(each["coefficient"].to_pylist(), np.float64) for each in (one_, other))
+    return texts and bool(np.array_equal(first, second))
+
+
+def _deviant(statement: Statement, model: LearnedModel) -> Problem | None:
+    """Return where a model differs from what was declared, or None."""
+    learn = statement.grounds.need(LearnFrom)
+    if [each.name for each in model.columns] != [each.column for each in learn.columns]:
+        return Problem("the columns of the model are not those that it was learned from")
+    for column, declared in zip(model.columns, learn.columns, strict=True):
+        if not _same_labels(declared, list(column.labels)):
+            return Problem(f"the model has classes of {column.name!r} that are not declared")
+    if model.target != learn.target or (learn.outputs is not None and model.outputs != learn.outputs):
+        return Problem("the model predicts something else than is stated")
+    return None
+
+
+def _same_labels(declared: BinColumn, labels: list[str | None]) -> bool:
+    if isinstance(declared.labels, tuple):
+        return list(declared.labels) == labels
+    return (declared.number, declared.sha256) == (len(labels), digest_of(labels))

@@ -1,0 +1,120 @@
+"""Classifier: a model that predicts a class, from noisy tables, gradients or products."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from incrowd.core.plan import Plan
+from incrowd.errors import InvalidParameter
+from incrowd.methods.labels import text_of
+from incrowd.methods.learning.classifier.recipes import PURE, RECIPES, Recipe
+from incrowd.methods.learning.inputs import Inputs, NumberScale
+from incrowd.methods.learning.models import LearnedModel, Use, rounded
+from incrowd.methods.learning.output import ModelTable
+from incrowd.methods.learning.planning import Task, budget_of, check_parameters, plan_of
+from incrowd.methods.learning.records import Records
+
+if TYPE_CHECKING:
+    from incrowd.core.coins import Coins
+    from incrowd.core.recoding import Classes
+    from incrowd.core.schema import Schema
+    from incrowd.core.table import Table
+
+_BINS, _FINE_BINS = 16, 64
+_MANY_CLASSES = 4
+_FEW = 1000
+
+
+@dataclass(frozen=True)
+class PrivateClassifier:
+    """A model that predicts the class of a row: naive Bayes, logistic, additive, or least squares.
+
+    Promise: (ε, δ)-differential privacy of everything together: the noisy sums, the model, and whatever is predicted
+    with it; ε-differential privacy of naive Bayes where no δ is given.
+
+    Assumes: classes, bounds, bins and parameters were declared without looking at the rows.
+
+    Source: Canonne, Kamath & Steinke 2020 (integer Gaussian noise); Bun & Steinke 2016 (ρ adds up); Bassily, Smith &
+    Thakurta 2014 (noisy gradients); Nori, Caruana, Bu, Shen & Kulkarni 2021 (additive models); Vaidya, Shafiq, Basu &
+    Hong 2013 (naive Bayes); Wang 2018 (products).
+    """
+
+    name: ClassVar[str] = "classifier"
+
+    target_column: str
+    epsilon: Fraction
+    delta: Fraction | None = None
+    model: Literal["auto", "naive-bayes", "gradient", "additive", "moments"] = "auto"
+    columns: tuple[str, ...] = ()
+    levels: Mapping[str, int] = field(default_factory=dict)
+    bins: int | None = None
+    expected_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        check_parameters(self.epsilon, self.delta, self.bins)
+        if self.expected_rows is not None and self.expected_rows < 1:
+            raise InvalidParameter("a number of expected rows is at least 1.")
+
+    def task(self, schema: Schema) -> Task:
+        """Return from which classes which ones are learned."""
+        target = schema[self.target_column]
+        if target not in schema.released:
+            raise InvalidParameter(f"{target.name!r} is an identifier: a model that predicts it would show it.")
+        classes = Inputs((), self.levels, _BINS).classes(target)
+        outputs = text_of(classes.labels()).to_pylist()[: len(classes.marks)]
+        if len(outputs) < 2:
+            raise InvalidParameter(f"{target.name!r} has a single declared class: there is nothing to predict.")
+        columns = Inputs(self.columns, self.levels, self.bins or self._bins(schema, len(outputs)))
+        return Task(columns.of(schema, target.name), classes, tuple(outputs))
+
+    def _bins(self, schema: Schema, outputs: int) -> int:
+        """Return in how many bins numbers are taken: the fewer rows are expected, the fewer."""
+        probe = Inputs(self.columns, self.levels, _BINS).of(schema, self.target_column)
+        if self.choice(probe, outputs) == "moments":
+            return _FINE_BINS
+        if self.expected_rows is None:
+            return _BINS
+        return min(_BINS, max(4, round(0.8 * math.cbrt(self.expected_rows))))
+
+    def choice(self, inputs: tuple[Classes, ...], outputs: int) -> str:
+        """Return the model that is learned, by public numbers alone: ε and δ, columns, classes, expected rows."""
+        if self.model != "auto":
+            return self.model
+        if self.delta is None:
+            return "naive-bayes"
+        if outputs >= _MANY_CLASSES and all(NumberScale.of(each) is not None for each in inputs):
+            return "moments"
+        rho = budget_of(self.epsilon, self.delta, self.model)
+        if self.expected_rows is not None and rho * self.expected_rows**2 < _FEW * len(inputs):
+            return "naive-bayes"
+        return "gradient"
+
+    def recipe(self, task: Task) -> tuple[Recipe, Fraction]:
+        """Return the way to learn, and its budget: ρ, or ε where no δ is given."""
+        choice = self.choice(task.inputs, len(task.outputs))
+        if choice == "naive-bayes" and self.delta is None:
+            return PURE, self.epsilon
+        return RECIPES[choice], budget_of(self.epsilon, self.delta, choice)
+
+    def plan(self, schema: Schema) -> Plan:
+        """Promise from the schema alone."""
+        task = self.task(schema)
+        recipe, budget = self.recipe(task)
+        settings = {"model": recipe.title, "classes": len(task.outputs)}
+        return plan_of(self, task, schema, recipe.sums(task, budget, schema.unit), settings)
+
+    def release(self, table: Table, coins: Coins) -> ModelTable:
+        """Count the records once, sum what the recipe needs with noise, and make the model."""
+        task = self.task(table.schema)
+        recipe, budget = self.recipe(task)
+        records = Records.of(table, task.classes, coins)
+        found = recipe.fit(task, records, recipe.sums(task, budget, table.schema.unit), coins)
+        tables = tuple(map(rounded, found.tables))
+        model = LearnedModel(
+            Use.CLASSES, task.encoders, task.outputs, rounded(found.offset), tables, self.target_column, found.link
+        )
+        return ModelTable.of(model, found.rows)

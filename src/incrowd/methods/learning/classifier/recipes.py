@@ -1,0 +1,180 @@
+"""Recipes: the ways to learn classes; each says which sums it needs under a budget, and makes scores of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from incrowd.core.steps.noise import Law
+from incrowd.methods.learning.fits import (
+    Descent,
+    Floats,
+    Scores,
+    Spread,
+    descend,
+    naive_bayes,
+    refine,
+    ridge,
+    total_rows,
+)
+from incrowd.methods.learning.models import Link
+from incrowd.methods.learning.moves import gaussian_scale, squared_move, summed_move
+from incrowd.methods.learning.records import Integers, Records
+from incrowd.methods.learning.statistics import RESIDUAL, class_tables, gradient, moments, noisy, noisy_moments
+from incrowd.methods.learning.steps import CountAllRows, CountByTarget, FollowGradients, MultiplyColumns
+from incrowd.methods.learning.vectors import VectorSpace, product_step
+
+if TYPE_CHECKING:
+    from incrowd.core.coins import Coins
+    from incrowd.core.steps.step import Step
+    from incrowd.core.unit import Unit
+    from incrowd.methods.learning.planning import Task
+
+_FOR_COUNT = Fraction(1, 50)
+_FOR_TABLES = Fraction(1, 2)
+_SMALL = Fraction(1, 400)
+_REACH = Fraction(7, 10)
+_RIDGE = 0.7
+
+
+@dataclass(frozen=True, eq=False)
+class FittedScores:
+    """What a recipe makes: an offset, a table for each column, how scores become chances, about how many rows."""
+
+    offset: Floats
+    tables: tuple[Floats, ...]
+    link: Link
+    rows: float
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A way to learn classes: the sums that it needs, and what it makes of them."""
+
+    title: str
+    sums: Callable[[Task, Fraction, Unit], tuple[Step, ...]]
+    fit: Callable[[Task, Records, tuple[Step, ...], Coins], FittedScores]
+
+
+def pure_tables(task: Task, epsilon: Fraction, unit: Unit) -> tuple[Step, ...]:
+    """Return the tables of naive Bayes with Laplace noise that costs ε."""
+    return (CountByTarget(len(task.inputs), Law.LAPLACE, summed_move(unit, len(task.inputs)) / epsilon),)
+
+
+def tables_under(task: Task, rho: Fraction, unit: Unit) -> tuple[CountByTarget]:
+    """Return the tables of naive Bayes with Gaussian noise that costs ρ."""
+    square = squared_move(unit, len(task.inputs), aligned=True)
+    return (CountByTarget(len(task.inputs), Law.GAUSSIAN, gaussian_scale(rho, square)),)
+
+
+def _counted(task: Task, records: Records, step: CountByTarget, coins: Coins) -> tuple[Integers, float]:
+    """Return noisy tables, and the standard deviation of their noise."""
+    found = noisy(class_tables(records, len(task.outputs)), step.scale, coins, step.noise)
+    return found, float(step.scale) * (1.0 if step.noise is Law.GAUSSIAN else math.sqrt(2.0))
+
+
+def fit_tables(task: Task, records: Records, steps: tuple[Step, ...], coins: Coins) -> FittedScores:
+    """Return naive Bayes."""
+    (step,) = steps
+    assert isinstance(step, CountByTarget)  # noqa: S101 - as the recipe says
+    tables, deviation = _counted(task, records, step, coins)
+    rows = float(total_rows(tables, task.sizes).sum())
+    return _fitted(naive_bayes(tables, task.sizes, deviation), task, rows)
+
+
+def _gradients(task: Task, rho: Fraction, unit: Unit, rounds: int) -> FollowGradients:
+    outputs = 1 if len(task.outputs) == 2 else len(task.outputs)
+    step = FollowGradients(rounds, len(task.inputs), outputs, RESIDUAL, Fraction(1))
+    scale = gaussian_scale(rho / rounds, squared_move(unit, step.square, aligned=False))
+    return FollowGradients(rounds, len(task.inputs), outputs, RESIDUAL, scale)
+
+
+def _measured(
+    task: Task, records: Records, step: FollowGradients, coins: Coins
+) -> Callable[[Integers, Integers], Integers]:
+    return lambda intercepts, scores: noisy(gradient(records, len(task.outputs), intercepts, scores), step.scale, coins)
+
+
+def gradients_under(task: Task, rho: Fraction, unit: Unit) -> tuple[Step, ...]:
+    """Return a count of all rows and gradients that cost ρ together; fewer of them where ρ is small."""
+    count = CountAllRows(gaussian_scale(rho * _FOR_COUNT, squared_move(unit, 1, aligned=True)))
+    return count, _gradients(task, rho * (1 - _FOR_COUNT), unit, 30 if rho < _SMALL else 60)
+
+
+def fit_gradients(task: Task, records: Records, steps: tuple[Step, ...], coins: Coins) -> FittedScores:
+    """Return a logistic model, or a multinomial one, by noisy gradient descent."""
+    count, step = steps
+    assert isinstance(count, CountAllRows)  # noqa: S101 - as the recipe says
+    assert isinstance(step, FollowGradients)  # noqa: S101 - as the recipe says
+    rows = max(1.0, float(noisy(np.array([records.counts.total]), count.scale, coins)[0]))
+    start = Scores(np.zeros(step.outputs), np.zeros((sum(task.sizes), step.outputs)))
+    descent = Descent(step.rounds, 40.0 if step.rounds == 30 else 120.0, rows)
+    found = descend(_measured(task, records, step, coins), descent, len(task.inputs), start)
+    return _fitted(found.paired, task, rows)
+
+
+def additive_under(task: Task, rho: Fraction, unit: Unit) -> tuple[Step, ...]:
+    """Return tables, and ten gradients from where they lead, that cost ρ together."""
+    return *tables_under(task, rho * _FOR_TABLES, unit), _gradients(task, rho * (1 - _FOR_TABLES), unit, 10)
+
+
+def fit_additive(task: Task, records: Records, steps: tuple[Step, ...], coins: Coins) -> FittedScores:
+    """Return an additive model: naive Bayes, refined by noisy gradients."""
+    count, step = steps
+    assert isinstance(count, CountByTarget)  # noqa: S101 - as the recipe says
+    assert isinstance(step, FollowGradients)  # noqa: S101 - as the recipe says
+    tables, deviation = _counted(task, records, count, coins)
+    rows = float(total_rows(tables, task.sizes).sum())
+    counts = np.maximum(tables.sum(axis=1), 0.0)
+    start = naive_bayes(tables, task.sizes, deviation)
+    if step.outputs == 1:
+        start = Scores(start.intercepts[1:] - start.intercepts[:1], start.tables[:, 1:] - start.tables[:, :1])
+    start = start.centered(counts + 1.0, task.sizes)
+    pace = 2.0 * counts + 2.0 * float(step.scale / step.residual) + 0.01 * rows
+    found = refine(_measured(task, records, step, coins), Descent(step.rounds, 1.0, rows), start, pace)
+    return _fitted(found.paired, task, rows)
+
+
+def _space(task: Task) -> tuple[VectorSpace, int, int]:
+    """Return the vectors of rows, the constant beside them, and what a class of the target is."""
+    space = VectorSpace.of(task.inputs, _REACH)
+    one_class = math.isqrt(space.square)
+    return space, max(1, 2 * one_class // 5), one_class
+
+
+def products_under(task: Task, rho: Fraction, unit: Unit) -> tuple[Step, ...]:
+    """Return products that cost ρ."""
+    space, one, own = _space(task)
+    return (product_step(space.width + 1 + len(task.outputs), space.square + one**2 + own**2, rho, unit),)
+
+
+def fit_products(task: Task, records: Records, steps: tuple[Step, ...], coins: Coins) -> FittedScores:
+    """Return least squares on the classes, with a penalty as large as the noise."""
+    (step,) = steps
+    assert isinstance(step, MultiplyColumns)  # noqa: S101 - as the recipe says
+    space, one, own = _space(task)
+    ends = own * np.eye(len(task.outputs), dtype=np.int64)
+    sums = moments(records, space.vectors, ends, one)
+    spread = Spread.of(noisy_moments(sums, (step.scale, step.beside), coins), space.width, one, float(step.scale))
+    line = ridge(spread, space.width, _RIDGE * float(step.scale) * math.sqrt(2.0 * space.width))
+    return FittedScores(line.intercepts / own, space.tables(line.slopes / own), Link.SHARES, spread.rows)
+
+
+def _fitted(scores: Scores, task: Task, rows: float) -> FittedScores:
+    ends = np.cumsum(task.sizes)[:-1]
+    return FittedScores(scores.intercepts, tuple(np.split(scores.tables, ends)), Link.SOFTMAX, rows)
+
+
+RECIPES = {
+    "naive-bayes": Recipe("naive Bayes", tables_under, fit_tables),
+    "gradient": Recipe("noisy gradient descent", gradients_under, fit_gradients),
+    "additive": Recipe("additive, from naive Bayes by noisy gradients", additive_under, fit_additive),
+    "moments": Recipe("least squares from noisy products", products_under, fit_products),
+}
+PURE = Recipe("naive Bayes", pure_tables, fit_tables)
+"""The one that needs no δ: its budget is ε."""

@@ -1,0 +1,1 @@
+"""PCA: the directions in which rows differ most, from noisy products."""

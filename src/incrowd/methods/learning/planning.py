@@ -1,0 +1,116 @@
+"""Planning: what every method of learning shares: the budget, the columns, the steps around its sums."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from incrowd.accounting.noise.concentrated import largest_rho
+from incrowd.core.cells import Cells
+from incrowd.core.plan import Plan
+from incrowd.core.steps.bins import RecodeToBins
+from incrowd.core.steps.rows import keep_rows, recoded
+from incrowd.core.steps.step import Step, fold
+from incrowd.errors import InvalidParameter
+from incrowd.methods.crowds.parameters import charged
+from incrowd.methods.labels import bin_column
+from incrowd.methods.learning.encoder import ColumnEncoder
+from incrowd.methods.learning.inputs import name_of
+from incrowd.methods.learning.models import TABLE
+from incrowd.methods.learning.steps import LearnFrom, PublishModel
+
+if TYPE_CHECKING:
+    from incrowd.core.coins import Coins
+    from incrowd.core.recoding import Classes
+    from incrowd.core.schema import Schema
+    from incrowd.core.table import Table
+    from incrowd.methods.learning.output import ModelTable
+
+MOST_BINS = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is learned: from which columns, and what is predicted, with the names of what comes out."""
+
+    inputs: tuple[Classes, ...]
+    target: Classes | None = None
+    outputs: tuple[str, ...] = ()
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many classes each column has."""
+        return tuple(map(len, self.inputs))
+
+    @property
+    def classes(self) -> tuple[Classes, ...]:
+        """Every column that is read, the target last."""
+        return self.inputs if self.target is None else (*self.inputs, self.target)
+
+    @property
+    def encoders(self) -> tuple[ColumnEncoder, ...]:
+        """How the model's file says that columns are read."""
+        return tuple(map(ColumnEncoder.of, self.inputs))
+
+    def around(self, sums: Sequence[Step], schema: Schema, model: str) -> tuple[Step, ...]:
+        """Return all steps, given those that sum with noise."""
+        target = None if self.target is None else name_of(self.target)
+        columns = tuple(bin_column(name_of(each), each) for each in self.inputs)
+        return (
+            *keep_rows(schema.unit),
+            RecodeToBins(tuple(recoded(each.recoding) for each in self.classes)),
+            LearnFrom(columns, target, None if self.outputs in ((), (target,)) else self.outputs),
+            *sums,
+            PublishModel(model),
+        )
+
+
+def budget_of(epsilon: Fraction, delta: Fraction | None, model: str) -> Fraction:
+    """Return the concentrated budget of ε at δ, or refuse a model that needs a δ without one."""
+    if delta is None:
+        raise InvalidParameter(
+            f"{model} needs a delta, such as 1e-6: only naive-bayes can be learned without one, under epsilon alone."
+        )
+    return largest_rho(epsilon, delta)
+
+
+def check_parameters(epsilon: Fraction, delta: Fraction | None, bins: int | None) -> None:
+    """Refuse parameters that mean nothing."""
+    if epsilon <= 0:
+        raise InvalidParameter("a model needs an epsilon above 0.")
+    if delta is not None and not 0 < delta < 1:
+        raise InvalidParameter("delta lies strictly between 0 and 1, such as 1e-6.")
+    if bins is not None and not 2 <= bins <= MOST_BINS:
+        raise InvalidParameter(f"numbers are taken in 2 to {MOST_BINS:,} bins.")
+
+
+class Learner(Protocol):
+    """What a method of learning has: a name, its δ, and what it does to rows."""
+
+    name: ClassVar[str]
+
+    @property
+    def delta(self) -> Fraction | None:
+        """The chance that ε does not hold; None where it always does."""
+
+    def release(self, table: Table, coins: Coins) -> ModelTable:
+        """Read the rows and release the model."""
+
+
+def plan_of(learner: Learner, task: Task, schema: Schema, sums: Sequence[Step], settings: Mapping[str, Any]) -> Plan:
+    """Return the plan of a method, its price computed; names that a model's table has of its own are refused."""
+    clash = [column.name for column in schema.released if column.name in TABLE.names]
+    if clash:
+        raise InvalidParameter(
+            f"the table of a model has a column {clash[0]!r} of its own: give that of the data another name, or leave "
+            "it out of the policy."
+        )
+    _ = task.encoders  # which refuses columns that no file of a model can hold
+    steps, delta = task.around(sums, schema, settings["model"]), learner.delta or Fraction(0)
+    promise = fold(steps, schema.unit, delta)
+    spent = charged(promise.loss, delta, schema.unit.adjacency)
+    told = {"epsilon": spent, "delta": delta, **settings}
+    cells = Cells(tuple(each.recoding for each in task.classes))
+    return Plan(learner.name, steps, promise, {"epsilon": spent}, learner.release, settings=told, cells=cells)

@@ -1,0 +1,1 @@
+"""Regressor: a model that predicts a number, by least squares from noisy products."""

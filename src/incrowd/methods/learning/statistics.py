@@ -1,0 +1,166 @@
+"""Statistics: what models are made from, each a sum of integer contributions with integer noise of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.core.coins import Coins
+from incrowd.core.steps.noise import Law
+from incrowd.mechanisms.numbers import plus
+from incrowd.methods.learning.records import Integers, Records, added, clipped, crossed
+
+RESIDUAL = 2**16
+"""What a residual of 1 is in integers."""
+SCORE = 2**10
+"""What a score of 1 is in integers."""
+_WIDEST = 16
+_GRID = np.arange(2 * _WIDEST * SCORE + 1)
+_SIGMOID: Integers = np.rint(RESIDUAL / (1.0 + np.exp(_WIDEST - _GRID / SCORE))).astype(np.int64)
+_DECAY: Integers = np.rint(2.0**30 * np.exp(-_GRID / SCORE)).astype(np.int64)
+
+
+def noisy(values: Integers, scale: Fraction, coins: Coins, law: Law = Law.GAUSSIAN) -> Integers:
+    """Return whole numbers with integer noise of a scale, each with its own."""
+    draw = coins.gaussian if law is Law.GAUSSIAN else coins.laplace
+    return plus(values, draw(scale, values.size))
+
+
+def class_tables(records: Records, outputs: int) -> Integers:
+    """Return how many rows of each class of the target have each class of the other columns, one column after another.
+
+    The target is the last column; rows of classes of it from `outputs` on take no part.  A row adds 1 to one place for
+    each column.
+    """
+    places = _Places.of(records.sizes)
+    total = np.zeros((places.size, outputs), np.int64)
+    for codes, times in records.pieces():
+        kept, times_, target = _with_target(codes, times, outputs)
+        for column, start in enumerate(places.starts):
+            cells = (kept[:, column] + start) * outputs + target
+            total += added(cells, times_, places.size * outputs).reshape(total.shape)
+    return total
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where the classes of each column start in a list of the classes of all columns but the target."""
+
+    starts: tuple[int, ...]
+    size: int
+
+    @classmethod
+    def of(cls, sizes: Sequence[int]) -> _Places:
+        ends = np.cumsum([0, *sizes[:-1]]).tolist()
+        return cls(tuple(ends[:-1]), ends[-1])
+
+
+def _with_target(codes: Integers, times: Integers, outputs: int) -> tuple[Integers, Integers, Integers]:
+    known = codes[:, -1] < outputs
+    return codes[known, :-1], times[known], codes[known, -1]
+
+
+def residuals(scores: Integers, target: Integers) -> Integers:
+    """Return by how much each class of the target differs from what scores say, in units of `RESIDUAL`.
+
+    With one score for two classes the residual is at most RESIDUAL; with a score each, their squares add up to at most
+    2 · RESIDUAL², because the expected shares are not negative and add up to at most RESIDUAL.
+
+    >>> residuals(np.array([[0]]), np.array([1])).tolist()
+    [[32768]]
+    """
+    if scores.shape[1] == 1:
+        expected = _SIGMOID[np.clip(scores[:, 0] + _WIDEST * SCORE, 0, len(_SIGMOID) - 1)]
+        alone: Integers = (RESIDUAL * target - expected)[:, None]
+        return alone
+    below = scores.max(axis=1, keepdims=True) - scores
+    weights = _DECAY[np.minimum(below, len(_DECAY) - 1)]
+    result: Integers = -(weights * RESIDUAL // weights.sum(axis=1, keepdims=True))
+    result[np.arange(len(target)), target] += RESIDUAL
+    return result
+
+
+def gradient(records: Records, outputs: int, intercepts: Integers, scores: Integers) -> Integers:
+    """Return the sum of residuals over rows: for each class of each column, and in the last line over all rows.
+
+    `scores` are integers for each class of all columns but the target, a column for each output.
+    """
+    places = _Places.of(records.sizes)
+    width = scores.shape[1]
+    total = np.zeros((places.size + 1, width), np.int64)
+    for codes, times in records.pieces():
+        kept, times_, target = _with_target(codes, times, outputs)
+        cells = kept + np.array(places.starts)
+        found = residuals(intercepts + scores[cells].sum(axis=1), target) * times_[:, None]
+        for output in range(width):
+            own = np.repeat(found[:, output], cells.shape[1])
+            total[:-1, output] += added(cells.ravel(), own, places.size)
+        total[-1] += found.sum(axis=0)
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """Records as vectors: the features of each column, of which numbers are clipped together, then what follows them.
+
+    `numbers` are the places of the features that are clipped to a squared length; the others have the length that
+    categories have.
+    """
+
+    features: tuple[Integers, ...]
+    numbers: NDArray[np.bool_]
+    square: int
+
+    def of(self, codes: Integers) -> Integers:
+        """Return the vector of each record."""
+        whole = np.concatenate([table[codes[:, place]] for place, table in enumerate(self.features)], axis=1)
+        if self.numbers.any():
+            whole[:, self.numbers] = clipped(whole[:, self.numbers], self.square)
+        return whole
+
+
+def moments(records: Records, vectors: Vectors, ends: Integers | None, one: int) -> Integers:
+    """Return the sum over rows of z zᵀ, where z is the row's vector, then `one`, then what its target is.
+
+    `ends` has a line for each class of the target (the last column), None where there is none; rows of other classes
+    of it take no part.
+    """
+    total: Integers | None = None
+    for codes, times in records.pieces():
+        kept, times_, tail = codes, times, np.zeros((len(codes), 0), np.int64)
+        if ends is not None:
+            kept, times_, target = _with_target(codes, times, len(ends))
+            tail = ends[target]
+        z = np.concatenate([vectors.of(kept), np.full((len(kept), 1), one), tail], axis=1)
+        part = crossed(z, z * times_[:, None])
+        total = part if total is None else total + part
+    width = int(vectors.numbers.size) + 1 + (0 if ends is None else ends.shape[1])
+    return np.zeros((width, width), np.int64) if total is None else total
+
+
+def noisy_moments(total: Integers, scales: tuple[Fraction, Fraction], coins: Coins) -> Integers:
+    """Return a symmetric matrix with noise of the first scale on its diagonal and of the second beside it."""
+    above = np.triu_indices(len(total), 1)
+    result = np.diag(noisy(np.diagonal(total).copy(), scales[0], coins))
+    result[above] = noisy(total[above], scales[1], coins)
+    return result + np.triu(result, 1).T
+
+
+def cluster_sums(records: Records, vectors: Vectors, centers: Integers, weight: int) -> Integers:
+    """Return for each center, over the rows that are nearest to it, `weight` for each row and the sum of their vectors.
+
+    Distances are whole numbers; among equally near centers the first one counts.
+    """
+    total = np.zeros((len(centers), centers.shape[1] + 1), np.int64)
+    lengths = (centers * centers).sum(axis=1)
+    for codes, times in records.pieces():
+        points = vectors.of(codes)
+        nearest = (lengths - 2 * crossed(points.T, centers.T)).argmin(axis=1)
+        member = (nearest[:, None] == np.arange(len(centers))) * times[:, None]
+        total[:, 0] += weight * member.sum(axis=0)
+        total[:, 1:] += crossed(member, points)
+    return total

@@ -1,0 +1,282 @@
+"""Steps: which columns a model is learned from, what is summed with noise for it, and that it is published.
+
+Every sum costs what its scale says; together they cost the sum of that, also where a later one depends on the noisy
+results of earlier ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+from incrowd.core.claims.claim import GROUPS, assumed, checked, proved
+from incrowd.core.claims.privacy import ApproximatePrivacy, PurePrivacy
+from incrowd.core.loss import Pure, ZeroConcentrated
+from incrowd.core.steps.bins import BinColumn
+from incrowd.core.steps.noise import Law
+from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.unit import Adjacency
+from incrowd.core.words import counted
+from incrowd.errors import InvalidParameter
+from incrowd.methods.learning.moves import gaussian_rho, squared_move, summed_move
+
+if TYPE_CHECKING:
+    from incrowd.core.claims.claim import Claim
+    from incrowd.core.unit import Unit
+
+_COMPOSED = "Bun & Steinke 2016, Lemma 2.3: ρ adds up, also adaptively"
+_CONVERTED = "Canonne, Kamath & Steinke 2020, Corollary 13, for ε at δ"
+_ALONE = "what a row adds is whole numbers that follow from this row and from what was published before alone"
+_EVERY = "every number of every sum gets noise of its own, those without a row too"
+_AFTER = "the model is made from noisy sums alone"
+_SHOWN = "the columns, classes and numbers of the model's file are those of these steps"
+_INDEPENDENT = "rows of one person as such: they are learned from as if they were of different people"
+_NUMBER = "how many rows there are: a replaced row leaves their number as it is"
+
+
+def _spent(inner: Promise, rho: Fraction, because: str, unit: Unit) -> Promise:
+    """Return a promise with one noisy sum more in front."""
+    if inner.loss is None:
+        return Promise(ZeroConcentrated(rho), (because,), assumptions(unit))
+    if not isinstance(inner.loss, ZeroConcentrated):
+        raise InvalidParameter("sums with Gaussian noise are followed by others of that kind alone.")
+    reasons = dict.fromkeys((because, *(each for each in inner.because if each != _COMPOSED), _COMPOSED))
+    return Promise(ZeroConcentrated(rho + inner.loss.rho), tuple(reasons), inner.assumes)
+
+
+@dataclass(frozen=True)
+class LearnFrom(Step):
+    """Which columns a model reads, by their declared classes, and which one it predicts, if any."""
+
+    kind: ClassVar[str] = "learn from columns"
+    title: ClassVar[str] = "Learn from columns"
+    glyph: ClassVar[str | None] = "coarser"
+
+    columns: tuple[BinColumn, ...]
+    target: str | None = None
+    outputs: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.columns or any(column.size is None for column in self.columns):
+            raise InvalidParameter("every column of a model has a list of classes.")
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        read = f"A model reads {counted(len(self.columns), 'column')}, each as one of its declared classes."
+        if self.target is None:
+            return read
+        whom = f" It predicts “{self.target}”"
+        known = "" if self.outputs is None else f", one of {counted(len(self.outputs), 'declared class')}"
+        return f"{read}{whom}{known}; a row in which that is missing or not declared takes no part."
+
+
+@dataclass(frozen=True)
+class CountByTarget(Step):
+    """For each column, rows are counted by its class and that of the target, each count with noise."""
+
+    kind: ClassVar[str] = "count by target"
+    title: ClassVar[str] = "Count by target"
+    words: ClassVar[tuple[str, ...]] = ("law",)
+    glyph: ClassVar[str | None] = "sorted"
+
+    tables: int
+    noise: Law
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        if self.tables < 1 or self.scale <= 0:
+            raise InvalidParameter("a table at least is counted, with noise of a scale above 0.")
+
+    @property
+    def law(self) -> str:
+        """Who proved what the noise costs."""
+        return self.noise.source
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return (
+            f"For each of {counted(self.tables, 'column')}, rows are counted by its class and that of the target; "
+            f"every count gets {self.noise} noise of scale {float(self.scale):.4g}."
+        )
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:
+        """Promise what noise on counts costs: a row adds 1 to one count in each table."""
+        if self.noise is Law.GAUSSIAN:
+            square = squared_move(unit, self.tables, aligned=True)
+            return _spent(inner, gaussian_rho(self.scale, square), self.noise.source, unit)
+        if inner.loss is not None:
+            raise InvalidParameter("nothing else is summed beside tables with Laplace noise.")
+        return Promise(Pure(summed_move(unit, self.tables) / self.scale), (self.noise.source,), assumptions(unit))
+
+
+@dataclass(frozen=True)
+class CountAllRows(Step):
+    """All rows that take part are counted, with noise."""
+
+    kind: ClassVar[str] = "count all rows"
+    title: ClassVar[str] = "Count all rows"
+
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        if self.scale <= 0:
+            raise InvalidParameter("noise has a scale above 0.")
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return f"The rows are counted with integer Gaussian noise of scale {float(self.scale):.4g}."
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:
+        """Promise what noise on one count costs."""
+        return _spent(inner, gaussian_rho(self.scale, squared_move(unit, 1, aligned=True)), Law.GAUSSIAN.source, unit)
+
+
+@dataclass(frozen=True)
+class FollowGradients(Step):
+    """Again and again, the residuals of all rows are summed for every class of every column, with noise.
+
+    A row adds its residual, in units of `residual` for 1, once for each column and once for all rows: over several
+    outputs its squared length is at most 2.
+    """
+
+    kind: ClassVar[str] = "follow gradients"
+    title: ClassVar[str] = "Follow gradients"
+
+    rounds: int
+    columns: int
+    outputs: int
+    residual: int
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        if min(self.rounds, self.columns, self.outputs, self.residual) < 1 or self.scale <= 0:
+            raise InvalidParameter("gradients are followed for a round at least, with noise of a scale above 0.")
+
+    @property
+    def square(self) -> int:
+        """The squared length of what one row adds in one round, at most."""
+        return self.residual**2 * (1 if self.outputs == 1 else 2) * (self.columns + 1)
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return (
+            f"In {counted(self.rounds, 'round')}, by how much the model is off is summed over all rows, for each class "
+            f"of {counted(self.columns, 'column')}, in whole numbers; every sum gets integer Gaussian noise of "
+            f"{float(self.scale / self.residual):.4g} rows, and the model follows."
+        )
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:
+        """Promise what noise on all rounds costs."""
+        square = squared_move(unit, self.square, aligned=False)
+        return _spent(inner, self.rounds * gaussian_rho(self.scale, square), Law.GAUSSIAN.source, unit)
+
+
+@dataclass(frozen=True)
+class MultiplyColumns(Step):
+    """Products of each two numbers of a row are summed over all rows, with noise.
+
+    The numbers of a row are whole; their squares add up to at most `square`.  Squares get noise of `scale`, products of
+    two different numbers of `beside`: all products of a row together have the length of the row, squared, if those of
+    different numbers are weighed by √2.
+    """
+
+    kind: ClassVar[str] = "multiply columns"
+    title: ClassVar[str] = "Multiply columns"
+
+    numbers: int
+    square: int
+    scale: Fraction
+    beside: Fraction
+
+    def __post_init__(self) -> None:
+        if self.numbers < 1 or self.square < 1 or self.scale <= 0 or 2 * self.beside**2 < self.scale**2:
+            raise InvalidParameter("products of different numbers get at least 1/√2 of the noise that squares get.")
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return (
+            f"Each row becomes {counted(self.numbers, 'whole number')}, whose squares add up to at most "
+            f"{self.square:,}; the products of every two of them are summed over all rows, with integer Gaussian noise "
+            f"of scale {float(self.scale):.4g}, between different numbers {float(self.beside):.4g}."
+        )
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:
+        """Promise what noise on the sums costs."""
+        square = squared_move(unit, self.square**2, aligned=True)
+        return _spent(inner, gaussian_rho(self.scale, square), Law.GAUSSIAN.source, unit)
+
+
+@dataclass(frozen=True)
+class MoveCenters(Step):
+    """Again and again, rows are summed and counted for the center that they are nearest to, with noise.
+
+    The numbers of a row are whole; their squares add up to at most `square`; each row counts as `weight`.
+    """
+
+    kind: ClassVar[str] = "move centers"
+    title: ClassVar[str] = "Move centers"
+
+    rounds: int
+    centers: int
+    numbers: int
+    square: int
+    weight: int
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        if min(self.rounds, self.centers, self.numbers, self.square, self.weight) < 1 or self.scale <= 0:
+            raise InvalidParameter("a center at least is moved, for a round at least, with noise of a scale above 0.")
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return (
+            f"In {counted(self.rounds, 'round')}, each row goes to the nearest of {counted(self.centers, 'center')}; "
+            f"for each of them, {counted(self.numbers, 'whole number')} of its rows are summed, and the rows are "
+            f"counted, with integer Gaussian noise of scale {float(self.scale):.4g}, and the centers move there."
+        )
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:
+        """Promise what noise on all rounds costs."""
+        square = squared_move(unit, self.square + self.weight**2, aligned=False)
+        return _spent(inner, self.rounds * gaussian_rho(self.scale, square), Law.GAUSSIAN.source, unit)
+
+
+@dataclass(frozen=True)
+class PublishModel(Step):
+    """The model is published: as a table of its numbers, and as a file that can be used."""
+
+    documents: ClassVar[tuple[str, ...]] = ("model.json",)
+    kind: ClassVar[str] = "publish a model"
+    title: ClassVar[str] = "Publish the model"
+
+    model: str
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return f"The model ({self.model}) is computed from the noisy sums alone, and published."
+
+    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+        """Claim differential privacy."""
+        unit, promise, loss = grounds.unit, grounds.promise, grounds.promise.loss
+        several = (_INDEPENDENT,) if unit.max_rows > 1 else ()
+        number = (_NUMBER,) if unit.adjacency is Adjacency.REPLACE else ()
+        shared = {
+            "epsilon": grounds.epsilon,
+            "adjacency": unit.adjacency,
+            "max_rows": unit.max_rows,
+            "unit": str(unit),
+            "preconditions": (*proved(_ALONE, _EVERY, _AFTER), *checked(_SHOWN), *assumed(promise.assumes)),
+            "not_protected": (GROUPS, *several, *number),
+        }
+        if isinstance(loss, ZeroConcentrated):
+            theorem = f"{promise.because}; {_CONVERTED}"
+            return (ApproximatePrivacy(**shared, delta=promise.delta, rho=loss.rho, theorem=theorem),)  # type: ignore[arg-type]
+        return (PurePrivacy(**shared, theorem=promise.because),)  # type: ignore[arg-type]
