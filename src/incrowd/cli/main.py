@@ -41,6 +41,8 @@ VERBS = (
     "assess",
     "attack",
     "estimate",
+    "local",
+    "collect",
     "report",
     "rule",
     "bounds",
