@@ -75,7 +75,7 @@ def test_changed_reports_are_found_out(tmp_path: Path) -> None:
     at.receive(sent(at, 5))
     (path,) = tmp_path.rglob("*.reports-*.sqlite")
     with sqlite3.connect(path) as base:
-        base.execute("UPDATE reports_batches SET content = content || ' '")
+        base.execute(f"UPDATE {at.chain.database.tables.name}_contents SET content = content || ' '")
     with pytest.raises(LedgerCorrupted, match="not those that their entry names"):
         at.reports()
 
@@ -97,8 +97,9 @@ def test_shuffled_reports_wait_in_memory_and_appear_as_one_entry(tmp_path: Path)
     texts = sorted(report_text(each["report"]) for each in given)
     assert sorted(map(report_text, at.reports())) == texts
     with sqlite3.connect(next(tmp_path.rglob("*.reports-*.sqlite"))) as base:
-        marks = base.execute("SELECT mark FROM reports_tokens").fetchall()
-        (kind,) = base.execute("SELECT sql FROM sqlite_master WHERE name = 'reports_tokens'").fetchone()
+        table = f"{at.chain.database.tables.name}_tokens"
+        marks = base.execute(f"SELECT mark FROM {table}").fetchall()
+        (kind,) = base.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).fetchone()
     assert set(marks) == {(None,)}
     assert "WITHOUT ROWID" in kind
 
@@ -134,3 +135,16 @@ def test_a_participant_keeps_one_report_and_its_own_bound(tmp_path: Path) -> Non
     with pytest.raises(Refused, match="Nothing was randomized"):
         Participant(tmp_path / "me").report(bounded, {"travel": "car"})
     assert (tmp_path / "me" / "spent.json").stat().st_mode & 0o077 == 0
+
+
+def test_reports_of_two_surveys_lie_apart_in_either_database(address: str, tmp_path: Path) -> None:
+    one = collector(tmp_path, TRAVEL | {"ledger": address})
+    other = collector(tmp_path, SHUFFLED | {"ledger": address})
+    given, more = sent(one, 4), sent(other, 20)
+    assert one.receive(given) == [Receipt.COUNTED] * 4
+    assert one.receive(given) == [Receipt.AGAIN] * 4
+    assert other.receive(more) == [Receipt.COUNTED] * 20
+    assert (one.count, other.count) == (4, 20)
+    assert len(one.reports()) == 4
+    with pytest.raises(AccessDenied):
+        one.receive(more[:1])

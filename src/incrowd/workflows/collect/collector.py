@@ -24,6 +24,7 @@ from incrowd.workflows.collect.tokens import Tokens
 from incrowd.workflows.local.opening import OpenSurvey
 
 _NAME = "reports"
+_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 _KIND = "reports"
 _TOTAL: Key = ("reports",)
 MOST = 10_000
@@ -67,10 +68,11 @@ class Collector:
     @classmethod
     def beside(cls, opened: OpenSurvey) -> Collector:
         """Open the collector of a survey, or make it."""
-        address = sibling_address(opened.file.ledger_address, f"{_NAME}-{opened.file.survey.id[:16]}")
-        chain = Chain.create(address, _NAME)
+        survey = opened.file.survey.id[:16]
+        address = sibling_address(opened.file.ledger_address, f"{_NAME}-{survey}")
+        chain = Chain.create(address, f"{_NAME}_{survey.translate(_LETTERS)}")  # a database holds several surveys
         by_key = "WITHOUT ROWID" if address.startswith("sqlite") else ""
-        chain.transact(lambda writer: Receipts(writer.reader.connection).create(by_key))
+        chain.transact(lambda writer: _book(writer.reader).create(by_key))
         return cls(opened, chain)
 
     @property
@@ -122,7 +124,7 @@ class Collector:
         """Return all reports on disk, each batch held against the digest in its entry."""
 
         def read(reader: Reader) -> list[Any]:
-            return [each for _, content in Receipts(reader.connection).batches() for each in content.splitlines()]
+            return [each for _, content in _book(reader).batches() for each in content.splitlines()]
 
         self.check()
         return [json.loads(line) for line in self.chain.read(read)]
@@ -142,7 +144,7 @@ class Collector:
         if not found.ok:
             raise LedgerCorrupted(f"the reports do not hold: {found.finding or 'the chain is broken'}.")
         named = {link.sequence: link.body["digest"] for link in self.chain.links() if link.kind == _KIND}
-        kept = self.chain.read(lambda reader: dict(Receipts(reader.connection).batches()))
+        kept = self.chain.read(lambda reader: dict(_book(reader).batches()))
         if {sequence: _digest(content) for sequence, content in kept.items()} != named:
             raise LedgerCorrupted("some reports are not those that their entry names: restore them from a copy.")
 
@@ -161,7 +163,7 @@ def permutation(size: int) -> list[int]:
 
 
 def _stored(writer: Writer, arrived: Sequence[Sent]) -> list[Receipt]:
-    receipts, book, new = [], Receipts(writer.reader.connection), []
+    receipts, book, new = [], _book(writer.reader), []
     for sent in arrived:
         mark = book.mark(sent.token)
         if mark is None:
@@ -176,7 +178,7 @@ def _stored(writer: Writer, arrived: Sequence[Sent]) -> list[Receipt]:
 
 def _used(writer: Writer, arrived: Sequence[Sent]) -> tuple[list[Receipt], list[str]]:
     """Write down tokens alone, and return the reports that are new; a used token is not compared with anything."""
-    book, new = Receipts(writer.reader.connection), []
+    book, new = _book(writer.reader), []
     for sent in sorted(arrived, key=lambda each: each.token):
         if book.mark(sent.token) is None:
             book.use(sent.token, None)
@@ -190,7 +192,11 @@ def _append(writer: Writer, texts: Sequence[str]) -> None:
     content = "\n".join(texts)
     body = {"count": len(texts), "digest": _digest(content)}
     link = writer.append(_KIND, body, {_TOTAL: (writer.value(_TOTAL) or 0) + len(texts)})
-    Receipts(writer.reader.connection).keep(link.sequence, content)
+    _book(writer.reader).keep(link.sequence, content)
+
+
+def _book(reader: Reader) -> Receipts:
+    return Receipts(reader.connection, reader.tables.name)
 
 
 def _derive(link: Link, values: Values) -> dict[Key, Any]:
