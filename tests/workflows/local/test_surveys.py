@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from incrowd.errors import BudgetExceeded, IncrowdError, InvalidParameter, LedgerUnavailable, Refused
+from incrowd.methods.local.survey import check
 from incrowd.methods.local.survey.definition import script_hashes
 from incrowd.methods.local.survey.published import survey_from
 from incrowd.methods.local.survey.steps import CollectReports, LocalPrivacy, ShuffledPrivacy
 from incrowd.noise.system import SystemCoins
+from incrowd.verify.judge import statement_of
 from incrowd.workflows.local.estimating import estimate_reports
 from incrowd.workflows.local.opening import open_survey, publish_survey
 from incrowd.workflows.local.planning import plan_locally
@@ -108,6 +110,19 @@ def test_a_certificate_that_was_changed_is_not_opened_again(tmp_path: Path) -> N
     file.write_text(file.read_text().replace("response", "hadamard"))
     with pytest.raises(LedgerUnavailable, match="does not verify"):
         open_survey(survey_file(TRAVEL, tmp_path))
+
+
+def test_another_definition_beside_the_certificate_is_found_out(tmp_path: Path) -> None:
+    opened = open_survey(survey_file(TRAVEL, tmp_path))
+    file = opened.folder / "survey.json"
+    assert json.loads(file.read_text()) == opened.file.survey.public
+    statement = statement_of(opened.certificate)
+    looks = list(check.looks(statement, (opened.folder / "data.csv", file)))
+    assert [look.problem for look in looks] == [None, None]
+    file.chmod(0o600)
+    file.write_text(file.read_text().replace("bike", "hike"))
+    assert any(look.problem for look in check.looks(statement, (opened.folder / "data.csv", file)))
+    assert not verify(opened.folder).passed
 
 
 def test_a_client_reads_the_published_survey_and_nothing_else() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,10 +13,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.claims.claim import Claim
+from incrowd.core.codec import digest
 from incrowd.core.plan import Output
 from incrowd.core.steps.step import Grounds, Step
 from incrowd.core.unit import Adjacency, Kind
-from incrowd.methods.local.survey.output import COLUMNS, SurveyTable, rows_of
+from incrowd.methods.local.survey.output import COLUMNS, NONE, SurveyTable, rows_of
 from incrowd.methods.local.survey.steps import CollectReports, LocalPrivacy, ShuffledPrivacy, ShuffleReports
 from incrowd.verify.statement import Look, Problem, Statement, maybe, one
 
@@ -42,10 +44,11 @@ def contradiction(statement: Statement) -> Problem | None:
 
 def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
     """Look whether the table holds the weights of the steps, and nothing else."""
-    (file,) = files
-    same = _read(file) == rows_of(statement.grounds.need(CollectReports))
-    wrong = None if same else Problem("the table holds other weights than the steps")
+    file, definition = files
+    step = statement.grounds.need(CollectReports)
+    wrong = None if _read(file) == rows_of(step) else Problem("the table holds other weights than the steps")
     yield Look("weights in the file", wrong, "they are those of the steps, whose ratios are at most e^epsilon")
+    yield Look("definition", _another(definition, step), "its digest is the one that reports and steps name")
 
 
 def recount(statement: Statement, output: Output) -> Problem | None:
@@ -57,8 +60,21 @@ def recount(statement: Statement, output: Output) -> Problem | None:
 
 def reopen(statement: Statement, files: tuple[Path, ...]) -> SurveyTable:  # noqa: ARG001 - the shape of every check
     """Read the published table."""
-    rows = _read(files[0])
-    return SurveyTable(pa.table({name: pa.array([row[name] for row in rows], pa.string()) for name in COLUMNS}))
+    rows, text = _read(files[0]), files[1].read_text(encoding="utf-8")
+    return SurveyTable(pa.table({name: pa.array([row[name] for row in rows], pa.string()) for name in COLUMNS}), text)
+
+
+def _another(definition: Path, step: CollectReports) -> Problem | None:
+    """Return that the published definition is not that of the steps: its digest, weights, scripts or ε are others."""
+    public = json.loads(definition.read_text(encoding="utf-8"))
+    weights = [
+        {name: each.get(name) for name in COLUMNS[3:]} for asked in public["questions"] for each in asked["randomizers"]
+    ]
+    told = [{name: None if row[name] == NONE else row[name] for name in COLUMNS[3:]} for row in rows_of(step)]
+    same = digest("incrowd survey 1", public) == step.survey and public["epsilon"] == str(step.epsilon)
+    if same and weights == told and public["scripts"] == dict(step.scripts):
+        return None
+    return Problem("the published definition is not the one that the steps name")
 
 
 def recompute(claim: Claim, grounds: Grounds) -> Problem | None:

@@ -119,7 +119,7 @@ class LocalSurvey:
         return round_up(Fraction(shuffled_epsilon(ratio, batches.honest, batches.delta, values)))
 
     def _table(self, _rows: Any, _coins: Coins) -> SurveyTable:
-        return SurveyTable.of(self._steps())
+        return SurveyTable.of(self._steps(), canonical(self.public))
 
     def question(self, name: str) -> SurveyQuestion:
         """Return a question by its name."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
-from incrowd.methods.local.survey.steps import CollectReports
+from incrowd.methods.local.survey.steps import DEFINITION, CollectReports
 from incrowd.methods.outcomes.histogram import Tabular
 
 if TYPE_CHECKING:
@@ -25,12 +25,19 @@ class SurveyTable(Tabular):
 
     form: ClassVar[str] = "survey"
 
+    definition: str
+
     @classmethod
-    def of(cls, steps: Iterable[Step]) -> SurveyTable:
-        """Return the table of a survey's steps."""
+    def of(cls, steps: Iterable[Step], definition: str) -> SurveyTable:
+        """Return the table of a survey's steps, with the text of all that the survey publishes."""
         rows = rows_of(next(step for step in steps if isinstance(step, CollectReports)))
         columns = {name: pa.array([row[name] for row in rows], pa.string()) for name in COLUMNS}
-        return cls(pa.table(columns))
+        return cls(pa.table(columns), definition)
+
+    @property
+    def documents(self) -> dict[str, str]:
+        """What is published beside the table: the definition of the survey, by which pages and clients ask."""
+        return {DEFINITION: self.definition}
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - no person's data is here
         """Return what the table shows: how many questions and randomizers there are."""

@@ -36,6 +36,8 @@ _ASSUMES = frozenset(
 )
 _EXACT = "every draw is a whole number below a sum of the published weights, whose ratio is at most e^epsilon"
 _ALONE = "a report is made from the answer of one person and coins of its own, and from nothing else"
+DEFINITION = "survey.json"
+"""The document that is published with a survey's weights: all that pages and clients know of it."""
 TAKING_PART = "that somebody took part, when and from where: only what was answered is protected"
 _TOLD_APART = "anyone whose report can be told from the others': to them the claim before this one applies, no more"
 _WHICH = "which of several questions, or which level of a tree, a report is about: it is drawn without the answer"
@@ -94,6 +96,7 @@ class CollectReports(Step):
 
     kind: ClassVar[str] = "collect reports"
     title: ClassVar[str] = "Randomize before sending"
+    documents: ClassVar[tuple[str, ...]] = (DEFINITION,)
 
     survey: str
     scripts: tuple[tuple[str, str], ...]
@@ -149,6 +152,7 @@ class ShuffleReports(Step):
 
     kind: ClassVar[str] = "shuffle reports"
     title: ClassVar[str] = "Shuffle each batch"
+    documents: ClassVar[tuple[str, ...]] = (DEFINITION,)
 
     batch: int
     honest: int
