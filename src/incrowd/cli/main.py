@@ -43,6 +43,8 @@ VERBS = (
     "assess",
     "attack",
     "estimate",
+    "local",
+    "collect",
     "report",
     "rule",
     "bounds",

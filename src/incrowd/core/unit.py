@@ -1,4 +1,4 @@
-"""Whom a promise protects: one row, person, edge or node; added or removed, or replaced."""
+"""Whom a promise protects: one row, person, edge, node or report; added or removed, or replaced."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ class Kind(StrEnum):
     PERSON = "person"
     EDGE = "edge"
     NODE = "node"
+    REPORT = "report of one person"
 
 
 class More(StrEnum):

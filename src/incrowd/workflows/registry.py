@@ -23,6 +23,7 @@ OTHERS = {
     "coarser table": "incrowd.workflows.coarsen",
     CHAIN: "incrowd.methods.perturbation.chain",
     "private look": "incrowd.workflows.plan.look",
+    "survey": "incrowd.methods.local.survey",
 }
 """What makes certified releases and is no method of a policy: where its check is."""
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from incrowd.accounting.ledger.datasets import Declaration, known_dataset, standing_of
 from incrowd.accounting.ledger.ledger import Ledger
@@ -23,7 +23,19 @@ _MARK = "ledgers.json"
 _FILE = "sqlite:///"
 
 
-def open_book(policy: Policy) -> Ledger:
+class Booked(Protocol):
+    """What has a ledger: a policy, or a survey."""
+
+    @property
+    def ledger_address(self) -> str:
+        """Where the ledger is."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder whose `.incrowd` remembers the ledger."""
+
+
+def open_book(policy: Booked) -> Ledger:
     """Open the policy's ledger, or make it if none was ever made there; a lost or exchanged one is refused.
 
     Beside the policy, `.incrowd/ledgers.json` remembers which ledger stands at which address.  Whoever removes that
@@ -36,7 +48,7 @@ def open_book(policy: Policy) -> Ledger:
     return ledger
 
 
-def find_book(policy: Policy) -> Ledger | None:
+def find_book(policy: Booked) -> Ledger | None:
     """Open the policy's ledger, or return None if none was ever made there; a lost or exchanged one is refused."""
     expected = _known(_mark(policy)).get(_place(policy))
     try:
@@ -63,11 +75,11 @@ def declaration_of(policy: Policy) -> Declaration:
     return Declaration(policy.name, policy.schema.unit, policy.budget, told.same_people_as, told.separate)
 
 
-def _mark(policy: Policy) -> Path:
+def _mark(policy: Booked) -> Path:
     return policy.folder / ".incrowd" / _MARK
 
 
-def _place(policy: Policy) -> str:
+def _place(policy: Booked) -> str:
     return hashlib.sha256(policy.ledger_address.encode()).hexdigest()
 
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from incrowd.accounting.budget import shown_up
+from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.request import Part, charging
 from incrowd.accounting.ledger.standing import Entry
@@ -19,10 +20,24 @@ from incrowd.core.plan import Plan
 from incrowd.engines.interruption import is_interruption
 from incrowd.errors import IncrowdError, InvalidParameter, LedgerUnavailable, Refused, SourceUnreadable
 from incrowd.noise.system import SystemCoins
-from incrowd.workflows.policy.sources import Bond
 from incrowd.workflows.release.libraries import load_libraries
 
 _STAYS = "the charge stays spent"
+
+
+class DatasetBond(Protocol):
+    """A dataset as it is declared, and what its first charge binds to it."""
+
+    @property
+    def declaration(self) -> Declaration:
+        """What the ledger is told about the dataset."""
+
+    @property
+    def bound(self) -> bool:
+        """Whether all is bound already."""
+
+    def bind(self) -> None:
+        """Bind it: done before each charge that is not refused."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +53,7 @@ class Payer:
     analyst: str | None = None
     account: str | None = None
     promises: Mapping[str, Guarantee] | None = None
-    bonds: tuple[Bond, ...] = ()
+    bonds: tuple[DatasetBond, ...] = ()
 
 
 @dataclass(frozen=True)

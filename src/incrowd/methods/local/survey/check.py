@@ -1,0 +1,157 @@
+"""The published table of a survey, read again; and what shuffling saves, summed up a second time."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from incrowd.core.claims.claim import Claim
+from incrowd.core.codec import digest
+from incrowd.core.plan import Output
+from incrowd.core.steps.step import Grounds, Step
+from incrowd.core.unit import Adjacency, Kind
+from incrowd.methods.local.survey.output import COLUMNS, NONE, SurveyTable, rows_of
+from incrowd.methods.local.survey.steps import CollectReports, LocalPrivacy, ShuffledPrivacy, ShuffleReports
+from incrowd.verify.statement import Look, Problem, Statement, maybe, one
+
+STEPS: tuple[type[Step], ...] = (CollectReports, ShuffleReports)
+CLAIMS: tuple[type[Claim], ...] = (LocalPrivacy, ShuffledPrivacy)
+ORDER = (one(CollectReports), maybe(ShuffleReports))
+_TOLERANCE = 1 + 1e-6
+_NEAR = 0.99
+"""Sums over groups of counts are this near to each other."""
+_FAR = 12.0
+_MOST, _MOST_OF_RESPONSE = 1_000_000, 20_000
+_GROUPS = 256
+
+
+def contradiction(statement: Statement) -> Problem | None:
+    """Return that a column is said to be released, or that the unit is another one, or None."""
+    if statement.released:
+        return Problem("a survey releases no column of a table")
+    unit = statement.grounds.unit
+    if unit.kind is not Kind.REPORT or unit.adjacency is not Adjacency.REPLACE:
+        return Problem("local privacy is promised to one report of one person, replaced")
+    return None
+
+
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+    """Look whether the table holds the weights of the steps, and nothing else."""
+    file, definition = files
+    step = statement.grounds.need(CollectReports)
+    wrong = None if _read(file) == rows_of(step) else Problem("the table holds other weights than the steps")
+    yield Look("weights in the file", wrong, "they are those of the steps, whose ratios are at most e^epsilon")
+    yield Look("definition", _another(definition, step), "its digest is the one that reports and steps name")
+
+
+def recount(statement: Statement, output: Output) -> Problem | None:
+    """Hold a table in memory against the steps."""
+    rows = [row for batch in output.batches() for row in batch.to_pylist()]
+    same = rows == rows_of(statement.grounds.need(CollectReports))
+    return None if same else Problem("the table holds other weights than the steps")
+
+
+def reopen(statement: Statement, files: tuple[Path, ...]) -> SurveyTable:  # noqa: ARG001 - the shape of every check
+    """Read the published table."""
+    rows, text = _read(files[0]), files[1].read_text(encoding="utf-8")
+    return SurveyTable(pa.table({name: pa.array([row[name] for row in rows], pa.string()) for name in COLUMNS}), text)
+
+
+def _another(definition: Path, step: CollectReports) -> Problem | None:
+    """Return that the published definition is not that of the steps: its digest, weights, scripts or ε are others."""
+    public = json.loads(definition.read_text(encoding="utf-8"))
+    weights = [
+        {name: each.get(name) for name in COLUMNS[3:]} for asked in public["questions"] for each in asked["randomizers"]
+    ]
+    told = [{name: None if row[name] == NONE else row[name] for name in COLUMNS[3:]} for row in rows_of(step)]
+    same = digest("incrowd survey 1", public) == step.survey and public["epsilon"] == str(step.epsilon)
+    if same and weights == told and public["scripts"] == dict(step.scripts):
+        return None
+    return Problem("the published definition is not the one that the steps name")
+
+
+def recompute(claim: Claim, grounds: Grounds) -> Problem | None:
+    """Sum up δ of a shuffled batch again, by the counts of both kinds of clones, one by one."""
+    if not isinstance(claim, ShuffledPrivacy):
+        return None
+    if claim.people > (_MOST if claim.values is None else _MOST_OF_RESPONSE):
+        return Problem("a batch of so many people is not summed up again", undecided=True)
+    ratio, epsilon = float(grounds.need(CollectReports).ratio), float(claim.epsilon)
+
+    def derived(at: float) -> float:
+        if claim.values is None:
+            return clones_delta(ratio, claim.people, at)
+        return response_delta(ratio, claim.people, at, claim.values)
+
+    if derived(epsilon) > float(claim.delta) * _TOLERANCE:
+        return Problem(f"at its epsilon the batch has a delta of {derived(epsilon):.6g}, and the claim says less")
+    if epsilon and derived(epsilon * _NEAR) <= float(claim.delta):
+        return Problem("its epsilon is larger than that of such a batch")
+    return None
+
+
+def clones_delta(ratio: float, people: int, epsilon: float) -> float:
+    """Return E[((p − α) A − (α p − 1) B)⁺] / n, (A, B) multinomial(n; 1/(p+1), 1/(p+1)), summed over A and then B.
+
+    >>> round(clones_delta(math.e, 100, 0.5) * 1e6, 4)
+    1.7024
+    """
+    alpha, total = math.exp(epsilon), 0.0
+    if alpha >= ratio:
+        return 0.0
+    ones, masses = _likely(people, 1.0 / (ratio + 1.0))
+    for one_, mass in zip(ones, masses, strict=True):
+        others, weights = _likely(people - int(one_), 1.0 / ratio)
+        excess = (ratio - alpha) * one_ - (alpha * ratio - 1.0) * others
+        total += mass * float(weights @ np.maximum(excess, 0.0))
+    return float(total) / people
+
+
+def response_delta(ratio: float, people: int, epsilon: float, values: int) -> float:
+    """Return the same for randomized response over d values: ((p − 1)(A − α B) − (α − 1) S)⁺ / n, S silent reports.
+
+    Its mean given S, divided by S, does not grow with S: S is taken at the lower end of 256 groups.
+    """
+    alpha, share, total = math.exp(epsilon), values / (ratio + values - 1.0), 0.0
+    if alpha >= ratio:
+        return 0.0
+    silent, masses = _likely(people - 1, share)
+    for group in np.array_split(np.arange(len(silent)), min(_GROUPS, len(silent))):
+        number = int(silent[group[0]]) + 1
+        ones, chances = _likely(number, 1.0 / values)
+        excess = 0.0
+        for one_, chance in zip(ones, chances, strict=True):
+            over = (ratio - 1.0) * one_ - (alpha - 1.0) * number
+            if over > 0.0:
+                others, weights = _likely(number - int(one_), 1.0 / (values - 1.0))
+                excess += chance * float(weights @ np.maximum(over - (ratio - 1.0) * alpha * others, 0.0))
+        total += float(masses[group].sum()) * share * excess / number
+    return float(total)
+
+
+def _likely(number: int, chance: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the likely values of a binomial number with their chances, by logarithms of factorials."""
+    from scipy.special import gammaln, xlog1py, xlogy
+
+    spread = _FAR * math.sqrt(number * chance * (1.0 - chance)) + _FAR
+    low, high = max(0, math.floor(number * chance - spread)), min(number, math.ceil(number * chance + spread))
+    counts = np.arange(low, high + 1)
+    log = gammaln(number + 1) - gammaln(counts + 1) - gammaln(number - counts + 1)
+    return counts, np.exp(log + xlogy(counts, chance) + xlog1py(number - counts, -chance))
+
+
+def _read(file: Path) -> list[dict[str, str]]:
+    if file.suffix == ".parquet":
+        from pyarrow import parquet as pq
+
+        rows: list[dict[str, str]] = pq.read_table(file).to_pylist()
+        return rows
+    with file.open(encoding="utf-8", newline="") as text:
+        return list(csv.DictReader(text, delimiter="\t" if file.suffix == ".tsv" else ","))

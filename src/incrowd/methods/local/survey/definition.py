@@ -1,0 +1,187 @@
+"""Definition: a survey as it is published: its questions, its ε, how reports are collected; and its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from hashlib import sha256
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.accounting.shuffling import shuffled_epsilon
+from incrowd.core.codec import canonical, digest
+from incrowd.core.plan import Plan
+from incrowd.core.rounding import round_up
+from incrowd.core.steps.step import Step, fold
+from incrowd.core.unit import Adjacency, Kind, Unit
+from incrowd.errors import InvalidParameter
+from incrowd.methods.local.survey.output import SurveyTable
+from incrowd.methods.local.survey.questions import SurveyQuestion
+from incrowd.methods.local.survey.steps import AskedQuestion, CollectReports, ShuffleReports, values_of_response
+
+if TYPE_CHECKING:
+    from incrowd.core.coins import Coins
+
+NAME = "survey"
+UNIT = Unit(Kind.REPORT, Adjacency.REPLACE)
+SCRIPTS = ("randomizer.js", "page.js")
+"""What the page of a survey runs: how answers are randomized, and how they are asked and sent."""
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Reports that are shuffled: how many wait for each other, how many of them are taken to be honest, and δ."""
+
+    batch: int
+    honest: int
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.honest <= self.batch <= 10**8:
+            raise InvalidParameter("a batch has at least two honest people, and at most 100,000,000 people in all.")
+        if not 0 < self.delta < 1:
+            raise InvalidParameter("shuffled reports are promised at a delta strictly between 0 and 1, such as 1e-6.")
+
+
+@dataclass(frozen=True)
+class LocalSurvey:
+    """What is asked of whom: every person answers one question, drawn at random if there are several.
+
+    Promise: ε for one report, replaced: whatever the answer, and whoever reads the report.
+    Assumes: randomizing happens at the person, by the published script; one report is sent.
+    Source: Warner 1965; Kasiviswanathan et al. 2011.
+    """
+
+    name: str
+    title: str
+    epsilon: Fraction
+    questions: tuple[SurveyQuestion, ...]
+    batches: Batches | None = None
+    per_person: Fraction | None = None
+    scripts: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        names = [question.name for question in self.questions]
+        if not names or len(set(names)) < len(names):
+            raise InvalidParameter("a survey has at least one question, and each has a name of its own.")
+        if not self.scripts:
+            object.__setattr__(self, "scripts", script_hashes())
+        if self.per_person is not None and self.per_person < self.epsilon:
+            raise InvalidParameter("per_person is what a client lets out of one person in all: at least epsilon.")
+
+    @cached_property
+    def public(self) -> dict[str, Any]:
+        """What anyone may know, and a page needs: with the hashes of the scripts."""
+        shuffled = None if self.batches is None else {name: str(part) for name, part in vars(self.batches).items()}
+        return {
+            "survey": 1,
+            "name": self.name,
+            "title": self.title,
+            "epsilon": str(self.epsilon),
+            "questions": [question.public() for question in self.questions],
+            "shuffled": shuffled,
+            "per_person": None if self.per_person is None else str(self.per_person),
+            "scripts": dict(self.scripts),
+        }
+
+    @cached_property
+    def id(self) -> str:
+        """The digest of all that: reports name it, so those of another version are refused."""
+        return digest("incrowd survey 1", self.public)
+
+    @property
+    def plan(self) -> Plan:
+        """What opening the survey promises; nothing is drawn here, since people toss the coins."""
+        steps = self._steps()
+        promise = fold(steps, UNIT)
+        numbers: dict[str, Any] = {"epsilon": round_up(promise.loss.epsilon)}  # type: ignore[union-attr]
+        if self.batches is not None:
+            numbers["shuffled epsilon"] = self._shuffled(self.batches)
+        return Plan(NAME, steps, promise, numbers, self._table)
+
+    def _steps(self) -> tuple[Step, ...]:
+        asked = tuple(AskedQuestion(each.name, str(each.asks), each.told) for each in self.questions)
+        collect = CollectReports(self.id, tuple(self.scripts.items()), asked, self.epsilon)
+        if self.batches is None:
+            return (collect,)
+        return collect, ShuffleReports(**vars(self.batches))
+
+    def _shuffled(self, batches: Batches) -> Decimal:
+        asked = self._steps()[0]
+        ratio = max(question.ratio for question in self.questions)
+        values = values_of_response(asked) if isinstance(asked, CollectReports) else None
+        return round_up(Fraction(shuffled_epsilon(ratio, batches.honest, batches.delta, values)))
+
+    def _table(self, _rows: Any, _coins: Coins) -> SurveyTable:
+        return SurveyTable.of(self._steps(), canonical(self.public))
+
+    def question(self, name: str) -> SurveyQuestion:
+        """Return a question by its name."""
+        found = next((each for each in self.questions if each.name == name), None)
+        if found is None:
+            raise InvalidParameter(f"the survey has no question {name!r}; it asks {', '.join(self.names)}.")
+        return found
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the questions."""
+        return tuple(each.name for each in self.questions)
+
+    def randomize(self, answers: Mapping[str, Sequence[str]], coins: Coins) -> list[dict[str, Any]]:
+        """Return one report for each person, given all answers of all people, in the order of people."""
+        if set(answers) != set(self.names):
+            raise InvalidParameter(f"the survey asks {', '.join(self.names)}: give one answer of each person to each.")
+        codes = [question.codes(answers[question.name]) for question in self.questions]
+        drawn = coins.below(len(self.questions), len(codes[0]))
+        found: list[dict[str, Any]] = [{} for _ in drawn]
+        for place, (question, code) in enumerate(zip(self.questions, codes, strict=True)):
+            rows = np.flatnonzero(drawn == place)
+            made = question.plain(question.randomize(code[rows], coins))
+            for row, report in zip(rows, made, strict=True):
+                found[row] = {"survey": self.id, "question": question.name, "report": report}
+        return found
+
+    def read(self, reports: Sequence[Any]) -> dict[str, tuple[NDArray[np.int64], Any]]:
+        """Return for each question which reports are about it, and the reports; refuse what is none of this survey."""
+        for each in reports:
+            if not isinstance(each, dict) or set(each) != {"survey", "question", "report"}:
+                raise InvalidParameter("a report names its survey and question and holds one report: it is refused.")
+            if each["survey"] != self.id:
+                raise InvalidParameter("a report belongs to another survey, or another version of it: it is refused.")
+        asked = [each["question"] for each in reports]
+        if not all(isinstance(name, str) and name in self.names for name in asked):
+            raise InvalidParameter("a report answers a question that the survey does not ask: it is refused.")
+        found = {}
+        for question in self.questions:
+            rows = np.array([row for row, name in enumerate(asked) if name == question.name], np.int64)
+            found[question.name] = rows, question.read([reports[row]["report"] for row in rows])
+        return found
+
+
+def script(name: str) -> bytes:
+    """Return a script of the page, as it is served and hashed."""
+    return files("incrowd.methods.local.survey").joinpath(name).read_bytes()
+
+
+def script_hashes() -> dict[str, str]:
+    """Return the SHA-256 of each script.
+
+    >>> sorted(script_hashes())
+    ['page.js', 'randomizer.js']
+    """
+    return {name: sha256(script(name)).hexdigest() for name in SCRIPTS}
+
+
+def report_text(report: Mapping[str, Any]) -> str:
+    """Return the one text of a report, as it is stored, sent and hashed.
+
+    >>> report_text({"survey": "ab", "question": "travel", "report": 1})
+    '{"question":"travel","report":1,"survey":"ab"}'
+    """
+    return canonical(dict(report))

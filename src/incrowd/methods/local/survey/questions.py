@@ -1,0 +1,229 @@
+"""Questions: what can be asked, how an answer becomes whole numbers, and by which randomizer it is reported."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from incrowd.core.rounding import exact
+from incrowd.errors import InvalidParameter
+from incrowd.methods.local.mechanisms.galois import Galois
+from incrowd.methods.local.mechanisms.hashed import LocalHashing
+from incrowd.methods.local.mechanisms.numbers import Numeric
+from incrowd.methods.local.mechanisms.randomizer import Categorical, Randomness, Values
+from incrowd.methods.local.mechanisms.trees import LevelTree
+
+if TYPE_CHECKING:
+    from incrowd.core.coins import Coins
+
+PARTS = 2**20
+"""An answer between two points of a grid goes to one of them by a coin of so many parts."""
+_DECIMAL = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
+
+
+class Asks(StrEnum):
+    """What a question asks for."""
+
+    CHOICE = "choice"
+    NUMBER = "number"
+    ORDERED = "ordered"
+    WORD = "word"
+
+
+@dataclass(frozen=True)
+class SurveyQuestion:
+    """What every question has: a name, its words, and a randomizer of its whole numbers."""
+
+    asks: ClassVar[Asks]
+
+    name: str
+    text: str
+    randomizer: Any
+
+    @property
+    def ratio(self) -> Fraction:
+        """By how much a report is likelier for one answer than for another, at most."""
+        ratio: Fraction = self.randomizer.ratio
+        return ratio
+
+    @property
+    def randomizers(self) -> tuple[Categorical | Numeric, ...]:
+        """The randomizers of all levels."""
+        return (self.randomizer,)
+
+    @property
+    def told(self) -> tuple[Randomness, ...]:
+        """The weights of the randomizers."""
+        return tuple(each.randomness for each in self.randomizers)
+
+    def codes(self, answers: Sequence[str]) -> Values:
+        """Return answers as whole numbers, or refuse one that is none without repeating it."""
+        raise NotImplementedError
+
+    def randomize(self, codes: Values, coins: Coins) -> Any:
+        """Return one report for each answer."""
+        return self.randomizer.randomize(codes, coins)
+
+    def plain(self, reports: Any) -> list[Any]:
+        """Return reports as JSON has them."""
+        found: list[Any] = self.randomizer.plain(reports)
+        return found
+
+    def read(self, plain: Sequence[Any]) -> Any:
+        """Read reports, or refuse what no report of this question can be."""
+        return self.randomizer.read(plain)
+
+    def public(self) -> dict[str, Any]:
+        """Return what a page needs to ask and to randomize; whole numbers are text, since they can be large."""
+        told = [_public(each) for each in self.randomizers]
+        return {"name": self.name, "text": self.text, "asks": str(self.asks), "randomizers": told, **self._domain()}
+
+    def _domain(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _refuse(self) -> InvalidParameter:
+        return InvalidParameter(
+            f"an answer to {self.name!r} is outside of what the survey asks for. Correct it; nothing was randomized."
+        )
+
+
+@dataclass(frozen=True)
+class ChoiceQuestion(SurveyQuestion):
+    """One of several answers; "no answer" is one of them if the survey says so."""
+
+    asks: ClassVar[Asks] = Asks.CHOICE
+
+    labels: tuple[str, ...]
+
+    def codes(self, answers: Sequence[str]) -> Values:
+        """Return the place of each answer."""
+        places = {label: place for place, label in enumerate(self.labels)}
+        try:
+            return np.array([places[answer] for answer in answers], np.int64)
+        except KeyError:
+            raise self._refuse() from None
+
+    def _domain(self) -> dict[str, Any]:
+        return {"labels": list(self.labels)}
+
+
+@dataclass(frozen=True)
+class NumberQuestion(SurveyQuestion):
+    """A number between two bounds, on a grid of 2K cells; an answer inside a cell goes to one of its ends by a coin."""
+
+    asks: ClassVar[Asks] = Asks.NUMBER
+
+    low: Fraction
+    high: Fraction
+
+    def codes(self, answers: Sequence[str]) -> Values:
+        """Return each answer in parts of a cell, from the lower bound."""
+        cells = 2 * self.randomizer.size * PARTS / (self.high - self.low)
+        found = {answer: self._code(answer, cells) for answer in set(answers)}
+        return np.array([found[answer] for answer in answers], np.int64)
+
+    def _code(self, answer: str, cells: Fraction) -> int:
+        if _DECIMAL.fullmatch(answer) is None or not self.low <= (number := exact(answer)) <= self.high:
+            raise self._refuse()
+        return int((number - self.low) * cells + Fraction(1, 2))
+
+    def randomize(self, codes: Values, coins: Coins) -> Any:
+        """Round to the grid by a coin, then report the grid point."""
+        points = (codes + coins.below(PARTS, len(codes))) // PARTS
+        return self.randomizer.randomize(points - self.randomizer.size, coins)
+
+    def _domain(self) -> dict[str, Any]:
+        return {"low": str(self.low), "high": str(self.high)}
+
+
+@dataclass(frozen=True)
+class TreeQuestion(SurveyQuestion):
+    """A question whose answers are reported at one level of a tree."""
+
+    randomizer: LevelTree
+
+    @property
+    def randomizers(self) -> tuple[Categorical | Numeric, ...]:
+        """The randomizers of all levels."""
+        return self.randomizer.levels
+
+    def public(self) -> dict[str, Any]:
+        """Return what a page needs, with the steps of the levels."""
+        return super().public() | {"steps": [str(step) for step in self.randomizer.steps]}
+
+
+@dataclass(frozen=True)
+class OrderedQuestion(TreeQuestion):
+    """A whole number from `first` on, of which ranges are asked."""
+
+    asks: ClassVar[Asks] = Asks.ORDERED
+
+    first: int
+
+    def codes(self, answers: Sequence[str]) -> Values:
+        """Return how far each answer is from the first."""
+        if not all(re.fullmatch(r"-?[0-9]{1,9}", answer) for answer in answers):
+            raise self._refuse()
+        found = np.array([int(answer) - self.first for answer in answers], np.int64)
+        if found.size and not 0 <= found.min() <= found.max() < self.randomizer.size:
+            raise self._refuse()
+        return found
+
+    def _domain(self) -> dict[str, Any]:
+        return {"first": str(self.first), "last": str(self.first + self.randomizer.size - 1)}
+
+
+@dataclass(frozen=True)
+class WordQuestion(TreeQuestion):
+    """A word of at most `length` letters of an alphabet; common ones are found from prefix to prefix."""
+
+    asks: ClassVar[Asks] = Asks.WORD
+
+    alphabet: str
+    length: int
+
+    def codes(self, answers: Sequence[str]) -> Values:
+        """Return each word as a number whose digits are its letters, with 0 behind its end."""
+        return np.array([self._code(answer) for answer in answers], np.int64)
+
+    def _code(self, answer: str) -> int:
+        base = len(self.alphabet) + 1
+        if len(answer) > self.length or any(letter not in self.alphabet for letter in answer):
+            raise self._refuse()
+        code = 0
+        for place in range(self.length):
+            code = code * base + (self.alphabet.index(answer[place]) + 1 if place < len(answer) else 0)
+        return code
+
+    def word(self, node: int, letters: int) -> str:
+        """Return the letters of a prefix of so many, as far as the word goes.
+
+        >>> from incrowd.methods.local.choice import tree
+        >>> from incrowd.methods.local.mechanisms.ratio import Weights
+        >>> asked = WordQuestion("pet", "Your pet?", tree(27, (1,), Weights(3, 1), Weights(3, 2)), "ab", 3)
+        >>> asked.word(int(asked.codes(["ba"])[0]), 3)
+        'ba'
+        """
+        base, found = len(self.alphabet) + 1, []
+        for _ in range(letters):
+            node, digit = divmod(node, base)
+            found.append(self.alphabet[digit - 1] if digit else "")
+        return "".join(reversed(found))
+
+    def _domain(self) -> dict[str, Any]:
+        return {"alphabet": self.alphabet, "length": str(self.length)}
+
+
+def _public(randomizer: Categorical | Numeric) -> dict[str, str]:
+    told = randomizer.randomness
+    plain = {name: str(value) for name, value in vars(told).items() if value is not None}
+    if isinstance(randomizer, LocalHashing):
+        field = Galois(randomizer.width)
+        plain |= {"prime": str(field.prime), "degree": str(field.degree), "modulus": str(field.modulus)}
+    return plain

@@ -1,0 +1,211 @@
+"""The steps of a survey: people randomize and send; reports may be shuffled. And what both let be claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+from incrowd.core.claims.claim import GROUPS, Claim, assumed, proved
+from incrowd.core.claims.privacy import PurePrivacy
+from incrowd.core.loss import Pure
+from incrowd.core.steps.step import Grounds, Promise, Step
+from incrowd.core.words import counted
+from incrowd.errors import InvalidParameter
+from incrowd.methods.local.choice import randomizer_of
+from incrowd.methods.local.mechanisms.randomizer import Family, Randomness
+from incrowd.methods.local.mechanisms.ratio import exponential_below
+
+if TYPE_CHECKING:
+    from incrowd.core.unit import Unit
+
+SOURCE = (
+    "Warner 1965; Kasiviswanathan et al. 2011: each answer is randomized by itself, by weights whose ratio is at most "
+    "e^epsilon"
+)
+SHUFFLED = "Feldman, McMillan & Talwar 2023 (privacy amplification by shuffling), evaluated as a sum and rounded up"
+_ASSUMES = frozenset(
+    {
+        "answers are randomized where they are given, by the published scripts, whose hashes this certificate names",
+        "the system's generator, or the browser's, gives independent uniform words",
+        "each person sends one report, and sends the same one again if asked again",
+        "all surveys of these people are charged to this ledger, or counted by their own client",
+    }
+)
+_EXACT = "every draw is a whole number below a sum of the published weights, whose ratio is at most e^epsilon"
+_ALONE = "a report is made from the answer of one person and coins of its own, and from nothing else"
+DEFINITION = "survey.json"
+"""The document that is published with a survey's weights: all that pages and clients know of it."""
+TAKING_PART = "that somebody took part, when and from where: only what was answered is protected"
+_TOLD_APART = "anyone whose report can be told from the others': to them the claim before this one applies, no more"
+_WHICH = "which of several questions, or which level of a tree, a report is about: it is drawn without the answer"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalPrivacy(PurePrivacy):
+    """ε-local differential privacy: it holds for every report by itself, against the collector too."""
+
+    kind = "local differential privacy"
+
+    @property
+    def sentence(self) -> str:
+        """What is claimed, for people."""
+        return (
+            "Take any two answers that a person could give: every report is as likely from one as from the other "
+            "within the factor e^ε, whoever reads it, the collector included."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShuffledPrivacy(Claim):
+    """(ε, δ)-differential privacy of a batch of shuffled reports, against those who see the batch alone."""
+
+    kind = "differential privacy of a shuffled batch"
+    rank: ClassVar[int] = 20
+    numbers: ClassVar[Mapping[str, str]] = {"epsilon": "shuffled epsilon"}
+
+    epsilon: Decimal
+    delta: Fraction
+    people: int
+    values: int | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What is claimed, for people."""
+        return (
+            f"Somebody sees a batch of reports without order and senders, {self.people:,} of them from honest people, "
+            "and compares any two answers of one of those: every outcome is as likely from one as from the other "
+            "within the factor e^ε, apart from a chance of δ."
+        )
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """A question: its name, what it asks for, and the weights of its randomizers, level by level."""
+
+    name: str
+    asks: str
+    randomizers: tuple[Randomness, ...]
+
+
+@dataclass(frozen=True)
+class CollectReports(Step):
+    """Each person answers one question and sends a randomized report; `survey` is the digest of what is published."""
+
+    kind: ClassVar[str] = "collect reports"
+    title: ClassVar[str] = "Randomize before sending"
+    documents: ClassVar[tuple[str, ...]] = (DEFINITION,)
+
+    survey: str
+    scripts: tuple[tuple[str, str], ...]
+    questions: tuple[AskedQuestion, ...]
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        if not self.questions or not all(asked.randomizers for asked in self.questions):
+            raise InvalidParameter("a survey has at least one question, and each has a randomizer.")
+        if self.epsilon <= 0 or self.ratio > exponential_below(self.epsilon):
+            raise InvalidParameter("some report is likelier for one answer than for another by more than e^epsilon.")
+
+    @property
+    def ratio(self) -> Fraction:
+        """By how much a report is likelier for one answer than for another, at most."""
+        return max(randomizer_of(told).ratio for asked in self.questions for told in asked.randomizers)
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        number = counted(len(self.questions), "question")
+        which = "answers" if len(self.questions) == 1 else "answers one, drawn at random, of"
+        return f"Each person {which} {number}; the answer is randomized before it is sent, and only the report is sent."
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - whatever follows reads reports alone
+        """Promise ε to each report."""
+        return Promise(Pure(self.epsilon), (SOURCE,), _ASSUMES)
+
+    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+        """Claim local differential privacy."""
+        unit = grounds.unit
+        open_ = (GROUPS, TAKING_PART, *((_WHICH,) if self._drawn else ()))
+        return (
+            LocalPrivacy(
+                epsilon=grounds.epsilon,
+                adjacency=unit.adjacency,
+                max_rows=unit.max_rows,
+                unit=str(unit),
+                theorem=SOURCE,
+                preconditions=(*proved(_EXACT, _ALONE), *assumed(grounds.promise.assumes)),
+                not_protected=open_,
+            ),
+        )
+
+    @property
+    def _drawn(self) -> bool:
+        return len(self.questions) > 1 or any(len(asked.randomizers) > 1 for asked in self.questions)
+
+
+@dataclass(frozen=True)
+class ShuffleReports(Step):
+    """Reports wait in memory until a batch is full, are permuted, and stored together; tokens are stored alone."""
+
+    kind: ClassVar[str] = "shuffle reports"
+    title: ClassVar[str] = "Shuffle each batch"
+    documents: ClassVar[tuple[str, ...]] = (DEFINITION,)
+
+    batch: int
+    honest: int
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.honest <= self.batch or not 0 < self.delta < 1:
+            raise InvalidParameter("a batch has two or more honest people, and a delta strictly between 0 and 1.")
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return (
+            f"Reports wait in memory until there are {self.batch:,}, are brought into a random order and stored as one "
+            "entry; which token was used is stored apart from them, without order or time."
+        )
+
+    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+        """Claim what shuffling adds, to those who trust the collector to shuffle."""
+        collect = grounds.need(CollectReports)
+        return (
+            ShuffledPrivacy(
+                epsilon=Decimal(grounds.numbers["shuffled epsilon"]),
+                delta=self.delta,
+                people=self.honest,
+                values=values_of_response(collect),
+                unit=str(grounds.unit),
+                theorem=SHUFFLED,
+                preconditions=(*proved(_EXACT, _ALONE), *assumed(grounds.promise.assumes | self._trust)),
+                not_protected=(
+                    GROUPS,
+                    TAKING_PART,
+                    _TOLD_APART,
+                ),
+            ),
+        )
+
+    @property
+    def _trust(self) -> frozenset[str]:
+        return frozenset(
+            {
+                "the collector shuffles as it says: nobody who sees the batch knows order, time or address of a report",
+                (
+                    f"at least {self.honest:,} of the {self.batch:,} people of each batch are honest: they randomize "
+                    "by this version of the survey, and tell nobody their report"
+                ),
+            }
+        )
+
+
+def values_of_response(collect: CollectReports) -> int | None:
+    """Return how many values there are if every report is randomized response over them, for which less is lost."""
+    if len(collect.questions) != 1 or len(collect.questions[0].randomizers) != 1:
+        return None
+    told = collect.questions[0].randomizers[0]
+    return told.size if told.family is Family.RESPONSE and told.size > 2 else None

@@ -1,0 +1,75 @@
+"""Pages of a collector: the form of a survey, and what its reports say so far; nothing comes from elsewhere."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from hashlib import sha256
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from incrowd.methods.local.estimates.answers import QuestionEstimates
+    from incrowd.methods.local.survey.definition import LocalSurvey
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 44rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; }
+input, select, button { font: inherit; padding: 0.3rem 0.5rem; max-width: 100%; }
+pre, code, li { font: 14px/1.5 ui-monospace, monospace; overflow-wrap: anywhere; white-space: pre-wrap; }
+table { border-collapse: collapse; }
+th, td { text-align: left; padding: 0.2rem 1rem 0.2rem 0; }
+[role=status] { font-weight: 700; }
+@media (prefers-color-scheme: dark) { body { background: #16181b; color: #e8e8e8; } a { color: #8ab4f8; } }
+"""
+_STYLE_HASH = base64.b64encode(sha256(_STYLE.encode()).digest()).decode()
+POLICY = (
+    f"default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'sha256-{_STYLE_HASH}'; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+
+
+def form(survey: LocalSurvey) -> str:
+    """Return the page on which a survey is answered."""
+    hashes = "".join(f"<li>{escape(name)}: {escape(mark)}</li>" for name, mark in survey.scripts.items())
+    drawn = "" if len(survey.questions) == 1 else " One of your answers is drawn; the others are not used."
+    body = f"""
+<p>Your answer is randomized here, in your browser, before anything is sent.{drawn} Whatever you answer, every report is
+nearly as likely: within the factor e^{escape(f"{float(survey.epsilon):g}")}. That you took part is not hidden.</p>
+<form id="form"><div id="questions"></div><p><button>Randomize</button></p></form>
+<section id="result" hidden>
+<h2>What will be sent</h2><pre id="sent"></pre>
+<details><summary>The coins that were tossed</summary><ol id="coins"></ol></details>
+<p><label for="token">Your token</label><br><input id="token" autocomplete="off"></p>
+<p><button id="send" type="button">Send</button></p>
+</section>
+<p id="said" role="status"></p>
+<details><summary>The scripts of this page, by their SHA-256</summary><ul>{hashes}</ul>
+<p>They are those that the <a href="certificate.json">certificate</a> names.</p></details>
+<p><a href="estimates">What all reports say so far</a></p>"""
+    return _page(survey.title, body, '<script type="module" src="page.js"></script>')
+
+
+def shown(survey: LocalSurvey, found: tuple[QuestionEstimates, ...]) -> str:
+    """Return the page with estimates and intervals."""
+    parts = "".join(_table(each, {question.name: question.text for question in survey.questions}) for each in found)
+    waiting = "" if survey.batches is None else f" They change when a batch of {survey.batches.batch:,} is full."
+    note = f"<p>Estimates from randomized reports; a rare answer can come out below zero.{waiting}</p>"
+    return _page(survey.title, note + (parts or "<p>No report was counted yet.</p>"))
+
+
+def _table(found: QuestionEstimates, texts: Mapping[str, str]) -> str:
+    rows = "".join(
+        f"<tr><td>{escape(each.value)}</td><td>{each.estimate:.4f}</td><td>{each.low:.4f} to {each.high:.4f}</td></tr>"
+        for each in found.estimates
+    )
+    head = "<tr><th>answer</th><th>estimate</th><th>95 % interval</th></tr>"
+    about = f"{found.people:,} reports; each interval by itself, about {escape(found.about)}."
+    return f"<h2>{escape(texts[found.question])}</h2><table>{head}{rows}</table><p>{about}</p>"
+
+
+def _page(title: str, body: str, script: str = "") -> str:
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style>{script}<main><h1>{escape(title)}</h1>{body}</main></html>"
+    )

@@ -1,0 +1,1 @@
+"""Surveys without a server: plan, open, randomize, estimate."""

@@ -1,0 +1,88 @@
+"""Planning: which randomizer is best for a domain, an ε and so many people, and what error to expect of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from incrowd.accounting.shuffling import shuffled_epsilon
+from incrowd.core.rounding import exact
+from incrowd.errors import InvalidParameter
+from incrowd.methods.local.choice import best, optimum, randomizers
+from incrowd.methods.local.mechanisms.randomizer import Categorical, Family
+from incrowd.workflows.local.survey_file import SurveyOdds
+
+
+@dataclass(frozen=True)
+class ExpectedError:
+    """What a randomizer is expected to do: the mean squared error of a share, and of all shares together."""
+
+    mechanism: str
+    width: int | None
+    bits: int
+    total_error: float
+    mean_error: float
+
+    @classmethod
+    def of(cls, randomizer: Categorical, people: int) -> ExpectedError:
+        """Return the expectation for so many people."""
+        total = float(randomizer.error) / people
+        told = randomizer.randomness
+        return cls(str(randomizer.family), told.width, randomizer.bits, total, total / randomizer.size)
+
+
+@dataclass(frozen=True)
+class LocalPlan:
+    """The best randomizer, the others, and the least error that any could have for people drawn at random."""
+
+    domain: int
+    epsilon: Fraction
+    people: int
+    choice: ExpectedError
+    others: tuple[ExpectedError, ...]
+    optimum: float
+    sampled_error: float
+    shuffled: tuple[float, float] | None = None
+
+    @property
+    def above_optimum(self) -> float:
+        """By how much the choice's error exceeds the optimum, both for people drawn at random from even values."""
+        return self.sampled_error / self.optimum - 1.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form."""
+        return {
+            "domain": self.domain,
+            "epsilon": str(self.epsilon),
+            "people": self.people,
+            **vars(self.choice),
+            "optimum": self.optimum,
+            "above_optimum": self.above_optimum,
+            "others": [vars(each) for each in self.others],
+            "shuffled": None if self.shuffled is None else dict(zip(("epsilon", "delta"), self.shuffled, strict=True)),
+        }
+
+
+def plan_locally(domain: int, epsilon: str, people: int, delta: str | None = None) -> LocalPlan:
+    """Choose a randomizer by public numbers alone; with δ, also say what shuffling all reports would add.
+
+    >>> plan_locally(100, "1", 1_000_000).choice.mechanism
+    'subset'
+    """
+    if people < 1 or domain < 2:
+        raise InvalidParameter("a survey has two or more values and at least one person: write --domain and --people.")
+    odds = SurveyOdds.of(exact(epsilon, "epsilon"))
+    tried = list(randomizers(domain, odds.whole, odds.half))
+    chosen = best(domain, odds.whole, odds.half)
+    least = optimum(domain, float(odds.epsilon)) / people
+    spread = (1.0 - 1.0 / domain) / people
+    ranked = sorted((ExpectedError.of(each, people) for each in tried), key=lambda each: each.total_error)
+    choice = ExpectedError.of(chosen, people)
+    values = domain if chosen.family is Family.RESPONSE else None
+    shuffled = None
+    if delta is not None and people > 1:
+        at = exact(delta, "delta")
+        shuffled = shuffled_epsilon(chosen.ratio, people, at, values), float(at)
+    others = tuple(each for each in ranked if each.mechanism != choice.mechanism)
+    return LocalPlan(domain, odds.epsilon, people, choice, others, least, choice.total_error + spread, shuffled)

@@ -1,0 +1,141 @@
+"""Randomize: reports from a table of answers, one for each person, and the same one again from a memo."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from incrowd.engines.readers.sources import open_source
+from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
+from incrowd.methods.local.survey.definition import LocalSurvey, report_text
+from incrowd.noise.system import SystemCoins
+from incrowd.store.disk import force
+from incrowd.workflows.local.opening import OpenSurvey
+
+_DONE = "randomized"
+
+
+@dataclass(frozen=True)
+class Randomized:
+    """How many reports were written, and how many of them are new."""
+
+    reports: int
+    new: int
+
+
+@dataclass(frozen=True)
+class AnswersFile:
+    """A table of answers, one row a person; with a memo, people are told apart by a column."""
+
+    path: Path
+    memo: Path | None = None
+    person: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.memo is None) != (self.person is None):
+            raise InvalidParameter("a memo remembers people by a column: give both --memo FILE and --person COLUMN.")
+
+    def read(self, survey: LocalSurvey) -> tuple[list[str], dict[str, list[str]]]:
+        """Return who answered, and the answers to each question."""
+        columns = _columns(self.path, [*survey.names, *([] if self.person is None else [self.person])])
+        rows = range(len(columns[survey.names[0]]))
+        people = [str(row) for row in rows] if self.person is None else columns.pop(self.person)
+        if len(set(people)) < len(people):
+            raise InvalidParameter("a person stands in the table twice, and each sends one report. Keep one row each.")
+        return people, columns
+
+
+def randomize_answers(opened: OpenSurvey, answers: AnswersFile, out: Path) -> Randomized:
+    """Write one report for each person of a table to a file of lines.
+
+    Fresh coins for the same people would cost them ε once more, so a second run needs the memo of the first: people in
+    it keep their report, whatever they answer now.  The memo links people to reports: it stays with whoever holds the
+    answers.
+    """
+    survey, mark = opened.file.survey, opened.folder.parent / f"{opened.folder.name}.{_DONE}"
+    known = {} if answers.memo is None else _read_memo(answers.memo, survey)
+    if mark.exists() and not known:
+        raise Refused(
+            "answers to this survey were randomized before: fresh coins for the same people would cost them epsilon "
+            "once more. Give the memo of that run (--memo), or ask other people under another name."
+        )
+    if out.exists():
+        raise OutputUnavailable(f"{out} is there already, and nothing is overwritten. Choose another name.")
+    people, columns = answers.read(survey)
+    new = [row for row, each in enumerate(people) if each not in known]
+    made = survey.randomize({name: [column[row] for row in new] for name, column in columns.items()}, SystemCoins())
+    fresh = {people[row]: report for row, report in zip(new, made, strict=True)}
+    mark.touch()
+    if answers.memo is not None:
+        _write(answers.memo, (json.dumps([each, report]) for each, report in {**known, **fresh}.items()))
+    _write(out, (report_text(known.get(each) or fresh[each]) for each in people))
+    return Randomized(len(people), len(new))
+
+
+def read_reports(path: Path) -> list[Any]:
+    """Read a file of reports, one a line."""
+    try:
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+    except (OSError, ValueError):
+        raise InvalidParameter(f"{path} is not a file of reports, one JSON object a line.") from None
+
+
+def _columns(answers: Path, names: list[str]) -> dict[str, list[str]]:
+    if answers.suffix == ".csv":
+        return _csv(answers, names)
+    found: dict[str, list[str]] = {name: [] for name in names}
+    source = open_source(str(answers))
+    _require(names, list(source.names))
+    for batch in source.batches(names):
+        for name, column in zip(names, batch.columns, strict=True):
+            found[name] += ["" if each is None else str(each) for each in column.to_pylist()]
+    return found
+
+
+def _csv(answers: Path, names: list[str]) -> dict[str, list[str]]:
+    try:
+        with answers.open(encoding="utf-8", newline="") as text:
+            rows = csv.reader(text)
+            header = next(rows, [])
+            _require(names, header)
+            places = [header.index(name) for name in names]
+            kept = [[row[place] for place in places] for row in rows if row]
+    except (OSError, UnicodeError, IndexError, csv.Error):
+        raise InvalidParameter(f"{answers} cannot be read as a table with a header line, in UTF-8.") from None
+    return {name: [row[place] for row in kept] for place, name in enumerate(names)}
+
+
+def _require(names: list[str], there: list[str]) -> None:
+    missing = [name for name in names if name not in there]
+    if missing:
+        raise InvalidParameter(f"the table has no column {missing[0]!r}: it needs one for each question.")
+
+
+def _read_memo(memo: Path, survey: LocalSurvey) -> dict[str, Mapping[str, Any]]:
+    if not memo.exists():
+        return {}
+    try:
+        found = dict(json.loads(line) for line in memo.read_text(encoding="utf-8").splitlines())
+        survey.read(list(found.values()))
+    except (OSError, ValueError, TypeError):
+        raise InvalidParameter(f"{memo} is not a memo of this survey: one line for each person.") from None
+    return found
+
+
+def _write(path: Path, lines: Iterator[str]) -> None:
+    """Write a file whole or not at all, readable by its owner alone."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with os.fdopen(os.open(beside, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="utf-8") as text:
+            text.writelines(f"{line}\n" for line in lines)
+            text.flush()
+            os.fsync(text.fileno())
+        beside.replace(path)
+        force(path.absolute().parent)
+    except OSError as error:
+        raise OutputUnavailable(f"{path} could not be written: {error.strerror or 'no reason given'}.") from None

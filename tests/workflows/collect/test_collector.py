@@ -1,0 +1,150 @@
+"""The collector takes one report for each token, on disk before it says so, and links none of a shuffled survey."""
+
+from __future__ import annotations
+
+import sqlite3
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from incrowd.errors import AccessDenied, InvalidParameter, LedgerCorrupted, Refused
+from incrowd.methods.local.survey.definition import report_text
+from incrowd.noise.system import SystemCoins
+from incrowd.workflows.collect.collector import Collector, Receipt, permutation
+from incrowd.workflows.collect.participant import Participant
+from incrowd.workflows.local.opening import open_survey
+from tests.surveys import SHUFFLED, TRAVEL, survey_file
+
+
+def collector(folder: Path, told: dict[str, Any] = TRAVEL) -> Collector:
+    return Collector.beside(open_survey(survey_file(told, folder)))
+
+
+def sent(at: Collector, number: int = 1) -> list[dict[str, Any]]:
+    reports = at.survey.randomize({"travel": ["car"] * number}, SystemCoins())
+    return [{"token": at.tokens.issue(), "report": report} for report in reports]
+
+
+def stored(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+def test_a_report_is_counted_once_and_acknowledged_again(tmp_path: Path) -> None:
+    at = collector(tmp_path)
+    given = sent(at, 3)
+    assert at.receive(given) == [Receipt.COUNTED] * 3
+    assert at.receive(given[:1]) == [Receipt.AGAIN]
+    other = {
+        "token": given[0]["token"],
+        "report": {**given[0]["report"], "report": (given[0]["report"]["report"] + 1) % 4},
+    }
+    assert at.receive([other]) == [Receipt.REFUSED]
+    assert (at.count, len(at.reports())) == (3, 3)
+    again = collector(tmp_path)
+    assert again.receive(given) == [Receipt.AGAIN] * 3
+    (found,) = again.estimates()
+    assert found.people == 3
+
+
+def test_one_wrong_report_or_token_and_none_is_taken(tmp_path: Path) -> None:
+    at = collector(tmp_path)
+    good = sent(at, 2)
+    for wrong in ({"token": "x", "report": good[1]["report"]}, {"token": good[0]["token"][::-1], "report": {}}):
+        with pytest.raises(AccessDenied, match="not one of this survey"):
+            at.receive([good[0], wrong])
+    for report in ({}, {**good[1]["report"], "report": 4}, {**good[1]["report"], "report": "car"}, "car"):
+        with pytest.raises(InvalidParameter):
+            at.receive([good[0], {"token": good[1]["token"], "report": report}])
+    for shape in ([], ["x"], [{"token": good[0]["token"]}], [{**good[0], "more": 1}]):
+        with pytest.raises(InvalidParameter):
+            at.receive(shape)
+    assert at.count == 0
+
+
+def test_a_token_is_used_once_within_a_request(tmp_path: Path) -> None:
+    at = collector(tmp_path)
+    (one,) = sent(at)
+    assert at.receive([one, one]) == [Receipt.COUNTED, Receipt.AGAIN]
+    assert at.count == 1
+
+
+def test_changed_reports_are_found_out(tmp_path: Path) -> None:
+    at = collector(tmp_path)
+    at.receive(sent(at, 5))
+    (path,) = tmp_path.rglob("*.reports-*.sqlite")
+    with sqlite3.connect(path) as base:
+        base.execute(f"UPDATE {at.chain.database.tables.name}_contents SET content = content || ' '")
+    with pytest.raises(LedgerCorrupted, match="not those that their entry names"):
+        at.reports()
+
+
+def test_shuffled_reports_wait_in_memory_and_appear_as_one_entry(tmp_path: Path) -> None:
+    at = collector(tmp_path, SHUFFLED)
+    given = sent(at, 20)
+    before = at.chain.head().sequence
+    assert at.receive(given[:19]) == [Receipt.COUNTED] * 19
+    assert (at.count, len(at.waiting), at.chain.head().sequence) == (0, 19, before)
+    kept = stored(tmp_path)
+    for each in given[:19]:
+        assert each["token"][:32].encode() in kept
+    assert b'"question":"travel"' not in kept
+    changed = {"token": given[0]["token"], "report": {**given[0]["report"], "report": 0}}
+    assert at.receive([changed]) == [Receipt.AGAIN]
+    at.receive(given[19:])
+    assert (at.count, at.waiting, at.chain.head().sequence) == (20, [], before + 1)
+    texts = sorted(report_text(each["report"]) for each in given)
+    assert sorted(map(report_text, at.reports())) == texts
+    with sqlite3.connect(next(tmp_path.rglob("*.reports-*.sqlite"))) as base:
+        table = f"{at.chain.database.tables.name}_tokens"
+        marks = base.execute(f"SELECT mark FROM {table}").fetchall()
+        (kind,) = base.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+    assert set(marks) == {(None,)}
+    assert "WITHOUT ROWID" in kind
+
+
+def test_a_crash_loses_shuffled_reports_that_wait(tmp_path: Path) -> None:
+    at = collector(tmp_path, SHUFFLED)
+    given = sent(at, 5)
+    at.receive(given)
+    again = collector(tmp_path, SHUFFLED)
+    assert again.waiting == []
+    assert again.receive(given) == [Receipt.AGAIN] * 5
+    assert again.waiting == []
+
+
+def test_every_order_is_as_likely() -> None:
+    """Of 6,000 orders of three, each of the six comes up 1,000 times; 180 off is six deviations: below 6 · 3e-9."""
+    counts: dict[tuple[int, ...], int] = {}
+    for _ in range(6000):
+        order = tuple(permutation(3))
+        counts[order] = counts.get(order, 0) + 1
+    assert len(counts) == 6
+    assert all(abs(count - 1000) < 180 for count in counts.values())
+
+
+def test_a_participant_keeps_one_report_and_its_own_bound(tmp_path: Path) -> None:
+    person = Participant(tmp_path / "me", Fraction(3, 2))
+    first = survey_file(TRAVEL).survey
+    text = person.report(first, {"travel": "car"})
+    assert all(person.report(first, {"travel": "walk"}) == text for _ in range(20))
+    with pytest.raises(Refused, match="above your bound"):
+        person.report(survey_file(TRAVEL | {"name": "second"}).survey, {"travel": "car"})
+    bounded = survey_file(TRAVEL | {"name": "third", "per_person": "1"}).survey
+    with pytest.raises(Refused, match="Nothing was randomized"):
+        Participant(tmp_path / "me").report(bounded, {"travel": "car"})
+    assert (tmp_path / "me" / "spent.json").stat().st_mode & 0o077 == 0
+
+
+def test_reports_of_two_surveys_lie_apart_in_either_database(address: str, tmp_path: Path) -> None:
+    one = collector(tmp_path, TRAVEL | {"ledger": address})
+    other = collector(tmp_path, SHUFFLED | {"ledger": address})
+    given, more = sent(one, 4), sent(other, 20)
+    assert one.receive(given) == [Receipt.COUNTED] * 4
+    assert one.receive(given) == [Receipt.AGAIN] * 4
+    assert other.receive(more) == [Receipt.COUNTED] * 20
+    assert (one.count, other.count) == (4, 20)
+    assert len(one.reports()) == 4
+    with pytest.raises(AccessDenied):
+        one.receive(more[:1])

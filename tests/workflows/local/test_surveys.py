@@ -1,0 +1,232 @@
+"""A survey is charged once, certified, verified, and answered once by each person."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from incrowd.errors import BudgetExceeded, IncrowdError, InvalidParameter, LedgerUnavailable, Refused
+from incrowd.methods.local.survey import check
+from incrowd.methods.local.survey.definition import script_hashes
+from incrowd.methods.local.survey.published import survey_from
+from incrowd.methods.local.survey.steps import CollectReports, LocalPrivacy, ShuffledPrivacy
+from incrowd.noise.system import SystemCoins
+from incrowd.verify.judge import statement_of
+from incrowd.workflows.local.estimating import estimate_reports
+from incrowd.workflows.local.opening import open_survey, publish_survey
+from incrowd.workflows.local.planning import plan_locally
+from incrowd.workflows.local.randomize import AnswersFile, randomize_answers, read_reports
+from incrowd.workflows.local.survey_file import load_survey
+from incrowd.workflows.policy.ledger import find_book
+from incrowd.workflows.report.page import public_report
+from incrowd.workflows.verify.verify import verify
+from tests.contract.forging import caught, forgeries
+from tests.surveys import ANSWERS, MANY, SHUFFLED, TRAVEL, survey_file
+
+YAML = """\
+survey: 1
+name: travel
+title: How do you come to work?
+epsilon: 1
+per_person: 2
+questions:
+  travel: {text: How did you come today?, categories: [walk, bike, bus, car]}
+budget: {epsilon: 1}
+"""
+
+
+def written(folder: Path, text: str = YAML) -> Path:
+    path = folder / "survey.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_opening_charges_once_what_a_report_loses(tmp_path: Path) -> None:
+    file = load_survey(written(tmp_path))
+    first, again = open_survey(file), open_survey(load_survey(tmp_path / "survey.yaml"))
+    assert first.certificate.id == again.certificate.id
+    ledger = find_book(file)
+    assert ledger is not None
+    standing = ledger.standing("travel")
+    assert (float(standing.epsilon), standing.totals.charges) == (1.0, 1)
+    assert str(standing.terms.unit) == "one report of one person, replaced"
+    changed = written(tmp_path, YAML.replace("bus, ", ""))
+    with pytest.raises(BudgetExceeded, match="Ask for at most 0"):
+        open_survey(load_survey(changed))
+
+
+def test_the_certificate_claims_local_privacy_and_verifies(tmp_path: Path) -> None:
+    opened = open_survey(load_survey(written(tmp_path)))
+    (claim,) = opened.certificate.claims
+    assert isinstance(claim, LocalPrivacy)
+    assert float(claim.epsilon) == 1.0
+    assert any("took part" in each for each in claim.not_protected)
+    assert any("scripts" in text for text in claim.assumed)
+    (step,) = opened.certificate.steps
+    assert isinstance(step, CollectReports)
+    assert dict(step.scripts) == script_hashes()
+    publish_survey(opened, tmp_path / "out")
+    found = verify(tmp_path / "out", ledger=find_book(opened.file))
+    assert found.verdict == "verified", found.findings
+    assert public_report(opened.certificate).startswith("<!doctype html>")
+
+
+def test_a_shuffled_survey_also_claims_what_its_batches_hide(tmp_path: Path) -> None:
+    opened = open_survey(survey_file(SHUFFLED, tmp_path))
+    local, shuffled = opened.certificate.claims
+    assert isinstance(local, LocalPrivacy)
+    assert isinstance(shuffled, ShuffledPrivacy)
+    assert 0 < shuffled.epsilon < local.epsilon
+    assert (shuffled.people, shuffled.values) == (10, 4)
+    assert any("at least 10 of the 20" in text for text in shuffled.assumed)
+    assert verify(opened.folder, ledger=find_book(opened.file)).verdict == "verified"
+
+
+@pytest.mark.parametrize("told", [TRAVEL, SHUFFLED, MANY], ids=["local", "shuffled", "many"])
+def test_no_leaf_of_its_certificate_can_be_forged(told: dict[str, Any], tmp_path: Path) -> None:
+    opened = open_survey(survey_file(told, tmp_path))
+    plain = json.loads(opened.certificate.to_text())
+    assert caught(plain) is None
+    said = ("guarantee", "claims", "limits")
+    missed = [each.name for each in forgeries(plain) if each.top in said and not caught(each.plain)]
+    assert not missed
+
+
+def test_weights_above_the_stated_epsilon_are_refused(tmp_path: Path) -> None:
+    (step,) = open_survey(survey_file(TRAVEL, tmp_path)).certificate.steps
+    assert isinstance(step, CollectReports)
+    with pytest.raises(InvalidParameter, match="more than e"):
+        CollectReports(step.survey, step.scripts, step.questions, Fraction(999, 1000))
+
+
+def test_a_certificate_that_was_changed_is_not_opened_again(tmp_path: Path) -> None:
+    opened = open_survey(survey_file(TRAVEL, tmp_path))
+    file = opened.folder / "data.csv"
+    file.chmod(0o600)
+    file.write_text(file.read_text().replace("response", "hadamard"))
+    with pytest.raises(LedgerUnavailable, match="does not verify"):
+        open_survey(survey_file(TRAVEL, tmp_path))
+
+
+def test_another_definition_beside_the_certificate_is_found_out(tmp_path: Path) -> None:
+    opened = open_survey(survey_file(TRAVEL, tmp_path))
+    file = opened.folder / "survey.json"
+    assert json.loads(file.read_text()) == opened.file.survey.public
+    statement = statement_of(opened.certificate)
+    looks = list(check.looks(statement, (opened.folder / "data.csv", file)))
+    assert [look.problem for look in looks] == [None, None]
+    file.chmod(0o600)
+    file.write_text(file.read_text().replace("bike", "hike"))
+    assert any(look.problem for look in check.looks(statement, (opened.folder / "data.csv", file)))
+    assert not verify(opened.folder).passed
+
+
+def test_a_client_reads_the_published_survey_and_nothing_else() -> None:
+    for told in (TRAVEL, SHUFFLED, MANY):
+        own = survey_file(told).survey
+        public = json.loads(json.dumps(own.public))
+        assert survey_from(public).id == own.id
+        for changed in (
+            public | {"epsilon": "1/10"},
+            public | {"more": 1},
+            public | {"questions": []},
+            {},
+            {"survey": 1},
+        ):
+            with pytest.raises(InvalidParameter):
+                survey_from(changed)
+
+
+def test_people_send_one_report_and_the_same_one_again_from_the_memo(tmp_path: Path) -> None:
+    opened = open_survey(load_survey(written(tmp_path)))
+    answers, memo = tmp_path / "answers.csv", tmp_path / "memo.jsonl"
+    answers.write_text("id,travel\n" + "".join(f"p{number},car\n" for number in range(40)))
+    given = AnswersFile(answers, memo, "id")
+    first = randomize_answers(opened, given, tmp_path / "one.jsonl")
+    assert (first.reports, first.new) == (40, 40)
+    answers.write_text(answers.read_text().replace("p0,car", "p0,walk") + "p40,bike\n")
+    second = randomize_answers(opened, given, tmp_path / "two.jsonl")
+    assert (second.reports, second.new) == (41, 1)
+    assert read_reports(tmp_path / "two.jsonl")[:40] == read_reports(tmp_path / "one.jsonl")
+    with pytest.raises(Refused, match="randomized before"):
+        randomize_answers(opened, AnswersFile(answers), tmp_path / "three.jsonl")
+    with pytest.raises(IncrowdError, match="nothing is overwritten"):
+        randomize_answers(opened, given, tmp_path / "two.jsonl")
+    (found,) = estimate_reports(tmp_path / "survey.yaml", tmp_path / "two.jsonl", [], Fraction(19, 20))
+    assert found.people == 41
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("id,travel\na,tram\n", "outside of what the survey asks"),
+        ("id,other\na,car\n", "no column 'travel'"),
+        ("id,travel\na,car\na,bus\n", "twice"),
+    ],
+)
+def test_bad_answers_are_refused_and_nothing_is_written(rows: str, said: str, tmp_path: Path) -> None:
+    opened = open_survey(load_survey(written(tmp_path)))
+    answers, memo, out = (tmp_path / name for name in ("answers.csv", "memo", "out.jsonl"))
+    answers.write_text(rows)
+    with pytest.raises(InvalidParameter, match=said) as refused:
+        randomize_answers(opened, AnswersFile(answers, memo, "id"), out)
+    assert "tram" not in str(refused.value)
+    assert not out.exists()
+    assert not memo.exists()
+    with pytest.raises(InvalidParameter, match="both"):
+        AnswersFile(answers, memo)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"survey": "2"}, "survey: 1"),
+        ({"colour": "red"}, "'colour' is not known"),
+        ({"epsilon": None}, "one of both"),
+        ({"odds": "3"}, "one of both"),
+        ({"epsilon": "0"}, "above 0"),
+        ({"epsilon": "40"}, "above 28"),
+        ({"questions": {}}, "at least one question"),
+        ({"questions": {"a b": {"categories": ["x", "y"]}}}, "letters, digits"),
+        ({"questions": {"a": {"categories": ["x"]}}}, "two or more"),
+        ({"questions": {"a": {"categories": ["x", "x"]}}}, "each once"),
+        ({"questions": {"a": {"categories": ["x", "y"], "mechanism": "magic"}}}, "one of response"),
+        ({"questions": {"a": {"categories": ["x", "y"], "low": "1"}}}, "one of: categories"),
+        ({"questions": {"a": {"low": "5", "high": "1"}}}, "larger high"),
+        ({"questions": {"a": {"low": "0", "high": "1", "cells": "3"}}}, "even number"),
+        ({"questions": {"a": {"first": "5", "last": "5"}}}, "larger last"),
+        ({"questions": {"a": {"alphabet": "aa", "length": "3"}}}, "each of its letters once"),
+        ({"questions": {"a": {"alphabet": "abcdefghijklmnopqrstuvwxyz", "length": "30"}}}, "too long"),
+        ({"shuffled": {"batch": "1", "delta": "1e-6"}}, "two honest people"),
+        ({"shuffled": {"batch": "100", "delta": "0"}}, "strictly between"),
+        ({"per_person": "1/2"}, "at least epsilon"),
+    ],
+)
+def test_a_survey_that_cannot_be_is_refused_with_the_way_out(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidParameter, match=said):
+        survey_file(TRAVEL | changes)
+
+
+def test_a_plan_chooses_by_public_numbers_alone() -> None:
+    found = plan_locally(100, "1", 1_000_000, "1e-6")
+    assert found.choice.mechanism == "subset"
+    assert 0 <= found.above_optimum < 0.02
+    assert found.shuffled is not None
+    assert found.shuffled[0] < 0.004
+    assert plan_locally(4, "1", 1000).choice.mechanism == "response"
+    assert plan_locally(1000, "1", 1000).choice.mechanism == "local-hashing"
+    with pytest.raises(InvalidParameter, match="two or more values"):
+        plan_locally(1, "1", 1000)
+
+
+def test_reports_of_another_version_are_refused(tmp_path: Path) -> None:
+    asked = survey_file(MANY).survey
+    (report,) = asked.randomize({name: [answer] for name, answer in ANSWERS.items()}, SystemCoins())
+    asked.read([report])
+    for wrong in ({**report, "survey": "0" * 64}, {**report, "question": "other"}, {**report, "time": 1}, "x"):
+        with pytest.raises(InvalidParameter, match="refused"):
+            asked.read([wrong])
