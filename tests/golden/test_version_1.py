@@ -362,6 +362,10 @@ REWORDED = {
         "whole numbers, first in lines 2, 3, 4; expected such as 42"
     ),
     "194": "policy.yaml, line 8: 'delimeter' is not known here. Did you mean 'delimiter'?",
+    "197": (
+        "policy.yaml: 'purpose' asks for consent, and the policy does not say where that is kept; nothing is ignored. "
+        "Write consent: with registry: and key:."
+    ),
     "356": "the policy: source: needs a path, or the name of a table that the engine has.",
 }
 """Equal problems are told once, and a source is either a path or settings."""

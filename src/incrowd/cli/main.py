@@ -50,6 +50,7 @@ VERBS = (
     "bounds",
     "ledger",
     "access",
+    "consent",
     "serve",
 )
 """Every verb, in the order of the help: a module of this folder and, in it, a function or a group of that name."""

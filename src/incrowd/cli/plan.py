@@ -181,7 +181,8 @@ def _as_json(found: Forecast) -> dict[str, object]:
     from incrowd.workflows.plan.forecast import undeclared
 
     left = found.standing.left if found.standing else None
-    return {
+    consent: dict[str, object] = {} if found.policy.gate is None else {"consent": found.policy.gate.sentence}
+    return consent | {
         "dataset": found.policy.name,
         "method": found.policy.method.name,
         "parameters": {name: str(value) for name, value in found.parameters.items()},
@@ -222,6 +223,7 @@ def _show(found: Forecast) -> None:
         ("delta", loss_text(float(found.delta))),
         ("because", found.promise.because),
         *[("assumes", text) for text in sorted(found.promise.assumes)],
+        *([] if found.policy.gate is None else [("consent", found.policy.gate.sentence)]),
         *_one_line(_defaults(found)),
         *[("nearest", _nearest(each)) for each in found.nearest],
         *[("note", text) for text in found.warnings],

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from incrowd.core.loss import Syntactic
+from incrowd.core.steps.consent import ConsentGate, gate_of
 from incrowd.core.steps.step import Grounds, claims_of
 from incrowd.errors import InvalidParameter
 
@@ -90,8 +91,18 @@ class Plan:
         return error
 
     def led_by(self, *steps: Step) -> Plan:
-        """Return the plan with steps in front of its own; they must leave the promise as it is."""
-        return replace(self, steps=(*steps, *self.steps)) if steps else self
+        """Return the plan with steps in front of its own; they must leave the promise as it is.
+
+        A gate of consent that was planned stays in front of all.
+        """
+        gate = gate_of(self.steps)
+        behind = self.steps if gate is None else self.steps[1:]
+        return replace(self, steps=(*(() if gate is None else (gate,)), *steps, *behind)) if steps else self
+
+    def gated(self, gate: ConsentGate | None) -> Plan:
+        """Return the plan behind a gate of consent, in the place of one that was planned; None takes it away."""
+        behind = self.steps if gate_of(self.steps) is None else self.steps[1:]
+        return replace(self, steps=behind if gate is None else (gate, *behind))
 
     def release(self, rows: Any, coins: Coins) -> Any:
         """Read the rows and release what was promised."""

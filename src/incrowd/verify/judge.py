@@ -11,6 +11,7 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import Concentrated, Private
 from incrowd.core.loss import Crowd
 from incrowd.core.steps.around import Compare, own_steps, steps_around
+from incrowd.core.steps.consent import gate_of
 from incrowd.core.steps.rows import KeepRows, keeps_rows_of
 from incrowd.core.steps.step import Grounds, claims_of, fold
 from incrowd.errors import IncrowdError
@@ -69,6 +70,9 @@ def check_steps(statement: Statement, check: MethodCheck) -> Problem | None:
     compared = any(isinstance(step, Compare) for step in steps_around(statement.steps))
     if compared and _cost(statement.claims).is_finite():
         return Problem("a release with an epsilon is never held back for what earlier ones show")
+    gate = gate_of(statement.steps)
+    if gate is not None and not gate.settled:
+        return Problem("its consent gate names no run and no snapshot of the registry")
     own = replace(statement.grounds, steps=own_steps(statement.steps))
     statement = replace(statement, grounds=own)
     try:

@@ -19,20 +19,27 @@ from incrowd.web import replies
 from incrowd.web.caller import NobodyKnown
 from incrowd.web.guard import Guard
 from incrowd.web.logs import note
-from incrowd.web.routes import access, operation, questions
+from incrowd.web.routes import access, consent, operation, questions
 from incrowd.web.services import Limiter, QuestionDesk, Services
 from incrowd.web.settings import Settings
 from incrowd.web.threads import ThreadPool
+from incrowd.workflows.consent.subject_desk import SubjectDesk
 
 _ABOUT = (
     "Aggregate questions about protected tables, answered with noise and within budgets. Every reply to a question "
     "takes one of a few durations, whatever the rows hold; no error shows data."
 )
-_ROUTES = (questions, access, operation)
+_ROUTES = (questions, access, operation, consent)
 VARIABLE = "INCROWD_SERVE"
 
 
-def app(desk: QuestionDesk, books: Books, settings: Settings, close: Callable[[], None] | None = None) -> FastAPI:
+def app(
+    desk: QuestionDesk,
+    books: Books,
+    settings: Settings,
+    close: Callable[[], None] | None = None,
+    subjects: SubjectDesk | None = None,
+) -> FastAPI:
     """Return the server's application; any number of workers may run it beside one ledger.
 
     Charges, answers, tokens, sessions and the audit log are on disk and shared by all workers.  Only the limits on the
@@ -50,7 +57,7 @@ def app(desk: QuestionDesk, books: Books, settings: Settings, close: Callable[[]
     )
     server.state.close = _closing(pool, settings.longest, close)
     limits = Limiter(settings.rate), Limiter(settings.logins)
-    server.state.services = Services(desk, books, settings, pool, *limits)
+    server.state.services = Services(desk, books, settings, pool, *limits, subjects)
     for group in _ROUTES:
         server.include_router(group.router)
     server.add_exception_handler(NobodyKnown, _nobody)
@@ -147,4 +154,5 @@ def open_server(order: ServeOrder) -> FastAPI:
     books = open_books(policies[0].ledger_address)
     with ExitStack() as stack:
         desk = stack.enter_context(open_desk(policies, order.data))
-        return app(desk, books, order.settings, stack.pop_all().close)
+        gated = tuple(policy for policy in policies if policy.gate is not None)
+        return app(desk, books, order.settings, stack.pop_all().close, SubjectDesk(gated) if gated else None)

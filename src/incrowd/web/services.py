@@ -15,6 +15,7 @@ from incrowd.governance.books import Books
 from incrowd.web.settings import Settings
 from incrowd.web.threads import ThreadPool
 from incrowd.workflows.ask.asking import Asking
+from incrowd.workflows.consent.subject_desk import SubjectDesk
 
 _MOST_KEYS = 10_000
 
@@ -29,6 +30,7 @@ class Services:
     pool: ThreadPool
     knocks: Limiter
     logins: Limiter
+    subjects: SubjectDesk | None = None
 
 
 def _services(request: Request) -> Services:

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.claim import Precondition, Status
+from incrowd.core.steps.consent import ConsentGate
 from incrowd.core.steps.step import ONCE, Step
 from incrowd.core.words import share
 from incrowd.errors import InvalidParameter
@@ -104,7 +105,7 @@ class Compare(Step):
         return replace(claim, not_protected=(*claim.not_protected, REFUSABLE))
 
 
-AROUND: tuple[type[Step], ...] = (HoldOut, Rerun, Compare)
+AROUND: tuple[type[Step], ...] = (ConsentGate, HoldOut, Rerun, Compare)
 
 
 def own_steps(steps: tuple[Step, ...]) -> tuple[Step, ...]:

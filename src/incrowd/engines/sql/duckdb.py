@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Opened
 from incrowd.engines.columns import quote
+from incrowd.engines.local.consenting import Admitted, Consenting
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.columnar import Parquet
 from incrowd.engines.readers.reader import Failure, note_failures
@@ -53,11 +54,17 @@ class Warehouse:
     views: set[str]
     lock: threading.Lock = field(default_factory=threading.Lock)
     loaded: set[str] = field(default_factory=set)
+    admitted: Mapping[str, Admitted] = field(default_factory=dict)
+    """Tables of which only the rows of some people are seen."""
 
     def require(self, query: exp.Query, *, sampled: bool = False) -> None:
         """Answer every question: trees are written for this engine."""
         del sampled
         asked_tables(query, self.tables)
+
+    def admitting(self, admitted: Mapping[str, Admitted]) -> Warehouse:
+        """Return the same tables, of which some show the rows of admitted people alone."""
+        return replace(self, admitted=dict(admitted))
 
     def load(self, queries: Sequence[exp.Query]) -> None:
         """Read once, as a whole, what these queries will read, and raise SourceUnreadable if that fails."""
@@ -69,6 +76,9 @@ class Warehouse:
         self.load([query])
         names, text = asked_tables(query, self.tables), query.sql(dialect="duckdb")
         with self._cursor() as cursor:
+            for name in names:
+                if name in self.admitted and (drawn is None or drawn.table != name):
+                    self._admit(cursor, name)
             if drawn is not None:
                 self._draw(cursor, drawn)
             found = self._run(cursor, text)
@@ -105,7 +115,23 @@ class Warehouse:
 
     def _draw(self, cursor: duckdb.DuckDBPyConnection, drawn: SampledTable) -> None:
         """Put a sample in the place of a table, for this cursor alone."""
-        self._fill(cursor, f"CREATE TEMP TABLE {quote(drawn.table)} AS", self.tables[drawn.table], drawn.sample)
+        stored = self.tables[drawn.table]
+        if drawn.table in self.admitted:
+            stored = replace(stored, source=Consenting(stored.source, self.admitted[drawn.table]))
+        self._fill(cursor, f"CREATE TEMP TABLE {quote(drawn.table)} AS", stored, drawn.sample)
+
+    def _admit(self, cursor: duckdb.DuckDBPyConnection, name: str) -> None:
+        """Put the rows of admitted people in the place of a table, for this cursor alone: a semi-join on their ids."""
+        person, table = quote(self.admitted[name].person.name), f"memory.main.{quote(name)}"
+        found = self._run(cursor, f"SELECT DISTINCT {person} AS person FROM {table} WHERE {person} IS NOT NULL")  # noqa: S608 - quoted
+        ids = found["person"].combine_chunks()
+        people = quote(f"people admitted to {name}")
+        cursor.register("_arriving_people", pa.table({"person": ids.filter(pa.array(self.admitted[name].of(ids)))}))
+        cursor.execute(f"CREATE TEMP TABLE {people} AS SELECT person FROM _arriving_people")  # noqa: S608 - quoted
+        cursor.unregister("_arriving_people")
+        cursor.execute(
+            f"CREATE TEMP VIEW {quote(name)} AS SELECT * FROM {table} WHERE {person} IN (SELECT person FROM {people})"  # noqa: S608 - quoted
+        )
 
     def _fill(
         self, connection: duckdb.DuckDBPyConnection, create: str, stored: StoredTable, sample: Sample | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,8 +18,13 @@ from incrowd.core.table import Rows
 
 if TYPE_CHECKING:
     from incrowd.core.table import Opened, Progress
+    from incrowd.engines.local.consenting import Admitted
 
 FAILED = "the rows could not be read to their end: the source is damaged, or changed in the meantime."
+UNGATED = (
+    "a consent gate is applied where rows are copied here, and not inside PostgreSQL or Spark: leave pushdown out, or "
+    "use --engine local."
+)
 SLOW = "the question took longer than it may. Ask for less at once: fewer groups, fewer joins."
 
 
@@ -57,6 +62,9 @@ class Asked(Protocol):
 
         It is asked before anything is charged.
         """
+
+    def admitting(self, admitted: Mapping[str, Admitted]) -> Asked:
+        """Return the same tables, of which some show the rows of admitted people alone; or refuse."""
 
     def load(self, queries: Sequence[exp.Query]) -> None:
         """Read once what these queries will read, and raise SourceUnreadable if that fails: before anything is charged.

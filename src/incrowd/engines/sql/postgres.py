@@ -18,13 +18,15 @@ from incrowd.engines.postgres import Address, address_of, answers, connect, expl
 from incrowd.engines.readers.postgres import TableDescription, look_at
 from incrowd.engines.readers.selection import RowSelection
 from incrowd.engines.sql.dialects import in_postgres, replace_tables
-from incrowd.engines.sql.engine import FAILED, SLOW, Limits, SampledTable, StoredTable, asked_tables
+from incrowd.engines.sql.engine import FAILED, SLOW, UNGATED, Limits, SampledTable, StoredTable, asked_tables
 from incrowd.errors import IncrowdError, InvalidParameter, QuestionFailed, QuestionRefused, SourceUnreadable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from incrowd.core.table import SourceOptions
+    from incrowd.engines.local.consenting import Admitted
+    from incrowd.engines.sql.engine import Asked
 
 _SESSION = (
     "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
@@ -124,6 +126,11 @@ class PostgresWarehouse:
                 "leave pushdown out."
             )
         self._text(query)
+
+    def admitting(self, admitted: Mapping[str, Admitted]) -> Asked:
+        """Refuse: rows that stay elsewhere are not gated there."""
+        del admitted
+        raise QuestionRefused(UNGATED)
 
     def load(self, queries: Sequence[exp.Query]) -> None:
         """Let the server compute every value of the views that these queries read, and keep nothing of it.

@@ -27,6 +27,7 @@ from incrowd.engines.sql.dialects import in_spark, replace_tables
 from incrowd.engines.sql.engine import (
     FAILED,
     SLOW,
+    UNGATED,
     Limits,
     SampledTable,
     StoredTable,
@@ -45,6 +46,9 @@ from incrowd.errors import (
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from incrowd.engines.local.consenting import Admitted
+    from incrowd.engines.sql.engine import Asked
 
 _FIELDS = {
     Type.INTEGER: "bigint",
@@ -84,6 +88,11 @@ class SparkWarehouse:
                 "a secret sample is asked on the local engine, not on Spark: leave the rate out, or use --engine local."
             )
         self._text(query)
+
+    def admitting(self, admitted: Mapping[str, Admitted]) -> Asked:
+        """Refuse: rows that stay elsewhere are not gated there."""
+        del admitted
+        raise QuestionRefused(UNGATED)
 
     def load(self, queries: Sequence[exp.Query]) -> None:
         """Do nothing: what cannot be read as text or as a number is missing, row by row, in the views themselves."""

@@ -61,6 +61,8 @@ def ask_classical(desk: Desk, sql: str, protection: Protection) -> ClassicalAnsw
     relation = desk.catalog[plain.table]
     dataset = str(relation.dataset)
     _check_apart(desk, dataset)
+    if any(policy.gate is not None for policy in desk.policies if policy.name == dataset):
+        raise Refused("classical answers are for teaching and know no consent: take a policy without a purpose.")
     if isinstance(protection, Audited):
         _check_auditable(plain, relation)
     book = next(policy.ledger_address for policy in desk.policies if policy.name == dataset)

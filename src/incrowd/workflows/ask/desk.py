@@ -31,6 +31,7 @@ from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.question import Question
 from incrowd.workflows.ask.answers import Answers, StoredAnswer, question_mark
 from incrowd.workflows.ask.asking import Answered, AnsweredTogether, Asking, AskingTogether, Priced
+from incrowd.workflows.ask.gated import admission_to, gated_rows
 from incrowd.workflows.ask.tables import open_tables
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.sources import Bond
@@ -85,11 +86,14 @@ class Desk:
         if kept is not None:
             return self._again(kept, planned, asking)
         self.warehouse.load(planned.measurement.statistics)  # what cannot be read costs nothing
-        first, stated = planned.policies[0], Stated.of(planned.measurement.plan, planned.policies[0])
+        admission = admission_to(planned.policies)
+        plan = planned.measurement.plan.gated(None if admission is None else admission.gate)
+        first, stated = planned.policies[0], Stated.of(plan, planned.policies[0])
+        rows = gated_rows(self.warehouse, self.catalog, first.name, admission)
         bonds = tuple(self.bonds[name] for name in planned.promises)
         payer = Payer(first.name, stated.fresh_id(), asking.analyst, asking.account, planned.promises, bonds)
-        with concluding(self.ledger, planned.measurement.plan, payer):
-            performed = perform(planned.measurement.plan, self.warehouse, self.ledger, payer)
+        with concluding(self.ledger, plan, payer):
+            performed = perform(plan, rows, self.ledger, payer)
             ready()
             certificate = _certified(payer, stated, performed, planned.policies)
             (answer,) = performed.output.answers
@@ -115,10 +119,13 @@ class Desk:
         """Answer several questions that were planned together, for one charge."""
         planned, policy = self._plan_batch(asking)
         self.warehouse.load([query for each in planned.measurements for query in each.statistics])
-        stated = Stated.of(planned.plan, policy)
+        admission = admission_to((policy,))
+        plan = planned.plan.gated(None if admission is None else admission.gate)
+        rows = gated_rows(self.warehouse, self.catalog, policy.name, admission)
+        stated = Stated.of(plan, policy)
         payer = Payer(policy.name, stated.fresh_id(), asking.analyst, bonds=(self.bonds[policy.name],))
-        with concluding(self.ledger, planned.plan, payer):
-            performed = perform(planned.plan, self.warehouse, self.ledger, payer)
+        with concluding(self.ledger, plan, payer):
+            performed = perform(plan, rows, self.ledger, payer)
             certificate = _certified(payer, stated, performed, (policy,))
             self.ledger.conclude(performed.entry, certificate.digest())
         left = {policy.name: self._left(policy.name, Amount())}

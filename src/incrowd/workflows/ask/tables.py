@@ -30,6 +30,7 @@ from incrowd.errors import InvalidParameter, SourceInvalid, SourceMisspelled
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
+from incrowd.workflows.ask.gated import require_gateable
 from incrowd.workflows.policy.ledger import open_book
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.sources import Bond, MarkedSource, SourceBook
@@ -246,6 +247,7 @@ def place_of(
             "questions over several policies are computed in one place, and these name different ones: give them the "
             "same engine: and pushdown:."
         )
+    require_gateable(policies, elsewhere=isinstance(told[0], Spark) or True in pushed)
     if isinstance(told[0], Spark) and True in pushed:
         raise InvalidParameter("with pushdown the database computes, not Spark: name one of both.")
     if isinstance(told[0], Spark):

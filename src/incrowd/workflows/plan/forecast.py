@@ -79,6 +79,7 @@ class Forecast:
             ("delta", short_up(self.delta)),
             ("because", self.promise.because),
             *(("assumes", text) for text in sorted(self.promise.assumes)),
+            *(() if self.policy.gate is None else (("consent", self.policy.gate.sentence),)),
             *expected,
             *(("note", text) for text in self.warnings),
             ("verdict", "would be released" if self.allowed else f"would be refused: {self.refusal}"),

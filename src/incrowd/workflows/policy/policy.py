@@ -18,10 +18,12 @@ from incrowd.attacks.finding import Risk
 from incrowd.core.codec import digest
 from incrowd.core.plan import Method, Plan
 from incrowd.core.schema import Column, Schema
+from incrowd.core.steps.consent import ConsentGate, require_gate
 from incrowd.core.table import IN_ENGINE, SourceOptions
 from incrowd.core.unit import Adjacency, Kind, More, Unit
 from incrowd.engines.settings import Local, Settings, Spark
 from incrowd.errors import IncrowdError, InvalidParameter, Refused, UnsupportedVersion
+from incrowd.governance.consent.event import check_purpose
 from incrowd.workflows.policy.columns import OtherTable, attached, column_of, files_of, other_table
 from incrowd.workflows.policy.document import Document, read_document
 from incrowd.workflows.policy.method_section import instance_of, section_of
@@ -33,6 +35,7 @@ from incrowd.workflows.policy.sections import (
     AnySource,
     BudgetSection,
     ColumnSection,
+    ConsentSection,
     DatasetSection,
     EngineSection,
     Exact,
@@ -48,7 +51,6 @@ from incrowd.workflows.registry import chain, method_class, method_names
 VERSION = 1
 LEDGER = "sqlite:///.incrowd/ledger.sqlite"
 _SAFE, _AUTO, _SCHEME = "safe", "auto", "scheme"  # safe with `levels: auto` is another way to write scheme
-_LATER = {"purpose": "consent"}
 _ASIDE = ("engine", "risk")
 """What changes no promise: where it runs, and how it is attacked."""
 
@@ -82,7 +84,11 @@ class PolicySection(Section):
         description="How much more often than its control an attack may be right: for each attack or risk, or for any; "
         "incrowd attack exits with 1 above it. No part of the promise, nor of the policy's hash.",
     )
-    purpose: str | None = Field(None, description="Kept for consent; refused in this version.")
+    purpose: str | None = Field(
+        None,
+        description="What people must have consented to, such as research/newborns: rows of nobody else are used.",
+    )
+    consent: ConsentSection | None = Field(None, description="Where the decisions of people are kept, for a purpose.")
 
     @field_validator("risk")
     @classmethod
@@ -123,7 +129,15 @@ class Policy:
     @cached_property
     def plan(self) -> Plan:
         """What a release would do, promise and claim: made once, from the schema alone."""
-        return self.method.plan(self.schema)
+        return self.method.plan(self.schema).gated(self.gate)
+
+    @property
+    def gate(self) -> ConsentGate | None:
+        """Whose rows take part, where the policy names a purpose, as far as that is known before the run."""
+        told = self.section
+        if told.purpose is None or told.consent is None:
+            return None
+        return ConsentGate(told.purpose, told.consent.as_of)
 
     @property
     def ledger_address(self) -> str:
@@ -201,13 +215,13 @@ def _policy(document: Document, folder: Path, where: str) -> Policy:
     section = _checked(PolicySection, document, where)
     if section.release is None and section.queries is None:
         raise InvalidParameter(f"{where}: release is missing. Where only questions are answered, write queries:.")
-    for later, what in _LATER.items():
-        if getattr(section, later) is not None:
-            raise Refused(f"{where}: {later!r} asks for {what}, which this version does not have; nothing is ignored.")
+    _require_consent(section, where)
     section = _with_hierarchies(section, folder, where)
     columns = _columns(section.columns, ("columns",), document, (where, folder))
     try:
         schema = Schema(columns, _unit(section.dataset.unit))
+        if section.purpose is not None:
+            require_gate(schema.unit)
         method = None if section.release is None else with_files(_method(document, where, schema), folder)
         method = None if method is None else with_population(method, schema, folder)
         tables = _tables(section, schema, document, (where, folder))
@@ -224,6 +238,19 @@ def _policy(document: Document, folder: Path, where: str) -> Policy:
     mark = digest(f"incrowd policy {VERSION}", {"policy": said, "files": files})
     name, ledger = section.dataset.name, section.ledger
     return Policy(name, schema, method, source, options, budget, ledger, folder, mark, section, engine, tables)
+
+
+def _require_consent(section: PolicySection, where: str) -> None:
+    """Refuse a purpose of which nobody could tell who consented to it, and a registry without a purpose."""
+    if section.purpose is not None:
+        check_purpose(section.purpose)
+        if section.consent is None:
+            raise Refused(
+                f"{where}: 'purpose' asks for consent, and the policy does not say where that is kept; nothing is "
+                "ignored. Write consent: with registry: and key:."
+            )
+    elif section.consent is not None:
+        raise InvalidParameter(f"{where}: consent: is for a purpose. Write purpose:, or leave consent: out.")
 
 
 def _with_hierarchies(section: PolicySection, folder: Path, where: str) -> PolicySection:

@@ -24,6 +24,7 @@ from pydantic import (
 from incrowd.core.rounding import exact
 from incrowd.engines.readers.spelling import Spelling
 from incrowd.errors import InvalidParameter
+from incrowd.governance.consent.event import moment
 from incrowd.workflows.policy.limits import limit_of
 
 
@@ -300,6 +301,25 @@ class BudgetSection(Section):
     epsilon: Exact = Field(Fraction(0), description="The most that all releases together may cost.")
     delta: Exact = Field(Fraction(0), description="The most that their deltas may add up to.")
     unbounded: str | None = Field(None, description="The owner's reason to allow releases that have no epsilon.")
+
+
+class ConsentSection(Section):
+    """Where decisions of people are kept: apart from the data, and the key of their pseudonyms in a third place."""
+
+    registry: str = Field(description="The registry of decisions: a file, or the address of a database.")
+    key: str = Field(description="A file with a secret key of 32 bytes or more; in neither folder of the other two.")
+    as_of: str | None = Field(
+        None,
+        description="The moment as of which people must have consented, and still do at the run; by default the run.",
+    )
+
+    @field_validator("as_of")
+    @classmethod
+    def _moment(cls, value: str | None) -> str | None:
+        try:
+            return None if value is None else moment(value)
+        except InvalidParameter as error:
+            raise ValueError(str(error).removesuffix(".")) from None
 
 
 class TableSection(Section):

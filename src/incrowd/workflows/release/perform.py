@@ -17,6 +17,7 @@ from incrowd.accounting.ledger.request import Part, charging
 from incrowd.accounting.ledger.standing import Entry
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.plan import Plan
+from incrowd.core.steps.consent import gate_of
 from incrowd.engines.interruption import is_interruption
 from incrowd.errors import IncrowdError, InvalidParameter, LedgerUnavailable, Refused, SourceUnreadable
 from incrowd.noise.system import SystemCoins
@@ -71,6 +72,9 @@ def perform(plan: Plan, rows: Any, ledger: Ledger, payer: Payer) -> Performed:
     The charge is committed before the first row is read and never given back: a crash loses budget, not privacy.
     The coins are the operating system's; there is no parameter by which a caller could bring others.
     """
+    gate = gate_of(plan.steps)
+    if gate is not None and not gate.settled:
+        raise Refused("who consented was not read before this release: nothing is charged or released.")
     load_libraries(plan.method)
     with concluding(ledger, plan, payer):
         entry = _charged(plan, ledger, payer)

@@ -10,14 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.core.marks import SourceMarks
 from incrowd.core.table import Engine, Opened, Progress, Rows, Table
 from incrowd.engines.choose import settings_for
 from incrowd.engines.columns import require
+from incrowd.engines.local.consenting import Consenting
 from incrowd.engines.local.fingerprint import keyed_digest
 from incrowd.engines.local.held_out import DividedRows, HeldOut
 from incrowd.engines.missing_ids import missing_ids
 from incrowd.engines.settings import Local
-from incrowd.errors import InvalidParameter
+from incrowd.errors import InvalidParameter, Refused, SourceInvalid
+from incrowd.workflows.consent.admission import Admission, admit
+from incrowd.workflows.consent.place import person_column
 from incrowd.workflows.policy.ledger import find_book, open_book, require_look
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.policy.sources import Bond, MarkedSource, SourceBook
@@ -47,20 +51,34 @@ def load_for(policy: str | Path | Mapping[str, Any] | Policy, data: object) -> P
     return replace(read, engine=settings_for(data, read.engine))
 
 
+@dataclass(frozen=True, eq=False)
+class TakingPart:
+    """Whose rows take part: those of people who consented, where a purpose is named, without a share held out."""
+
+    admission: Admission | None = None
+    hold_out: Fraction | None = None
+
+
+EVERYBODY = TakingPart()
+
+
 def prepare(
-    data: object, policy: Policy, engine: Engine, progress: Progress | None = None, hold_out: Fraction | None = None
+    data: object, policy: Policy, engine: Engine, progress: Progress | None = None, whose: TakingPart = EVERYBODY
 ) -> Prepared:
     """Open and check everything that can be checked before a charge: one ragged line costs nothing.
 
-    Rows that are held out are checked and charged like all others, and take part in nothing else.
+    Rows of people who did not consent are looked at for whose they are, and for nothing else.  Rows that are held out
+    are checked and charged like all others, and take part in nothing else.
     """
+    hold_out = whose.hold_out
     if hold_out is not None and not isinstance(policy.engine, Local):
         raise InvalidParameter("people are held out where rows are read here: leave --hold-out out, or --engine local.")
     source = open_data(data, policy, engine)
     if policy.schema.unit.column is not None or not getattr(source, "small", False):
         load_out_of_core()
-    keyed = engine.keyed(source, policy.plan.cells)
-    marks = engine.marks(keyed, policy.schema, SourceBook.of(policy).key(), progress)
+    admitted = _admitted(source, policy, whose.admission)
+    keyed = admitted or engine.keyed(source, policy.plan.cells)
+    marks = _marks(engine, keyed, policy, SourceBook.of(policy).key(), progress)
     ledger = open_book(policy)
     require_look(policy, ledger)
     key, content = secrets.token_bytes(32), engine.digest(source)
@@ -69,11 +87,30 @@ def prepare(
     held = _held_out(policy, hold_out)
     rows: Rows = keyed if progress is None else engine.watched(keyed, progress)
     if held is not None:
-        rows = DividedRows(source if progress is None else engine.watched(source, progress), held)
+        taking = admitted or source
+        rows = DividedRows(taking if progress is None else engine.watched(taking, progress), held)
     table = Table(policy.schema, rows, engine)
     if policy.plan.examine is not None:
         policy.plan.examine(table)
     return Prepared(source, table, ledger, bond, key, keyed_digest(content, key), notes, held)
+
+
+def _admitted(source: Opened, policy: Policy, admission: Admission | None) -> Consenting | None:
+    """Return the rows of those who consented; a purpose without an admission is refused."""
+    if policy.gate is None:
+        return None
+    if admission is None or not admission.gate.settled:
+        raise Refused("this policy names a purpose, and who consented to it was not read: nothing is released.")
+    return Consenting(source, admission.by(person_column(policy)))
+
+
+def _marks(engine: Engine, rows: Rows, policy: Policy, key: bytes, progress: Progress | None) -> SourceMarks:
+    try:
+        return engine.marks(rows, policy.schema, key, progress)
+    except SourceInvalid as error:
+        if isinstance(rows, Consenting):
+            raise type(error)(f"{error} Rows are counted among those of people who consented.") from None
+        raise
 
 
 def _held_out(policy: Policy, share: Fraction | None) -> HeldOut | None:
@@ -89,13 +126,14 @@ def rehearse(data: object, policy: Policy, engine: Engine, progress: Progress | 
     Refuse what a release would refuse: rows that cannot be read as declared, or are known as another dataset's.
     """
     source = open_data(data, policy, engine)
+    rows = _admitted(source, policy, admit(policy, data)) or source
     key = SourceBook.of(policy).known_key() or secrets.token_bytes(32)
-    marks = engine.marks(source, policy.schema, key, progress)
+    marks = _marks(engine, rows, policy, key, progress)
     ledger = find_book(policy)
     if ledger is not None:
         Bond.of(policy, ledger, (MarkedSource.of(source, marks, engine.digest(source), ledger),))
     if policy.plan.examine is not None:
-        policy.plan.examine(Table(policy.schema, source, engine))
+        policy.plan.examine(Table(policy.schema, rows, engine))
     return source
 
 

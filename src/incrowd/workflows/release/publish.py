@@ -26,6 +26,8 @@ from incrowd.engines.writers.statistics import check_names
 from incrowd.errors import InvalidParameter, PromiseBroken
 from incrowd.verify.files import CERTIFICATE, FORMATS, REPORT, STATISTICS, file_of, names_of
 from incrowd.verify.judge import statement_of
+from incrowd.workflows.consent.admission import admit
+from incrowd.workflows.consent.movement import require_crowds
 from incrowd.workflows.plan.forecast import require_useful, warnings_of
 from incrowd.workflows.policy.internal import INTERNAL, internal_folder
 from incrowd.workflows.policy.ledger import failed_before, find_book
@@ -40,7 +42,7 @@ from incrowd.workflows.release.differences import (
 )
 from incrowd.workflows.release.outsiders import keep_held_out
 from incrowd.workflows.release.perform import Payer, Performed, concluding, perform
-from incrowd.workflows.release.prepare import Prepared, load_for, prepare
+from incrowd.workflows.release.prepare import Prepared, TakingPart, load_for, prepare
 from incrowd.workflows.report.page import public_report, summary_html
 from incrowd.workflows.report.steps_page import keep_steps
 from incrowd.workflows.verify.signing import private_key, sign
@@ -131,12 +133,14 @@ def release(data: object, policy: str | Path | Mapping[str, Any] | Policy, *, an
 
 def carry_out(plan: Plan, data: object, policy: Policy, progress: Progress | None = None) -> tuple[Any, Certificate]:
     """Charge a plan for the rows of a policy and carry it out; what came of it stays in memory."""
+    admission = admit(policy, data)
+    plan = plan.gated(None if admission is None else admission.gate)
     stated = Stated.of(plan, policy)
     id_ = stated.fresh_id()
     check = check_of(plan.method)
     with ExitStack() as paid:
         with engine_of(policy.engine, data) as engine:
-            ready = prepare(data, policy, engine, progress)
+            ready = prepare(data, policy, engine, progress, TakingPart(admission))
             payer = Payer(policy.name, id_, bonds=(ready.bond,))
             paid.enter_context(concluding(ready.ledger, plan, payer))
             performed = perform(plan, ready.table, ready.ledger, payer)
@@ -162,7 +166,8 @@ def release_to(
     if not terms.anyway:
         require_useful(read)
     earlier = earlier_releases(read, find_book(read), anyway=terms.anyway)
-    plan = read.plan.led_by(*_around(read, terms, earlier))
+    admission = admit(read, data)
+    plan = read.plan.led_by(*_around(read, terms, earlier)).gated(None if admission is None else admission.gate)
     stated = Stated.of(plan, read)
     id_ = stated.fresh_id()
     folders = Folders(destination.folder, internal_folder(read, id_))
@@ -171,7 +176,8 @@ def release_to(
     there = destination.folder / CERTIFICATE
     with ExitStack() as paid:
         with engine_of(read.engine, data) as engine:
-            ready = prepare(data, read, engine, progress, terms.hold_out)
+            ready = prepare(data, read, engine, progress, TakingPart(admission, terms.hold_out))
+            require_crowds(read, earlier, ready.source, admission)
             payer = Payer(read.name, id_, bonds=(ready.bond,))
             paid.enter_context(concluding(ready.ledger, plan, payer, there.exists))
             performed = perform(plan, ready.table, ready.ledger, payer)

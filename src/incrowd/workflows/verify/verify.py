@@ -17,6 +17,7 @@ from incrowd.core.certificate import VERSION, Certificate
 from incrowd.core.codec import encode
 from incrowd.core.steps.around import steps_around
 from incrowd.core.steps.choices import LevelsByLook
+from incrowd.core.steps.consent import gate_of
 from incrowd.core.steps.step import walk
 from incrowd.drawing.card import card, facts
 from incrowd.errors import IncrowdError, InvalidParameter
@@ -250,11 +251,15 @@ def _unlike(certificate: Certificate, policy: Policy) -> Problem | None:
             case "coarser table":
                 made = Problem("a coarser table is made from a release: give that with --parent", undecided=True)
             case _:
-                made = policy.plan.led_by(*steps_around(certificate.steps))
+                made = policy.plan
     except (IncrowdError, ValueError, TypeError):
         return Problem("no plan can be made from it")
     if isinstance(made, Problem):
         return made
+    told, planned = gate_of(certificate.steps), policy.gate
+    if (told is None) != (planned is None) or (planned and told and not told.follows(planned)):
+        return Problem("the policy asks for another consent, or for none")
+    made = made.gated(None).led_by(*steps_around(certificate.steps))
     same = (made.method, made.steps, made.promise, made.claims) == stated
     known = same and columns == encode(certificate.schema.columns)
     return None if known else Problem("the plan made from it has other steps, promises, claims or columns")

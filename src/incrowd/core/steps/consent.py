@@ -1,0 +1,124 @@
+"""ConsentGate: who takes part at all, by each person's own decision, before everything else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from incrowd.core.claims.claim import assumed, proved
+from incrowd.core.claims.privacy import Concentrated, Private, SampledCrowd, Surveyed
+from incrowd.core.steps.step import Promise, Step
+from incrowd.core.unit import Adjacency, Kind
+from incrowd.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from incrowd.core.claims.claim import Claim
+    from incrowd.core.unit import Unit
+
+OWN_DECISION = (
+    "the consent gate leaves a person's rows in or out by that person's own id and events alone, so that the promise "
+    "for a person added or removed covers whether that person consented"
+)
+RECORDED = "the events of the consent registry are what these people decided"
+CONSENTERS = (
+    "what is true of people who consented and not of others: all numbers describe those who consented, and who did not "
+    "hides nobody"
+)
+IN_THE_TABLE = "that people with a row in this table consented"
+MOVED = (
+    "who consented or withdrew between this and other releases without an epsilon: a group that leaves or joins a cell "
+    "is seen in the difference, and a release that waits for a larger group shows that it waits"
+)
+_BOUNDED = (Private, SampledCrowd, Surveyed, Concentrated)
+"""Claims that bound what is learned of one person whatever else is released; all others say something of a form."""
+NEEDS_ADDING = (
+    "a consent gate needs a promise for people who are added or removed: with people replaced, the number of those who "
+    "consent would have to be public, and it is not. Write adjacency: add-remove."
+)
+NEEDS_PEOPLE = "consent is given by people: name the column that tells them apart, dataset.unit.column."
+
+
+@dataclass(frozen=True)
+class ConsentGate(Step):
+    """Only rows of people take part whose consent to a purpose stands; each is decided on by their own events.
+
+    Promise: unchanged, for people added or removed.  Two tables that differ by one person are gated to the same table
+    or to two that differ by that person.  Consenting is no secret sample: it earns no amplification.
+
+    Source: a stable transformation, McSherry 2009, applied to rows with the person's own events.
+
+    Before the run only purpose and, where the policy says so, `as_of` are known; `run` is when the registry was read,
+    and `mark` an HMAC of its state under a key that `nonce` names and the registry alone can make.
+    """
+
+    kind: ClassVar[str] = "consent"
+    title: ClassVar[str] = "Consent"
+    words: ClassVar[tuple[str, ...]] = ("rule",)
+    glyph: ClassVar[str | None] = "fewer"
+
+    purpose: str
+    as_of: str | None = None
+    run: str | None = None
+    nonce: str | None = None
+    mark: str | None = None
+
+    @property
+    def settled(self) -> bool:
+        """Whether the registry was read."""
+        return None not in (self.run, self.nonce, self.mark)
+
+    def follows(self, planned: ConsentGate) -> bool:
+        """Whether this gate is what became of one that was planned."""
+        return self.settled and (self.purpose, self.as_of) == (planned.purpose, planned.as_of)
+
+    @property
+    def rule(self) -> str:
+        """How it is decided whose rows take part."""
+        return "each person by their own events; who and how many consented is not told"
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        run = "at the run" if self.run is None else f"at {self.run}"
+        when = run if self.as_of is None else f"as of {self.as_of} and still {run}"
+        return (
+            f"Before everything else the rows of everybody are left out whose consent to “{self.purpose}” did not "
+            f"stand {when}. Who and how many they are is not told. Consenting is no secret sample and makes no loss "
+            "smaller; whatever is counted below counts people who consented."
+        )
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:
+        """Leave the promise as it is, and refuse one that a gate would break."""
+        require_gate(unit)
+        return inner
+
+    def amend(self, claim: Claim) -> Claim:
+        """Say what the gate needs, and what consent itself leaves open."""
+        bounded = isinstance(claim, _BOUNDED)
+        needs = (*(proved(OWN_DECISION) if bounded else ()), *assumed([RECORDED]))
+        left_open = (CONSENTERS,) if bounded else (CONSENTERS, IN_THE_TABLE, MOVED)
+        return replace(
+            claim,
+            preconditions=(*claim.preconditions, *needs),
+            not_protected=(*claim.not_protected, *left_open),
+        )
+
+
+def require_gate(unit: Unit) -> None:
+    """Refuse a gate for a unit to whom its promise would not hold.
+
+    >>> from incrowd.core.unit import Unit
+    >>> require_gate(Unit(Kind.PERSON, Adjacency.REPLACE, "id"))
+    Traceback (most recent call last):
+    incrowd.errors.InvalidParameter: a consent gate needs a promise for people who are added or removed: ...
+    """
+    if unit.kind is not Kind.PERSON or unit.column is None:
+        raise InvalidParameter(NEEDS_PEOPLE)
+    if unit.adjacency is Adjacency.REPLACE:
+        raise InvalidParameter(NEEDS_ADDING)
+
+
+def gate_of(steps: tuple[Step, ...]) -> ConsentGate | None:
+    """Return the gate that stands in front of steps, if there is one."""
+    first = steps[0] if steps else None
+    return first if isinstance(first, ConsentGate) else None

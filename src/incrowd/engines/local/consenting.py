@@ -1,0 +1,93 @@
+"""Consenting: the rows of people whose pseudonyms are admitted, by a semi-join on the column that tells them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from incrowd.core.reading import canonical
+from incrowd.core.schema import Column
+from incrowd.core.subjects import SubjectKey
+from incrowd.core.table import Rows
+from incrowd.engines.local.contributions import ids_of
+
+
+@dataclass(frozen=True, eq=False)
+class Admitted:
+    """Whose rows take part: people whose pseudonym is among some; a row without a person takes part nowhere.
+
+    >>> key = SubjectKey(bytes(32))
+    >>> ann = Admitted(Column("id"), key, frozenset({key.pseudonym("ann")}))
+    >>> ann.of(pa.array(["ann", "bob", None, "ann"])).tolist()
+    [True, False, False, True]
+    """
+
+    person: Column
+    key: SubjectKey
+    subjects: frozenset[str] = field(repr=False)
+
+    def of(self, ids: pa.Array) -> NDArray[np.bool_]:
+        """Return for each id whether its rows take part."""
+        names = canonical(ids_of(ids, self.person)).dictionary_encode()
+        known = [self.key.pseudonym(name) in self.subjects for name in names.dictionary.to_pylist()]
+        codes = names.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
+        admitted: NDArray[np.bool_] = np.array([*known, False], np.bool_)[codes]
+        return admitted
+
+    def pseudonyms(self, ids: pa.Array) -> list[str | None]:
+        """Return the pseudonym of each id, None where there is none."""
+        names = canonical(ids_of(ids, self.person)).to_pylist()
+        made = {name: self.key.pseudonym(name) for name in set(names) if name is not None}
+        return [made.get(name) for name in names]
+
+
+@dataclass(frozen=True, eq=False)
+class Consenting:
+    """Rows of admitted people, in the order of their source; positions are counted among them.
+
+    >>> from incrowd.engines.readers.sources import open_source
+    >>> key = SubjectKey(bytes(32))
+    >>> source = open_source(pa.table({"id": ["ann", "bob"], "zip": ["021", "945"]}))
+    >>> rows = Consenting(source, Admitted(Column("id"), key, frozenset({key.pseudonym("bob")})))
+    >>> [batch.to_pylist() for batch in rows.batches(["zip"])]
+    [[{'zip': '945'}]]
+    """
+
+    source: Rows
+    admitted: Admitted
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, in the order of the source."""
+        return self.source.names
+
+    @property
+    def rows(self) -> int | None:
+        """Not known before they are read."""
+        return None
+
+    @property
+    def address(self) -> None:
+        """Where they are is told by their source."""
+        return
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """How they are read is told by their source."""
+        return {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Nothing."""
+        return ()
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Read these columns of the rows of admitted people."""
+        person = self.admitted.person.name
+        more = [] if person in columns else [person]
+        for batch in self.source.batches([*columns, *more]):
+            yield batch.filter(pa.array(self.admitted.of(batch.column(person)))).select(list(columns))

@@ -1,0 +1,1 @@
+"""Consent: what people decided about the use of their data, as events that only grow."""

@@ -1,0 +1,137 @@
+"""ConsentEvent: one decision of one person about one purpose, with the times that it speaks of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from incrowd.errors import InvalidParameter
+
+_PURPOSE = re.compile(r"[^\W_](?:[\w .-]{0,62}[\w.])?(?:/[^\W_](?:[\w .-]{0,62}[\w.])?){0,7}")
+_SUBJECT = re.compile(r"[0-9a-f]{32}")
+_TEXT = 500
+_DAY = 10
+
+
+class Decided(StrEnum):
+    """What somebody decided, or what became of it."""
+
+    GIVE = "give"
+    REFUSE = "refuse"
+    WITHDRAW = "withdraw"
+    EXPIRE = "expire"
+    RESTRICT = "restrict"
+
+
+_ENDING = (Decided.GIVE, Decided.RESTRICT)
+
+
+@dataclass(frozen=True)
+class ConsentEvent:
+    """A decision: whose, what, about which purpose, when it was taken, from when until when it holds.
+
+    `at` orders decisions: the later one counts, and of two at one moment the one that does not give.  When the registry
+    learned of it is not the event's to say.  `valid_to` is the first moment at which it no longer holds; only a consent
+    and a restriction have one, for a withdrawal that ends would give by itself.
+
+    >>> ConsentEvent("0" * 32, Decided.GIVE, "research/births", moment("2026-01-01")).valid_from
+    '2026-01-01T00:00:00.000000Z'
+    """
+
+    subject: str
+    decided: Decided
+    purpose: str
+    at: str
+    valid_from: str = ""
+    valid_to: str | None = None
+    basis: str = "consent"
+    notice: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "valid_from", self.valid_from or self.at)
+        if not _SUBJECT.fullmatch(self.subject):
+            raise InvalidParameter("a subject is a pseudonym of 32 hexadecimal digits.")
+        check_purpose(self.purpose)
+        if self.valid_to is not None and self.decided not in _ENDING:
+            raise InvalidParameter(
+                f"{self.decided} has no end: somebody who consents again says so. Leave valid_to out."
+            )
+        if self.valid_to is not None and self.valid_to <= self.valid_from:
+            raise InvalidParameter("a decision holds for some time: valid_to comes after valid_from.")
+        if max(len(self.basis), len(self.notice)) > _TEXT:
+            raise InvalidParameter(f"basis and notice have at most {_TEXT} characters.")
+
+    @property
+    def gives(self) -> bool:
+        """Whether it is a consent; everything else takes people out."""
+        return self.decided is Decided.GIVE
+
+    def to_row(self) -> list[Any]:
+        """Return the plain form that the registry stores."""
+        times = [self.at, self.valid_from, self.valid_to]
+        return [self.subject, str(self.decided), self.purpose, *times, self.basis, self.notice]
+
+    @classmethod
+    def from_row(cls, row: Sequence[Any]) -> ConsentEvent:
+        """Read what `to_row` wrote."""
+        subject, decided, *rest = row
+        return cls(subject, Decided(decided), *rest)
+
+
+def check_purpose(purpose: str) -> str:
+    """Return a purpose, or refuse what is none: names of a tree, from the widest down, parted by slashes.
+
+    >>> check_purpose("research/newborns"), depth_of("research/newborns")
+    ('research/newborns', 1)
+    >>> check_purpose("/research")
+    Traceback (most recent call last):
+    incrowd.errors.InvalidParameter: a purpose is up to 8 names parted by slashes, the widest first, such as ...
+    """
+    if not _PURPOSE.fullmatch(purpose):
+        raise InvalidParameter(
+            "a purpose is up to 8 names parted by slashes, the widest first, such as research/newborns."
+        )
+    return purpose
+
+
+def depth_of(purpose: str) -> int:
+    """Return how far below the widest purpose one stands."""
+    return purpose.count("/")
+
+
+def covers(wide: str, purpose: str) -> bool:
+    """Whether a decision about one purpose speaks of another: of itself, and of all that is below it.
+
+    >>> covers("research", "research/births"), covers("research/births", "research"), covers("re", "research")
+    (True, False, False)
+    """
+    return purpose == wide or purpose.startswith(f"{wide}/")
+
+
+def moment(text: str) -> str:
+    """Return a moment in the one way in which moments are written, so that their texts are ordered as they are.
+
+    >>> moment("2026-05-01"), moment("2026-05-01T02:00:00+02:00")
+    ('2026-05-01T00:00:00.000000Z', '2026-05-01T00:00:00.000000Z')
+    >>> moment("May")
+    Traceback (most recent call last):
+    incrowd.errors.InvalidParameter: a moment is a day such as 2026-05-01, or a time with its zone such as ...
+    """
+    try:
+        read = datetime.fromisoformat(text if len(text) > _DAY else f"{text}T00:00:00Z")
+    except ValueError:
+        read = None
+    if read is None or read.tzinfo is None or len(text) < _DAY:
+        raise InvalidParameter(
+            "a moment is a day such as 2026-05-01, or a time with its zone such as 2026-05-01T12:00:00Z."
+        )
+    return written_moment(read)
+
+
+def written_moment(at: datetime) -> str:
+    """Return a time as events and entries write it."""
+    return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,0 +1,218 @@
+"""Registry: the append-only book of decisions, in a chain of its own, apart from the data and from the ledger."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from hashlib import sha256
+from itertools import islice
+from typing import Any
+
+from incrowd.errors import IncrowdError, InvalidParameter, LedgerCorrupted, LedgerUnavailable
+from incrowd.governance.access.credentials import fingerprint, new_token
+from incrowd.governance.consent.event import ConsentEvent, written_moment
+from incrowd.governance.consent.state import Recorded, RecordedRows
+from incrowd.store.chain import Chain
+from incrowd.store.link import Anchor, Key, Link
+from incrowd.store.transaction import Writer
+from incrowd.store.verify import ChainReport, Values, verify
+
+_NAME = "consent"
+_EVENTS, _ISSUED, _USED = "events", "issued", "used"
+_BATCH, _AT_ONCE = 200, 20_000
+_NONCE = 16
+_PATIENCE = timedelta(seconds=5)
+
+
+@dataclass(frozen=True)
+class SnapshotMark:
+    """A state of the registry as a certificate names it: without the registry it tells nothing, not even of another."""
+
+    nonce: str
+    mark: str
+
+
+@dataclass(frozen=True)
+class Registry:
+    """The book at an address; its end and its length are nobody's to know and are never published.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from incrowd.governance.consent.event import Decided, moment
+    >>> with TemporaryDirectory() as folder:
+    ...     registry = Registry.create(f"sqlite:///{folder}/registry.sqlite")
+    ...     registry.record([ConsentEvent("a" * 32, Decided.GIVE, "research", moment("2026-01-01"))])
+    ...     [event.purpose for _, event in registry.events()], registry.holds(registry.snapshot())
+    (['research'], True)
+    """
+
+    chain: Chain
+
+    @classmethod
+    def create(cls, address: str) -> Registry:
+        """Make the registry at an address unless it is there already, and open it."""
+        return cls(Chain.create(address, _NAME))
+
+    @classmethod
+    def open(cls, address: str) -> Registry:
+        """Open the registry at an address; one that is not there is an error: without it nobody takes part."""
+        try:
+            return cls(Chain.open(address, _NAME))
+        except LedgerCorrupted:
+            raise LedgerCorrupted(
+                "the consent registry is damaged or is none: restore it, and run incrowd consent check."
+            ) from None
+        except LedgerUnavailable:
+            raise LedgerUnavailable(
+                "the consent registry cannot be opened, so nobody is known to consent and nothing is released. Make it "
+                "with incrowd consent import or give, or restore it."
+            ) from None
+
+    def now(self) -> str:
+        """Return the time by the clock, as events write it; never that of the newest event."""
+        return written_moment(self.chain.clock())
+
+    def clock(self) -> str:
+        """Return the time at which a release may read the registry: now, once no entry is newer.
+
+        A clock that went back would not see what was recorded in the meantime, and let people in who withdrew.
+        """
+        ahead = self.chain.now() - self.chain.clock()
+        if ahead > _PATIENCE:
+            raise LedgerUnavailable(
+                "the clock of this machine is behind the newest entry of the consent registry: set it right. Nothing "
+                "is released."
+            )
+        time.sleep(max(0.0, ahead.total_seconds()))
+        return max(self.now(), written_moment(self.chain.now()))
+
+    def record(self, events: Iterable[ConsentEvent]) -> None:
+        """Write events down; one that was decided after now is refused, with all that came with it."""
+        arriving = iter(events)
+        while some := list(islice(arriving, _AT_ONCE)):
+            self.chain.transact(lambda writer, some=some: _append(writer, some))  # type: ignore[misc]
+
+    def events(self, until: Anchor | None = None) -> Iterator[Recorded]:
+        """Yield all events with the time at which each was recorded; a changed, lost or foreign entry is an error."""
+        for link in self.links(until):
+            for event in _events_of(link):
+                yield link.at, event
+
+    def rows(self, until: Anchor | None = None) -> Iterator[RecordedRows]:
+        """Yield all events in the form in which they are stored, which is enough to fold them."""
+        for link in self.links(until):
+            if link.kind == _EVENTS:
+                yield link.at, link.body["events"]
+
+    def links(self, until: Anchor | None = None) -> Iterator[Link]:
+        """Yield the entries up to a place, each bound to the one before it."""
+        end = until or self.chain.head()
+        last = None
+        for link in self.chain.links():
+            follows = link.sequence == 1 if last is None else (link.sequence, link.previous) == _after(last)
+            if not follows:
+                raise _broken(link.sequence)
+            yield link
+            last = link
+            if link.sequence == end.sequence:
+                break
+        if last is None or last.anchor != end:
+            raise _broken(end.sequence)
+
+    def snapshot(self, at: Anchor | None = None) -> SnapshotMark:
+        """Return a mark of the registry as it is, or was at a place, under a key that is made for this mark alone."""
+        nonce = secrets.token_hex(_NONCE)
+        return SnapshotMark(nonce, _mark(self._key(nonce), at or self.chain.head()))
+
+    def holds(self, snapshot: SnapshotMark) -> bool:
+        """Whether the registry once was what a mark names: a restored, cut or rewritten one was not."""
+        key = self._key(snapshot.nonce)
+        return any(hmac.compare_digest(_mark(key, link.anchor), snapshot.mark) for link in self.links())
+
+    def issue(self, subject: str, dataset: str, until: datetime) -> str:
+        """Return a new token by which somebody sees and withdraws their own consent, once; only its hash is kept."""
+        token = new_token()
+        body = {"token": fingerprint(token), "subject": subject, "dataset": dataset, "until": written_moment(until)}
+        self.chain.transact(lambda writer: _issue(writer, body))
+        return token
+
+    def redeem(self, token: str, dataset: str) -> str | None:
+        """Use a token up and return whose it is; None for one that is unknown, used, past its end or of another."""
+        mark = fingerprint(token)
+        return None if mark is None else self.chain.transact(lambda writer: _redeem(writer, mark, dataset))
+
+    def check(self) -> ChainReport:
+        """Recompute the registry from its first entry."""
+        report = verify(self.chain, _derive)
+        return (
+            report if report.finding is None else replace(report, finding=report.finding.replace("ledger", "registry"))
+        )
+
+    def _key(self, nonce: str) -> bytes:
+        """Return the key of one mark, made from a secret that the first entry holds and nothing published contains."""
+        first = next(self.chain.links(), None)
+        if first is None or "secret" not in first.body:
+            raise LedgerCorrupted("the registry's first entry is not one that this version makes: restore it.")
+        return hmac.new(bytes.fromhex(first.body["secret"]), f"snapshot {nonce}".encode(), sha256).digest()
+
+
+def _mark(key: bytes, at: Anchor) -> str:
+    return hmac.new(key, f"{at.chain} {at.sequence} {at.hash}".encode(), sha256).hexdigest()
+
+
+def _after(last: Link) -> tuple[int, str]:
+    return last.sequence + 1, last.hash
+
+
+def _append(writer: Writer, events: list[ConsentEvent]) -> None:
+    if any(event.at > writer.at for event in events):
+        raise InvalidParameter(
+            "a decision is said to have been taken after now, and would count before all that come: correct its time. "
+            "None of these events was recorded."
+        )
+    for start in range(0, len(events), _BATCH):
+        writer.append(_EVENTS, {"events": [event.to_row() for event in events[start : start + _BATCH]]}, {})
+
+
+def _events_of(link: Link) -> list[ConsentEvent]:
+    if link.kind != _EVENTS:
+        return []
+    try:
+        return [ConsentEvent.from_row(row) for row in link.body["events"]]
+    except (KeyError, TypeError, ValueError, IncrowdError):
+        raise _broken(link.sequence) from None
+
+
+def _derive(link: Link, values: Values) -> dict[Key, Any]:
+    del values
+    _events_of(link)
+    return _tokens(link.kind, link.body)
+
+
+def _tokens(kind: str, body: Mapping[str, Any]) -> dict[Key, Any]:
+    """Return what an entry says about tokens: who has one, and that one was used."""
+    if kind == _ISSUED:
+        return {("token", body["token"]): {name: body[name] for name in ("subject", "dataset", "until")}}
+    return {("token", body["token"]): None} if kind == _USED else {}
+
+
+def _issue(writer: Writer, body: dict[str, Any]) -> None:
+    writer.append(_ISSUED, body, _tokens(_ISSUED, body))
+
+
+def _redeem(writer: Writer, mark: str, dataset: str) -> str | None:
+    found = writer.value(("token", mark))
+    if found is None or found["dataset"] != dataset or found["until"] <= writer.at:
+        return None
+    writer.append(_USED, {"token": mark}, _tokens(_USED, {"token": mark}))
+    return str(found["subject"])
+
+
+def _broken(sequence: int) -> LedgerCorrupted:
+    return LedgerCorrupted(
+        f"entry {sequence} of the consent registry was changed, lost or exchanged, so nobody is known to consent and "
+        "nothing is released. Run incrowd consent check, and restore the registry from a backup."
+    )

@@ -1,0 +1,108 @@
+"""`/consent`: the page of a person who decides, under a token that works once; no script, nothing from elsewhere."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from hashlib import sha256
+from html import escape
+from typing import Annotated
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse
+
+from incrowd.errors import AccessDenied
+from incrowd.governance.audit import Event
+from incrowd.web.caller import check_page, origin
+from incrowd.web.replies import TooOften
+from incrowd.web.services import Here, Services
+from incrowd.workflows.consent.subject_desk import SubjectDesk, SubjectView
+
+router = APIRouter()
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; }
+th, td { text-align: left; vertical-align: top; padding: 0.2rem 1rem 0.2rem 0; }
+label, input, button { font: inherit; }
+"""
+_HASH = base64.b64encode(sha256(_STYLE.encode()).digest()).decode()
+_POLICY = f"default-src 'none'; style-src 'sha256-{_HASH}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+_COLUMNS = ("at", "dataset", "epsilon", "delta", "promise")
+
+
+@router.get("/consent", include_in_schema=False)
+def start() -> HTMLResponse:
+    """Ask for a token; nothing is looked up."""
+    return _page(_form("/consent", "Show what was released"))
+
+
+async def given_token(request: Request, services: Here) -> str:
+    """Return the token that a form sent; one place sends few of them in a minute."""
+    check_page(request)
+    if seconds := services.logins.wait(f"from {origin(request)}"):
+        raise TooOften(seconds)
+    body = (await request.body()).decode("utf-8", "replace")
+    try:
+        return parse_qs(body, max_num_fields=4).get("token", [""])[0]
+    except ValueError:  # too many fields
+        return ""
+
+
+Token = Annotated[str, Depends(given_token)]
+
+
+@router.post("/consent", include_in_schema=False)
+def view(token: Token, services: Here) -> HTMLResponse:
+    """Show for which releases somebody was eligible; the token is used up by it."""
+    return _replied(services, token, SubjectDesk.view)
+
+
+@router.post("/consent/withdraw", include_in_schema=False)
+def withdraw(token: Token, services: Here) -> HTMLResponse:
+    """Record a withdrawal; the token is used up by it."""
+    return _replied(services, token, SubjectDesk.withdraw)
+
+
+def _replied(services: Services, token: str, work: Callable[[SubjectDesk, str], SubjectView]) -> HTMLResponse:
+    """Return a page; that somebody came is written nowhere but in the registry, since counts are for everybody."""
+    try:
+        found = work(services.subjects or SubjectDesk(()), token)
+    except AccessDenied as denied:
+        services.books.audit.write(Event("access", "unknown"))
+        return _page(f"<p>{escape(str(denied))}</p>", 403)
+    return _page(_report(found))
+
+
+def _report(found: SubjectView) -> str:
+    told = found.report
+    state = "You consent" if told.consents else "You do not consent"
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{escape(getattr(each, name))}</td>" for name in _COLUMNS) + "</tr>"
+        for each in told.releases
+    )
+    head = "".join(f'<th scope="col">{name}</th>' for name in _COLUMNS)
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" if rows else "<p>None so far.</p>"
+    ask = _form("/consent/withdraw", "Withdraw", found.token) if told.consents else ""
+    return (
+        f"<p>{state} to “{escape(told.purpose)}”.</p><h2>Releases for which you were eligible</h2>{table}"
+        f"<p>In total: epsilon at most {escape(told.epsilon)}, delta at most {escape(told.delta)}.</p>"
+        f"<p>{escape(told.basis)}</p>{ask}"
+    )
+
+
+def _form(action: str, verb: str, token: str | None = None) -> str:
+    field = (
+        '<label>Token <input name="token" type="password" autocomplete="off" required></label> '
+        if token is None
+        else f'<input name="token" type="hidden" value="{escape(token)}">'
+    )
+    return f'<form method="post" action="{action}">{field}<button>{verb}</button></form>'
+
+
+def _page(body: str, status: int = 200) -> HTMLResponse:
+    whole = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Your consent</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>'
+        f"<body><main><h1>Your consent</h1>{body}</main></body></html>"
+    )
+    return HTMLResponse(whole, status, headers={"content-security-policy": _POLICY})

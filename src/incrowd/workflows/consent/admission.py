@@ -1,0 +1,98 @@
+"""Admission: who takes part in one release, read from the registry once, and what a certificate tells of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from incrowd.core.schema import Column
+from incrowd.core.steps.consent import ConsentGate
+from incrowd.core.subjects import SubjectKey
+from incrowd.engines.local.consenting import Admitted
+from incrowd.engines.settings import Local
+from incrowd.errors import InvalidParameter, Refused
+from incrowd.governance.consent.registry import Registry
+from incrowd.governance.consent.state import AsOf, Fold, consenting
+from incrowd.store.link import Anchor
+from incrowd.workflows.consent.place import open_registry, person_column, subject_key
+from incrowd.workflows.policy.policy import Policy
+
+
+@dataclass(frozen=True, eq=False)
+class Admission:
+    """Who consented to a purpose, under their pseudonyms, and the gate that a certificate tells of."""
+
+    gate: ConsentGate
+    key: SubjectKey
+    subjects: frozenset[str]
+
+    def by(self, person: Column) -> Admitted:
+        """Return whose rows take part of a table in which a column tells people apart."""
+        return Admitted(person, self.key, self.subjects)
+
+
+def admit(policy: Policy, data: object = None) -> Admission | None:
+    """Read who may take part in a release that starts now; None where the policy names no purpose.
+
+    The time is that of the clock, or the policy's, never that of an event.  Whoever consented as of the policy's time
+    and has withdrawn since is left out as well.
+    """
+    planned = policy.gate
+    if planned is None:
+        return None
+    if not isinstance(policy.engine, Local):
+        raise Refused(
+            "a consent gate is applied where rows are read here, not on Spark, and nothing is released without it. Use "
+            "--engine local."
+        )
+    key, registry = subject_key(policy), open_registry(policy, data)
+    run, head = registry.clock(), registry.chain.head()
+    if planned.as_of is not None and planned.as_of > run:
+        raise InvalidParameter("consent as of a moment that has not come cannot be known: correct consent: as_of:.")
+    told = registry.snapshot(head)
+    gate = replace(planned, run=run, nonce=told.nonce, mark=told.mark)
+    return Admission(gate, key, _eligible_now(registry, head, gate))
+
+
+@dataclass(frozen=True)
+class _Standing:
+    """Who is eligible in one state of a registry, from a moment until a decision begins or ends to hold."""
+
+    since: str
+    until: str
+    subjects: frozenset[str]
+
+
+_STANDINGS: dict[tuple[str, str, str, str | None], _Standing] = {}
+"""What was folded last, by registry, state, purpose and time: a server is asked again and again."""
+_KEPT = 8
+
+
+def _eligible_now(registry: Registry, head: Anchor, gate: ConsentGate) -> frozenset[str]:
+    """Return who is eligible at the run; folded anew only if an event arrived, or one began or ended to hold."""
+    key, run = (head.chain, head.hash, gate.purpose, gate.as_of), gate.run or ""
+    known = _STANDINGS.get(key)
+    if known is None or not known.since <= run < known.until:
+        folds = [Fold(gate.purpose, AsOf(at, run)) for at in dict.fromkeys((gate.as_of or run, run))]
+        for recorded, rows in registry.rows(head):
+            for fold in folds:
+                fold.add(recorded, rows)
+        subjects = frozenset.intersection(*(fold.people() for fold in folds))
+        known = _Standing(run, folds[-1].changes[0], subjects)
+        while len(_STANDINGS) >= _KEPT:
+            _STANDINGS.pop(next(iter(_STANDINGS)), None)
+        _STANDINGS[key] = known
+    return known.subjects
+
+
+def eligible(registry: Registry, gate: ConsentGate) -> frozenset[str]:
+    """Return whose consent stood as a settled gate says, whenever it is asked: what was recorded later is not seen."""
+    if gate.run is None:
+        raise InvalidParameter("a gate that was only planned admits nobody: it names no run.")
+    times = {AsOf(at, gate.run) for at in (gate.as_of or gate.run, gate.run)}
+    return consenting(registry.rows(), gate.purpose, *times)
+
+
+def subjects_of(policy: Policy, ids: list[str]) -> list[str]:
+    """Return the pseudonyms of ids as a person wrote them."""
+    key, column = subject_key(policy), person_column(policy)
+    return [key.of(each, column) for each in ids]

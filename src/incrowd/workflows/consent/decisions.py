@@ -1,0 +1,138 @@
+"""Decisions: recorded one by one or from files, told back as a receipt, counted, and the registry checked."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from incrowd.core.steps.consent import gate_of
+from incrowd.errors import InvalidParameter
+from incrowd.governance.consent.event import ConsentEvent, Decided, moment
+from incrowd.governance.consent.records.fhir import read_fhir
+from incrowd.governance.consent.records.iso27560 import read_27560
+from incrowd.governance.consent.records.receipt import Receipt
+from incrowd.governance.consent.records.record import ConsentRecord, read_csv
+from incrowd.governance.consent.registry import SnapshotMark
+from incrowd.governance.consent.state import AsOf, Fold
+from incrowd.workflows.consent.place import make_registry, open_registry, person_column, subject_key
+from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.verify.verify import read_certificate
+
+FORMATS = ("csv", "fhir", "27560")
+
+
+def import_records(policy: Policy, file: Path, form: str | None = None) -> int:
+    """Read a file of decisions twice, once to check all of it, and record them; return how many there are."""
+    key, column = subject_key(policy), person_column(policy)
+    registry = make_registry(policy)
+    now, count = registry.now(), 0
+    for place, record in enumerate(_records(file, form), 1):
+        key.of(record.subject, column)
+        count = place
+        if record.event.at > now:
+            raise InvalidParameter(f"decision {place} is said to be taken after now: correct it. Nothing was recorded.")
+    registry.record(record.under(key.of(record.subject, column)) for record in _records(file, form))
+    return count
+
+
+def decide(policy: Policy, person: str, decided: Decided, **more: str | None) -> ConsentEvent:
+    """Record what somebody decides now, about the policy's purpose unless another one is named."""
+    registry, subject = make_registry(policy), subject_key(policy).of(person, person_column(policy))
+    told = {name: value for name, value in more.items() if value is not None}
+    times = {name: moment(told.pop(name)) for name in ("valid_from", "valid_to") if name in told}
+    purpose = told.pop("purpose", policy.section.purpose or "")
+    event = ConsentEvent(subject, decided, purpose, registry.now(), **times, **told)
+    registry.record([event])
+    return event
+
+
+def receipt(policy: Policy, person: str) -> Receipt:
+    """Return all decisions of one person."""
+    registry, subject = open_registry(policy), subject_key(policy).of(person, person_column(policy))
+    own = [(at, ConsentRecord(person, event)) for at, event in registry.events() if event.subject == subject]
+    return Receipt(person, registry.now(), tuple(own))
+
+
+@dataclass(frozen=True)
+class ConsentStatus:
+    """How many people consent to the policy's purpose now and how many do not, and how often what was decided."""
+
+    purpose: str
+    as_of: str
+    consenting: int
+    others: int
+    events: dict[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form, for the data holder alone."""
+        return dict(vars(self))
+
+
+def status(policy: Policy) -> ConsentStatus:
+    """Count who consents now; these numbers are the data holder's and are never published."""
+    registry, purpose = open_registry(policy), policy.section.purpose or ""
+    now = registry.now()
+    fold, people, counted = Fold(purpose, AsOf(now, now)), set[str](), Counter[str]()
+    for recorded, rows in registry.rows():
+        fold.add(recorded, rows)
+        people.update(row[0] for row in rows)
+        counted.update(row[1] for row in rows)
+    consenting = len(fold.people())
+    return ConsentStatus(purpose, now, consenting, len(people) - consenting, dict(sorted(counted.items())))
+
+
+@dataclass(frozen=True)
+class RegistryCheck:
+    """What a check of the registry found; None where it is in order."""
+
+    finding: str | None
+    against: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is in order."""
+        return self.finding is None
+
+
+def check_registry(policy: Policy, against: Path | None = None) -> RegistryCheck:
+    """Recompute the registry from its first entry, and hold it against the state that a certificate names."""
+    registry = open_registry(policy)
+    finding = registry.check().finding
+    if finding is not None or against is None:
+        return RegistryCheck(finding)
+    certificate = read_certificate(against)
+    gate = gate_of(certificate.steps)
+    if gate is None or gate.nonce is None or gate.mark is None:
+        raise InvalidParameter("this certificate tells of no consent: give one of a release that asked for it.")
+    held = registry.holds(SnapshotMark(gate.nonce, gate.mark))
+    lost = "the registry never was what this certificate names: an old copy was restored, or it was rewritten."
+    return RegistryCheck(None if held else lost, certificate.id)
+
+
+def _records(file: Path, form: str | None) -> Iterator[ConsentRecord]:
+    try:
+        if (form or _form_of(file)) == "csv":
+            with file.open(encoding="utf-8-sig", newline="") as opened:
+                yield from read_csv(opened)
+            return
+        plain = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidParameter(f"{file} cannot be read: {error.strerror or 'no reason given'}.") from None
+    except ValueError as error:
+        if isinstance(error, InvalidParameter):
+            raise
+        raise InvalidParameter(f"{file} is not JSON in UTF-8.") from None
+    yield from read_fhir(plain) if (form or _kind_of(plain)) == "fhir" else read_27560(plain)
+
+
+def _form_of(file: Path) -> str | None:
+    return "csv" if file.suffix.lower() == ".csv" else None
+
+
+def _kind_of(plain: Any) -> str:
+    first = plain[0] if isinstance(plain, list) and plain else plain
+    return "fhir" if isinstance(first, dict) and "resourceType" in first else "27560"

@@ -1,0 +1,137 @@
+"""Movement: who left and who joined since earlier releases without an ε, cell by cell, never one against the other.
+
+Two such tables around one withdrawal name the person who left.  So in every cell of an earlier one either nobody left
+or at least k people did, and the same holds for those who joined.  A minimum in total is not enough: fifty people who
+leave twenty cells still expose one alone with a chance of .994.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from incrowd.core.cells import Cells
+from incrowd.core.certificate import Certificate
+from incrowd.core.schema import Role
+from incrowd.core.steps.consent import gate_of
+from incrowd.core.table import Rows
+from incrowd.engines.local.cell_people import CellLabels, labels_in_cells, people_in_cells
+from incrowd.engines.local.consenting import Admitted
+from incrowd.errors import InvalidParameter, Refused
+from incrowd.methods.outcomes.outcome import Shown
+from incrowd.workflows.assess.released import levels_of, released_of
+from incrowd.workflows.consent.admission import Admission, eligible
+from incrowd.workflows.consent.place import open_registry, person_column
+from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.release.differences import Earlier
+
+
+@dataclass(frozen=True)
+class Movement:
+    """How many people left a cell of an earlier release and how many joined it; None for a cell that is not told."""
+
+    release: str
+    k: int
+    leavers: int
+    joiners: int
+    names: tuple[str, ...] = ()
+    cell: CellLabels | None = None
+
+    @property
+    def isolates(self) -> bool:
+        """Whether the two releases together single out fewer than k people who moved."""
+        if self.cell is None:
+            return self.leavers + self.joiners > 0
+        return 0 < self.leavers < self.k or 0 < self.joiners < self.k
+
+    @property
+    def sentence(self) -> str:
+        """What the two releases would show, for the data holder."""
+        if self.cell is None:
+            return (
+                f"held against release {self.release}, people left or joined, and the cells of that one cannot be made "
+                "again from its certificate"
+            )
+        told = ", ".join(
+            f"{name} {'missing' if label is None else label}" for name, label in zip(self.names, self.cell, strict=True)
+        )
+        return (
+            f"held against release {self.release}, fewer than {self.k} people moved in the cell {told}: {self.leavers} "
+            f"left and {self.joiners} joined"
+        )
+
+
+def movements(policy: Policy, earlier: Earlier, rows: Rows, now: Admission) -> Iterator[Movement]:
+    """Yield every cell of an earlier release in which somebody left or joined since, as the rows are today."""
+    if earlier.certificate is None:
+        return
+    k = max(filter(None, (policy.plan.smallest_class, earlier.k)), default=0)
+    before = _taken_part(policy, earlier.certificate, rows, now)
+    left, joined = before - now.subjects, now.subjects - before
+    person, cells = person_column(policy), _cells(policy, earlier, rows)
+    everywhere = Cells.of(policy.schema, {column.name: column.hierarchy.height for column in policy.schema.released})
+    leaving = people_in_cells(rows, cells or everywhere, Admitted(person, now.key, left))
+    joining = people_in_cells(rows, cells or everywhere, Admitted(person, now.key, joined))
+    for cell in {**leaving, **joining}:
+        numbers = len(leaving.get(cell, ())), len(joining.get(cell, ()))
+        named = ((), None) if cells is None else (cells.names, cell)
+        yield Movement(earlier.release, k, *numbers, *named)
+
+
+def require_crowds(policy: Policy, earlier: Sequence[Earlier], rows: Rows, now: Admission | None) -> None:
+    """Refuse, uncharged, a release without an ε from whose difference to an earlier one few people stand out."""
+    for each in earlier:
+        gated = each.certificate is not None and gate_of(each.certificate.steps) is not None
+        if now is None and gated:
+            raise Refused(
+                f"release {each.release} of the same people asked for consent, and this policy names no purpose: the "
+                "two together would show who refused. Nothing was charged. Name the purpose."
+            )
+        for moved in movements(policy, each, rows, now) if now is not None else ():
+            if moved.isolates:
+                raise Refused(
+                    f"{moved.sentence}. Nothing was charged. Wait for the next date of your calendar, release with an "
+                    "epsilon, or keep to the earlier release; incrowd consent preview shows all of them."
+                )
+
+
+def _taken_part(policy: Policy, certificate: Certificate, rows: Rows, now: Admission) -> frozenset[str]:
+    """Return who could take part in an earlier release: whoever consented then, or everybody where nobody was asked."""
+    gate = gate_of(certificate.steps)
+    if gate is not None:
+        return eligible(open_registry(policy), gate)
+    person, everybody = person_column(policy), set[str]()
+    whose = Admitted(person, now.key, frozenset())
+    for batch in rows.batches([person.name]):
+        everybody.update(name for name in whose.pseudonyms(batch.column(person.name)) if name is not None)
+    return frozenset(everybody)
+
+
+def _cells(policy: Policy, earlier: Earlier, rows: Rows) -> Cells | None:
+    """Return the cells of quasi-identifiers that a release shows, or None where rows alone do not tell their cell."""
+    certificate = earlier.certificate
+    if certificate is None or earlier.folder is None:
+        return None
+    released, levels = set(certificate.schema.released), levels_of(certificate)
+    quasi = [each.name for each in policy.schema.released if each.role is Role.QUASI and each.name in released]
+    if not quasi or any(len(levels.get(name, ())) != 1 for name in quasi):
+        return None
+    cells = Cells.of(policy.schema, {name: levels[name][0] for name in quasi}, quasi)
+    try:
+        tables = released_of(certificate, earlier.folder).tables
+    except InvalidParameter:
+        return None
+    return cells if _shows(tables, cells, rows) else None
+
+
+def _shows(tables: Sequence[Shown], cells: Cells, rows: Rows) -> bool:
+    """Whether published tables show each row at the labels of these cells, unchanged and whole."""
+    if any(each.blanks or not each.faithful or each.rows is None for each in tables):
+        return False
+    possible = dict(zip(cells.names, labels_in_cells(rows, cells), strict=True))
+    return all(
+        set(each.labels[name].to_pylist()) <= possible[name]
+        for each in tables
+        for name in cells.names
+        if name in each.labels.column_names
+    )

@@ -1,0 +1,135 @@
+"""Preview: what the next release loses by those who withdrew, for the data holder's eyes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.core.cells import Cells
+from incrowd.core.steps.rows import Recode
+from incrowd.core.steps.step import walk
+from incrowd.core.table import Rows
+from incrowd.engines.choose import engine_of
+from incrowd.engines.local.cell_people import CellLabels, people_in_cells
+from incrowd.errors import InvalidParameter
+from incrowd.governance.consent.state import AsOf, consenting
+from incrowd.workflows.consent.admission import Admission, admit
+from incrowd.workflows.consent.movement import Movement, movements
+from incrowd.workflows.consent.place import open_registry, person_column
+from incrowd.workflows.policy.ledger import find_book, same_people
+from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.release.differences import earlier_releases
+from incrowd.workflows.release.prepare import open_data
+
+
+@dataclass(frozen=True)
+class SmallCrowd:
+    """A cell in which fewer than k people consent, and how many did at the last release."""
+
+    names: tuple[str, ...]
+    cell: CellLabels
+    before: int
+    now: int
+
+
+@dataclass(frozen=True)
+class ConsentPreview:
+    """What changed since the last release: people of the data who left and joined, small crowds, telling pairs."""
+
+    purpose: str
+    since: str | None
+    consenting: int
+    leavers: int
+    joiners: int
+    k: int | None
+    small: tuple[SmallCrowd, ...]
+    isolating: tuple[Movement, ...]
+
+    @property
+    def refused(self) -> bool:
+        """Whether the next release would be refused for what it shows beside an earlier one."""
+        return bool(self.isolating)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form; it is about people, and for the data holder alone."""
+        whole = ("purpose", "since", "consenting", "leavers", "joiners", "k", "refused")
+        small = [
+            {"cell": dict(zip(each.names, each.cell, strict=True)), "before": each.before, "now": each.now}
+            for each in self.small
+        ]
+        return {name: getattr(self, name) for name in whole} | {
+            "below_k": small,
+            "isolating": [each.sentence for each in self.isolating],
+        }
+
+
+def preview(policy: Policy, data: object = None) -> ConsentPreview:
+    """Compare who would take part now with who could at the last release; nothing is charged and nothing leaves."""
+    with engine_of(policy.engine, data) as engine:
+        rows = open_data(data, policy, engine)
+        now = admit(policy, data)
+        if now is None:
+            raise InvalidParameter("this policy names no purpose: write purpose: and consent: into it.")
+        ledger = find_book(policy)
+        since = None if ledger is None else _last_charge(policy, ledger)
+        registry = open_registry(policy, data)
+        known = AsOf(since, since) if since is not None else None
+        before = frozenset[str]() if known is None else consenting(registry.rows(), now.gate.purpose, known)
+        present = _present(policy, rows, now)
+        k = policy.plan.smallest_class
+        earlier = earlier_releases(policy, ledger, anyway=True)
+        moved = [each for one in earlier for each in movements(policy, one, rows, now) if each.isolates]
+        return ConsentPreview(
+            now.gate.purpose,
+            since,
+            len(present & now.subjects),
+            len(present & (before - now.subjects)),
+            0 if known is None else len(present & (now.subjects - before)),
+            k,
+            tuple(_small(policy, rows, now, before, k)),
+            tuple(moved),
+        )
+
+
+def _last_charge(policy: Policy, ledger: Ledger) -> str | None:
+    """Return when these people were last charged for something."""
+    names = [policy.name, policy.section.dataset.same_people_as or policy.name]
+    return max(
+        (
+            entry.at
+            for entry in ledger.entries()
+            if any(each.dataset in names or same_people(ledger, each.dataset, policy.name) for each in entry.charged)
+        ),
+        default=None,
+    )
+
+
+def _present(policy: Policy, rows: Rows, now: Admission) -> frozenset[str]:
+    person = person_column(policy)
+    whose, found = now.by(person), set[str | None]()
+    for batch in rows.batches([person.name]):
+        found.update(whose.pseudonyms(batch.column(person.name)))
+    return frozenset(name for name in found if name is not None)
+
+
+def _small(policy: Policy, rows: Rows, now: Admission, before: frozenset[str], k: int | None) -> Iterator[SmallCrowd]:
+    """Yield the cells of the policy's own levels in which some consent, or did, and fewer than k do now."""
+    levels = {
+        each.column: each.level
+        for step in walk(policy.plan.steps)
+        if isinstance(step, Recode)
+        for each in step.columns
+        if isinstance(each.level, int)
+    }
+    if k is None or set(levels) != {column.name for column in policy.schema.released}:
+        return
+    cells = Cells.of(policy.schema, levels)
+    person = person_column(policy)
+    here = people_in_cells(rows, cells, now.by(person))
+    then = people_in_cells(rows, cells, Admission(now.gate, now.key, before).by(person))
+    for cell in sorted({**here, **then}, key=lambda labels: tuple(map(str, labels))):
+        count = len(here.get(cell, ()))
+        if count < k:
+            yield SmallCrowd(cells.names, cell, len(then.get(cell, ())), count)

@@ -1,0 +1,119 @@
+"""Subject: what somebody may ask: for which releases was I eligible, under which promises, at what total loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from incrowd.accounting.budget import Amount
+from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.accounting.ledger.standing import Charged, Entry
+from incrowd.governance.consent.state import AsOf, Recorded, as_rows, consenting
+from incrowd.workflows.consent.place import open_registry, person_column, subject_key
+from incrowd.workflows.policy.ledger import find_book, same_people
+from incrowd.workflows.policy.policy import Policy
+
+BASIS = (
+    "Computed from the events of the consent registry and from the ledger alone: eligible means that consent stood "
+    "when the release was charged. Coins, suppression, limits and people held out are secret and were not consulted, "
+    "so whether a row was used is told to nobody. The total is the sum of what was charged in epsilon and delta; what "
+    "an account paid is told in rho beside its release. It stays after a withdrawal: what is out cannot be called back."
+)
+
+
+@dataclass(frozen=True)
+class EligibleRelease:
+    """A release for which somebody was eligible: when it was charged, why its promise holds, and what it cost."""
+
+    release: str
+    at: str
+    dataset: str
+    promise: str
+    epsilon: str
+    delta: str
+    rho: str | None
+    concluded: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class SubjectReport:
+    """What there is to tell somebody; an ε of `Infinity` says that a release without one was made."""
+
+    purpose: str
+    as_of: str
+    consents: bool
+    releases: tuple[EligibleRelease, ...]
+    epsilon: str
+    delta: str
+    basis: str = BASIS
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form."""
+        return dict(vars(self)) | {"releases": [each.to_json() for each in self.releases]}
+
+
+def subject_report(policy: Policy, person: str) -> SubjectReport:
+    """Return what somebody may ask, by the id that the data knows."""
+    return report_of(policy, subject_key(policy).of(person, person_column(policy)))
+
+
+def report_of(policy: Policy, subject: str) -> SubjectReport:
+    """Return what somebody may ask who is known by a pseudonym; no row is read."""
+    registry, purpose = open_registry(policy), policy.section.purpose or ""
+    now = registry.now()
+    own = [each for each in registry.events() if each[1].subject == subject]
+    told = policy.gate.as_of if policy.gate is not None else None
+    ledger = find_book(policy)
+    paid = () if ledger is None else tuple(_charges(policy, ledger))
+    found = [(entry, charged) for entry, charged in paid if _stood(own, purpose, entry.at, told)]
+    total = Amount()
+    for _, charged in found:
+        if charged.epsilon.is_finite() and charged.rho is None:
+            total = total.plus(Amount(charged.epsilon, charged.delta))
+    unbounded = any(not charged.epsilon.is_finite() for _, charged in found)
+    releases = tuple(_release(ledger, *each) for each in found if ledger is not None)
+    amounts = total.to_json()
+    return SubjectReport(
+        purpose,
+        now,
+        _stood(own, purpose, now, told),
+        releases,
+        "Infinity" if unbounded else amounts["epsilon"],
+        amounts["delta"],
+    )
+
+
+def _stood(own: list[Recorded], purpose: str, at: str, told: str | None) -> bool:
+    """Whether somebody's consent stood at a moment, by what was recorded until then, and as of the policy's time."""
+    return bool(consenting(as_rows(own), purpose, AsOf(at, at), AsOf(told or at, at)))
+
+
+def _charges(policy: Policy, ledger: Ledger) -> Iterator[tuple[Entry, Charged]]:
+    for entry in ledger.entries():
+        for charged in entry.charged:
+            if charged.dataset == policy.name or same_people(ledger, charged.dataset, policy.name):
+                yield entry, charged
+
+
+def _release(ledger: Ledger, entry: Entry, charged: Charged) -> EligibleRelease:
+    name = str(entry.body["release"])
+    return EligibleRelease(
+        name,
+        entry.at,
+        charged.dataset,
+        charged.promise.because,
+        _text(charged.epsilon),
+        _text(charged.delta),
+        None if charged.rho is None else str(charged.rho),
+        any(ledger.conclusions(name)),
+    )
+
+
+def _text(amount: Decimal) -> str:
+    return f"{amount:f}" if amount.is_finite() else "Infinity"

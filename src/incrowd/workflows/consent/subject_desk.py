@@ -1,0 +1,61 @@
+"""SubjectDesk: where somebody with a one-time token sees what was released, and withdraws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from incrowd.errors import AccessDenied
+from incrowd.governance.consent.event import ConsentEvent, Decided
+from incrowd.workflows.consent.place import open_registry, person_column, subject_key
+from incrowd.workflows.consent.subject import SubjectReport, report_of
+from incrowd.workflows.policy.policy import Policy
+
+_NEXT = timedelta(minutes=15)
+_UNKNOWN = "this token is unknown, was used, or is past its end: ask the holder of the data for another."
+
+
+@dataclass(frozen=True)
+class SubjectView:
+    """What somebody sees, and the token by which they go on: it works once, for a quarter of an hour."""
+
+    report: SubjectReport
+    token: str
+
+
+@dataclass(frozen=True)
+class SubjectDesk:
+    """The desk of the policies that ask for consent; nothing is remembered but what the registry holds."""
+
+    policies: tuple[Policy, ...]
+
+    def view(self, token: str) -> SubjectView:
+        """Use a token up and show what it stands for."""
+        policy, subject = self._whose(token)
+        return _view(policy, subject)
+
+    def withdraw(self, token: str) -> SubjectView:
+        """Use a token up, record a withdrawal, and show what holds from now on."""
+        policy, subject = self._whose(token)
+        registry = open_registry(policy)
+        event = ConsentEvent(subject, Decided.WITHDRAW, policy.section.purpose or "", registry.now())
+        registry.record([event])
+        return _view(policy, subject)
+
+    def _whose(self, token: str) -> tuple[Policy, str]:
+        for policy in self.policies:
+            subject = None if policy.gate is None else open_registry(policy).redeem(token, policy.name)
+            if subject is not None:
+                return policy, subject
+        raise AccessDenied(_UNKNOWN)
+
+
+def issue_token(policy: Policy, person: str, days: int = 7) -> str:
+    """Return a one-time token for a person, known by the id that the data has."""
+    subject = subject_key(policy).of(person, person_column(policy))
+    return open_registry(policy).issue(subject, policy.name, datetime.now(UTC) + timedelta(days=days))
+
+
+def _view(policy: Policy, subject: str) -> SubjectView:
+    token = open_registry(policy).issue(subject, policy.name, datetime.now(UTC) + _NEXT)
+    return SubjectView(report_of(policy, subject), token)

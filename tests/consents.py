@@ -1,0 +1,63 @@
+"""People who decide: a policy with a purpose, its registry and its key in three places, and events to go with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from incrowd.governance.consent.event import ConsentEvent, Decided, moment
+from incrowd.governance.consent.registry import Registry
+from incrowd.workflows.consent.admission import subjects_of
+from incrowd.workflows.consent.place import make_registry
+from incrowd.workflows.policy.policy import Policy, load_policy
+from tests.policies import PEOPLE, changed, people, written
+
+PURPOSE = "research/newborns"
+MAY = moment("2026-05-01")
+GATED = changed(
+    PEOPLE,
+    columns__id={"role": "identifier"},
+    dataset__unit={"column": "id", "more": "drop"},
+    purpose=PURPOSE,
+    consent={"registry": "../registry/consent.sqlite", "key": "../key/consent.key"},
+    budget={"epsilon": 9, "delta": "1e-3", "unbounded": "a test"},
+)
+"""The small policy of releases, with people who decide."""
+FORM = changed(GATED, release={"method": "full-domain", "k": 10, "lowest": {"age": 2, "zip": 1}})
+"""The same, released without an ε."""
+QUESTIONS = changed(GATED, release=None, queries={"table": "people"})
+
+
+def known_people(rows: int = 600) -> pa.Table:
+    """Return people who have ids."""
+    return people(rows).append_column("id", pa.array([f"p{number}" for number in range(rows)]))
+
+
+@dataclass(frozen=True)
+class Consented:
+    """A policy with its registry, in which somebody decides."""
+
+    policy: Policy
+    registry: Registry
+
+    def decide(self, decided: Decided, ids: Iterable[str], **more: Any) -> None:
+        """Record decisions of people, taken now unless something else is said."""
+        at = more.pop("at", None) or self.registry.now()
+        purpose = more.pop("purpose", PURPOSE)
+        subjects = subjects_of(self.policy, list(ids))
+        self.registry.record(ConsentEvent(subject, decided, purpose, at, **more) for subject in subjects)
+
+
+def consented(plain: dict[str, Any], folder: Path, ids: Iterable[str] = ()) -> Consented:
+    """Write a policy, make its key and its registry, and let people consent since May."""
+    for name in ("data", "registry", "key"):
+        (folder / name).mkdir(exist_ok=True)
+    (folder / "key" / "consent.key").write_bytes(bytes(range(32)))
+    policy = load_policy(written(plain, folder / "data"))
+    made = Consented(policy, make_registry(policy))
+    made.decide(Decided.GIVE, ids, at=MAY)
+    return made

@@ -1,0 +1,114 @@
+"""Somebody may ask: for which releases was I eligible, at what total loss; from events and ledger alone."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from incrowd.errors import AccessDenied
+from incrowd.governance.consent.event import Decided
+from incrowd.web.app import app
+from incrowd.web.settings import Settings
+from incrowd.workflows.consent.subject import subject_report
+from incrowd.workflows.consent.subject_desk import SubjectDesk, issue_token
+from incrowd.workflows.release.publish import release
+from tests.consents import FORM, GATED, consented, known_people
+from tests.web.serving import Browser, FakeDesk, server
+
+ROWS = known_people()
+EVERYBODY: list[str] = ROWS["id"].to_pylist()
+
+
+def test_a_person_is_told_the_releases_of_the_time_in_which_they_consented(tmp_path: Path) -> None:
+    made = consented(GATED, tmp_path, EVERYBODY)
+    release(ROWS, made.policy)
+    made.decide(Decided.WITHDRAW, ["p7"])
+    release(ROWS, made.policy)
+    left, stayed = (subject_report(made.policy, each) for each in ("p7", "p8"))
+    assert (left.consents, stayed.consents) == (False, True)
+    assert [len(each.releases) for each in (left, stayed)] == [1, 2]
+    assert Fraction(stayed.epsilon) == 2 * Fraction(left.epsilon) > 0
+    assert stayed.releases[0] == left.releases[0]
+    assert all(each.concluded for each in stayed.releases)
+    assert "told to nobody" in left.basis
+
+
+def test_it_is_told_from_events_and_ledger_alone(tmp_path: Path) -> None:
+    # somebody who is not in the data at all, but decided, was eligible as well: whose rows were used is never looked at
+    made = consented(GATED, tmp_path, [*EVERYBODY, "nobody"])
+    release(ROWS, made.policy)
+    assert len(subject_report(made.policy, "nobody").releases) == 1
+    assert subject_report(made.policy, "stranger").releases == ()
+
+
+def test_a_release_without_an_epsilon_has_no_finite_total(tmp_path: Path) -> None:
+    made = consented(FORM, tmp_path, EVERYBODY)
+    release(ROWS, made.policy)
+    assert subject_report(made.policy, "p1").epsilon == "Infinity"
+
+
+def test_before_any_release_nothing_was_lost(tmp_path: Path) -> None:
+    made = consented(GATED, tmp_path, EVERYBODY)
+    found = subject_report(made.policy, "p1")
+    assert found.consents
+    assert found.releases == ()
+    assert Fraction(found.epsilon) == 0
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Any:
+    return consented(GATED, tmp_path, EVERYBODY)
+
+
+def client_of(made: Any, tmp_path: Path, asked: bool = True) -> Browser:
+    books = server(tmp_path / "books").books
+    subjects = SubjectDesk((made.policy,)) if asked else None
+    return Browser(app(FakeDesk(), books, Settings(pace=0.0, logins=1000), None, subjects))
+
+
+def test_a_page_shows_and_withdraws_under_tokens_that_work_once(made: Any, tmp_path: Path) -> None:
+    client, token = client_of(made, tmp_path), issue_token(made.policy, "p7")
+    start = client.get("/consent")
+    assert start.status_code == 200
+    assert "script" not in start.text
+    shown = client.post("/consent", data={"token": token})
+    assert "You consent to “research/newborns”" in shown.text
+    assert client.post("/consent", data={"token": token}).status_code == 403
+    following = re.search(r'type="hidden" value="(ic_[^"]+)"', shown.text)
+    assert following is not None
+    gone = client.post("/consent/withdraw", data={"token": following[1]})
+    assert "You do not consent" in gone.text
+    assert not subject_report(made.policy, "p7").consents
+    assert subject_report(made.policy, "p8").consents
+    assert client.post("/consent/withdraw", data={"token": following[1]}).status_code == 403
+    assert made.registry.check().ok
+    assert "form-action 'self'" in gone.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("token", ["", "nonsense", "ic_" + "a" * 43])
+def test_whoever_has_no_token_learns_nothing(made: Any, tmp_path: Path, token: str) -> None:
+    client = client_of(made, tmp_path)
+    replies = [client.post(path, data={"token": token}) for path in ("/consent", "/consent/withdraw")]
+    assert {each.status_code for each in replies} == {403}
+    assert len({each.text for each in replies}) == 1
+    assert client_of(made, tmp_path / "other", asked=False).post("/consent", data={"token": token}).status_code == 403
+
+
+def test_numbers_for_everybody_do_not_tell_that_somebody_withdrew(made: Any, tmp_path: Path) -> None:
+    client = client_of(made, tmp_path)
+    before = client.get("/metrics").text
+    SubjectDesk((made.policy,)).withdraw(issue_token(made.policy, "p7"))
+    client.post("/consent", data={"token": issue_token(made.policy, "p8")})
+    assert client.get("/metrics").text == before
+
+
+def test_a_token_of_another_dataset_or_past_its_end_is_refused(made: Any) -> None:
+    late = issue_token(made.policy, "p7", days=-1)
+    with pytest.raises(AccessDenied, match="ask the holder"):
+        SubjectDesk((made.policy,)).view(late)
+    with pytest.raises(AccessDenied, match="ask the holder"):
+        SubjectDesk(()).view(issue_token(made.policy, "p7"))
