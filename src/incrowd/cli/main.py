@@ -41,6 +41,7 @@ VERBS = (
     "assess",
     "attack",
     "estimate",
+    "graph",
     "report",
     "rule",
     "bounds",
