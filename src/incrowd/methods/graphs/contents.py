@@ -63,7 +63,7 @@ def recount_of(
 
 def _nodes(output: TwoTables) -> Problem | None:
     numbers = output.nodes[NODE]
-    same = numbers.null_count == 0 and numbers.to_pylist() == list(range(1, output.nodes.num_rows + 1))
+    same = numbers.null_count == 0 and np.array_equal(numbers.to_numpy(), np.arange(1, output.nodes.num_rows + 1))
     return None if same else Problem("the nodes are not numbered one after the other")
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.plan import Output
@@ -19,6 +21,7 @@ from incrowd.verify.statement import Look, Problem, Statement, one
 STEPS: tuple[type[Step], ...] = (Connect, RaiseDegrees)
 CLAIMS: tuple[type[Claim], ...] = (DegreeAnonymity,)
 ORDER = (one(Connect), one(RaiseDegrees))
+_DEGREE = "degree in the published graph"
 
 
 def contradiction(statement: Statement) -> Problem | None:
@@ -46,10 +49,12 @@ def _looks(statement: Statement, output: TwoTables) -> Iterator[Look]:
 
 
 def _rare(statement: Statement, output: TwoTables) -> Problem | None:
-    """Count degrees edge by edge, and how many nodes share each of them and all labels."""
-    degrees = Counter(output.edges[FROM].to_pylist()) + Counter(output.edges[TO].to_pylist())
-    rows = (tuple(row.values()) for row in output.nodes.to_pylist())
-    classes = Counter((degrees[node], *labels) for node, *labels in rows)
+    """Count how often each node is an end of an edge, and how many nodes share that number and all labels."""
+    ends = np.concatenate([output.edges[name].to_numpy() for name in (FROM, TO)]).astype(np.int64)
+    labeled = output.nodes.drop_columns([NODE]).append_column(
+        _DEGREE, pa.array(np.bincount(ends, minlength=len(output) + 1)[1:])
+    )
+    classes = labeled.group_by(labeled.column_names).aggregate([([], "count_all")])["count_all"].to_pylist()
     least = statement.grounds.need(RaiseDegrees).k
-    small = any(number < least for number in classes.values())
+    small = any(number < least for number in classes)
     return Problem("some degree is shared by fewer nodes than the certificate says") if small else None
