@@ -22,6 +22,10 @@ _LABELS = "labels: people of one super-node or degree share them, and what they 
 _AGAIN = "other releases of the same graph: together they tell more"
 
 
+WIDEST = 2**48
+"""Noise of a larger scale is not drawn: refused with the plan, before anything is charged."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class DegreeAnonymity(Claim):
     """No degree is rare."""

@@ -11,7 +11,7 @@ from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
 from incrowd.core.unit import Kind
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
-from incrowd.methods.graphs.claims import Reasons, private
+from incrowd.methods.graphs.claims import WIDEST, Reasons, private
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
@@ -36,8 +36,8 @@ class DrawFromBlocks(Step):
     scale: Fraction
 
     def __post_init__(self) -> None:
-        if self.scale <= 0 or self.blocks < 1:
-            raise InvalidParameter("the scale of noise is above 0, and there is at least one block.")
+        if not 0 < self.scale <= WIDEST or self.blocks < 1:
+            raise InvalidParameter("the scale of noise is above 0 and at most 2^48, and there is at least one block.")
 
     @property
     def sentence(self) -> str:

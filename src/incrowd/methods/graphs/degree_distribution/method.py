@@ -13,7 +13,7 @@ from incrowd.core.plan import Plan
 from incrowd.core.steps.step import fold
 from incrowd.core.unit import Kind
 from incrowd.errors import InvalidParameter
-from incrowd.methods.graphs.degree_distribution.steps import NoisyDegrees
+from incrowd.methods.graphs.degree_distribution.steps import LARGEST_BOUND, NoisyDegrees
 from incrowd.methods.graphs.outputs import GraphNumbers
 from incrowd.methods.graphs.projection import projected
 from incrowd.methods.graphs.units import spent, unit_of
@@ -49,8 +49,8 @@ class DegreeDistribution:
     def __post_init__(self) -> None:
         if self.epsilon <= 0:
             raise InvalidParameter("epsilon must be above 0.")
-        if self.bound is not None and self.bound < 1:
-            raise InvalidParameter("a bound on degrees is a whole number of at least 1.")
+        if self.bound is not None and not 1 <= self.bound <= LARGEST_BOUND:
+            raise InvalidParameter(f"a bound on degrees is a whole number from 1 to {LARGEST_BOUND:,}.")
 
     def plan(self, schema: Schema) -> Plan:
         """Promise from the schema alone."""

@@ -10,7 +10,7 @@ from incrowd.core.loss import Pure
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
 from incrowd.core.unit import Kind
 from incrowd.errors import InvalidParameter
-from incrowd.methods.graphs.claims import Reasons, private
+from incrowd.methods.graphs.claims import WIDEST, Reasons, private
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _EDGE = "Hay, Li, Miklau & Jensen 2009: one edge moves the sorted degrees by 2 in all; integer Laplace noise"
 _NODE = "Day, Li & Lyu 2016: after the projection one node moves the counts by 2θ + 1 in all; integer Laplace noise"
+LARGEST_BOUND = 10**6
+"""Each degree up to a bound has a count of its own."""
 _PROVED = "every number gets noise of its own, and all that follows is computed from the noisy numbers alone"
 
 
@@ -32,8 +34,10 @@ class NoisyDegrees(Step):
     bound: int | None = None
 
     def __post_init__(self) -> None:
-        if self.scale <= 0 or (self.bound is not None and self.bound < 1):
-            raise InvalidParameter("the scale of noise is above 0, and a bound on degrees is 1 or more.")
+        if not 0 < self.scale <= WIDEST or not 1 <= (self.bound or 1) <= LARGEST_BOUND:
+            raise InvalidParameter(
+                f"the scale of noise is above 0 and at most 2^48, a bound on degrees from 1 to {LARGEST_BOUND:,}."
+            )
 
     def epsilon(self, kind: Kind) -> Fraction:
         """Return what the noise costs one unit: how far it moves the numbers, over the scale."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 _FARTHEST = 2**60
-"""Noise beyond is published as this: a number must fit its column."""
+"""What lies beyond is published as this: a number must fit its column."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +88,7 @@ class SubgraphCount:
         promise = fold((step,), schema.unit)
 
         def draw(graph: Graph, coins: Coins) -> GraphNumbers:
-            noisy = self.statistic(graph) + self._noise(graph, step, coins)
+            noisy = max(-_FARTHEST, min(self.statistic(graph) + self._noise(graph, step, coins), _FARTHEST))
             return GraphNumbers(pa.table({"what": [self.count], "number": pa.array([noisy], pa.int64())}))
 
         return Plan(self.name, (step,), promise, spent(promise), draw, settings={"epsilon": self.epsilon})
@@ -111,6 +111,5 @@ class SubgraphCount:
     @staticmethod
     def _noise(graph: Graph, step: NoisyCount | NoisyTriangles, coins: Coins) -> int:
         if isinstance(step, NoisyTriangles):
-            noise = step.noise.draw(smooth_sensitivity(graph, step.ratio), coins)
-            return max(-_FARTHEST, min(noise, _FARTHEST))
+            return step.noise.draw(smooth_sensitivity(graph, step.ratio), coins)
         return int(coins.laplace(step.scale, 1)[0])

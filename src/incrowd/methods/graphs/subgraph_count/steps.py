@@ -12,7 +12,7 @@ from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
 from incrowd.core.unit import Kind
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.polynomial import PolynomialNoise
-from incrowd.methods.graphs.claims import Reasons, private
+from incrowd.methods.graphs.claims import WIDEST, Reasons, private
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
@@ -41,8 +41,11 @@ class NoisyCount(Step):
     def __post_init__(self) -> None:
         if self.count not in (EDGES, STARS) or (self.count == STARS) != (self.leaves is not None):
             raise InvalidParameter("edges are counted, or stars with a number of leaves.")
-        if self.scale <= 0 or (self.bound is not None and self.bound < 1) or (self.leaves or 2) < 2:
-            raise InvalidParameter("the scale is above 0, a bound 1 or more, and a star has 2 leaves or more.")
+        if not 0 < self.scale <= WIDEST or (self.bound is not None and self.bound < 1) or (self.leaves or 2) < 2:
+            raise InvalidParameter(
+                "the scale of noise is above 0 and at most 2^48, a bound 1 or more, and a star has 2 leaves or more: "
+                "choose a smaller bound, fewer leaves, or a larger epsilon."
+            )
         if self.count == STARS and (self.bound is None or self.bound < (self.leaves or 0)):
             raise InvalidParameter("stars are counted up to a bound on degrees, which is not below their leaves.")
 
