@@ -60,7 +60,8 @@ class Graph:
 
 def simple(pairs: Ends, size: int) -> Ends:
     """Return pairs as the edges of a simple graph: the smaller place first, in order, each once; loops are refused."""
-    keys = np.unique(keys_of(pairs, size))
+    keys = np.sort(keys_of(pairs, size))
+    keys = keys[np.append(True, keys[1:] != keys[:-1])] if len(keys) else keys
     return np.stack([keys // max(1, size), keys % max(1, size)], axis=1)
 
 

@@ -33,7 +33,7 @@ class PolynomialNoise:
 
     >>> noise = PolynomialNoise.of(Fraction(1), 10)
     >>> float(noise.ratio), float(noise.kappa)
-    (0.904837418037, 0.094225183958)
+    (0.904837418036, 0.094225183959)
     """
 
     epsilon: Fraction

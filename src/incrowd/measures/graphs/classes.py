@@ -21,8 +21,8 @@ def colors(graph: Graph, hops: int) -> Colors:
     multiset of the neighbors' colors (Weisfeiler & Leman 1968), known by sums of random words.  Two colors that differ
     are taken for one with a chance below 10⁻⁶ for a million nodes.
 
-    >>> colors(Graph.of(4, [(0, 1), (1, 2), (2, 3)]), 1).tolist()
-    [0, 1, 1, 0]
+    >>> sizes_of(colors(Graph.of(5, [(0, 1), (1, 2), (2, 3), (3, 4)]), 1)).tolist()
+    [2, 3, 3, 3, 2]
     """
     matrix, found = adjacency(graph), np.zeros(graph.size, np.int64)
     chance = np.random.default_rng(0)

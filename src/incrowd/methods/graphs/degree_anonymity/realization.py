@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.core.graph import Degrees, Ends, Graph, keys_of, simple
+from incrowd.core.graph import Degrees, Ends, Graph, simple
 from incrowd.methods.graphs.degree_anonymity.sequence import graphical, targets
 
 
@@ -102,6 +102,4 @@ class _Edits:
     def ends(self) -> Ends:
         added = np.array(self._added, np.int64).reshape(-1, 2)
         pairs = np.concatenate([self._graph.ends[self._alive], added])
-        if len(np.unique(keys_of(pairs, max(1, self._graph.size)))) < len(pairs):
-            return pairs[:0]
         return simple(pairs, self._graph.size) if len(pairs) else pairs

@@ -27,8 +27,8 @@ _PAIRS = 2**22
 def flip_of(epsilon: Fraction) -> Fraction:
     """Return the least chance of a flip, in parts of 10^12, at which an answer costs at most ε: p ≥ 1/(1 + e^ε).
 
-    >>> float(flip_of(Fraction(1)))
-    0.268941421370
+    >>> flip_of(Fraction(1)) * 10**12
+    Fraction(268941421370, 1)
     """
     high = exp_enclosure(epsilon, 40)[1]
     bound = high / (1 + high)
