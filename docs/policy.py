@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from incrowd.methods import METHODS
+from incrowd.methods import GRAPHS, METHODS
 from incrowd.workflows.policy.policy import json_schema
 
 PAGE = Path(__file__).parent / "reference" / "policy.md"
@@ -19,7 +19,7 @@ BEGIN, END = "<!-- tables -->\n", "<!-- end of tables -->\n"
 def tables() -> str:
     """Return a heading and a table for each section and each method, from the JSON Schema and the methods' pages."""
     schema = json_schema()
-    methods = {f"{cls}Section": name for name, (_, cls) in METHODS.items()}
+    methods = {f"{cls}Section": name for name, (_, cls) in {**METHODS, **GRAPHS}.items()}
     parts = [_table("The whole file", schema)]
     nested: list[str] = []
     for name, section in schema["$defs"].items():

@@ -13,7 +13,7 @@ import pytest
 from docs import attacks, commands, policy
 from incrowd import errors, mechanisms
 from incrowd.core.loss import TAGS
-from incrowd.methods import METHODS
+from incrowd.methods import GRAPHS, METHODS
 from tests.docs.pages import DOCS
 
 CLI = (DOCS / "reference" / "cli.md").read_text(encoding="utf-8")
@@ -38,7 +38,7 @@ def test_every_key_of_a_policy_is_documented_as_its_schema_says() -> None:
 def test_every_key_of_a_policy_has_a_meaning_and_every_method_a_table_under_its_name() -> None:
     page = policy.PAGE.read_text(encoding="utf-8")
     assert [line for line in page.splitlines() if line.endswith("|  |")] == []
-    assert re.findall(r"^## `method: (.+)`$", page, re.MULTILINE) == list(METHODS)
+    assert re.findall(r"^## `method: (.+)`$", page, re.MULTILINE) == [*METHODS, *GRAPHS]
 
 
 def test_every_attack_is_documented_as_its_docstring_says() -> None:
@@ -80,7 +80,7 @@ def test_every_loss_is_documented_with_its_fields(tag: str) -> None:
     assert f"| `{cls.__name__}` | `{tag}` | {fields} |" in LOSSES
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [*METHODS, *GRAPHS])
 def test_every_method_has_a_page_with_promise_assumptions_limits_and_source(method: str) -> None:
     page = (DOCS / "methods" / f"{method}.md").read_text(encoding="utf-8")
     for heading in ("Promise", "Assumes", "When not to use it", "Source"):

@@ -45,6 +45,7 @@ VERBS = (
     "estimate",
     "local",
     "collect",
+    "graph",
     "report",
     "rule",
     "bounds",

@@ -42,3 +42,14 @@ METHODS: Mapping[str, tuple[str, str]] = {
 
 Being here gives it a policy section, a help page and the contract tests.
 """
+
+GRAPHS: Mapping[str, tuple[str, str]] = {
+    "degree-anonymity": ("incrowd.methods.graphs.degree_anonymity", "DegreeAnonymous"),
+    "switching": ("incrowd.methods.graphs.switching", "Switching"),
+    "edge-response": ("incrowd.methods.graphs.edge_response", "EdgeResponse"),
+    "super-nodes": ("incrowd.methods.graphs.super_nodes", "SuperNodes"),
+    "degree-distribution": ("incrowd.methods.graphs.degree_distribution", "DegreeDistribution"),
+    "subgraph-count": ("incrowd.methods.graphs.subgraph_count", "SubgraphCount"),
+    "block-model": ("incrowd.methods.graphs.block_model", "BlockModel"),
+}
+"""Every method for a graph, in the same way: a policy with `nodes:` and `edges:` asks for them."""

@@ -32,13 +32,18 @@ MODELS = ("marginals", "tree")
 
 
 def method_names() -> tuple[str, ...]:
-    """Return the names of the methods that a policy can ask for."""
+    """Return the names of the methods that a policy of a table can ask for."""
     return tuple(methods.METHODS)
+
+
+def graph_method_names() -> tuple[str, ...]:
+    """Return the names of the methods that a policy of a graph can ask for."""
+    return tuple(methods.GRAPHS)
 
 
 def method_class(name: str) -> type[Any]:
     """Return the class of a method of a policy."""
-    package, cls = methods.METHODS[name]
+    package, cls = {**methods.METHODS, **methods.GRAPHS}[name]
     return cast("type[Any]", getattr(import_module(f"{package}.method"), cls))
 
 
@@ -60,7 +65,8 @@ def picture_of(name: str) -> Picture | None:
 
 
 def _package(name: str) -> str:
-    package = methods.METHODS[name][0] if name in methods.METHODS else OTHERS.get(name)
+    known = {**methods.METHODS, **methods.GRAPHS}
+    package = known[name][0] if name in known else OTHERS.get(name)
     if package is None:
         raise UnsupportedVersion("this certificate was made by a method that is not known here.")
     return package
@@ -80,4 +86,5 @@ def method_version(name: str) -> Named:
 def names() -> Iterator[str]:
     """Yield everything that makes certified releases."""
     yield from methods.METHODS
+    yield from methods.GRAPHS
     yield from OTHERS

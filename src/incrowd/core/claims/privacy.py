@@ -13,12 +13,21 @@ from incrowd.core.unit import Adjacency
 
 
 def beside(unit: str) -> str:
-    """Return which two tables must look alike, for people.
+    """Return which two tables must look alike, or which two graphs, for people.
 
     >>> beside("one row, replaced")
     'Compare any two tables that differ by this: one row, replaced.'
+    >>> beside("one node, added or removed")
+    'Compare any two graphs that differ by this: one node with all its edges, added or removed.'
     """
+    if unit.startswith(_EDGE):
+        return f"Compare any two graphs on the same nodes that differ by this: {unit}."
+    if unit.startswith(_NODE):
+        return f"Compare any two graphs that differ by this: {_NODE} with all its edges{unit.removeprefix(_NODE)}."
     return f"Compare any two tables that differ by this: {unit}."
+
+
+_EDGE, _NODE = "one edge", "one node"
 
 
 @dataclass(frozen=True, kw_only=True)

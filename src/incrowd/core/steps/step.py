@@ -20,6 +20,8 @@ ONCE = "this release was not chosen among several runs"
 LEDGER = "all releases about these people are charged to this ledger"
 ROW_IS_PERSON = "each person has at most one row"
 PERSON_COLUMN = "the person column tells people apart, and no person stands under two ids"
+EDGE_IS_HIDDEN = "who is connected with whom is what must stay secret; nodes and their columns may be known to anyone"
+NODE_IS_PERSON = "each person is one node, and no person stands under two ids"
 PASSED = (
     "that nobody has more rows than are allowed: the source was checked for it, and publication shows that it passed"
 )
@@ -184,5 +186,13 @@ def assumptions(unit: Unit) -> frozenset[str]:
 
 
 def whose(unit: Unit) -> str:
-    """Return what must be true for rows to be told apart by person."""
-    return PERSON_COLUMN if unit.kind is Kind.PERSON else ROW_IS_PERSON
+    """Return what must be true for the unit to be what people want hidden."""
+    return _WHOSE[unit.kind]
+
+
+_WHOSE = {
+    Kind.ROW: ROW_IS_PERSON,
+    Kind.PERSON: PERSON_COLUMN,
+    Kind.EDGE: EDGE_IS_HIDDEN,
+    Kind.NODE: NODE_IS_PERSON,
+}

@@ -10,14 +10,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
-from pydantic import BaseModel, Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from incrowd.accounting.budget import Budget
 from incrowd.attacks import attack_names
 from incrowd.attacks.finding import Risk
 from incrowd.core.codec import digest
 from incrowd.core.plan import Method, Plan
-from incrowd.core.schema import Column, Schema
+from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.steps.consent import ConsentGate, require_gate
 from incrowd.core.table import IN_ENGINE, SourceOptions
 from incrowd.core.unit import Adjacency, Kind, More, Unit
@@ -26,6 +26,7 @@ from incrowd.errors import IncrowdError, InvalidParameter, Refused, UnsupportedV
 from incrowd.governance.consent.event import check_purpose
 from incrowd.workflows.policy.columns import OtherTable, attached, column_of, files_of, other_table
 from incrowd.workflows.policy.document import Document, read_document
+from incrowd.workflows.policy.graphs import GraphPlace, edge_rules, node_columns
 from incrowd.workflows.policy.method_section import instance_of, section_of
 from incrowd.workflows.policy.population import file_hashes, population_hash, with_files, with_population
 from incrowd.workflows.policy.sections import (
@@ -37,8 +38,10 @@ from incrowd.workflows.policy.sections import (
     ColumnSection,
     ConsentSection,
     DatasetSection,
+    EdgesSection,
     EngineSection,
     Exact,
+    NodesSection,
     QueriesSection,
     Section,
     SourceSection,
@@ -46,11 +49,12 @@ from incrowd.workflows.policy.sections import (
     UnitSection,
     Whole,
 )
-from incrowd.workflows.registry import chain, method_class, method_names
+from incrowd.workflows.registry import chain, graph_method_names, method_class, method_names
 
 VERSION = 1
 LEDGER = "sqlite:///.incrowd/ledger.sqlite"
 _SAFE, _AUTO, _SCHEME = "safe", "auto", "scheme"  # safe with `levels: auto` is another way to write scheme
+_OF_GRAPHS = ("nodes", "edges")
 _ASIDE = ("engine", "risk")
 """What changes no promise: where it runs, and how it is attacked."""
 
@@ -79,6 +83,8 @@ class PolicySection(Section):
     )
     tables: dict[str, TableSection] | None = Field(None, description="More tables that questions may read.")
     queries: QueriesSection | None = Field(None, description="What questions may be asked.")
+    nodes: NodesSection | None = Field(None, description="The nodes of a graph, in place of source and columns.")
+    edges: EdgesSection | None = Field(None, description="The edges of a graph, beside its nodes.")
     risk: dict[str, Exact] | None = Field(
         None,
         description="How much more often than its control an attack may be right: for each attack or risk, or for any; "
@@ -102,6 +108,23 @@ class PolicySection(Section):
         return risk
 
 
+class GraphPolicySection(PolicySection):
+    """The whole policy file of a graph: nodes and edges in place of source and columns."""
+
+    columns: dict[str, ColumnSection] = Field(default_factory=dict)
+    nodes: NodesSection
+    edges: EdgesSection
+
+    @model_validator(mode="after")
+    def _a_graph_alone(self) -> GraphPolicySection:
+        for name in ("source", "columns", "tables", "queries", "hierarchies"):
+            if getattr(self, name):
+                raise ValueError(f"a policy of a graph has nodes and edges: {name} is for tables, leave it out")
+        if self.release is None or not isinstance(self.release, dict):
+            raise ValueError("a policy of a graph has one method under release")
+        return self
+
+
 @dataclass(frozen=True)
 class Policy:
     """A policy that was read and understood; `folder` is what its relative paths start from."""
@@ -118,6 +141,7 @@ class Policy:
     section: PolicySection
     engine: Settings
     tables: tuple[OtherTable, ...] = ()
+    graph: GraphPlace | None = None
 
     @property
     def method(self) -> Method:
@@ -129,7 +153,8 @@ class Policy:
     @cached_property
     def plan(self) -> Plan:
         """What a release would do, promise and claim: made once, from the schema alone."""
-        return self.method.plan(self.schema).gated(self.gate)
+        plan = self.method.plan(self.schema)
+        return (plan if self.graph is None else plan.led_by(self.graph.connect)).gated(self.gate)
 
     @property
     def gate(self) -> ConsentGate | None:
@@ -191,7 +216,7 @@ def _until(document: Document, until: int | None) -> Document:
 def json_schema() -> dict[str, Any]:
     """Return the published JSON Schema of policy files."""
     schema = PolicySection.model_json_schema()
-    sections = map(section_of, map(method_class, method_names()))
+    sections = map(section_of, map(method_class, (*method_names(), *graph_method_names())))
     methods = [section.model_json_schema(ref_template="#/$defs/{model}") for section in sections]
     chosen = section_of(method_class(_SCHEME)).model_json_schema(ref_template="#/$defs/{model}")
     chosen["properties"] |= {"method": {"const": _SAFE}, "levels": {"const": _AUTO}}
@@ -203,6 +228,8 @@ def json_schema() -> dict[str, Any]:
         "anyOf": [*methods, {"type": "array", "minItems": 1, "items": {"anyOf": methods}}],
     }
     schema["anyOf"] = [{"required": ["release"]}, {"required": ["queries"]}]
+    schema["required"] = [name for name in schema["required"] if name != "columns"]
+    schema["allOf"] = [{"anyOf": [{"required": ["columns"]}, {"required": ["nodes", "edges"]}]}]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "incrowd policy", **schema}
 
 
@@ -212,14 +239,18 @@ def _policy(document: Document, folder: Path, where: str) -> Policy:
         raise InvalidParameter(f"{where} is empty or not a mapping: it needs incrowd, dataset, columns and release.")
     if str(content.get("incrowd")) != str(VERSION):
         raise UnsupportedVersion(f"{where} must start with 'incrowd: {VERSION}', the version of the format known here.")
-    section = _checked(PolicySection, document, where)
+    graph = any(content.get(name) is not None for name in _OF_GRAPHS)
+    section = _checked(GraphPolicySection if graph else PolicySection, document, where)
     if section.release is None and section.queries is None:
         raise InvalidParameter(f"{where}: release is missing. Where only questions are answered, write queries:.")
     _require_consent(section, where)
     section = _with_hierarchies(section, folder, where)
     columns = _columns(section.columns, ("columns",), document, (where, folder))
+    if section.nodes is not None:
+        beside = _columns(section.nodes.columns, ("nodes", "columns"), document, (where, folder))
+        columns = node_columns(section.nodes.id, beside)
     try:
-        schema = Schema(columns, _unit(section.dataset.unit))
+        schema = Schema(columns, _unit(section.dataset.unit, graph=graph))
         if section.purpose is not None:
             require_gate(schema.unit)
         method = None if section.release is None else with_files(_method(document, where, schema), folder)
@@ -233,11 +264,29 @@ def _policy(document: Document, folder: Path, where: str) -> Policy:
     source, options = _source(section.source, folder, columns)
     said = {name: value for name, value in content.items() if name not in _ASIDE}
     files = population_hash(section.release if isinstance(section.release, dict) else {}, folder) | file_hashes(method)
-    for declared in (section.columns, *(table.columns for table in (section.tables or {}).values())):
+    place = _place_of_graph(section, folder, columns)
+    own = section.columns if section.nodes is None else section.nodes.columns
+    for declared in (own, *(table.columns for table in (section.tables or {}).values())):
         files |= files_of(declared, folder)
     mark = digest(f"incrowd policy {VERSION}", {"policy": said, "files": files})
     name, ledger = section.dataset.name, section.ledger
-    return Policy(name, schema, method, source, options, budget, ledger, folder, mark, section, engine, tables)
+    return Policy(name, schema, method, source, options, budget, ledger, folder, mark, section, engine, tables, place)
+
+
+def _place_of_graph(section: PolicySection, folder: Path, columns: tuple[Column, ...]) -> GraphPlace | None:
+    if section.nodes is None or section.edges is None:
+        return None
+    edges = section.edges
+    names = (*edges.ends, *filter(None, [edges.kind]))
+    ends = tuple(Column(name, Role.IDENTIFIER) for name in dict.fromkeys(names))
+    return GraphPlace(
+        section.nodes.id,
+        _source(section.nodes.source, folder, columns),
+        _source(edges.source, folder, ends),
+        edges.ends,
+        edges.kind,
+        edge_rules(edges),
+    )
 
 
 def _require_consent(section: PolicySection, where: str) -> None:
@@ -302,7 +351,13 @@ def _step(release: Any, path: tuple[str | int, ...], source: tuple[Document, str
     name = release.get("method") if isinstance(release, dict) else None
     if name == _SAFE and release.get("levels") == _AUTO:
         name, release = _SCHEME, {key: value for key, value in release.items() if key != "levels"}
-    if name not in (known := method_names()):
+    graph = any(document.content.get(each) is not None for each in _OF_GRAPHS)
+    if name not in (known := graph_method_names() if graph else method_names()):
+        if name in (*graph_method_names(), *method_names()):
+            raise InvalidParameter(
+                f"the method {name!r} is for {'tables' if graph else 'graphs'}: a policy of a graph has nodes: and "
+                "edges:, one of a table has columns:."
+            )
         near = difflib.get_close_matches(str(name), known, 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise InvalidParameter(f"there is no method {name!r}; there are {', '.join(known)}.{hint}")
@@ -367,8 +422,16 @@ def _models(hint: Any) -> list[Any]:
     )
 
 
-def _unit(section: UnitSection) -> Unit:
-    kind = Kind.PERSON if section.column is not None else Kind.ROW
+def _unit(section: UnitSection, *, graph: bool) -> Unit:
+    if graph != (section.kind is not None):
+        raise InvalidParameter(
+            "a graph protects edges or nodes: write unit: {kind: edge} or {kind: node}."
+            if graph
+            else "kind is for graphs: a table protects rows, or people with column."
+        )
+    kind = Kind(section.kind or (Kind.PERSON if section.column is not None else Kind.ROW))
+    if graph and Adjacency(section.adjacency) is not Adjacency.ADD_REMOVE:
+        raise InvalidParameter("edges and nodes of a graph are added or removed: leave adjacency out.")
     more = None if section.more is None else More(section.more)
     return Unit(kind, Adjacency(section.adjacency), section.column, section.max_rows, more)
 

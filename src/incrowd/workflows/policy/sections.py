@@ -96,8 +96,11 @@ class Section(BaseModel):
 
 
 class UnitSection(Section):
-    """Whom the promises protect: one row by default; with a column, one person."""
+    """Whom the promises protect: one row by default; with a column, one person; of a graph, an edge or a node."""
 
+    kind: Literal["edge", "node"] | None = Field(
+        None, description="Of a graph: edge hides whether two nodes are connected, node hides one with all its edges."
+    )
     column: str | None = Field(
         None,
         description="The column that tells people apart, by its declared type; rows without a value are left out.",
@@ -336,6 +339,44 @@ class TableSection(Section):
     def _whose(self) -> TableSection:
         if self.public == (self.unit is not None):
             raise ValueError("is either public: true, or has a unit: the column that tells people apart")
+        return self
+
+
+class NodesSection(Section):
+    """The nodes of a graph: where they are, what tells them apart, and what else is known of each."""
+
+    source: AnySource = Field(description="Where the nodes are: a table, or a GraphML file.")
+    id: str = Field(description="The column that tells nodes apart; it is never released.")
+    columns: dict[str, ColumnSection] = Field(
+        default_factory=dict, description="Further columns of nodes, declared as those of a table are."
+    )
+
+
+class EdgesSection(Section):
+    """The edges of a graph: where they are, which columns name their ends, and what becomes of odd ones."""
+
+    source: AnySource = Field(description="Where the edges are: a table, or a GraphML file.")
+    ends: tuple[str, str] = Field(("source", "target"), description="The two columns that name the ends of an edge.")
+    directed: bool = Field(
+        default=False, description="Whether a to b and b to a are two edges; for every method they connect one pair."
+    )
+    kind: str | None = Field(None, description="The column that tells kinds of edges apart.")
+    kinds: tuple[Word, ...] = Field((), description="The kinds that count; by default all.")
+    loops: Literal["refuse", "drop"] = Field(
+        "refuse", description="Edges from a node to itself: the source is refused, or they are left out."
+    )
+    doubles: Literal["refuse", "drop"] = Field(
+        "refuse", description="Edges that stand twice: the source is refused, or they count once."
+    )
+    unknown: Literal["refuse", "drop"] = Field(
+        "refuse",
+        description="Edges to nodes that are not among the nodes: the source is refused, or they are left out.",
+    )
+
+    @model_validator(mode="after")
+    def _kinds_of_a_column(self) -> EdgesSection:
+        if self.kinds and self.kind is None:
+            raise ValueError("kinds needs kind, the column that holds them")
         return self
 
 

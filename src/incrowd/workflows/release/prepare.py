@@ -139,6 +139,8 @@ def rehearse(data: object, policy: Policy, engine: Engine, progress: Progress | 
 
 def open_data(data: object, policy: Policy, engine: Engine) -> Opened:
     """Open the data named by the caller, or else by the policy; every declared column must be there."""
+    if policy.graph is not None:
+        raise InvalidParameter("this policy is of a graph: use incrowd graph release, assess or attack with it.")
     given = data if data is not None else policy.source
     if given is None:
         raise InvalidParameter("no data: name a file, or write source: in the policy.")

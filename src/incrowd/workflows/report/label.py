@@ -112,6 +112,8 @@ def _drafted(certificate: Certificate) -> str:
 
 
 def _bounded(unit: Unit, odds: Odds) -> tuple[LabelLine, ...]:
+    if unit.kind is Kind.EDGE:
+        return _bounded_edge(unit, odds)
     if unit.adjacency is Adjacency.ADD_REMOVE:
         who = f"{_ATTACKER} You are in the data with a chance of 1 in 2. From this release they guess whether you are."
         question, more = "Can anyone tell that you are in it?", "with your data as without it"
@@ -142,6 +144,29 @@ def _bounded(unit: Unit, odds: Odds) -> tuple[LabelLine, ...]:
     )
 
 
+def _bounded_edge(unit: Unit, odds: Odds) -> tuple[LabelLine, ...]:
+    who = (
+        "Suppose someone knows all nodes, all other edges, the method and all its settings, and can compute without "
+        "limit. Two people are connected with a chance of 1 in 2. From this release they guess whether they are."
+    )
+    right = f"They are right at most {odds.guess} of the time; blind guessing is right 50 % of the time."
+    return (
+        _protected(unit, bounded=True),
+        LabelLine(
+            "Can anyone tell that two people are connected?",
+            f"A guess is right at most {odds.guess} of the time",
+            f"{who} {right}",
+        ),
+        LabelLine(
+            "With the edge and without it",
+            f"Odds change by a factor of {odds.times} at most",
+            f"Any conclusion drawn from this release is at most {odds.times} times as likely with an edge as without "
+            "it, apart from the chance below. Somebody with many edges can lose as much for each of them.",
+        ),
+        LabelLine("Chance that this fails", f"{odds.failure[:1].upper()}{odds.failure[1:]}", "That is for each edge."),
+    )
+
+
 def _unbounded(certificate: Certificate, published: Description) -> tuple[LabelLine, ...]:
     return (
         _protected(certificate.guarantee.unit, bounded=False),
@@ -169,7 +194,9 @@ def _protected(unit: Unit, *, bounded: bool) -> LabelLine:
     else:
         short, full = f"Each {unit.kind}", f"Everything is stated for {unit}."
     what = (
-        "Hidden is whether someone takes part, and with that everything about that person."
+        "Hidden is whether two nodes are connected; nodes, their number and their columns are not hidden."
+        if unit.kind is Kind.EDGE
+        else "Hidden is whether someone takes part, and with that everything about that person."
         if unit.adjacency is Adjacency.ADD_REMOVE
         else "Hidden is what someone's record says; how many take part may be known."
     )

@@ -1,0 +1,101 @@
+"""Shape: degrees, clustering, path lengths, communities and spectrum of a graph, before and after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.core.graph import Graph
+from incrowd.measures.score import Score
+from incrowd.methods.graphs.matrices import adjacency, stars, triangles
+
+_SOURCES, _EIGENVALUES = 32, 5
+
+
+@dataclass(frozen=True, eq=False)
+class GraphShape:
+    """What people look at in a graph."""
+
+    edges: int
+    degrees: NDArray[np.int64]
+    clustering: float
+    path: float
+    spectrum: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, graph: Graph) -> GraphShape:
+        """Measure a graph; path lengths from some of its nodes, the same every time."""
+        wedges = stars(graph.degrees, 2)
+        clustering = 3 * triangles(graph) / wedges if wedges else 0.0
+        return cls(len(graph.ends), graph.degrees, clustering, mean_path(graph), spectrum(graph))
+
+    def beside(self, after: GraphShape) -> tuple[Score, ...]:
+        """Return what changed."""
+        most = int(max(self.degrees.max(initial=0), after.degrees.max(initial=0))) + 1
+        shares = [np.bincount(d, minlength=most) / max(1, len(d)) for d in (self.degrees, after.degrees)]
+        near = min(len(self.spectrum), len(after.spectrum))
+        apart = float(np.abs(self.spectrum[:near] - after.spectrum[:near]).max(initial=0.0))
+        return (
+            Score("edges before", self.edges, "edges of the data"),
+            Score("edges after", after.edges, "edges of what was published, or drawn from it"),
+            Score("degrees apart", float(np.abs(shares[0] - shares[1]).sum() / 2), "share of nodes of another degree"),
+            Score("clustering before", self.clustering, "pairs of neighbors that know each other"),
+            Score("clustering after", after.clustering, "the same, as published"),
+            Score("path before", self.path, "mean number of edges between two nodes, where there is a way"),
+            Score("path after", after.path, "the same, as published"),
+            Score("spectrum apart", apart, f"largest difference of the {_EIGENVALUES} largest eigenvalues"),
+        )
+
+
+def mean_path(graph: Graph) -> float:
+    """Return the mean number of edges from some nodes to all that can be reached."""
+    from scipy.sparse.csgraph import shortest_path
+
+    if not len(graph.ends):
+        return 0.0
+    sources = np.random.default_rng(0).permutation(graph.size)[:_SOURCES]
+    found = shortest_path(adjacency(graph), unweighted=True, indices=sources)
+    reached = found[np.isfinite(found) & (found > 0)]
+    return float(reached.mean()) if len(reached) else 0.0
+
+
+def spectrum(graph: Graph) -> NDArray[np.float64]:
+    """Return the largest eigenvalues of the adjacency matrix, the largest first."""
+    from scipy.sparse.linalg import eigsh
+
+    matrix: Any = adjacency(graph).astype(np.float64)
+    if graph.size <= 4 * _EIGENVALUES:
+        return np.sort(np.linalg.eigvalsh(matrix.toarray()))[::-1][:_EIGENVALUES].astype(np.float64)
+    start = np.ones(graph.size) / np.sqrt(graph.size)
+    values = eigsh(matrix, k=_EIGENVALUES, which="LA", v0=start, return_eigenvectors=False, tol=1e-6)
+    return np.sort(np.asarray(values, np.float64))[::-1]
+
+
+def communities(graph: Graph) -> NDArray[np.int64]:
+    """Return two communities: the signs of the leading eigenvector of A − d dᵀ/2m (Newman 2006)."""
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
+    if graph.size < 3 or not len(graph.ends):
+        return np.zeros(graph.size, np.int64)
+    matrix, degrees = adjacency(graph).astype(np.float64), graph.degrees.astype(np.float64)
+
+    def apply(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        whole = vector.ravel()
+        return np.asarray(matrix @ whole - degrees * (degrees @ whole) / degrees.sum(), np.float64)
+
+    operator = LinearOperator((graph.size, graph.size), matvec=apply, dtype=np.float64)
+    start = np.random.default_rng(0).standard_normal(graph.size)
+    vector = eigsh(operator, k=1, which="LA", v0=start, tol=1e-6)[1].ravel()
+    return np.asarray(vector > 0, np.int64)
+
+
+def modularity(graph: Graph, groups: NDArray[np.int64]) -> float:
+    """Return how many more edges lie inside groups than by chance, as a share (Newman & Girvan 2004)."""
+    if not len(graph.ends):
+        return 0.0
+    inside = float((groups[graph.ends[:, 0]] == groups[graph.ends[:, 1]]).mean())
+    weight = np.bincount(groups, weights=graph.degrees) / (2 * len(graph.ends))
+    return inside - float((weight**2).sum())

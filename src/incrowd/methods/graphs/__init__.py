@@ -1,0 +1,1 @@
+"""Ways to protect a graph: who is connected with whom."""

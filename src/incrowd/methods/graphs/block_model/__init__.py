@@ -1,0 +1,1 @@
+"""Graphs drawn from a block model of noisy counts."""

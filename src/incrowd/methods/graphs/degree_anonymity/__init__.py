@@ -1,0 +1,1 @@
+"""k-degree anonymity: no degree is rare."""

@@ -1,0 +1,105 @@
+"""Realization: a graph gets given degrees by new edges, and where these cannot be by a swap; it is verified."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.core.graph import Degrees, Ends, Graph, simple
+from incrowd.methods.graphs.degree_anonymity.sequence import graphical, targets
+
+
+def anonymized(graph: Graph, classes: NDArray[np.int64], k: int) -> Ends | None:
+    """Return the edges of a graph in which each degree is shared by k nodes of the same class; None if none is found.
+
+    Where the cheapest degrees cannot be had, small degrees are raised to 1, 2, … first, until they can: at the latest
+    where all nodes have the largest degree.  No edge is removed but in a swap, which needs one.
+    """
+    degrees = graph.degrees
+    for least in range(graph.size):
+        wanted = targets(np.maximum(degrees, least), classes, k)
+        if wanted is None or not graphical(wanted):
+            continue
+        ends = realized(graph, wanted)
+        if ends is not None:
+            return ends
+    return None
+
+
+def realized(graph: Graph, wanted: Degrees) -> Ends | None:
+    """Return edges that give every node the wanted degree, no smaller than its own; None if no swap helps."""
+    work = _Edits(graph)
+    left = wanted - graph.degrees
+    stuck: list[int] = []
+    open_ = np.flatnonzero(left)
+    while len(open_):
+        node = int(open_[left[open_].argmax()])
+        need, left[node] = int(left[node]), 0
+        open_ = open_[left[open_] > 0]
+        free = open_[~np.isin(open_, work.neighbors(node))]
+        chosen = free[np.argsort(-left[free], kind="stable")[:need]]
+        for other in chosen.tolist():
+            work.add(node, other)
+        left[chosen] -= 1
+        stuck += [node] * (need - len(chosen))
+        open_ = open_[left[open_] > 0]
+    for first, second in zip(stuck[::2], stuck[1::2], strict=True):
+        if not work.swap(first, second):
+            return None
+    ends = work.ends()
+    same = np.array_equal(np.bincount(ends.ravel(), minlength=graph.size), wanted)
+    return ends if same else None
+
+
+class _Edits:
+    """A graph with edges added and removed; the original stays as it is."""
+
+    def __init__(self, graph: Graph) -> None:
+        from incrowd.methods.graphs.matrices import adjacency
+
+        self._graph, self._matrix = graph, adjacency(graph)
+        self._alive = np.ones(len(graph.ends), np.bool_)
+        self._added: list[tuple[int, int]] = []
+        self._beside: dict[int, set[int]] = {}
+        self._without: dict[int, set[int]] = {}
+
+    def neighbors(self, node: int) -> NDArray[np.int64]:
+        start, stop = self._matrix.indptr[node], self._matrix.indptr[node + 1]
+        own = set(self._matrix.indices[start:stop].tolist()) - self._without.get(node, set())
+        return np.array(sorted(own | self._beside.get(node, set())), np.int64)
+
+    def add(self, one: int, other: int) -> None:
+        self._added.append((one, other))
+        for node, beside in ((one, other), (other, one)):
+            self._beside.setdefault(node, set()).add(beside)
+
+    def swap(self, first: int, second: int) -> bool:
+        """Take an edge (x, y) away and join x with the first node and y with the second."""
+        far = []
+        for node in (first, second):
+            mask = np.ones(self._graph.size, np.bool_)
+            mask[self.neighbors(node)] = False
+            mask[node] = False
+            far.append(mask)
+        low, high = self._graph.ends[:, 0], self._graph.ends[:, 1]
+        apart = ~np.isin(low, (first, second)) & ~np.isin(high, (first, second))
+        for x, y in ((low, high), (high, low)):
+            fits = np.flatnonzero(self._alive & apart & far[0][x] & far[1][y])
+            if len(fits):
+                edge = int(fits[0])
+                self._remove(edge)
+                self.add(first, int(x[edge]))
+                self.add(second, int(y[edge]))
+                return True
+        return False
+
+    def _remove(self, edge: int) -> None:
+        self._alive[edge] = False
+        one, other = self._graph.ends[edge].tolist()
+        for node, beside in ((one, other), (other, one)):
+            self._without.setdefault(node, set()).add(beside)
+
+    def ends(self) -> Ends:
+        added = np.array(self._added, np.int64).reshape(-1, 2)
+        pairs = np.concatenate([self._graph.ends[self._alive], added])
+        return simple(pairs, self._graph.size) if len(pairs) else pairs

@@ -1,0 +1,51 @@
+"""The step of k-degree anonymity: edges are added until no degree is rare."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from incrowd.core.loss import Syntactic
+from incrowd.core.steps.step import Grounds, Promise, Step
+from incrowd.errors import InvalidParameter
+from incrowd.methods.graphs.claims import NOT_PRIVATE, degree_anonymity
+
+if TYPE_CHECKING:
+    from incrowd.core.claims.claim import Claim
+    from incrowd.core.unit import Unit
+
+
+@dataclass(frozen=True)
+class RaiseDegrees(Step):
+    """Degrees are raised as little as can be, until each is shared by k nodes."""
+
+    kind: ClassVar[str] = "raise degrees"
+    title: ClassVar[str] = "Add edges until no degree is rare"
+    tables: ClassVar[int] = 2
+
+    k: int
+    columns: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.k < 2:
+            raise InvalidParameter("k-degree anonymity needs k of at least 2.")
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        same = f" with the same {', '.join(self.columns)}" if self.columns else ""
+        return (
+            f"Edges are added, and where that cannot be some are moved, until every degree is shared by {self.k} "
+            f"nodes{same}; degrees are raised as little as a graph allows that could be found. Nodes get new numbers, "
+            "in an order drawn by coins. This looks at all edges."
+        )
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - a form protects no unit
+        """Promise a form, and nothing to those who know more."""
+        if inner.loss is not None:
+            return inner
+        return Promise(Syntactic("k-degree anonymity", (("k", str(self.k)),)), (NOT_PRIVATE,))
+
+    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+        """Claim that no degree is rare."""
+        return (degree_anonymity(self.k, self.columns, str(grounds.unit)),)

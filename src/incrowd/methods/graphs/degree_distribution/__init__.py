@@ -1,0 +1,1 @@
+"""The distribution of degrees, with noise."""

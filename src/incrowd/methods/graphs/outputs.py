@@ -1,0 +1,156 @@
+"""What leaves of a graph: nodes and edges in two tables, super-nodes and super-edges, or a table of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from incrowd.core.graph import Ends, Graph, simple
+from incrowd.methods.outcomes.histogram import Tabular
+from incrowd.methods.outcomes.outcome import Outcome
+
+if TYPE_CHECKING:
+    from incrowd.core.coins import Coins
+    from incrowd.core.unit import Unit
+
+NODE, FROM, TO, SIZE, INSIDE, COUNT = "node", "from", "to", "size", "edges inside", "edges"
+OWN = frozenset({NODE, FROM, TO, SIZE, INSIDE, COUNT})
+"""Names that no released node column may have."""
+
+
+@dataclass(frozen=True, eq=False)
+class GraphTable(Tabular):
+    """One of the tables of a graph."""
+
+    form: ClassVar[str] = "part of a graph"
+
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - the whole graph shows it
+        """Return nothing: what is shown is shown by the whole."""
+        return {}
+
+
+@dataclass(frozen=True, eq=False)
+class TwoTables(Outcome):
+    """Nodes in one table and edges in another; `origin`, where known, tells the holder who each node is."""
+
+    nodes: pa.Table
+    edges: pa.Table
+    origin: NDArray[np.int64] | None = field(default=None, repr=False)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The names and types of the columns of nodes."""
+        return self.nodes.schema
+
+    @property
+    def parts(self) -> tuple[Outcome, ...]:
+        """The two tables."""
+        return (GraphTable(self.nodes), GraphTable(self.edges))
+
+    def __len__(self) -> int:
+        rows: int = self.nodes.num_rows
+        return rows
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Return the nodes."""
+        yield from self.nodes.to_batches()
+
+    @property
+    def ends(self) -> Ends:
+        """The pairs of places of nodes that stand in the table of edges."""
+        return np.stack([self.edges[FROM].to_numpy(), self.edges[TO].to_numpy()], axis=1).astype(np.int64) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedGraph(TwoTables):
+    """Nodes under new numbers in an order that tells nothing, and the edges between them."""
+
+    form: ClassVar[str] = "graph"
+
+    @classmethod
+    def of(cls, graph: Graph, labels: dict[str, pa.Array], coins: Coins) -> PublishedGraph:
+        """Give the nodes new numbers by coins, and put labels beside them."""
+        order = shuffled(graph.size, coins)
+        place = np.empty(graph.size, np.int64)
+        place[order] = np.arange(graph.size)
+        ends = simple(place[graph.ends], graph.size) if len(graph.ends) else graph.ends
+        told = {name: column.take(pa.array(order)) for name, column in labels.items()}
+        nodes = pa.table({NODE: np.arange(1, graph.size + 1), **told})
+        return cls(nodes, pa.table({FROM: ends[:, 0] + 1, TO: ends[:, 1] + 1}), order)
+
+    @property
+    def graph(self) -> Graph:
+        """The published graph."""
+        return Graph.of(len(self), self.ends)
+
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - a graph has no unit of its own
+        """Return how large the graph is, its rarest degree, and the three tests of Opinion 05/2014."""
+        degrees = np.unique(self.graph.degrees, return_counts=True)[1]
+        return {
+            "nodes": len(self),
+            "edges": self.edges.num_rows,
+            "nodes of the rarest degree": int(degrees.min(initial=len(self))),
+            **opinion(private=private),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class SuperGraph(TwoTables):
+    """Super-nodes with their sizes and inner edges, and how many edges there are between any two."""
+
+    form: ClassVar[str] = "super-graph"
+
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - a form has no unit
+        """Return how many super-nodes there are, how small and how large, and the three tests."""
+        sizes = self.nodes[SIZE].to_numpy()
+        return {
+            "super-nodes": len(self),
+            "smallest super-node": int(sizes.min()) if len(sizes) else 0,
+            "largest super-node": int(sizes.max(initial=0)),
+            **opinion(private=private),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class GraphNumbers(Tabular):
+    """Numbers of a graph with noise."""
+
+    form: ClassVar[str] = "numbers of a graph"
+
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - numbers have no unit
+        """Return how many numbers were published, and the three tests of Opinion 05/2014."""
+        return {
+            "numbers": len(self),
+            "singling out": "no node and no edge is published, only numbers of them",
+            "linkability": "no node and no edge is published: there is nothing to link",
+            "inference": "bounded by the claims above, for every edge, whatever the attacker knows",
+        }
+
+
+def opinion(*, private: bool) -> dict[str, str]:
+    """Return the three tests of Opinion 05/2014 for a graph that is published."""
+    if private:
+        bounded = "bounded by the claims above, whatever the attacker knows of other edges"
+        return {
+            "singling out": "nodes are published, and who they are may be known",
+            "linkability": "see inference",
+        } | {"inference": bounded}
+    return {
+        "singling out": "not excluded: whoever knows more of a neighborhood than is counted here may find a node",
+        "linkability": "not excluded: two releases of one graph can be laid on each other",
+        "inference": "not bounded: this release has no epsilon",
+    }
+
+
+def shuffled(size: int, coins: Coins) -> NDArray[np.int64]:
+    """Return the places of nodes in an order drawn by coins, every order as likely; equal draws are drawn again."""
+    while True:
+        keys = coins.below(2**62, size)
+        order = np.argsort(keys, kind="stable")
+        if not np.any(np.diff(keys[order]) == 0):
+            return order

@@ -1,0 +1,68 @@
+"""Projection: edges are kept in a public order while both ends have room, so that one node changes little."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.core.graph import Ends, Graph
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+def projected(graph: Graph, bound: int) -> Ends:
+    """Return the edges that are kept where no node may have more than `bound` of them.
+
+    Edges are met in an order that hangs on the ids of their two ends alone, and one is kept if both ends have room.
+    Adding a node then changes the number of kept edges by at most `bound` and the histogram of degrees by at most
+    2 · bound + 1.  Many edges are decided at once: an edge that stands among the first at both ends, of as many as
+    there is room for, is kept whatever becomes of those before it, and an edge at a full node is not.
+
+    Source: Day, Li & Lyu 2016.
+
+    >>> projected(Graph.of(4, [(0, 1), (0, 2), (0, 3)]), 1).shape
+    (1, 2)
+    """
+    ends = graph.ends[public_order(graph)]
+    room = np.full(graph.size, bound, np.int64)
+    kept, alive = np.zeros(len(ends), np.bool_), np.arange(len(ends))
+    while len(alive):
+        pairs = ends[alive]
+        ranks = _ranks(pairs.ravel()).reshape(-1, 2)
+        sure = (ranks < room[pairs]).all(axis=1)
+        kept[alive[sure]] = True
+        room -= np.bincount(pairs[sure].ravel(), minlength=graph.size)
+        alive = alive[~sure & (room[pairs] > 0).all(axis=1)]
+    chosen = ends[kept]
+    return chosen[np.lexsort((chosen[:, 1], chosen[:, 0]))]
+
+
+def public_order(graph: Graph) -> NDArray[np.int64]:
+    """Return the places of the edges in an order that hangs, for any two of them, on the ids of their ends alone.
+
+    First by a public hash of the two ids, which keeps few edges waiting for each other, then by the ids themselves.
+    """
+    texts = graph.ids.to_pylist()
+    hashes = np.array(
+        [int.from_bytes(blake2b(str(text).encode(), digest_size=8).digest()) for text in texts], np.uint64
+    )
+    rank = np.empty(graph.size, np.int64)
+    rank[np.array(sorted(range(graph.size), key=texts.__getitem__), np.int64)] = np.arange(graph.size)
+    one, other = hashes[graph.ends[:, 0]], hashes[graph.ends[:, 1]]
+    mixed = (np.minimum(one, other) * _MIX) ^ (np.maximum(one, other) + _MIX)
+    mixed = (mixed ^ (mixed >> np.uint64(31))) * _MIX
+    ranks = np.sort(rank[graph.ends], axis=1) if len(graph.ends) else graph.ends
+    return np.lexsort((ranks[:, 1], ranks[:, 0], mixed)).astype(np.int64)
+
+
+def _ranks(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return for each entry how many equal ones stand before it."""
+    order = np.argsort(nodes, kind="stable")
+    ordered = nodes[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    lengths = np.diff(np.append(starts, len(ordered)))
+    result = np.empty(len(nodes), np.int64)
+    result[order] = np.arange(len(nodes)) - np.repeat(starts, lengths)
+    return result

@@ -1,0 +1,58 @@
+"""Connect: rows become a simple graph, by the rules of the policy; and how a claim about a graph is completed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from incrowd.core.claims.claim import Claim
+from incrowd.core.steps.step import Step
+from incrowd.core.unit import Kind
+from incrowd.errors import InvalidParameter
+
+REFUSE, DROP = "refuse", "drop"
+NODES = "nodes, their number and their columns: they are taken as known to everyone, and only edges are hidden"
+_RULES = {"loops": "joins a node with itself", "doubles": "stands twice", "unknown": "names an unknown node"}
+
+
+@dataclass(frozen=True)
+class Connect(Step):
+    """Edges become a simple graph: two nodes are connected, or they are not."""
+
+    kind: ClassVar[str] = "connect"
+    title: ClassVar[str] = "Connect nodes"
+
+    directed: bool = False
+    kinds: tuple[str, ...] = ()
+    loops: str = REFUSE
+    doubles: str = REFUSE
+    unknown: str = REFUSE
+
+    def __post_init__(self) -> None:
+        if any(rule not in (REFUSE, DROP) for rule in (self.loops, self.doubles, self.unknown)):
+            raise InvalidParameter("loops, doubles and edges to unknown nodes are refused, or dropped.")
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        way = " An edge in either direction connects them." if self.directed else ""
+        kinds = f" Only edges of these kinds count: {', '.join(self.kinds)}." if self.kinds else ""
+        many = " However many edges there are between two nodes, they count as one."
+        dropped = [words for name, words in _RULES.items() if getattr(self, name) == DROP and name != "doubles"]
+        left = f" An edge is left out that {' or '.join(dropped)}." if dropped else ""
+        return f"Two nodes are connected, or they are not.{kinds}{way}{many}{left}"
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """What a source is refused for, in words."""
+        return tuple(words for name, words in _RULES.items() if getattr(self, name) == REFUSE)
+
+    def amend(self, claim: Claim) -> Claim:
+        """Say what a claim about edges does not hide, and what publication shows of the source."""
+        gaps = claim.not_protected
+        if claim.unit.startswith(f"one {Kind.EDGE}"):
+            gaps = (*gaps, NODES)
+        if self.refusals:
+            shown = f"that no edge {', '.join(self.refusals)}: the source was checked for it, and publication shows it"
+            gaps = (*gaps, shown)
+        return replace(claim, not_protected=gaps)

@@ -1,0 +1,1 @@
+"""Numbers of edges, triangles and stars, with noise."""

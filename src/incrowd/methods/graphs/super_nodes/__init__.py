@@ -1,0 +1,1 @@
+"""Super-nodes: nodes are told only in groups."""

@@ -1,0 +1,1 @@
+"""Switching: edges exchange ends, and degrees stay."""

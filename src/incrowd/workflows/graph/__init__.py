@@ -1,0 +1,1 @@
+"""Graphs: read, profiled, released, assessed and attacked."""

@@ -1,0 +1,79 @@
+"""Assess a release of a graph: how its nodes stand out, and what it keeps, beside the data; internal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from incrowd.core.graph import Graph
+from incrowd.measures.graphs.classes import uniqueness
+from incrowd.measures.graphs.shape import GraphShape, communities, modularity
+from incrowd.measures.score import Score
+from incrowd.methods.graphs.outputs import GraphNumbers
+from incrowd.methods.graphs.pictures import graph_figure
+from incrowd.workflows.graph.profile import graph_of
+from incrowd.workflows.graph.published import HeldRelease
+from incrowd.workflows.policy.internal import check_apart, keep_result
+from incrowd.workflows.policy.ledger import record_look
+from incrowd.workflows.policy.policy import PolicyLike, load_policy
+from incrowd.workflows.report.page import internal_report
+
+
+@dataclass(frozen=True)
+class GraphAssessment:
+    """Scores of risk and of utility, before and after."""
+
+    before: tuple[Score, ...]
+    after: tuple[Score, ...]
+    kept: tuple[Score, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form."""
+        parts = {"before": self.before, "after": self.after, "kept": self.kept}
+        return {name: [score.to_json() for score in scores] for name, scores in parts.items()}
+
+
+def assess_graph(release: Path, policy: PolicyLike, report: Path | None = None) -> GraphAssessment:
+    """Hold a release against the graph it was made from; `report` writes a page with pictures, apart from it."""
+    read = load_policy(policy)
+    if report is not None:
+        check_apart(report, [release])
+    held, graph = HeldRelease.read(release, read), graph_of(read)
+    record_look(read, "assess")
+    drawn = _shown(held, graph)
+    found = GraphAssessment(uniqueness(graph), () if drawn is None else uniqueness(drawn), _kept(held, graph, drawn))
+    keep_result(read, held.certificate.id, "assess", found.to_json())
+    if report is not None:
+        report.write_text(internal_report(held.certificate, held.output, _pictures(graph, drawn)), encoding="utf-8")
+    return found
+
+
+def _shown(held: HeldRelease, graph: Graph) -> Graph | None:
+    """Return the published graph, or one drawn from what was published; None where that is one number."""
+    if isinstance(held.output, GraphNumbers) and "degree" not in held.output.schema.names:
+        return None
+    return held.trial(graph).published
+
+
+def _kept(held: HeldRelease, graph: Graph, drawn: Graph | None) -> tuple[Score, ...]:
+    if drawn is None:
+        row = held.output.table.to_pylist()[0]
+        return (Score(row["what"], float(row["number"]), "the published number, with noise"),)
+    groups = communities(graph)
+    moved = groups[np.argsort(held.trial(graph).truth, kind="stable")]
+    own = Score("modularity before", modularity(graph, groups), "edges inside communities beyond chance")
+    return (
+        *GraphShape.of(graph).beside(GraphShape.of(drawn)),
+        own,
+        Score("modularity after", modularity(drawn, moved), "the same communities in what was published"),
+    )
+
+
+def _pictures(graph: Graph, drawn: Graph | None) -> Markup:
+    before = graph_figure(graph, "Before", exact=True)
+    after = Markup() if drawn is None else graph_figure(drawn, "After: published, or drawn from it", exact=False)
+    return before + after

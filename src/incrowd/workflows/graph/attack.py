@@ -1,0 +1,49 @@
+"""Attack a release of a graph: every adversary beside a blind guess and a control; internal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from incrowd.attacks.finding import CONFIDENCE, Finding, check_enough, corrected
+from incrowd.attacks.graphs import GRAPH_ATTACKS, graph_attack_of
+from incrowd.errors import InvalidParameter
+from incrowd.workflows.graph.profile import graph_of
+from incrowd.workflows.graph.published import HeldRelease
+from incrowd.workflows.policy.internal import keep_result
+from incrowd.workflows.policy.ledger import record_look
+from incrowd.workflows.policy.policy import PolicyLike, load_policy
+
+
+@dataclass(frozen=True)
+class GraphLab:
+    """What attacks came to, with intervals that hold together, and what did not apply."""
+
+    findings: tuple[Finding, ...]
+    skipped: Mapping[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form."""
+        return {"findings": [each.to_json() for each in self.findings], "skipped": dict(self.skipped)}
+
+
+def attack_graph(release: Path, policy: PolicyLike, names: Sequence[str] = ()) -> GraphLab:
+    """Try attacks on a release, all that apply if none is named, by somebody who knows the graph with names."""
+    read = load_policy(policy)
+    held, graph = HeldRelease.read(release, read), graph_of(read)
+    record_look(read, "attack")
+    trial = held.trial(graph)
+    check_enough(len(trial.targets), None, CONFIDENCE)
+    found, skipped = [], {}
+    for name in names or [known for known, _ in GRAPH_ATTACKS]:
+        try:
+            found.append(graph_attack_of(name)(trial))
+        except InvalidParameter as error:
+            if names:
+                raise
+            skipped[name] = str(error)
+    lab = GraphLab(corrected(found), skipped)
+    keep_result(read, held.certificate.id, "attack", lab.to_json())
+    return lab

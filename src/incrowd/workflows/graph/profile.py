@@ -1,0 +1,61 @@
+"""Profile of a graph: how large it is, and how many of its nodes are alone with what others may know; internal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from incrowd.core.graph import Graph
+from incrowd.engines.choose import engine_of
+from incrowd.measures.graphs.classes import uniqueness
+from incrowd.measures.score import Score
+from incrowd.methods.graphs.matrices import triangles
+from incrowd.workflows.graph.reading import open_graph, read_graph
+from incrowd.workflows.policy.ledger import record_look
+from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy
+
+
+@dataclass(frozen=True)
+class GraphProfile:
+    """What a graph is like, and how its nodes stand out."""
+
+    nodes: int
+    edges: int
+    largest_degree: int
+    triangles: int
+    scores: tuple[Score, ...]
+
+    @property
+    def verdict(self) -> str:
+        """All of it in one sentence."""
+        alone = {score.name: score.value for score in self.scores}
+        if not alone["unique, 2 hops"]:
+            return "No node is alone with its degree, nor with the degrees of its neighbors."
+        shares = [100 * alone[f"unique, {hops}"] for hops in ("1 hop", "2 hops")]
+        return (
+            f"{shares[0]:.1f} % of the nodes are alone with their degree, and {shares[1]:.1f} % with the degrees of "
+            "their neighbors: leaving names out does not hide them."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form."""
+        sizes = {"nodes": self.nodes, "edges": self.edges, "largest degree": self.largest_degree}
+        told = {"triangles": self.triangles, "scores": [score.to_json() for score in self.scores]}
+        return {**sizes, **told, "verdict": self.verdict}
+
+
+def graph_of(policy: Policy) -> Graph:
+    """Read the graph of a policy, as a release would."""
+    with engine_of(policy.engine) as engine:
+        return read_graph(policy, open_graph(policy, engine))
+
+
+def profile_graph(policy: PolicyLike) -> GraphProfile:
+    """Count what stands out in a graph; the ledger counts the look."""
+    read = load_policy(policy)
+    graph = graph_of(read)
+    record_look(read, "profile")
+    most = int(np.max(graph.degrees, initial=0))
+    return GraphProfile(graph.size, len(graph.ends), most, triangles(graph), uniqueness(graph))

@@ -1,0 +1,98 @@
+"""Published: a release of a graph as others hold it, and who is who in it, which its holder alone knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.attacks.graphs.trial import GraphTrial
+from incrowd.core.certificate import Certificate
+from incrowd.core.graph import Graph, simple
+from incrowd.errors import InvalidParameter
+from incrowd.methods.graphs.outputs import COUNT, INSIDE, SIZE, GraphNumbers, PublishedGraph, SuperGraph
+from incrowd.verify.files import placed
+from incrowd.verify.judge import statement_of
+from incrowd.workflows.graph.release import ORIGIN
+from incrowd.workflows.policy.internal import internal_folder
+from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.registry import check_of
+from incrowd.workflows.verify.verify import read_certificate
+
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldRelease:
+    """A release with its certificate, and where each node of the data went; None where nobody went anywhere."""
+
+    certificate: Certificate
+    output: Any
+    origin: Places | None
+
+    @classmethod
+    def read(cls, folder: Path, policy: Policy) -> HeldRelease:
+        """Read a release of a policy's graph; who is who stands in the internal part."""
+        from pyarrow import parquet as pq
+
+        certificate = read_certificate(folder)
+        if certificate.policy_hash != policy.hash:
+            raise InvalidParameter("this is not the policy that the release was made under.")
+        where = folder if folder.is_dir() else folder.parent
+        files = placed(certificate, where, None)
+        output = check_of(certificate.method.name).reopen(statement_of(certificate), files)
+        file = internal_folder(policy, certificate.id) / ORIGIN
+        return cls(certificate, output, pq.read_table(file)["place"].to_numpy() if file.is_file() else None)
+
+    def trial(self, known: Graph, seed: int = 0) -> GraphTrial:
+        """Return the trial of an attacker who knows the graph with names, nearly as it is.
+
+        Where no graph was published, one is drawn that fits what was: inside super-nodes, or by the degrees.
+        """
+        chance = np.random.default_rng(seed)
+        if isinstance(self.output, PublishedGraph) and self.origin is not None:
+            truth = np.empty(known.size, np.int64)
+            truth[self.origin] = np.arange(known.size)
+            return GraphTrial(known, self.output.graph, truth, np.zeros(known.size, np.int64), seed=seed)
+        if isinstance(self.output, SuperGraph) and self.origin is not None:
+            world, crowd = world_of(self.output, chance)
+            order = np.lexsort((chance.random(known.size), self.origin))
+            truth = np.empty(known.size, np.int64)
+            truth[order] = np.arange(known.size)  # members stand at the places of their super-node, in any order
+            return GraphTrial(known, world, truth, crowd, seed=seed)
+        if isinstance(self.output, GraphNumbers) and "degree" in self.output.schema.names:
+            world = by_degrees(self.output, known.size, chance)
+            return GraphTrial(known, world, chance.permutation(known.size), np.zeros(known.size, np.int64), seed=seed)
+        raise InvalidParameter(
+            "one number was published, on which no graph can be laid; or the internal part of the release is not here, "
+            "which tells who is who."
+        )
+
+
+def world_of(output: SuperGraph, chance: np.random.Generator) -> tuple[Graph, Places]:
+    """Draw a graph that has the published counts, and return it with the super-node of each node."""
+    sizes = output.nodes[SIZE].to_numpy()
+    starts = np.append(0, np.cumsum(sizes))
+    pairs = [np.zeros((0, 2), np.int64)]
+    for place, (size, edges) in enumerate(zip(sizes.tolist(), output.nodes[INSIDE].to_pylist(), strict=True)):
+        low, high = np.triu_indices(size, 1)
+        taken = chance.permutation(len(low))[:edges]
+        pairs.append(np.stack([low[taken], high[taken]], axis=1) + starts[place])
+    for (one, other), edges in zip(output.ends.tolist(), output.edges[COUNT].to_pylist(), strict=True):
+        taken = chance.permutation(int(sizes[one] * sizes[other]))[:edges]
+        pairs.append(np.stack([taken // sizes[other] + starts[one], taken % sizes[other] + starts[other]], axis=1))
+    number = int(starts[-1])
+    return Graph.of(number, simple(np.concatenate(pairs), number)), np.repeat(np.arange(len(sizes)), sizes)
+
+
+def by_degrees(output: GraphNumbers, size: int, chance: np.random.Generator) -> Graph:
+    """Draw a graph with about the published degrees: ends are joined at random, loops and doubles left out."""
+    counts = np.maximum(0, output.table["count"].to_numpy())
+    degrees = np.repeat(np.arange(len(counts)), counts)[:size]
+    ends = chance.permutation(np.repeat(np.arange(len(degrees)), degrees))
+    pairs = ends[: len(ends) // 2 * 2].reshape(-1, 2)
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    return Graph.of(size, simple(pairs, size) if len(pairs) else pairs)

@@ -1,0 +1,46 @@
+"""The graph of a policy: where its nodes and edges are, and by which rules rows become edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from incrowd.core.schema import Column, Role
+from incrowd.core.table import SourceOptions
+from incrowd.errors import InvalidParameter
+from incrowd.methods.graphs.steps import Connect
+from incrowd.workflows.policy.sections import EdgesSection
+
+Place = tuple[str | None, SourceOptions]
+
+
+@dataclass(frozen=True)
+class GraphPlace:
+    """Where nodes and edges are, which columns tell nodes apart, and what becomes of odd edges."""
+
+    id: str
+    nodes: Place
+    edges: Place
+    ends: tuple[str, str]
+    kind: str | None
+    connect: Connect
+
+    @property
+    def edge_columns(self) -> tuple[str, ...]:
+        """The columns of edges that are read."""
+        return (*self.ends, *([] if self.kind is None else [self.kind]))
+
+
+def node_columns(name: str, declared: tuple[Column, ...]) -> tuple[Column, ...]:
+    """Return the columns of nodes, the one that tells them apart first: it is an identifier."""
+    if any(column.name == name for column in declared):
+        raise InvalidParameter(
+            f"the column {name!r} tells nodes apart and is not declared again: leave it out of columns."
+        )
+    return (Column(name, Role.IDENTIFIER), *declared)
+
+
+def edge_rules(section: EdgesSection) -> Connect:
+    """Return how rows become edges."""
+    if len(set(section.ends)) < 2 or section.kind in section.ends:
+        raise InvalidParameter("the ends and the kind of an edge stand in columns of their own.")
+    return Connect(section.directed, section.kinds, section.loops, section.doubles, section.unknown)

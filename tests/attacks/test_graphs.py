@@ -1,0 +1,92 @@
+"""Attacks on graphs: most nodes of a switched graph are found, and no more than by luck where a promise holds."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from incrowd.attacks.finding import Verdict
+from incrowd.attacks.graphs import GRAPH_ATTACKS, graph_attack_of
+from incrowd.attacks.graphs.trial import GraphTrial
+from incrowd.attacks.graphs.vectors import largest_shared
+from incrowd.core.graph import Graph
+from incrowd.errors import InvalidParameter
+from incrowd.methods.graphs.block_model.method import BlockModel
+from incrowd.methods.graphs.degree_distribution.method import DegreeDistribution
+from incrowd.methods.graphs.super_nodes.method import SuperNodes
+from incrowd.methods.graphs.switching.method import Switching
+from incrowd.workflows.graph.published import HeldRelease
+from tests.coins import SeededCoins
+from tests.graphs import dense, karate, random_graph, schema
+
+SIZE = 2000
+
+
+@pytest.fixture(scope="module")
+def known() -> Graph:
+    return random_graph(SIZE, 20_000, 1)
+
+
+def trial_of(graph: Graph, method: Any) -> GraphTrial:
+    output = method.plan(schema()).release(graph, SeededCoins(4))
+    held = HeldRelease(None, output, getattr(output, "origin", None))  # type: ignore[arg-type]
+    return held.trial(graph)
+
+
+def test_characteristic_vectors_find_most_nodes_of_a_graph_with_5_percent_of_its_edges_switched(known: Graph) -> None:
+    """Seeded coins and dice, so that nothing is left to chance."""
+    found = graph_attack_of("characteristic-vectors")(trial_of(known, Switching(share=Fraction(1, 20))))
+    assert found.success.estimate > 0.5
+    assert found.control.estimate < 0.01
+    assert found.verdict is Verdict.LEAK
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        SuperNodes(k=10),
+        DegreeDistribution(epsilon=Fraction(1)),
+        BlockModel(column="club", epsilon=Fraction(1)),
+    ],
+    ids=lambda method: method.name,
+)
+def test_characteristic_vectors_find_no_more_than_by_luck_where_a_promise_holds(known: Graph, method: Any) -> None:
+    found = graph_attack_of("characteristic-vectors")(trial_of(known, method))
+    assert found.verdict is Verdict.NOT_FOUND
+    assert found.success.estimate < 0.01
+
+
+@pytest.mark.parametrize("name", [name for name, _ in GRAPH_ATTACKS])
+def test_the_graph_itself_is_found_out_and_one_of_other_people_is_not(name: str) -> None:
+    graph = random_graph(400, 4000, 2)
+    same = GraphTrial(graph, graph, np.arange(400), np.zeros(400, np.int64))
+    found = graph_attack_of(name)(same)
+    assert found.success.low > found.control.high
+    other = random_graph(400, 4000, 3)
+    apart = GraphTrial(graph, other, np.random.default_rng(0).permutation(400), np.zeros(400, np.int64))
+    assert graph_attack_of(name)(apart).verdict is Verdict.NOT_FOUND
+
+
+def test_names_are_exchanged_within_crowds_only() -> None:
+    crowd = np.repeat(np.arange(10), 4)
+    trial = GraphTrial(random_graph(40, 200, 1), random_graph(40, 200, 2), np.arange(40), crowd)
+    assert (crowd[trial.exchanged()] == crowd).all()
+    assert sorted(trial.exchanged().tolist()) == list(range(40))
+    assert (trial.exchanged() != trial.truth).any()
+
+
+def test_the_sparse_part_of_vectors_holds_the_largest_numbers_of_common_neighbors() -> None:
+    shared = np.sort(dense(karate()) @ dense(karate()), axis=1)[:, ::-1]
+    assert (largest_shared(karate())[:, 1:35] == shared).all()
+
+
+def test_a_trial_needs_everybody_and_seed_and_grow_a_graph_that_is_not_too_large() -> None:
+    graph = random_graph(20, 40, 1)
+    with pytest.raises(InvalidParameter):
+        GraphTrial(graph, graph, np.arange(3), np.zeros(20, np.int64))
+    huge = Graph.of(5001, [(0, 1)])
+    with pytest.raises(InvalidParameter, match="at most 5,000"):
+        graph_attack_of("seed-and-grow")(GraphTrial(huge, huge, np.arange(5001), np.zeros(5001, np.int64)))

@@ -1,0 +1,53 @@
+"""`incrowd graph`: the verbs of graphs, from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from incrowd.cli.main import main
+from tests.graphs import graph_files, graph_policy, karate
+
+
+@pytest.fixture
+def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    graph_files(tmp_path, karate())
+    release = {"method": "degree-anonymity", "k": 3, "columns": ["club"]}
+    (tmp_path / "policy.yaml").write_text(json.dumps(graph_policy(tmp_path, release)), encoding="utf-8")
+    return "policy.yaml"
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(list(words)) == 0
+    return capsys.readouterr().out
+
+
+def test_a_graph_walks_through_all_verbs(policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert json.loads(printed(capsys, "graph", "profile", "--policy", policy, "--json"))["nodes"] == 34
+    assert "alone with their degree" in printed(capsys, "graph", "profile", "--policy", policy)
+    assert "k-degree anonymity" in printed(capsys, "graph", "release", "--policy", policy, "--out", "out")
+    assert "NOT" not in printed(capsys, "verify", "out", "--policy", policy)
+    words = ("graph", "assess", "out", "--policy", policy)
+    kept = json.loads(printed(capsys, *words, "--json", "--report", "page.html"))["kept"]
+    assert {"degrees apart", "clustering after", "path after", "modularity after"} <= {each["name"] for each in kept}
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").count("<svg") > 2
+    assert "clustering before" in printed(capsys, *words)
+    lab = json.loads(printed(capsys, "graph", "attack", "out", "--policy", policy, "--json"))
+    assert [each["attack"] for each in lab["findings"]][:2] == ["degree", "neighborhood"]
+    assert "control" in printed(capsys, "graph", "attack", "out", "--policy", policy, "--attack", "degree")
+    assert main(["graph", "attack", "out", "--policy", policy, "--attack", "guessing"]) == 2
+    assert main(["graph", "assess", "out", "--policy", policy, "--report", "out/page.html"]) == 2
+
+
+def test_the_report_speaks_of_edges(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    graph_files(tmp_path, karate())
+    release = {"method": "degree-distribution", "epsilon": 1}
+    (tmp_path / "p.json").write_text(json.dumps(graph_policy(tmp_path, release)), encoding="utf-8")
+    printed(capsys, "graph", "release", "--policy", str(tmp_path / "p.json"), "--out", str(tmp_path / "out"), "--json")
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "Can anyone tell that two people are connected?" in page
+    assert "whether you are in the data" not in page
+    assert "nodes, their number and their columns are not hidden" in page
