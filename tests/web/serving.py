@@ -22,6 +22,7 @@ from incrowd.governance.access.grant import AccessRole, Decision, Holder
 from incrowd.governance.books import Books, open_books
 from incrowd.web.app import app
 from incrowd.web.settings import Settings
+from incrowd.web.wire import StrictProtocol
 from incrowd.workflows.ask.asking import Asking
 
 OFFICER = Decision("data protection officer", "a test")
@@ -165,7 +166,9 @@ def server(folder: Path, settings: Settings = FAST) -> Server:
 @contextmanager
 def listening(application: FastAPI) -> Iterator[str]:
     """Serve an application at a free port of this machine, from a thread of this process."""
-    running = uvicorn.Server(uvicorn.Config(application, port=0, log_config=None, access_log=False))
+    running = uvicorn.Server(
+        uvicorn.Config(application, port=0, log_config=None, access_log=False, http=StrictProtocol)
+    )
     thread = threading.Thread(target=running.run)
     thread.start()
     try:

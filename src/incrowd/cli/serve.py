@@ -106,6 +106,7 @@ def _running(options: ServeOptions, order: ServeOrder) -> Callable[[], None]:
 
     from incrowd.web.app import VARIABLE, open_server
     from incrowd.web.logs import LOGGING
+    from incrowd.web.wire import StrictProtocol
 
     workers = whole(options.workers, "workers")
     if workers < 1:
@@ -118,6 +119,7 @@ def _running(options: ServeOptions, order: ServeOrder) -> Callable[[], None]:
         "access_log": False,
         "server_header": False,
         "ws": "none",
+        "http": StrictProtocol,
         "proxy_headers": options.https and options.tls_certificate is None,  # believed only where a proxy was declared
         "log_config": LOGGING,
         "timeout_worker_healthcheck": 60,  # a busy worker is no dead worker

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from fastapi import APIRouter, Response
 
-from incrowd.errors import IncrowdError
+from incrowd.errors import IncrowdError, InvalidParameter
+from incrowd.queries.language.parameters import Parameter, bind_parameters
 from incrowd.queries.language.reading import is_explain
 from incrowd.queries.question import Terms
 from incrowd.web import replies
 from incrowd.web.caller import Asker, Caller, Reader
 from incrowd.web.logs import note
 from incrowd.web.services import Here, JsonDocument, Services
-from incrowd.web.shapes import AskedShape, BudgetShape, ReleasesShape, failures
+from incrowd.web.shapes import (
+    AskedShape,
+    BudgetShape,
+    DateShape,
+    NumberShape,
+    ParameterShape,
+    ReleasesShape,
+    failures,
+)
 from incrowd.web.timing import NotFinished, NotStarted, pace_reply
 from incrowd.workflows.ask.asking import Asking
 
@@ -85,16 +96,32 @@ def _reply_to(
     delta = Fraction(0) if asked.delta is None else asked.delta
     terms = Terms(asked.epsilon, delta, asked.error, asked.rate, asked.rho)
     only_price, sql = is_explain(asked.sql)
+    sql = bind_parameters(sql, [_value(each) for each in asked.parameters or ()])
     asking = Asking(sql, terms, caller.analyst, asked.account)
     desk = caller.desk(services)
     return desk.price(asking) if only_price or action == "price" else desk.ask(asking, wait)
+
+
+def _value(given: ParameterShape) -> Parameter:
+    """Return a parameter as the value that it is."""
+    match given:
+        case NumberShape():
+            return Decimal(given.number) if "." in given.number else int(given.number)
+        case DateShape():
+            try:
+                return date.fromisoformat(given.date)
+            except ValueError:
+                raise InvalidParameter("a parameter is a date that is not in the calendar: write 2020-12-31.") from None
+    return given
 
 
 def _about(asked: AskedShape, services: Services) -> dict[str, Any]:
     """Return what the audit log keeps of a question: what was offered for it, and a mark instead of its text."""
     offered = {name: getattr(asked, name) for name in ("epsilon", "delta", "error", "rate", "rho")}
     about: dict[str, Any] = {name: str(value) for name, value in offered.items() if value is not None}
-    about["question"] = asked.sql if services.settings.show_questions else services.books.audit.mark(asked.sql)
+    given = "" if not asked.parameters else f" -- {asked.model_dump_json(include={'parameters'})}"
+    text = asked.sql + given
+    about["question"] = text if services.settings.show_questions else services.books.audit.mark(text)
     return about
 
 
