@@ -36,10 +36,13 @@ class ServeOptions:
     pace: Annotated[
         str,
         typer.Option(
-            metavar="SECONDS", help="What every reply to a question takes; longer ones twice that, and so on."
+            metavar="SECONDS", help="What every reply to a question takes; what can be more work twice that, and so on."
         ),
     ] = "0.5"
     longest: Annotated[str, typer.Option(metavar="SECONDS", help="How long somebody waits for an answer.")] = "64"
+    speed: Annotated[
+        str, typer.Option(metavar="STEPS", help="How many steps of a question's work a worker surely does in a second.")
+    ] = "500000000"
     rate: Annotated[str, typer.Option(metavar="COUNT", help="Requests a minute of one holder at one worker.")] = "120"
     threads: Annotated[str, typer.Option(metavar="COUNT", help="How many questions a worker answers at once.")] = "16"
     tls_certificate: Annotated[
@@ -85,6 +88,7 @@ def _order(options: ServeOptions) -> ServeOrder:
     settings = Settings(
         pace=_seconds(options.pace),
         longest=_seconds(options.longest),
+        speed=whole(options.speed, "speed"),
         rate=whole(options.rate, "rate"),
         threads=whole(options.threads, "threads"),
         https=options.https or options.tls_certificate is not None,

@@ -46,14 +46,25 @@ class JsonDocument(Protocol):
         """Return the plain form."""
 
 
+class Prepared(Protocol):
+    """A question that was planned."""
+
+    @property
+    def steps(self) -> int:
+        """How much work it is at most, from the question and what is declared alone."""
+
+    def answer(self, ready: Callable[[], None]) -> JsonDocument:
+        """Charge it and answer it, or refuse; call `ready` before anybody can see that the answer is there."""
+
+
 class QuestionDesk(Protocol):
     """Where questions are answered; safe for many threads."""
 
     def price(self, asking: Asking) -> JsonDocument:
         """Say what a question would cost and how exact its answer would be; reads no row and writes nothing."""
 
-    def ask(self, asking: Asking, ready: Callable[[], None]) -> JsonDocument:
-        """Charge a question and answer it, or refuse; call `ready` before anybody can see that the answer is there."""
+    def prepare(self, asking: Asking) -> Prepared:
+        """Plan a question, or refuse it; reads no row and writes nothing."""
 
     def schema(self) -> Mapping[str, Any]:
         """Return the public description of the tables."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -17,7 +18,7 @@ from incrowd.queries.question import Terms
 from incrowd.web import replies
 from incrowd.web.caller import Asker, Caller, Reader
 from incrowd.web.logs import note
-from incrowd.web.services import Here, JsonDocument, Services
+from incrowd.web.services import Here, JsonDocument, Prepared, QuestionDesk, Services
 from incrowd.web.shapes import (
     AskedShape,
     BudgetShape,
@@ -27,7 +28,7 @@ from incrowd.web.shapes import (
     ReleasesShape,
     failures,
 )
-from incrowd.web.timing import NotFinished, NotStarted, pace_reply
+from incrowd.web.timing import NotFinished, NotStarted, Pacing, pace_reply
 from incrowd.workflows.ask.asking import Asking
 
 router = APIRouter()
@@ -51,8 +52,8 @@ async def price(asked: AskedShape, caller: Reader, services: Here) -> Response:
 
 
 async def _handled(action: str, asked: AskedShape, caller: Caller, services: Services) -> Response:
-    def work(wait: Callable[[], None]) -> Response:
-        return _reply(action, asked, caller, services, wait)
+    def work(pacing: Pacing) -> Response:
+        return _reply(action, asked, caller, services, pacing)
 
     outcome = await pace_reply(work, services.pool, services.settings)
     match outcome:
@@ -67,11 +68,16 @@ async def _handled(action: str, asked: AskedShape, caller: Caller, services: Ser
     return outcome
 
 
-def _reply(action: str, asked: AskedShape, caller: Caller, services: Services, wait: Callable[[], None]) -> Response:
-    """Return the reply to a question, whatever happens; it is written into the audit log first, after the wait."""
-    about = _about(asked, services)
+def _reply(action: str, asked: AskedShape, caller: Caller, services: Services, pacing: Pacing) -> Response:
+    """Return the reply to a question, whatever happens; it is written into the audit log first, after the wait.
+
+    How long that is hangs on the question as it was planned, so that it is the same for an answer and for a failure.
+    """
+    about, wait = _about(asked, services), pacing.after(0)
     try:
-        told = _reply_to(action, asked, caller, services, wait)
+        prepared = _prepared(action, asked, caller, services)
+        wait = pacing.after(prepared.steps)
+        told = prepared.answer(wait)
         outcome, reply = "answered", replies.as_json(told.to_json())
     except IncrowdError as problem:
         reply = replies.refusal(problem)
@@ -90,16 +96,27 @@ def _reply(action: str, asked: AskedShape, caller: Caller, services: Services, w
     return reply
 
 
-def _reply_to(
-    action: str, asked: AskedShape, caller: Caller, services: Services, wait: Callable[[], None]
-) -> JsonDocument:
+@dataclass(frozen=True)
+class _Price:
+    """A question of which the price alone is asked: next to no work."""
+
+    desk: QuestionDesk
+    asking: Asking
+    steps: int = 0
+
+    def answer(self, ready: Callable[[], None]) -> JsonDocument:  # noqa: ARG002 (no row is read)
+        """Say what it costs."""
+        return self.desk.price(self.asking)
+
+
+def _prepared(action: str, asked: AskedShape, caller: Caller, services: Services) -> Prepared:
     delta = Fraction(0) if asked.delta is None else asked.delta
     terms = Terms(asked.epsilon, delta, asked.error, asked.rate, asked.rho)
     only_price, sql = is_explain(asked.sql)
     sql = bind_parameters(sql, [_value(each) for each in asked.parameters or ()])
     asking = Asking(sql, terms, caller.analyst, asked.account)
     desk = caller.desk(services)
-    return desk.price(asking) if only_price or action == "price" else desk.ask(asking, wait)
+    return _Price(desk, asking) if only_price or action == "price" else desk.prepare(asking)
 
 
 def _value(given: ParameterShape) -> Parameter:

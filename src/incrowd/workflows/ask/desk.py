@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -29,6 +30,7 @@ from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.question import Question
+from incrowd.queries.work import check_work, unit_steps
 from incrowd.workflows.ask.answers import Answers, StoredAnswer, question_mark
 from incrowd.workflows.ask.asking import Answered, AnsweredTogether, Asking, AskingTogether, Priced
 from incrowd.workflows.ask.tables import open_tables
@@ -51,6 +53,7 @@ class _Planned:
     promises: Mapping[str, Guarantee]
     policies: tuple[Policy, ...]
     mark: str
+    steps: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +83,14 @@ class Desk:
         `ready` is called when a new answer is there and nobody can see it yet, here or in the list of releases:
         whoever hides how long the rows took waits there.
         """
-        planned = self._plan(asking)
+        return self.prepare(asking).answer(ready)
+
+    def prepare(self, asking: Asking) -> PreparedQuestion:
+        """Plan a question, or refuse it; no row is read and nothing is written."""
+        return PreparedQuestion(self, asking, self._plan(asking))
+
+    def answer(self, asking: Asking, planned: _Planned, ready: Callable[[], None]) -> Answered:
+        """Answer a question that was planned at this desk."""
         kept = self.answers.find(planned.mark)
         if kept is not None:
             return self._again(kept, planned, asking)
@@ -169,8 +179,8 @@ class Desk:
         promises = measured.plan.over({policy.name: policy.schema.unit for policy in policies})
         if asking.account is None:
             self._within_most(promises)
-        self._answerable(measured)
-        return _Planned(question, measured, promises, policies, self._mark(question, asking, policies))
+        steps = self._answerable(measured) * max(map(_units, policies))
+        return _Planned(question, measured, promises, policies, self._mark(question, asking, policies), steps)
 
     def _plan_batch(self, asking: AskingTogether) -> tuple[Batch, Policy]:
         found = [understand(sql, self.catalog, self._max_groups) for sql in asking.questions]
@@ -185,10 +195,14 @@ class Desk:
             self._answerable(each)
         return planned, policies[0]
 
-    def _answerable(self, measured: Measurement) -> None:
-        """Refuse what the place where the rows are does not compute, before anything is charged."""
+    def _answerable(self, measured: Measurement) -> int:
+        """Refuse what the place where the rows are does not compute, or not in time, before anything is charged.
+
+        Return how many steps one unit of privacy causes at most.
+        """
         for query in measured.statistics:
             self.warehouse.require(query, sampled=measured.terms.rate is not None)
+        return check_work(sum(unit_steps(query, self.catalog) for query in measured.statistics))
 
     def _mark(self, question: Question, asking: Asking, policies: Sequence[Policy]) -> str:
         versions = {policy.name: [policy.hash, policy.section.dataset.version] for policy in policies}
@@ -224,6 +238,39 @@ class Desk:
             own, allowance = self.ledger.analyst(self.bonds[dataset].declaration, analyst)
             told |= {"spent": own.to_json(), "allowance": allowance and allowance.to_json()}
         return told
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedQuestion:
+    """A question that was planned and will be answered; what is known of it is known without a row."""
+
+    desk: Desk
+    asking: Asking
+    planned: _Planned
+
+    @property
+    def steps(self) -> int:
+        """How much work it is at most, for as many units as the policies declare."""
+        return self.planned.steps
+
+    def answer(self, ready: Callable[[], None]) -> Answered:
+        """Answer it, or give the answer that was given before."""
+        return self.desk.answer(self.asking, self.planned, ready)
+
+
+_UNITS = 100_000
+"""How many units a dataset has if its policy does not tell."""
+
+
+def _units(policy: Policy) -> int:
+    """Return how many units of privacy a policy declares, by its rows or by its population.
+
+    Of R rows and at most m of each unit, the work is at most that of R / m units with m rows: work grows with the rows
+    of a unit at least in proportion.
+    """
+    told, most = policy.section.dataset, policy.schema.unit.max_rows
+    known = [told.population, None if told.rows is None else math.ceil(told.rows / most)]
+    return max(1, min((each for each in known if each is not None), default=_UNITS))
 
 
 @contextmanager
