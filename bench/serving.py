@@ -40,7 +40,7 @@ def prepared(folder: Path, rows: int) -> Path:
         "dataset": {"name": "people"},
         "source": str(source),
         "columns": {"sex": {"categories": ["f", "m"]}, "income": {"type": "integer", "bounds": [0, 100000]}},
-        "queries": {"table": "people"},
+        "queries": {"table": "people", "open": True},
         "budget": {"epsilon": 1_000_000},
     }
     path = folder / "policy.yaml"

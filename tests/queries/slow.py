@@ -11,7 +11,7 @@ def joined(times: int, condition: str, select: str = "COUNT(*)") -> str:
     return f"SELECT {select} FROM visits AS v1 {others} WHERE {condition}"
 
 
-def replaced(text: str, deep: int, new: str = "bbb") -> str:
+def replaced(text: str, deep: int, new: str = "bb") -> str:
     """Return a text in which a letter is replaced by several, again and again."""
     for _ in range(deep):
         text = f"REPLACE({text}, 'a', '{new}a')"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import duckdb
@@ -42,14 +43,15 @@ def steps(sql: str) -> int:
 
 
 @pytest.fixture(scope="module")
-def worst() -> duckdb.DuckDBPyConnection:
+def worst() -> Iterator[duckdb.DuckDBPyConnection]:
     """Everybody has as many rows as may be, all alike, with texts as long as they may be."""
-    connection = duckdb.connect()
-    connection.execute(
-        "CREATE TABLE visits AS SELECT CAST(p AS BIGINT) AS patient, CAST(50 AS BIGINT) AS age, "
-        f"CAST(5 AS DOUBLE) AS cost, 'heart' AS ward, repeat('a', 200) AS note FROM range({PEOPLE}) t(p), range({ROWS})"
-    )
-    return connection
+    with closing(duckdb.connect()) as connection:
+        connection.execute(
+            "CREATE TABLE visits AS SELECT CAST(p AS BIGINT) AS patient, CAST(50 AS BIGINT) AS age, "
+            "CAST(5 AS DOUBLE) AS cost, 'heart' AS ward, repeat('a', 200) AS note "
+            f"FROM range({PEOPLE}) t(p), range({ROWS})"
+        )
+        yield connection
 
 
 def passed(profile: dict[str, Any]) -> Iterator[int]:
@@ -82,7 +84,7 @@ def test_more_pairs_longer_texts_and_more_operations_are_more_work() -> None:
     assert steps(joined(2, "v1.age > 1")) < steps(joined(3, "v1.age > 1"))
     for short, long in (
         ("LENGTH(note) > 1", "LENGTH(note || note) > 1"),
-        ("LENGTH(LEFT(note, 5)) > 1", "LENGTH(note) > 1"),
+        ("UPPER(LEFT(note, 5)) = 'A'", "UPPER(note) = 'A'"),
         ("note = 'a'", "REPLACE(note, 'a', 'bb') = 'a'"),
         ("REPLACE(note, 'a', 'bb') = 'a'", "REPLACE(REPLACE(note, 'a', 'bb'), 'b', 'cc') = 'a'"),
         ("note = 'a'", "UPPER(note) = 'a'"),

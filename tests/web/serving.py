@@ -94,10 +94,10 @@ class FakeDesk:
     def budget(self, analyst: str | None) -> dict[str, Any]:
         return {each: {"left": {"epsilon": "3", "delta": "0"}, "of": analyst} for each in self.datasets}
 
-    def releases(self) -> list[dict[str, Any]]:
+    def releases(self, analyst: str | None = None) -> list[dict[str, Any]]:
         return [{"id": f"{each}-1", "dataset": each} for each in ("births", "deaths")]
 
-    def certificate(self, id_: str) -> Plain | None:
+    def certificate(self, id_: str, analyst: str | None = None) -> Plain | None:
         if id_ not in ("births-1", "deaths-1", "both"):
             return None
         dataset = {"name": "births", "together with": ["deaths"]} if id_ == "both" else {"name": id_.removesuffix("-1")}

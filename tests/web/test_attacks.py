@@ -120,7 +120,7 @@ def test_a_question_that_failed_is_not_logged_as_refused(here: Server) -> None:
 
 def test_a_release_of_two_datasets_is_not_listed_for_a_token_of_one(here: Server, monkeypatch: Any) -> None:
     both = {"id": "both", "dataset": "births", "together with": ["deaths"]}
-    monkeypatch.setattr(type(here.desk), "releases", lambda _: [both])
+    monkeypatch.setattr(type(here.desk), "releases", lambda *_: [both])
     one, all_ = here.bearer(AccessRole.ANALYST, "ann", ("births",)), here.bearer(AccessRole.ANALYST, "bob")
     assert here.client.get("/v1/releases", headers=one).json()["releases"] == []
     assert here.client.get("/v1/releases", headers=all_).json()["releases"] == [both]

@@ -1,8 +1,8 @@
 """Work: how much a question can make an engine do for one unit of privacy, from its tree and the declarations alone.
 
 One step is one character or number that an operation touches.  The bound is read off the very trees that an engine
-runs: rows that one unit can bring to each SELECT, times what its expressions touch at most.  It hangs on no row, so what
-follows from it (a refusal, the time after which a reply shows) is the same whoever is in the table.
+runs: rows that one unit can bring to each SELECT, times what its expressions touch at most.  It hangs on no row, so
+what follows from it (a refusal, the time after which a reply shows) is the same whoever is in the table.
 """
 
 from __future__ import annotations

@@ -72,11 +72,11 @@ class QuestionDesk(Protocol):
     def budget(self, analyst: str | None) -> Mapping[str, Any]:
         """Return what is left of each dataset, and what an analyst has spent of it."""
 
-    def releases(self) -> Sequence[Mapping[str, Any]]:
-        """Return what was released so far, each with its id and dataset."""
+    def releases(self, analyst: str | None = None) -> Sequence[Mapping[str, Any]]:
+        """Return what was released so far and an analyst may read (None: all), each with its id and dataset."""
 
-    def certificate(self, id_: str) -> JsonDocument | None:
-        """Return the certificate of a release."""
+    def certificate(self, id_: str, analyst: str | None = None) -> JsonDocument | None:
+        """Return the certificate of a release, if the analyst may read it."""
 
     def within(self, datasets: Collection[str]) -> QuestionDesk:
         """Return a desk that knows these datasets and the public tables alone."""

@@ -1,4 +1,4 @@
-"""Questions whose duration one person could decide: the reply and its time are the same with that person and without."""
+"""Questions whose duration one person could decide: reply and time are the same with that person and without."""
 
 from __future__ import annotations
 

@@ -328,7 +328,15 @@ class QueriesSection(Section):
     """What questions may be asked, by `incrowd query` and `incrowd serve`."""
 
     table: str | None = Field(None, description="What the main table is called in SQL; by default after the dataset.")
-    most_epsilon: Exact | None = Field(None, description="The most epsilon that one question may cost.")
+    most_epsilon: Exact | None = Field(
+        None, description="The most epsilon that one question may cost; by default 1 for a question of an analyst."
+    )
+    open: bool = Field(
+        default=False, description="Whether analysts may ask without an allowance of their own, up to the whole budget."
+    )
+    readers: tuple[str, ...] = Field(
+        (), description="Analysts who may read what others asked; all others see their own questions alone."
+    )
     pushdown: bool = Field(
         default=False, description="Whether PostgreSQL computes what is asked, instead of its tables being copied here."
     )
