@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing
+from fractions import Fraction
 from typing import Any
 
 import duckdb
@@ -23,6 +24,7 @@ from incrowd.queries.work import MOST_STEPS, check_work, unit_steps
 from tests.queries.slow import ATTACK, KIN, joined
 
 PEOPLE, ROWS = 5, 6
+ONE = Terms(epsilon=Fraction(1))
 UNIT = Unit(Kind.PERSON, column="patient", max_rows=ROWS)
 COLUMNS = (
     Column("patient", Role.IDENTIFIER, Type.INTEGER),
@@ -35,7 +37,7 @@ CATALOG = Catalog((Relation("visits", Schema(COLUMNS, UNIT), dataset="visits"),)
 
 
 def trees(sql: str) -> list[Any]:
-    return list(measurement(understand(sql, CATALOG), UNIT, Terms(epsilon=1)).statistics)
+    return list(measurement(understand(sql, CATALOG), UNIT, ONE).statistics)
 
 
 def steps(sql: str) -> int:
@@ -100,6 +102,6 @@ def test_the_bound_knows_declared_lengths_and_rows() -> None:
         unit = Unit(Kind.PERSON, column="patient", max_rows=rows)
         catalog = Catalog((Relation("visits", Schema(columns, unit), dataset="visits"),))
         asked = understand("SELECT COUNT(*) FROM visits WHERE UPPER(note) = 'A'", catalog)
-        return sum(unit_steps(tree, catalog) for tree in measurement(asked, unit, Terms(epsilon=1)).statistics)
+        return sum(unit_steps(tree, catalog) for tree in measurement(asked, unit, ONE).statistics)
 
     assert of(10, 1) < of(100, 1) < of(100, 2) < of(100, 20)

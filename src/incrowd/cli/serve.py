@@ -45,6 +45,12 @@ class ServeOptions:
     ] = "500000000"
     rate: Annotated[str, typer.Option(metavar="COUNT", help="Requests a minute of one holder at one worker.")] = "120"
     threads: Annotated[str, typer.Option(metavar="COUNT", help="How many questions a worker answers at once.")] = "16"
+    each: Annotated[
+        str, typer.Option(metavar="COUNT", help="Questions that one holder has in hand at once at one worker.")
+    ] = "8"
+    queue: Annotated[
+        str, typer.Option(metavar="COUNT", help="Questions that all holders have in hand at once at one worker.")
+    ] = "64"
     tls_certificate: Annotated[
         str | None, typer.Option(metavar="FILE", help="Serve HTTPS with this certificate chain (PEM).")
     ] = None
@@ -91,6 +97,8 @@ def _order(options: ServeOptions) -> ServeOrder:
         speed=whole(options.speed, "speed"),
         rate=whole(options.rate, "rate"),
         threads=whole(options.threads, "threads"),
+        each=whole(options.each, "each"),
+        queue=whole(options.queue, "queue"),
         https=options.https or options.tls_certificate is not None,
         show_questions=options.show_questions,
     )

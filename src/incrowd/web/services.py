@@ -14,6 +14,7 @@ from fastapi import Depends, Request
 from incrowd.governance.books import Books
 from incrowd.web.settings import Settings
 from incrowd.web.threads import ThreadPool
+from incrowd.web.turns import Turns
 from incrowd.workflows.ask.asking import Asking
 
 _MOST_KEYS = 10_000
@@ -27,6 +28,8 @@ class Services:
     books: Books
     settings: Settings
     pool: ThreadPool
+    prices: ThreadPool
+    turns: Turns
     knocks: Limiter
     logins: Limiter
 

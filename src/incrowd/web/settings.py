@@ -16,9 +16,10 @@ class Settings:
     twice that time, four times, and so on, until `longest`.  How much work it can be is known beforehand, from the
     question and what is declared; `speed` is how many steps of it a worker surely does in a second.  `size` is the
     largest request in bytes, `rate` how many requests a minute one holder may send to one worker, `logins` how many
-    attempts to log in one name or address has there, and `threads` how many questions a worker has at once, those that
-    wait to be shown included.  `session` is the hours after which a page must log in again.  `https` says that browsers
-    reach the server by HTTPS.
+    attempts to log in one name or address has there, and `threads` how many questions a worker answers at once, those
+    that wait to be shown included; `each` is how many one holder, and `queue` how many all of them have in hand there,
+    those that wait for a thread included.  `session` is the hours after which a page must log in again.  `https` says
+    that browsers reach the server by HTTPS.
     """
 
     pace: float = 0.5
@@ -28,6 +29,8 @@ class Settings:
     rate: int = 120
     logins: int = 10
     threads: int = 16
+    each: int = 8
+    queue: int = 64
     session: int = 8
     https: bool = False
     show_questions: bool = False
@@ -35,9 +38,10 @@ class Settings:
     def __post_init__(self) -> None:
         if not 0.0 <= self.pace <= self.longest or not math.isfinite(self.longest):
             raise InvalidParameter("the pace of a server lies between 0 and the longest time, in seconds.")
-        if min(self.speed, self.size, self.rate, self.logins, self.threads, self.session) < 1:
+        counts = (self.speed, self.size, self.rate, self.logins, self.threads, self.each, self.queue, self.session)
+        if min(counts) < 1:
             raise InvalidParameter(
-                "speed, size, rate, logins, threads and session of a server are whole numbers above 0."
+                "speed, size, rate, logins, threads, each, queue and session of a server are whole numbers above 0."
             )
 
     @property

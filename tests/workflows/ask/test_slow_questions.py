@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,7 @@ def desks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, Desk
 def outcome(desk: Desk, sql: str) -> tuple[object, ...]:
     """Return how much work a question is, when its reply shows, and of which kind it is."""
     try:
-        prepared = desk.prepare(Asking(sql, Terms(epsilon="1/1000")))
+        prepared = desk.prepare(Asking(sql, Terms(epsilon=Fraction(1, 1000))))
         shown = shown_after(prepared.steps, Settings())
         columns = prepared.answer(lambda: None).answer.columns
         return prepared.steps, shown, [column.name for column in columns], [len(column.values) for column in columns]
@@ -80,7 +81,7 @@ def test_the_question_of_the_attack_is_refused_before_it_is_charged(desks: tuple
 
 
 def test_texts_are_read_as_far_as_declared(desks: tuple[Desk, Desk]) -> None:
-    asked = desks[0].prepare(Asking("SELECT MAX(LENGTH(note)) AS n FROM visits", Terms(epsilon=1))).planned
+    asked = desks[0].prepare(Asking("SELECT MAX(LENGTH(note)) AS n FROM visits", Terms(epsilon=Fraction(1)))).planned
     (query,) = asked.measurement.statistics
     found = desks[0].warehouse.collect(query).to_pylist()
     assert max(row["_place"] for row in found) <= 200

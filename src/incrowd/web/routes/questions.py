@@ -28,6 +28,7 @@ from incrowd.web.shapes import (
     ReleasesShape,
     failures,
 )
+from incrowd.web.threads import ThreadPool
 from incrowd.web.timing import NotFinished, NotStarted, Pacing, pace_reply
 from incrowd.workflows.ask.asking import Asking
 
@@ -39,8 +40,9 @@ _FAULT = 500
     "/v1/query", tags=["questions"], summary="Ask", responses={200: {"model": dict[str, Any]}, **failures(422, 504)}
 )
 async def query(asked: AskedShape, caller: Asker, services: Here) -> Response:
-    """Charge a question, then answer it with noise; a refusal takes as long as an answer, and a repetition too."""
-    return await _handled("query", asked, caller, services)
+    """Charge a question, then answer it with noise; a repetition takes as long as an answer."""
+    with services.turns.of(caller.holder.name):
+        return await _handled("query", asked, caller, services, services.pool)
 
 
 @router.post(
@@ -48,14 +50,14 @@ async def query(asked: AskedShape, caller: Asker, services: Here) -> Response:
 )
 async def price(asked: AskedShape, caller: Reader, services: Here) -> Response:
     """Say what a question would cost and how exact its answer would be; no row is read and nothing is charged."""
-    return await _handled("price", asked, caller, services)
+    return await _handled("price", asked, caller, services, services.prices)
 
 
-async def _handled(action: str, asked: AskedShape, caller: Caller, services: Services) -> Response:
+async def _handled(action: str, asked: AskedShape, caller: Caller, services: Services, pool: ThreadPool) -> Response:
     def work(pacing: Pacing) -> Response:
         return _reply(action, asked, caller, services, pacing)
 
-    outcome = await pace_reply(work, services.pool, services.settings)
+    outcome = await pace_reply(work, pool, services.settings)
     match outcome:
         case NotStarted():
             return replies.error(503, "ServerUnavailable", "the server is busy; nothing was charged. Try again later.")
