@@ -152,11 +152,14 @@ def test_an_analyst_without_an_allowance_asks_nothing_unless_the_policy_is_open(
     assert (status, refused["kind"], office.spent("births")) == (422, "Refused", "0")
     assert office.ask(ann, f"EXPLAIN PRIVACY {BIRTHS}")[0] == 200
     assert office.ask(carl, BIRTHS, "1/2")[0] == 200
+    assert office.ask(ann, BIRTHS, "1/2")[1]["repeated"]  # it is for everyone
     ledger = Ledger.open(office.address)
-    ledger.allow("births", Allowance.of("ann", "0.5"), "owner", "a part")
-    assert office.ask(ann, BIRTHS, "1/4")[0] == 200
-    assert office.ask(ann, BIRTHS)[1]["kind"] == "BudgetExceeded"
-    assert office.ask(ann, DEATHS, "1/4")[1]["kind"] == "Refused"
+    ledger.allow("births", Allowance.of("bob", "0.5"), "owner", "a part")
+    bob = office.headers("bob", AccessRole.ANALYST)
+    assert office.ask(bob, BIRTHS, "1/4")[0] == 200
+    assert office.ask(bob, BIRTHS)[1]["kind"] == "BudgetExceeded"
+    assert office.ask(bob, DEATHS, "1/4")[1]["kind"] == "Refused"
+    assert office.ask(office.headers("eve", AccessRole.ANALYST), BIRTHS, "1/4")[1]["kind"] == "Refused"
     assert office.spent("births") == "0.75"
     office.application.state.close()
 

@@ -49,7 +49,7 @@ class JsonDocument(Protocol):
         """Return the plain form."""
 
 
-class Prepared(Protocol):
+class PlannedQuestion(Protocol):
     """A question that was planned."""
 
     @property
@@ -66,7 +66,7 @@ class QuestionDesk(Protocol):
     def price(self, asking: Asking) -> JsonDocument:
         """Say what a question would cost and how exact its answer would be; reads no row and writes nothing."""
 
-    def prepare(self, asking: Asking) -> Prepared:
+    def prepare(self, asking: Asking) -> PlannedQuestion:
         """Plan a question, or refuse it; reads no row and writes nothing."""
 
     def schema(self) -> Mapping[str, Any]:

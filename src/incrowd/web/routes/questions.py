@@ -18,7 +18,7 @@ from incrowd.queries.question import Terms
 from incrowd.web import replies
 from incrowd.web.caller import Asker, Caller, Reader
 from incrowd.web.logs import note
-from incrowd.web.services import Here, JsonDocument, Prepared, QuestionDesk, Services
+from incrowd.web.services import Here, JsonDocument, PlannedQuestion, QuestionDesk, Services
 from incrowd.web.shapes import (
     AskedShape,
     BudgetShape,
@@ -111,7 +111,7 @@ class _Price:
         return self.desk.price(self.asking)
 
 
-def _prepared(action: str, asked: AskedShape, caller: Caller, services: Services) -> Prepared:
+def _prepared(action: str, asked: AskedShape, caller: Caller, services: Services) -> PlannedQuestion:
     delta = Fraction(0) if asked.delta is None else asked.delta
     terms = Terms(asked.epsilon, delta, asked.error, asked.rate, asked.rho)
     only_price, sql = is_explain(asked.sql)

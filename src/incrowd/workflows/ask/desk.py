@@ -89,14 +89,13 @@ class Desk:
 
     def prepare(self, asking: Asking) -> PreparedQuestion:
         """Plan a question, or refuse it; no row is read and nothing is written."""
-        planned = self._plan(asking)
-        if asking.analyst is not None:
-            self._allowed(asking.analyst, planned.policies)
-        return PreparedQuestion(self, asking, planned)
+        return PreparedQuestion(self, asking, self._plan(asking))
 
     def answer(self, asking: Asking, planned: _Planned, ready: Callable[[], None]) -> Answered:
-        """Answer a question that was planned at this desk."""
+        """Answer a question that was planned at this desk; what is new, or others asked, needs an allowance."""
         kept = self.answers.find(planned.mark)
+        if asking.analyst is not None and (kept is None or kept.asker not in ("", EVERYONE, asking.analyst)):
+            self._allowed(asking.analyst, planned.policies)
         if kept is not None:
             return self._again(kept, planned, asking)
         self.warehouse.load(planned.measurement.statistics)  # what cannot be read costs nothing
