@@ -27,6 +27,7 @@ from incrowd.governance.access.book import Access
 from incrowd.governance.access.grant import AccessRole, Decision, Holder
 from tests.web.processes import serving
 
+UNLIMITED = ("--rate", "1000000", "--each", "1000", "--queue", "1000")
 SQL = "SELECT sex, COUNT(*) AS n, AVG(income) AS mean FROM people WHERE income < {} GROUP BY sex"
 
 
@@ -40,7 +41,7 @@ def prepared(folder: Path, rows: int) -> Path:
         "dataset": {"name": "people"},
         "source": str(source),
         "columns": {"sex": {"categories": ["f", "m"]}, "income": {"type": "integer", "bounds": [0, 100000]}},
-        "queries": {"table": "people"},
+        "queries": {"table": "people", "open": True},
         "budget": {"epsilon": 1_000_000},
     }
     path = folder / "policy.yaml"
@@ -99,7 +100,7 @@ def main() -> None:
         print(f"{given.rows:,} rows, {given.clients} clients, {given.workers} workers")
         print(f"DuckDB alone: {1000 * plain:.1f} ms, {1 / plain:.0f} questions a second")
         for pace in given.pace:
-            with serving(policy, "--workers", str(given.workers), "--pace", pace, "--rate", "1000000") as (address, _):
+            with serving(policy, "--workers", str(given.workers), "--pace", pace, *UNLIMITED) as (address, _):
                 client = Client(address, token)
                 load(client, given.clients, 5.0, numbers)  # every worker has answered before it counts
                 fresh = load(client, given.clients, given.seconds, numbers)

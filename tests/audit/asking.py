@@ -69,7 +69,7 @@ class Attack:
             "dataset": dataset,
             "source": "table.csv",
             "columns": {"cell": self.cell, "who": {"role": "identifier"}, "value": VALUE},
-            "queries": {"table": "t"},
+            "queries": {"table": "t", "open": True, "most_epsilon": 1000},
             "budget": {"epsilon": EPSILON, "delta": self.delta},
         }
         (folder / "policy.yaml").write_text(json.dumps(content))

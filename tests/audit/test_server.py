@@ -38,7 +38,7 @@ def answered(folder: Path, last: Iterable[int], sql: str) -> list[list[int]]:
             "cell": {"type": "integer", "bounds": [0, CELLS - 1], "missing": "drop"},
             "value": {"type": "integer", "bounds": [0, 2], "missing": "drop"},
         },
-        "queries": {"table": "t"},
+        "queries": {"table": "t", "open": True, "most_epsilon": 1000},
         "budget": {"epsilon": EPSILON},
     }
     (folder / "policy.yaml").write_text(json.dumps(content))

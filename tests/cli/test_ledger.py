@@ -145,3 +145,22 @@ def tamper(folder: Path, statement: str) -> None:
             connection.execute(f"DROP TRIGGER {name}")
         connection.execute(statement)
     connection.close()
+
+
+def test_a_policy_makes_its_dataset_known_before_anything_is_charged(run: Runner, tmp_path: Path) -> None:
+    content = {
+        "incrowd": 1,
+        "dataset": {"name": "births"},
+        "columns": {"sex": {"categories": ["f", "m"]}},
+        "queries": {},
+        "budget": {"epsilon": 2},
+        "ledger": f"sqlite:///{tmp_path}/own.sqlite",
+    }
+    (tmp_path / "policy.yaml").write_text(json.dumps(content))
+    grant = f"--analyst ann --epsilon 0.2 --why project --policy {tmp_path}/policy.yaml"
+    for _ in range(2):
+        run(f"ledger grant births {grant}")
+    told = run(f"ledger show --ledger sqlite:///{tmp_path}/own.sqlite --json").json
+    assert told["analysts"][0]["allowance"]["epsilon"] == "0.2"
+    assert run(f"ledger grant deaths {grant}").code == 2
+    assert run(f"ledger grant births --new {grant}").code == 2

@@ -39,7 +39,7 @@ def counting(folder: Path, budget: str, epsilon: str) -> Iterator[Counting]:
             "person": {"type": "integer", "bounds": [0, PEOPLE - 1], "missing": "drop"},
             "bit": {"type": "integer", "bounds": [0, 1], "missing": "drop"},
         },
-        "queries": {"table": "t"},
+        "queries": {"table": "t", "open": True, "most_epsilon": 1000},
         "budget": {"epsilon": budget},
     }
     (folder / "policy.yaml").write_text(json.dumps(content))

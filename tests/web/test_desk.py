@@ -28,14 +28,14 @@ from tests.web.serving import FAST, OFFICER, Browser
 BIRTHS, DEATHS = "SELECT COUNT(*) AS n FROM births", "SELECT COUNT(*) AS n FROM deaths"
 
 
-def policy(folder: Path, name: str) -> str:
+def policy(folder: Path, name: str, **more: Any) -> str:
     (folder / f"{name}.csv").write_text("sex,age\n" + "".join(f"{'fm'[each % 2]},{each % 90}\n" for each in range(200)))
     content = {
         "incrowd": 1,
         "dataset": {"name": name, "separate": "other people"},
         "source": f"{name}.csv",
         "columns": {"sex": {"categories": ["f", "m"]}, "age": {"type": "integer", "bounds": [0, 100]}},
-        "queries": {"table": name},
+        "queries": {"table": name, "open": True} | more,
         "budget": {"epsilon": 5, "delta": "1e-6"},
     }
     path = folder / f"{name}.yaml"
@@ -46,10 +46,11 @@ def policy(folder: Path, name: str) -> str:
 class Office:
     """A server with two datasets, and a ledger to look into."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **more: Any) -> None:
         self.folder, self.address = folder, f"sqlite:///{folder}/.incrowd/ledger.sqlite"
         self.access = Access.create(self.address)
-        self.application = open_server(ServeOrder((policy(folder, "births"), policy(folder, "deaths")), None, FAST))
+        policies = (policy(folder, "births", **more), policy(folder, "deaths", **more))
+        self.application = open_server(ServeOrder(policies, None, FAST))
         self.browser = Browser(self.application)
 
     def headers(self, name: str, role: AccessRole, datasets: tuple[str, ...] | None = None) -> dict[str, str]:
@@ -104,7 +105,7 @@ def test_another_dataset_does_not_exist_for_a_token_that_does_not_cover_it(offic
     assert (status, foreign["error"].replace("deaths", "nobody")) == (400, unknown["error"])
     assert office.spent("deaths") == "0"
     assert [table["name"] for table in office.browser.get("/v1/schema", headers=ann).json()["tables"]] == ["births"]
-    assert office.ask(office.headers("bob", AccessRole.ANALYST), DEATHS)[0] == 200
+    assert office.ask(office.headers("bob", AccessRole.CURATOR), DEATHS)[0] == 200
     assert office.browser.get("/v1/releases", headers=ann).json()["releases"] == []
 
 
@@ -142,3 +143,51 @@ def _raising(problem: Exception) -> Callable[..., Any]:
         raise problem
 
     return answer
+
+
+def test_an_analyst_without_an_allowance_asks_nothing_unless_the_policy_is_open(tmp_path: Path) -> None:
+    office = Office(tmp_path, open=False)
+    ann, carl = office.headers("ann", AccessRole.ANALYST), office.headers("carl", AccessRole.CURATOR)
+    status, refused = office.ask(ann, BIRTHS)
+    assert (status, refused["kind"], office.spent("births")) == (422, "Refused", "0")
+    assert office.ask(ann, f"EXPLAIN PRIVACY {BIRTHS}")[0] == 200
+    assert office.ask(carl, BIRTHS, "1/2")[0] == 200
+    assert office.ask(ann, BIRTHS, "1/2")[1]["repeated"]  # it is for everyone
+    ledger = Ledger.open(office.address)
+    ledger.allow("births", Allowance.of("bob", "0.5"), "owner", "a part")
+    bob = office.headers("bob", AccessRole.ANALYST)
+    assert office.ask(bob, BIRTHS, "1/4")[0] == 200
+    assert office.ask(bob, BIRTHS)[1]["kind"] == "BudgetExceeded"
+    assert office.ask(bob, DEATHS, "1/4")[1]["kind"] == "Refused"
+    assert office.ask(office.headers("eve", AccessRole.ANALYST), BIRTHS, "1/4")[1]["kind"] == "Refused"
+    assert office.spent("births") == "0.75"
+    office.application.state.close()
+
+
+def test_a_question_of_an_analyst_costs_one_at_most_and_one_of_a_curator_what_there_is(office: Office) -> None:
+    ann, carl = office.headers("ann", AccessRole.ANALYST), office.headers("carl", AccessRole.CURATOR)
+    status, refused = office.ask(ann, BIRTHS, "1.5")
+    assert (status, "may cost 1" in refused["error"], office.spent("births")) == (422, True, "0")
+    assert office.ask(carl, BIRTHS, "1.5")[0] == 200
+
+
+def seen(office: Office, headers: dict[str, str], number: str) -> tuple[list[str], int]:
+    """Return what somebody sees of the list of releases, and whether of a certificate."""
+    listed = office.browser.get("/v1/releases", headers=headers).json()["releases"]
+    return [each["id"] for each in listed], office.browser.get(
+        f"/v1/certificates/{number}", headers=headers
+    ).status_code
+
+
+def test_what_others_asked_is_for_those_whom_the_policy_names(tmp_path: Path) -> None:
+    office = Office(tmp_path, readers=["rita"])
+    ann, bob = (office.headers(name, AccessRole.ANALYST) for name in ("ann", "bob"))
+    own = office.ask(ann, BIRTHS)[1]["certificate"]["id"]
+    assert seen(office, ann, own) == ([own], 200)
+    assert seen(office, bob, own) == ([], 404)
+    readers = [("rita", AccessRole.ANALYST), ("carl", AccessRole.CURATOR), ("eve", AccessRole.AUDITOR)]
+    for name, role in readers:
+        assert seen(office, office.headers(name, role), own) == ([own], 200)
+    public = office.ask(office.headers("olga", AccessRole.OWNER), DEATHS)[1]["certificate"]["id"]
+    assert seen(office, bob, public) == ([public], 200)
+    office.application.state.close()

@@ -38,7 +38,7 @@ def policy(folder: Path, ledger: str) -> Path:
         "dataset": {"name": "births"},
         "source": "births.csv",
         "columns": {"sex": {"categories": ["f", "m"]}, "age": {"type": "integer", "bounds": [0, 100]}},
-        "queries": {"table": "births"},
+        "queries": {"table": "births", "open": True},
         "budget": {"epsilon": AFFORDABLE / 10},
         "ledger": ledger,
     }

@@ -178,3 +178,36 @@ def test_explain_privacy_tells_the_price_and_asks_nothing(here: Server) -> None:
     reply = here.client.post("/v1/query", json=ASK | {"sql": sql}, headers=here.bearer(AccessRole.ANALYST))
     assert reply.json()["cost"]["epsilon"] == "1/2"
     assert here.desk.asked == []
+
+
+def test_parameters_are_bound_as_values(here: Server) -> None:
+    sql = "SELECT COUNT(*) FROM births WHERE a > -? AND b = ? AND c = ? AND d = ? AND e = ? AND f = ?"
+    values = [{"number": "-5"}, "it's", True, None, {"date": "2020-01-31"}, 1.5]
+    reply = here.client.post(
+        "/v1/query", json=ASK | {"sql": sql, "parameters": values}, headers=here.bearer(AccessRole.ANALYST)
+    )
+    assert reply.status_code == 200
+    assert here.desk.asked[-1].sql == (
+        "SELECT COUNT(*) FROM births WHERE a > -(-5) AND b = 'it''s' AND c = TRUE AND d = NULL "
+        "AND e = CAST('2020-01-31' AS DATE) AND f = 1.5"
+    )
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["NaN", "Infinity", "[1]", '{"number": "1_0"}', '{"number": "\\u0661"}', '{"number": "1\\n"}',
+     '{"date": "2020-13-01"}', '{"date": "2020-01-01\\n"}',
+     '{"number": "nan"}', '{"number": "1", "date": "2020-01-01"}', "1e400"],
+)  # fmt: skip
+def test_a_parameter_that_is_no_value_is_bad_input(here: Server, value: str) -> None:
+    content = f'{{"sql": "SELECT COUNT(*) FROM births WHERE a = ?", "epsilon": 1, "parameters": [{value}]}}'
+    headers = here.bearer(AccessRole.ANALYST) | {"Content-Type": "application/json"}
+    assert here.client.post("/v1/query", content=content.encode(), headers=headers).status_code == 400
+    assert here.desk.asked == []
+
+
+@pytest.mark.parametrize("number", ["1_0", "\u0661", "1\n", " 1", "+1", "0x1", "1e+2", "1.", ".5", "1/0", "inf"])
+def test_amounts_are_written_as_the_published_pattern_says(here: Server, number: str) -> None:
+    reply = here.client.post("/v1/query", json=ASK | {"epsilon": number}, headers=here.bearer(AccessRole.ANALYST))
+    assert reply.status_code == 400
+    assert here.desk.asked == []

@@ -175,6 +175,10 @@ class LedgerGrantOptions:
     ] = None
     analyst: Annotated[str | None, typer.Option(metavar="NAME", help="Set this analyst's allowance instead.")] = None
     until: Annotated[str | None, typer.Option(metavar="DATE", help="Last day of the analyst's allowance.")] = None
+    policy: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Take the ledger, and a dataset it does not know, from this policy."),
+    ] = None
     new: Annotated[bool, typer.Option("--new", help="Make a new dataset, and the ledger if it is not there.")] = False
     person: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="With --new: protect people, known by this column.")
@@ -196,7 +200,10 @@ def grant(options: LedgerGrantOptions) -> None:
 
     _check(options)
     grant_it = _allowance(options, options.analyst) if options.analyst is not None else _addition(options)
-    ledger = _with_new_dataset(options) if options.new else Ledger.open(options.ledger)
+    if options.policy is not None:
+        ledger = _as_declared(options.dataset, options.policy)
+    else:
+        ledger = _with_new_dataset(options) if options.new else Ledger.open(options.ledger)
     grant_it(ledger)
     print_standing(ledger.standing(options.dataset), options.as_json)
 
@@ -214,6 +221,20 @@ def _allowance(options: LedgerGrantOptions, analyst: str) -> Callable[[Ledger], 
     allowance = Allowance.of(analyst, options.epsilon, options.delta, _day(options.until))
     who = person(options.who)
     return lambda ledger: ledger.allow(options.dataset, allowance, who, options.why)
+
+
+def _as_declared(dataset: str, file: str) -> Ledger:
+    """Return the ledger of a policy, which knows its dataset from now on if it did not: as the policy declares it."""
+    from incrowd.workflows.policy.ledger import declaration_of, open_book
+    from incrowd.workflows.policy.policy import load_policy
+
+    policy = load_policy(file)
+    if policy.name != dataset:
+        raise InvalidParameter(f"this policy is about {policy.name}, not about {dataset}: name one of them.")
+    ledger = open_book(policy)
+    if not ledger.knows(dataset):
+        ledger.register(declaration_of(policy))
+    return ledger
 
 
 def _with_new_dataset(options: LedgerGrantOptions) -> Ledger:
@@ -242,8 +263,12 @@ def _unit(options: LedgerGrantOptions) -> Unit:
 
 
 def _check(options: LedgerGrantOptions) -> None:
+    if options.policy is not None and (options.new or options.ledger != DEFAULT):
+        raise InvalidParameter("a policy names its ledger and its dataset: leave out --new and --ledger.")
     if options.new and options.analyst is not None:
-        raise InvalidParameter("make the dataset known first (--new), then allow an analyst a part of it (--analyst).")
+        raise InvalidParameter(
+            "make the dataset known first (--new), then allow an analyst a part of it (--analyst), or name its policy."
+        )
     if not options.new and (options.person is not None or options.replace or options.max_rows != "1"):
         raise InvalidParameter("the unit of privacy is declared once, with --new; it cannot be changed later.")
     if options.until is not None and options.analyst is None:

@@ -36,12 +36,21 @@ class ServeOptions:
     pace: Annotated[
         str,
         typer.Option(
-            metavar="SECONDS", help="What every reply to a question takes; longer ones twice that, and so on."
+            metavar="SECONDS", help="What every reply to a question takes; what can be more work twice that, and so on."
         ),
     ] = "0.5"
     longest: Annotated[str, typer.Option(metavar="SECONDS", help="How long somebody waits for an answer.")] = "64"
+    speed: Annotated[
+        str, typer.Option(metavar="STEPS", help="How many steps of a question's work a worker surely does in a second.")
+    ] = "500000000"
     rate: Annotated[str, typer.Option(metavar="COUNT", help="Requests a minute of one holder at one worker.")] = "120"
     threads: Annotated[str, typer.Option(metavar="COUNT", help="How many questions a worker answers at once.")] = "16"
+    each: Annotated[
+        str, typer.Option(metavar="COUNT", help="Questions that one holder has in hand at once at one worker.")
+    ] = "8"
+    queue: Annotated[
+        str, typer.Option(metavar="COUNT", help="Questions that all holders have in hand at once at one worker.")
+    ] = "64"
     tls_certificate: Annotated[
         str | None, typer.Option(metavar="FILE", help="Serve HTTPS with this certificate chain (PEM).")
     ] = None
@@ -85,8 +94,11 @@ def _order(options: ServeOptions) -> ServeOrder:
     settings = Settings(
         pace=_seconds(options.pace),
         longest=_seconds(options.longest),
+        speed=whole(options.speed, "speed"),
         rate=whole(options.rate, "rate"),
         threads=whole(options.threads, "threads"),
+        each=whole(options.each, "each"),
+        queue=whole(options.queue, "queue"),
         https=options.https or options.tls_certificate is not None,
         show_questions=options.show_questions,
     )
@@ -106,6 +118,7 @@ def _running(options: ServeOptions, order: ServeOrder) -> Callable[[], None]:
 
     from incrowd.web.app import VARIABLE, open_server
     from incrowd.web.logs import LOGGING
+    from incrowd.web.wire import StrictProtocol
 
     workers = whole(options.workers, "workers")
     if workers < 1:
@@ -118,6 +131,7 @@ def _running(options: ServeOptions, order: ServeOrder) -> Callable[[], None]:
         "access_log": False,
         "server_header": False,
         "ws": "none",
+        "http": StrictProtocol,
         "proxy_headers": options.https and options.tls_certificate is None,  # believed only where a proxy was declared
         "log_config": LOGGING,
         "timeout_worker_healthcheck": 60,  # a busy worker is no dead worker

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from incrowd import errors
+from incrowd.client.parameters import written_parameters
 from incrowd.client.reply import Reply
 from incrowd.errors import IncrowdError, InvalidParameter, ServerUnavailable
 
@@ -40,19 +41,32 @@ class Client:
         _ = self._transport
 
     def query(
-        self, sql: str, epsilon: Number | None = None, delta: Number | None = None, **more: Number | str
+        self,
+        sql: str,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        parameters: Sequence[Any] = (),
+        **more: Number | str,
     ) -> Reply:
         """Ask, and pay for the answer; `error`, `rate`, `rho` and `account` may be said as well.
 
-        The same question at the same price again gets the same answer and costs the dataset nothing.
+        Parameters are values for the question marks of the statement.  The same question at the same price again gets
+        the same answer and costs the dataset nothing.
         """
-        return Reply.of(self._transport.post("/v1/query", _body(sql, epsilon, delta, more)))
+        body = _body(sql, epsilon, delta, more) | _parameters(parameters)
+        return Reply.of(self._transport.post("/v1/query", body))
 
     def price(
-        self, sql: str, epsilon: Number | None = None, delta: Number | None = None, **more: Number | str
+        self,
+        sql: str,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        parameters: Sequence[Any] = (),
+        **more: Number | str,
     ) -> dict[str, Any]:
         """Say what a question would cost and how exact its answer would be; nothing is charged."""
-        found: dict[str, Any] = self._transport.post("/v1/price", _body(sql, epsilon, delta, more))
+        body = _body(sql, epsilon, delta, more) | _parameters(parameters)
+        found: dict[str, Any] = self._transport.post("/v1/price", body)
         return found
 
     def schema(self) -> dict[str, Any]:
@@ -80,6 +94,11 @@ def _body(sql: str, epsilon: Number | None, delta: Number | None, more: dict[str
     """Return what is sent: numbers as text, so that they arrive as they were written."""
     given = {"sql": sql, "epsilon": epsilon, "delta": delta, **more}
     return {name: None if value is None else str(value) for name, value in given.items()}
+
+
+def _parameters(parameters: Sequence[Any]) -> dict[str, Any]:
+    written = written_parameters(parameters)
+    return {"parameters": written} if written else {}
 
 
 class _NoRedirect(HTTPRedirectHandler):

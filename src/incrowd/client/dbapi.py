@@ -5,11 +5,7 @@ Every `execute` is a question that costs what the connection was told; a repeate
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterator, Sequence
-from datetime import date, datetime
-from decimal import Decimal
 from typing import Any, NoReturn, Self
 
 from incrowd.client.client import Client, Number
@@ -21,7 +17,6 @@ threadsafety = 1
 paramstyle = "qmark"
 
 STRING, NUMBER, DATETIME = frozenset({"text"}), frozenset({"integer", "decimal", "boolean"}), frozenset({"date"})
-_PIECES = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\?", re.DOTALL)
 
 
 class Warning(Exception):  # noqa: A001 (PEP 249 names it)
@@ -104,11 +99,11 @@ class Connection:
         """Forbid further questions."""
         self._closed = True
 
-    def ask(self, sql: str) -> tuple[Reply, list[tuple[str, str, tuple[Any, ...]]]]:
+    def ask(self, sql: str, parameters: Sequence[Any] = ()) -> tuple[Reply, list[tuple[str, str, tuple[Any, ...]]]]:
         """Return the reply to a question, and its columns as they were wished."""
         self._check()
         try:
-            reply = self._client.query(sql, self._epsilon, self._delta)
+            reply = self._client.query(sql, self._epsilon, self._delta, parameters)
         except (ServerUnavailable, LedgerUnavailable) as problem:
             raise OperationalError(str(problem)) from problem
         except IncrowdError as problem:
@@ -151,13 +146,9 @@ class Cursor:
         return -1 if self._columns is None else len(self._columns[0][2]) if self._columns else 0
 
     def execute(self, operation: str, parameters: Sequence[Any] = ()) -> Cursor:
-        """Ask a question; parameters stand for question marks in it."""
+        """Ask a question; parameters stand for question marks in it, and are bound by the server as values."""
         self._check()
-        try:
-            sql = fill_parameters(operation, parameters or ())
-        except ValueError as problem:
-            raise ProgrammingError(f"{problem}.") from None
-        self.reply, self._columns = self.connection.ask(sql)
+        self.reply, self._columns = self.connection.ask(operation, parameters or ())
         self._rows = iter(zip(*(values for _, _, values in self._columns), strict=True))
         return self
 
@@ -209,51 +200,3 @@ class Cursor:
 
     def __exit__(self, *_arguments: object) -> None:
         self.close()
-
-
-# Quoted texts, quoted names and comments are passed over: a question mark in them is a question mark.
-
-
-def fill_parameters(sql: str, parameters: Sequence[Any]) -> str:
-    """Return a statement with a literal for each question mark.
-
-    >>> fill_parameters("SELECT COUNT(*) FROM t WHERE a = ? AND b = '?' AND c < ?", ["it's", 3])
-    "SELECT COUNT(*) FROM t WHERE a = 'it''s' AND b = '?' AND c < 3"
-    """
-    left = list(parameters)
-
-    def piece(found: re.Match[str]) -> str:
-        if found[0] != "?":
-            return found[0]
-        if not left:
-            raise ValueError("there are more question marks than parameters")
-        return literal(left.pop(0))
-
-    text = _PIECES.sub(piece, sql)
-    if left:
-        raise ValueError("there are more parameters than question marks")
-    return text
-
-
-def literal(value: Any) -> str:
-    """Return a value as SQL writes it.
-
-    >>> literal(True), literal(None), literal(date(2020, 1, 31)), literal(-1.5)
-    ('TRUE', 'NULL', "DATE '2020-01-31'", '-1.5')
-    """
-    match value:
-        case None:
-            return "NULL"
-        case bool():
-            return "TRUE" if value else "FALSE"
-        case str():
-            return "'" + value.replace("'", "''") + "'"
-        case datetime():
-            raise ValueError("a moment cannot be a parameter: give a date")
-        case date():
-            return f"DATE '{value.isoformat()}'"
-        case int() | Decimal():
-            return str(value)
-        case float() if math.isfinite(value):
-            return repr(value)
-    raise ValueError("a parameter is a finite number, a text, a date, a truth value or None")

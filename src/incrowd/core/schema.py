@@ -21,6 +21,9 @@ from incrowd.errors import InvalidParameter
 OTHER = "other"
 """The label of values outside a declared domain, where the column's rule is to keep their rows."""
 
+MAX_LENGTH, LONGEST = 200, 10_000
+"""How many characters of a text that is not listed questions read: by default, and at most."""
+
 ANYTHING = Flat(Text())
 """The hierarchy of a column of which nothing is declared."""
 
@@ -80,6 +83,7 @@ class Column:
 
     With a `separator` each row holds a set of items: a list, or text parted by the separator.  Type, hierarchy and the
     rule for what is outside then speak of the items, all of which are declared; a row without items has the empty set.
+    Questions read at most `max_length` characters of a text that is not listed.
 
     A `shared` column has one value for a whole household.  A `label` is what it is called for people.
 
@@ -96,10 +100,13 @@ class Column:
     separator: str | None = None
     shared: bool = False
     label: str | None = None
+    max_length: int = MAX_LENGTH
 
     def __post_init__(self) -> None:
         if not self.name:
             raise InvalidParameter("a column needs a name.")
+        if not 1 <= self.max_length <= LONGEST:
+            raise InvalidParameter(f"the max_length of {self.name!r} lies between 1 and {LONGEST:,}.")
         if self.hierarchy == ANYTHING:
             object.__setattr__(self, "hierarchy", flat(self.type))
         self._check_domain()

@@ -23,6 +23,7 @@ from incrowd.web.routes import access, consent, operation, questions
 from incrowd.web.services import Limiter, QuestionDesk, Services
 from incrowd.web.settings import Settings
 from incrowd.web.threads import ThreadPool
+from incrowd.web.turns import NoRoom, TooManyAtOnce, Turns
 from incrowd.workflows.consent.subject_desk import SubjectDesk
 
 _ABOUT = (
@@ -30,6 +31,8 @@ _ABOUT = (
     "takes one of a few durations, whatever the rows hold; no error shows data."
 )
 _ROUTES = (questions, access, operation, consent)
+_PRICING = 2
+"""How many prices are told at once, however many questions are being answered."""
 VARIABLE = "INCROWD_SERVE"
 
 
@@ -46,7 +49,7 @@ def app(
     rate of requests are counted by each worker for itself.  At its end, when all that was begun is done, it calls
     `close`.
     """
-    pool = ThreadPool.of(settings.threads)
+    pool, prices = ThreadPool.of(settings.threads), ThreadPool.of(_PRICING)
     server = FastAPI(
         title="incrowd",
         version=__version__,
@@ -55,13 +58,15 @@ def app(
         redoc_url=None,
         lifespan=_lifespan,
     )
-    server.state.close = _closing(pool, settings.longest, close)
+    server.state.close = _closing((pool, prices), settings.longest, close)
     limits = Limiter(settings.rate), Limiter(settings.logins)
-    server.state.services = Services(desk, books, settings, pool, *limits, subjects)
+    turns = Turns(settings.each, settings.queue)
+    server.state.services = Services(desk, books, settings, pool, prices, turns, *limits, subjects)
     for group in _ROUTES:
         server.include_router(group.router)
     server.add_exception_handler(NobodyKnown, _nobody)
-    server.add_exception_handler(replies.TooOften, _refused)
+    for too_many in (replies.TooOften, TooManyAtOnce, NoRoom):
+        server.add_exception_handler(too_many, _refused)
     server.add_exception_handler(IncrowdError, _refused)
     server.add_exception_handler(RequestValidationError, _unreadable)
     server.add_exception_handler(HTTPException, _elsewhere)
@@ -75,9 +80,10 @@ async def _lifespan(server: FastAPI) -> AsyncIterator[None]:
     server.state.close()
 
 
-def _closing(pool: ThreadPool, longest: float, close: Callable[[], None] | None) -> Callable[[], None]:
+def _closing(pools: tuple[ThreadPool, ...], longest: float, close: Callable[[], None] | None) -> Callable[[], None]:
     def closing() -> None:
-        if not pool.stop(longest):  # whatever was begun is answered and kept, unless it does not end
+        done = [pool.stop(longest) for pool in pools]  # whatever was begun is answered and kept, unless it does not end
+        if not all(done):
             note("left undone")
         elif close is not None:
             close()

@@ -42,6 +42,11 @@ class Caller:
         """Whose allowance pays: his own, unless he asks for everyone."""
         return None if self.holder.may(Right.PUBLISH) else self.holder.name
 
+    @property
+    def reader(self) -> str | None:
+        """Who reads what was asked: an analyst under his name; whoever publishes or audits (None) reads all."""
+        return None if self.holder.may(Right.AUDIT) else self.analyst
+
     def desk(self, services: Services) -> QuestionDesk:
         """Return the desk as he may see it: what is outside his datasets does not exist there."""
         return services.desk if self.holder.datasets is None else services.desk.within(self.holder.datasets)

@@ -31,6 +31,10 @@ class _TooLarge(Exception):
     """A request's body is larger than allowed."""
 
 
+class _Ambiguous(Exception):
+    """A request says in two ways where it ends: another reader could take it for two."""
+
+
 class _TooSlow(Exception):
     """A request's body did not arrive in time."""
 
@@ -56,6 +60,11 @@ class Guard:
         except _TooLarge:
             text = f"a request has at most {self.settings.size} bytes."
             await replies.error(413, "InvalidParameter", text)(scope, receive, send)
+        except _Ambiguous:
+            text = "a request says its length once, by Content-Length or by Transfer-Encoding: chunked."
+            reply = replies.error(400, "InvalidParameter", text)
+            reply.headers["Connection"] = "close"
+            await reply(scope, receive, send)
         except _TooSlow:
             await replies.error(408, "InvalidParameter", "the request did not arrive in time.")(scope, receive, send)
         except Exception as problem:  # noqa: BLE001 (the last resort; an exception's own text may hold data)
@@ -82,6 +91,9 @@ class Guard:
 
 
 async def _body(scope: Scope, receive: Receive, most: int) -> bytes:
+    lengths = [name for name, _ in scope["headers"] if name in (b"content-length", b"transfer-encoding")]
+    if len(lengths) > 1:
+        raise _Ambiguous
     length = dict(scope["headers"]).get(b"content-length", b"0")
     if not length.isdigit() or len(length) > 12 or int(length) > most:
         raise _TooLarge

@@ -18,6 +18,7 @@ from incrowd.errors import (
     Refused,
     UnknownColumn,
 )
+from incrowd.web.turns import NoRoom, TooManyAtOnce
 
 _BAD_INPUT = (InvalidParameter, UnknownColumn, MixedUnits)
 _FAULT = "the server could not do this. Its operator finds the reason in the log, under the request's number."
@@ -57,9 +58,14 @@ def refusal(problem: Exception) -> Response:
     """
     match problem:
         case TooOften():
-            reply = error(429, "ServerUnavailable", f"too many requests: try again in {problem.seconds} seconds.")
-            reply.headers["Retry-After"] = str(problem.seconds)
-            return reply
+            return _later(429, f"too many requests: try again in {problem.seconds} seconds.", problem.seconds)
+        case TooManyAtOnce():
+            text = (
+                "you have as many questions in hand as one may have at once; nothing was charged. Wait for an answer."
+            )
+            return _later(429, text, 1)
+        case NoRoom():
+            return _later(503, "the server is busy; nothing was charged. Try again later.", 1)
         case AccessDenied():
             return error(403, type(problem).__name__, str(problem))
         case BudgetExceeded() | Refused():
@@ -69,6 +75,12 @@ def refusal(problem: Exception) -> Response:
         case IncrowdError() if isinstance(problem, _BAD_INPUT):
             return error(400, type(problem).__name__, str(problem))
     return error(500, "ServerUnavailable", _FAULT)
+
+
+def _later(status: int, text: str, seconds: int) -> Response:
+    reply = error(status, "ServerUnavailable", text)
+    reply.headers["Retry-After"] = str(seconds)
+    return reply
 
 
 def _finite(value: Any) -> Any:

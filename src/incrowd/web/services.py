@@ -14,6 +14,7 @@ from fastapi import Depends, Request
 from incrowd.governance.books import Books
 from incrowd.web.settings import Settings
 from incrowd.web.threads import ThreadPool
+from incrowd.web.turns import Turns
 from incrowd.workflows.ask.asking import Asking
 from incrowd.workflows.consent.subject_desk import SubjectDesk
 
@@ -28,6 +29,8 @@ class Services:
     books: Books
     settings: Settings
     pool: ThreadPool
+    prices: ThreadPool
+    turns: Turns
     knocks: Limiter
     logins: Limiter
     subjects: SubjectDesk | None = None
@@ -48,14 +51,25 @@ class JsonDocument(Protocol):
         """Return the plain form."""
 
 
+class PlannedQuestion(Protocol):
+    """A question that was planned."""
+
+    @property
+    def steps(self) -> int:
+        """How much work it is at most, from the question and what is declared alone."""
+
+    def answer(self, ready: Callable[[], None]) -> JsonDocument:
+        """Charge it and answer it, or refuse; call `ready` before anybody can see that the answer is there."""
+
+
 class QuestionDesk(Protocol):
     """Where questions are answered; safe for many threads."""
 
     def price(self, asking: Asking) -> JsonDocument:
         """Say what a question would cost and how exact its answer would be; reads no row and writes nothing."""
 
-    def ask(self, asking: Asking, ready: Callable[[], None]) -> JsonDocument:
-        """Charge a question and answer it, or refuse; call `ready` before anybody can see that the answer is there."""
+    def prepare(self, asking: Asking) -> PlannedQuestion:
+        """Plan a question, or refuse it; reads no row and writes nothing."""
 
     def schema(self) -> Mapping[str, Any]:
         """Return the public description of the tables."""
@@ -63,11 +77,11 @@ class QuestionDesk(Protocol):
     def budget(self, analyst: str | None) -> Mapping[str, Any]:
         """Return what is left of each dataset, and what an analyst has spent of it."""
 
-    def releases(self) -> Sequence[Mapping[str, Any]]:
-        """Return what was released so far, each with its id and dataset."""
+    def releases(self, analyst: str | None = None) -> Sequence[Mapping[str, Any]]:
+        """Return what was released so far and an analyst may read (None: all), each with its id and dataset."""
 
-    def certificate(self, id_: str) -> JsonDocument | None:
-        """Return the certificate of a release."""
+    def certificate(self, id_: str, analyst: str | None = None) -> JsonDocument | None:
+        """Return the certificate of a release, if the analyst may read it."""
 
     def within(self, datasets: Collection[str]) -> QuestionDesk:
         """Return a desk that knows these datasets and the public tables alone."""

@@ -12,20 +12,25 @@ from incrowd.errors import InvalidParameter
 class Settings:
     """What the operator of a server may choose.
 
-    `pace` is the time in seconds after which the outcome of a question shows; one that needs longer shows after twice
-    that time, four times, and so on, until `longest`.  A `pace` above the slowest question hides its duration
-    altogether.  `size` is the largest request in bytes, `rate` how many requests a minute one holder may send to one
-    worker, `logins` how many attempts to log in one name or address has there, and `threads` how many questions a
-    worker has at once, those that wait to be shown included.  `session` is the hours after which a page must log in
-    again.  `https` says that browsers reach the server by HTTPS.
+    `pace` is the time in seconds after which the outcome of a question shows; one that can be more work shows after
+    twice that time, four times, and so on, until `longest`.  How much work it can be is known beforehand, from the
+    question and what is declared; `speed` is how many steps of it a worker surely does in a second.  `size` is the
+    largest request in bytes, `rate` how many requests a minute one holder may send to one worker, `logins` how many
+    attempts to log in one name or address has there, and `threads` how many questions a worker answers at once, those
+    that wait to be shown included; `each` is how many one holder, and `queue` how many all of them have in hand there,
+    those that wait for a thread included.  `session` is the hours after which a page must log in again.  `https` says
+    that browsers reach the server by HTTPS.
     """
 
     pace: float = 0.5
     longest: float = 64.0
+    speed: int = 500_000_000
     size: int = 65_536
     rate: int = 120
     logins: int = 10
     threads: int = 16
+    each: int = 8
+    queue: int = 64
     session: int = 8
     https: bool = False
     show_questions: bool = False
@@ -33,8 +38,11 @@ class Settings:
     def __post_init__(self) -> None:
         if not 0.0 <= self.pace <= self.longest or not math.isfinite(self.longest):
             raise InvalidParameter("the pace of a server lies between 0 and the longest time, in seconds.")
-        if min(self.size, self.rate, self.logins, self.threads, self.session) < 1:
-            raise InvalidParameter("size, rate, logins, threads and session of a server are whole numbers above 0.")
+        counts = (self.speed, self.size, self.rate, self.logins, self.threads, self.each, self.queue, self.session)
+        if min(counts) < 1:
+            raise InvalidParameter(
+                "speed, size, rate, logins, threads, each, queue and session of a server are whole numbers above 0."
+            )
 
     @property
     def cookie(self) -> str:

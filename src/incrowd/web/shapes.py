@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import re
 from fractions import Fraction
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    WithJsonSchema,
+)
 
 from incrowd.core.rounding import exact
 from incrowd.errors import InvalidParameter
@@ -14,6 +25,7 @@ from incrowd.governance.access.grant import AccessRole
 _DECIMAL = r"^([0-9]{1,20}(\.[0-9]{1,40})?([eE]-?[0-9]{1,3})?|[0-9]{1,20}/[1-9][0-9]{0,19})$"
 
 
+_SIGNED = r"^-?[0-9]{1,320}(\.[0-9]{1,40})?$"
 _BITS = 512
 _WORDS = {
     400: "The request cannot be read or names unknown things.",
@@ -31,6 +43,8 @@ _WORDS = {
 
 
 def _number(value: Any) -> Fraction:
+    if isinstance(value, str) and not re.fullmatch(_DECIMAL, value):
+        raise ValueError("write a number such as 0.1, 1e-6 or 1/3, in plain digits")
     try:
         number = exact(value)
     except InvalidParameter as error:
@@ -62,10 +76,37 @@ class Shape(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
 
+class NumberShape(Shape):
+    """A number as it is written, so that it arrives exactly."""
+
+    number: Annotated[str, Field(pattern=_SIGNED, max_length=400)]
+
+
+class DateShape(Shape):
+    """A day."""
+
+    date: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError("a parameter is a finite number")
+    return value
+
+
+Finite = Annotated[float, AfterValidator(_finite), WithJsonSchema({"type": "number"})]
+ParameterShape = (
+    StrictBool | StrictInt | Finite | Annotated[Text, Field(max_length=1000)] | NumberShape | DateShape | None
+)
+
+
 class AskedShape(Shape):
     """A question and what is paid for it: ε (and δ), or the error that is wanted, or ρ from an account."""
 
     sql: Text = Field(min_length=1, max_length=20_000, description="One SELECT statement.")
+    parameters: list[ParameterShape] | None = Field(
+        None, max_length=200, description="Values for the question marks: plain, or {number: …}, or {date: …}."
+    )
     epsilon: Amount | None = Field(None, description="The ε to pay; a number, or text such as 1/3.")
     delta: Amount | None = Field(None, description="The δ to pay; groups whose keys are private need one.")
     error: Amount | None = Field(None, description="Instead of ε: the 95 % half-width wanted of every count and sum.")

@@ -6,9 +6,12 @@ import asyncio
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
 
+from incrowd.errors import QuestionRefused
+from incrowd.web.logs import note
 from incrowd.web.settings import Settings
 from incrowd.web.threads import ThreadPool
 
@@ -52,22 +55,57 @@ def pause(start: float, pace: float) -> Callable[[], None]:
     return waiting
 
 
-async def pace_reply(
-    work: Callable[[Callable[[], None]], T], pool: ThreadPool, settings: Settings
-) -> T | NotStarted | NotFinished:
+@dataclass(frozen=True)
+class Pacing:
+    """When a request came, and by which settings its outcome shows."""
+
+    start: float
+    settings: Settings
+
+    def after(self, steps: int) -> Callable[[], None]:
+        """Return a call that waits until the outcome of so many steps of work shows; refuse what would take too long.
+
+        The time hangs on the question and on what is declared.  Work that is not done by then, because the machine has
+        more to do than it should, shows after twice that time, and so on.
+        """
+        return pause(self.start, shown_after(steps, self.settings))
+
+
+def shown_after(steps: int, settings: Settings) -> float:
+    """Return after how many seconds the outcome of so many steps of work shows.
+
+    >>> shown_after(10, Settings(pace=0.5)), shown_after(700, Settings(pace=0.5, speed=1000))
+    (0.5, 1.0)
+    >>> shown_after(10**6, Settings(speed=1000))
+    Traceback (most recent call last):
+    incrowd.errors.QuestionRefused: this question can take longer than the 64 seconds that are waited here: ...
+    """
+    if steps > settings.longest * settings.speed:
+        raise QuestionRefused(
+            f"this question can take longer than the {settings.longest:g} seconds that are waited here: join fewer "
+            "tables, shorten texts by LEFT(x, n), ask for less at once, or let the owner of the data declare how many "
+            "rows there are."
+        )
+    return bucket(steps / settings.speed, settings.pace) if settings.pace else 0.0
+
+
+async def pace_reply(work: Callable[[Pacing], T], pool: ThreadPool, settings: Settings) -> T | NotStarted | NotFinished:
     """Do the work in a thread and return its outcome, or that there is none.
 
-    `work` gets a call that waits, and must make it when it knows what rows can tell, before anything of it can be seen:
+    `work` gets what it waits by, and must wait when it knows what rows can tell, before anything of it can be seen:
     a log, a counter, a list of releases or the next question that gets its thread would betray the moment just as
     well as the reply.  It must not raise: whatever it finds is an outcome, and all outcomes wait alike.
     """
-    start = time.monotonic()
-    job = pool.submit(lambda: work(pause(start, settings.pace)))
+    pacing = Pacing(time.monotonic(), settings)
+    job = pool.submit(lambda: work(pacing))
     waiting = asyncio.wrap_future(job)
     done, _ = await asyncio.wait({waiting}, timeout=_patience(settings))
     if done:
         return await waiting
-    return NotStarted() if job.cancel() else NotFinished()
+    if job.cancel():
+        return NotStarted()
+    note("fault", fault=NotFinished.__name__)
+    return NotFinished()
 
 
 def _patience(settings: Settings) -> float:

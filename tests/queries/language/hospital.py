@@ -12,6 +12,7 @@ from incrowd.core.domain import Categories, Dates, Numbers, Provenance, Type
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit
+from incrowd.engines.sql.engine import longest_text
 from incrowd.queries.catalog import Catalog, Relation
 
 COLUMNS = (
@@ -110,10 +111,12 @@ def opened(tables: dict[str, Iterable[Sequence[Any]]]) -> duckdb.DuckDBPyConnect
 
 
 def fill(connection: duckdb.DuckDBPyConnection, name: str, rows: Iterable[Sequence[Any]]) -> None:
-    """Let a table hold exactly these rows."""
+    """Let a table hold exactly these rows, texts as far as an engine reads them."""
     connection.execute(f'DELETE FROM "{name}"')
     schema = CATALOG[name].schema
-    casts = ", ".join(f"CAST(? AS {TYPES[column.type]})" for column in schema.columns)
+    read = {column.name: longest_text(column, schema) for column in schema.columns}
+    texts = {name: limit.sql("CAST(? AS VARCHAR)") for name, limit in read.items() if limit is not None}
+    casts = ", ".join(texts.get(column.name, f"CAST(? AS {TYPES[column.type]})") for column in schema.columns)
     values = [list(row) for row in rows]
     if values:
         together = ", ".join([f"({casts})"] * len(values))

@@ -31,7 +31,7 @@ def told(folder: Path, **changes: Any) -> dict[str, Any]:
         "incrowd": 1,
         "dataset": {"name": "people"},
         "columns": {"sex": {"categories": ["F", "M"]}, "age": {"type": "integer", "bounds": [0, 120]}},
-        "queries": {},
+        "queries": {"open": True},
         "budget": {"epsilon": 3, "delta": "1e-6"},
         "ledger": f"sqlite:///{folder}/ledger.sqlite",
     } | changes

@@ -28,8 +28,10 @@ from incrowd.engines.sql.engine import (
     Limits,
     SampledTable,
     StoredTable,
+    TextLimit,
     asked_tables,
     fields,
+    longest_text,
     typed_batches,
 )
 from incrowd.errors import QuestionFailed, SourceUnreadable
@@ -242,7 +244,7 @@ def native_query(source: Opened, schema: Schema) -> tuple[str, tuple[str, ...]] 
     if not isinstance(source, Source) or not isinstance(source.reader, Parquet):
         return None
     types = source.reader.types
-    selected = [_column(column, types.get(column.name)) for column in schema.columns]
+    selected = [_column(column, types.get(column.name), longest_text(column, schema)) for column in schema.columns]
     if any(each is None for each in selected):
         return None
     paths = tuple(path.resolve().as_posix() for path in source.reader.paths)
@@ -251,14 +253,16 @@ def native_query(source: Opened, schema: Schema) -> tuple[str, tuple[str, ...]] 
     return f"SELECT {wanted} FROM read_parquet([{listed}], hive_partitioning = false)", paths  # noqa: S608 - quoted
 
 
-def _column(column: Column, kind: pa.DataType | None) -> str | None:
+def _column(column: Column, kind: pa.DataType | None, limit: TextLimit | None) -> str | None:
     if kind is None:
         return None
     name = quote(column.name)
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     wrapped = _SELECT[column.type](name, kind)
-    return None if wrapped is None else f"{wrapped} AS {name}"
+    if wrapped is None:
+        return None
+    return f"{wrapped if limit is None else limit.sql(wrapped)} AS {name}"
 
 
 def _integer(name: str, kind: pa.DataType) -> str | None:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from incrowd.core.coins import Sample
-from incrowd.core.domain import Type
+from incrowd.core.domain import Categories, Type
 from incrowd.core.reading import as_dictionary, read
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Rows
@@ -126,8 +126,45 @@ def typed_batches(rows: Rows, schema: Schema, sample: Sample | None = None) -> I
         stop = start + batch.num_rows
         chosen = batch if sample is None else batch.filter(pa.array(sample.at(start, stop)))
         start = stop
-        values = typed_arrays(chosen, [column.type for column in columns])
+        typed = typed_arrays(chosen, [column.type for column in columns])
+        values = [_short(array, longest_text(each, schema)) for array, each in zip(typed, columns, strict=True)]
         yield pa.RecordBatch.from_arrays(values, schema=fields(columns))
+
+
+@dataclass(frozen=True)
+class TextLimit:
+    """How many characters of a text are read; where the text tells people apart, a longer one tells nobody.
+
+    Cut texts of two people could be one.
+    """
+
+    most: int
+    whole: bool
+
+    def sql(self, text: str) -> str:
+        """Return the SQL that reads a text so, the same on every engine.
+
+        >>> TextLimit(9, whole=False).sql("x")
+        'LEFT(x, 9)'
+        """
+        return (
+            f"CASE WHEN LENGTH({text}) <= {self.most} THEN {text} END" if self.whole else f"LEFT({text}, {self.most})"
+        )
+
+
+def longest_text(column: Column, schema: Schema) -> TextLimit | None:
+    """Return how much is read of the texts of a column; of listed ones all, they are compared with the list."""
+    if column.type is not Type.TEXT or isinstance(column.domain, Categories):
+        return None
+    return TextLimit(column.max_length, schema.unit.column == column.name)
+
+
+def _short(array: pa.Array, limit: TextLimit | None) -> pa.Array:
+    if limit is None:
+        return array
+    if limit.whole:
+        return pc.if_else(pc.less_equal(pc.utf8_length(array), limit.most), array, pa.scalar(None, array.type))
+    return pc.utf8_slice_codeunits(array, 0, limit.most)
 
 
 def typed_arrays(batch: pa.RecordBatch, kinds: Sequence[Type]) -> list[pa.Array]:

@@ -18,7 +18,17 @@ from incrowd.engines.postgres import Address, address_of, answers, connect, expl
 from incrowd.engines.readers.postgres import TableDescription, look_at
 from incrowd.engines.readers.selection import RowSelection
 from incrowd.engines.sql.dialects import in_postgres, replace_tables
-from incrowd.engines.sql.engine import FAILED, SLOW, UNGATED, Limits, SampledTable, StoredTable, asked_tables
+from incrowd.engines.sql.engine import (
+    FAILED,
+    SLOW,
+    UNGATED,
+    Limits,
+    SampledTable,
+    StoredTable,
+    TextLimit,
+    asked_tables,
+    longest_text,
+)
 from incrowd.errors import IncrowdError, InvalidParameter, QuestionFailed, QuestionRefused, SourceUnreadable
 
 if TYPE_CHECKING:
@@ -226,12 +236,15 @@ def _server_rows(stored: StoredTable) -> ServerRows:
 def _declared(stored: StoredTable) -> exp.Subquery:
     """Return the declared columns in their declared types."""
     look = _server_rows(stored).look
-    wanted = ", ".join(_selected(column, look.kinds[column.name]) for column in stored.schema.columns)
+    wanted = ", ".join(
+        _selected(column, look.kinds[column.name], longest_text(column, stored.schema))
+        for column in stored.schema.columns
+    )
     query = parse_one(f"SELECT {wanted} FROM {look.rows}", dialect="postgres")  # noqa: S608 - quoted, or the owner's own
     return exp.Subquery(this=query)
 
 
-def _selected(column: Column, kind: str) -> str:
+def _selected(column: Column, kind: str, limit: TextLimit | None) -> str:
     if kind not in _STORED[column.type]:
         raise InvalidParameter(
             f"column {column.name} is declared as {column.type} and stored as {kind}, so its values would have to be "
@@ -239,4 +252,5 @@ def _selected(column: Column, kind: str) -> str:
             "out."
         )
     name = quote(column.name)
-    return f"{_READ[column.type].format(name)} AS {name}"
+    read = _READ[column.type].format(name if limit is None else limit.sql(name))
+    return f"{read} AS {name}"

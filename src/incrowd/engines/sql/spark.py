@@ -32,6 +32,7 @@ from incrowd.engines.sql.engine import (
     SampledTable,
     StoredTable,
     asked_tables,
+    longest_text,
     storage,
     typed_arrays,
 )
@@ -198,7 +199,7 @@ def _declared(stack: ExitStack, stored: StoredTable) -> DataFrame:
     found = _native(rows, stored.schema)
     if found is not None:
         return found
-    typed = _interpreted(rows, stored.schema).persist()
+    typed = _interpreted(rows, stored.schema).selectExpr(*_shortened(stored.schema)).persist()
     stack.callback(_forget, typed)
     return typed
 
@@ -211,11 +212,21 @@ def _native(rows: SparkRows, schema: Schema) -> DataFrame | None:
     kinds = dict(frame.dtypes)
     if any(kinds.get(column.name) not in _STORED[column.type] for column in schema.columns):
         return None
-    return frame.selectExpr(*map(_selected, schema.columns))
+    return frame.selectExpr(*map(_selected, schema.columns)).selectExpr(*_shortened(schema))
+
+
+def _shortened(schema: Schema) -> list[str]:
+    """Return the columns, texts no longer than they may be."""
+    limits = [(_quoted(column.name), longest_text(column, schema)) for column in schema.columns]
+    return [name if limit is None else f"{limit.sql(name)} AS {name}" for name, limit in limits]
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _selected(column: Column) -> str:
-    name = "`" + column.name.replace("`", "``") + "`"
+    name = _quoted(column.name)
     if column.type is Type.DECIMAL:
         number = f"CAST({name} AS DOUBLE)"
         return f"CASE WHEN ABS({number}) <= 1.7976931348623157E308 THEN {number} END AS {name}"

@@ -107,7 +107,7 @@ def _inside(declared: Column) -> Extent:
     if isinstance(domain, Dates):
         low, high = domain.bounds
         return Extent(kind, Fraction(days(low or FIRST)), Fraction(days(high or LAST)))
-    return truth(optional=True) if kind is Type.BOOLEAN else texts(None, optional=True)
+    return truth(optional=True) if kind is Type.BOOLEAN else texts(declared.max_length, optional=True)
 
 
 def _outside(raw: exp.Expr, declared: Column) -> exp.Expr | None:

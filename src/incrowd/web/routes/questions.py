@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from fastapi import APIRouter, Response
 
-from incrowd.errors import IncrowdError
+from incrowd.errors import IncrowdError, InvalidParameter
+from incrowd.queries.language.parameters import Parameter, bind_parameters
 from incrowd.queries.language.reading import is_explain
 from incrowd.queries.question import Terms
 from incrowd.web import replies
 from incrowd.web.caller import Asker, Caller, Reader
 from incrowd.web.logs import note
-from incrowd.web.services import Here, JsonDocument, Services
-from incrowd.web.shapes import AskedShape, BudgetShape, ReleasesShape, failures
-from incrowd.web.timing import NotFinished, NotStarted, pace_reply
+from incrowd.web.services import Here, JsonDocument, PlannedQuestion, QuestionDesk, Services
+from incrowd.web.shapes import (
+    AskedShape,
+    BudgetShape,
+    DateShape,
+    NumberShape,
+    ParameterShape,
+    ReleasesShape,
+    failures,
+)
+from incrowd.web.threads import ThreadPool
+from incrowd.web.timing import NotFinished, NotStarted, Pacing, pace_reply
 from incrowd.workflows.ask.asking import Asking
 
 router = APIRouter()
@@ -27,8 +40,9 @@ _FAULT = 500
     "/v1/query", tags=["questions"], summary="Ask", responses={200: {"model": dict[str, Any]}, **failures(422, 504)}
 )
 async def query(asked: AskedShape, caller: Asker, services: Here) -> Response:
-    """Charge a question, then answer it with noise; a refusal takes as long as an answer, and a repetition too."""
-    return await _handled("query", asked, caller, services)
+    """Charge a question, then answer it with noise; a repetition takes as long as an answer."""
+    with services.turns.of(caller.holder.name):
+        return await _handled("query", asked, caller, services, services.pool)
 
 
 @router.post(
@@ -36,14 +50,14 @@ async def query(asked: AskedShape, caller: Asker, services: Here) -> Response:
 )
 async def price(asked: AskedShape, caller: Reader, services: Here) -> Response:
     """Say what a question would cost and how exact its answer would be; no row is read and nothing is charged."""
-    return await _handled("price", asked, caller, services)
+    return await _handled("price", asked, caller, services, services.prices)
 
 
-async def _handled(action: str, asked: AskedShape, caller: Caller, services: Services) -> Response:
-    def work(wait: Callable[[], None]) -> Response:
-        return _reply(action, asked, caller, services, wait)
+async def _handled(action: str, asked: AskedShape, caller: Caller, services: Services, pool: ThreadPool) -> Response:
+    def work(pacing: Pacing) -> Response:
+        return _reply(action, asked, caller, services, pacing)
 
-    outcome = await pace_reply(work, services.pool, services.settings)
+    outcome = await pace_reply(work, pool, services.settings)
     match outcome:
         case NotStarted():
             return replies.error(503, "ServerUnavailable", "the server is busy; nothing was charged. Try again later.")
@@ -56,11 +70,16 @@ async def _handled(action: str, asked: AskedShape, caller: Caller, services: Ser
     return outcome
 
 
-def _reply(action: str, asked: AskedShape, caller: Caller, services: Services, wait: Callable[[], None]) -> Response:
-    """Return the reply to a question, whatever happens; it is written into the audit log first, after the wait."""
-    about = _about(asked, services)
+def _reply(action: str, asked: AskedShape, caller: Caller, services: Services, pacing: Pacing) -> Response:
+    """Return the reply to a question, whatever happens; it is written into the audit log first, after the wait.
+
+    How long that is hangs on the question as it was planned, so that it is the same for an answer and for a failure.
+    """
+    about, wait = _about(asked, services), pacing.after(0)
     try:
-        told = _reply_to(action, asked, caller, services, wait)
+        prepared = _prepared(action, asked, caller, services)
+        wait = pacing.after(prepared.steps)
+        told = prepared.answer(wait)
         outcome, reply = "answered", replies.as_json(told.to_json())
     except IncrowdError as problem:
         reply = replies.refusal(problem)
@@ -79,22 +98,49 @@ def _reply(action: str, asked: AskedShape, caller: Caller, services: Services, w
     return reply
 
 
-def _reply_to(
-    action: str, asked: AskedShape, caller: Caller, services: Services, wait: Callable[[], None]
-) -> JsonDocument:
+@dataclass(frozen=True)
+class _Price:
+    """A question of which the price alone is asked: next to no work."""
+
+    desk: QuestionDesk
+    asking: Asking
+    steps: int = 0
+
+    def answer(self, ready: Callable[[], None]) -> JsonDocument:  # noqa: ARG002 (no row is read)
+        """Say what it costs."""
+        return self.desk.price(self.asking)
+
+
+def _prepared(action: str, asked: AskedShape, caller: Caller, services: Services) -> PlannedQuestion:
     delta = Fraction(0) if asked.delta is None else asked.delta
     terms = Terms(asked.epsilon, delta, asked.error, asked.rate, asked.rho)
     only_price, sql = is_explain(asked.sql)
+    sql = bind_parameters(sql, [_value(each) for each in asked.parameters or ()])
     asking = Asking(sql, terms, caller.analyst, asked.account)
     desk = caller.desk(services)
-    return desk.price(asking) if only_price or action == "price" else desk.ask(asking, wait)
+    return _Price(desk, asking) if only_price or action == "price" else desk.prepare(asking)
+
+
+def _value(given: ParameterShape) -> Parameter:
+    """Return a parameter as the value that it is."""
+    match given:
+        case NumberShape():
+            return Decimal(given.number) if "." in given.number else int(given.number)
+        case DateShape():
+            try:
+                return date.fromisoformat(given.date)
+            except ValueError:
+                raise InvalidParameter("a parameter is a date that is not in the calendar: write 2020-12-31.") from None
+    return given
 
 
 def _about(asked: AskedShape, services: Services) -> dict[str, Any]:
     """Return what the audit log keeps of a question: what was offered for it, and a mark instead of its text."""
     offered = {name: getattr(asked, name) for name in ("epsilon", "delta", "error", "rate", "rho")}
     about: dict[str, Any] = {name: str(value) for name, value in offered.items() if value is not None}
-    about["question"] = asked.sql if services.settings.show_questions else services.books.audit.mark(asked.sql)
+    given = "" if not asked.parameters else f" -- {asked.model_dump_json(include={'parameters'})}"
+    text = asked.sql + given
+    about["question"] = text if services.settings.show_questions else services.books.audit.mark(text)
     return about
 
 
@@ -112,14 +158,14 @@ def budget(caller: Reader, services: Here) -> BudgetShape:
 
 @router.get("/v1/releases", tags=["what is known"], summary="Releases", responses=failures())
 def releases(caller: Reader, services: Here) -> ReleasesShape:
-    """Return what was released of the caller's datasets; their certificates tell what was asked and promised."""
+    """Return what was released of the caller's datasets; an analyst sees what he asked himself, or may read."""
     return ReleasesShape(releases=_visible(caller, services))
 
 
 @router.get("/v1/certificates/{number}", tags=["what is known"], summary="Certificate", responses=failures(404))
 def certificate(number: str, caller: Reader, services: Here) -> Response:
     """Return the certificate of a release, as `incrowd verify` reads it."""
-    found = services.desk.certificate(number)
+    found = services.desk.certificate(number, caller.reader)
     told = {} if found is None else found.to_json()
     if told and not caller.holder.may_use(_datasets(told["dataset"]["name"], told["dataset"])):
         services.books.audit.write(caller.event("certificate", "denied"))
@@ -134,4 +180,5 @@ def _datasets(first: str, told: Mapping[str, Any]) -> list[str]:
 
 
 def _visible(caller: Caller, services: Services) -> list[dict[str, Any]]:
-    return [dict(each) for each in services.desk.releases() if caller.holder.may_use(_datasets(each["dataset"], each))]
+    found = services.desk.releases(caller.reader)
+    return [dict(each) for each in found if caller.holder.may_use(_datasets(each["dataset"], each))]

@@ -17,6 +17,8 @@ from incrowd.workflows.verify.verify import certificate_of
 
 _NAME = "answers"
 _KIND = "answer"
+EVERYONE = "*"
+"""Who asked an answer that is for everyone; no analyst can have this name."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +29,13 @@ class StoredAnswer:
     """As JSON text: numbers with a point have no unique form in an entry."""
     certificate: Certificate
     charge: int
+    asker: str = ""
+    """The analyst whose question it was, or `EVERYONE`; empty where it was kept without one."""
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> StoredAnswer:
         """Read what was stored."""
-        return cls(str(body["answer"]), certificate_of(body["certificate"]), int(body["charge"]))
+        return cls(str(body["answer"]), certificate_of(body["certificate"]), int(body["charge"]), body.get("asker", ""))
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,7 @@ class Answers:
     def keep(self, question: str, kept: StoredAnswer) -> StoredAnswer:
         """Keep an answer, unless the same question was answered in the meantime: then return the earlier answer."""
         body = {"answer": kept.answer, "certificate": kept.certificate.to_json(), "charge": kept.charge}
+        body |= {"asker": kept.asker} if kept.asker else {}
 
         def write(writer: Writer) -> StoredAnswer:
             found = writer.value(("question", question))

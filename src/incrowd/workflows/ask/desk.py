@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -29,7 +30,8 @@ from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.question import Question
-from incrowd.workflows.ask.answers import Answers, StoredAnswer, question_mark
+from incrowd.queries.work import check_work, unit_steps
+from incrowd.workflows.ask.answers import EVERYONE, Answers, StoredAnswer, question_mark
 from incrowd.workflows.ask.asking import Answered, AnsweredTogether, Asking, AskingTogether, Priced
 from incrowd.workflows.ask.gated import admission_to, gated_rows
 from incrowd.workflows.ask.tables import open_tables
@@ -41,6 +43,8 @@ from incrowd.workflows.release.publish import Destination, write_files
 
 __all__ = ["Answered", "AnsweredTogether", "Asking", "AskingTogether", "Desk", "Priced", "open_desk"]
 _LISTED = 200
+_MOST_EPSILON = Fraction(1)
+"""What a question of an analyst may cost if its policy does not tell."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ class _Planned:
     promises: Mapping[str, Guarantee]
     policies: tuple[Policy, ...]
     mark: str
+    steps: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +86,17 @@ class Desk:
         `ready` is called when a new answer is there and nobody can see it yet, here or in the list of releases:
         whoever hides how long the rows took waits there.
         """
-        planned = self._plan(asking)
+        return self.prepare(asking).answer(ready)
+
+    def prepare(self, asking: Asking) -> PreparedQuestion:
+        """Plan a question, or refuse it; no row is read and nothing is written."""
+        return PreparedQuestion(self, asking, self._plan(asking))
+
+    def answer(self, asking: Asking, planned: _Planned, ready: Callable[[], None]) -> Answered:
+        """Answer a question that was planned at this desk; what is new, or others asked, needs an allowance."""
         kept = self.answers.find(planned.mark)
+        if asking.analyst is not None and (kept is None or kept.asker not in ("", EVERYONE, asking.analyst)):
+            self._allowed(asking.analyst, planned.policies)
         if kept is not None:
             return self._again(kept, planned, asking)
         self.warehouse.load(planned.measurement.statistics)  # what cannot be read costs nothing
@@ -97,7 +111,8 @@ class Desk:
             ready()
             certificate = _certified(payer, stated, performed, planned.policies)
             (answer,) = performed.output.answers
-            new = StoredAnswer(json.dumps(answer.to_json()), certificate, performed.entry.sequence)
+            written, everyone = json.dumps(answer.to_json()), asking.analyst or EVERYONE
+            new = StoredAnswer(written, certificate, performed.entry.sequence, everyone)
             kept = self.answers.keep(planned.mark, new)
             self.ledger.conclude(performed.entry, certificate.digest() if kept is new else None)
         given = answer if kept is new else Answer.from_json(json.loads(kept.answer))
@@ -118,6 +133,8 @@ class Desk:
     def ask_batch(self, asking: AskingTogether) -> AnsweredTogether:
         """Answer several questions that were planned together, for one charge."""
         planned, policy = self._plan_batch(asking)
+        if asking.analyst is not None:
+            self._allowed(asking.analyst, (policy,))
         self.warehouse.load([query for each in planned.measurements for query in each.statistics])
         admission = admission_to((policy,))
         plan = planned.plan.gated(None if admission is None else admission.gate)
@@ -139,14 +156,14 @@ class Desk:
         """Return how the datasets stand, for an analyst with what he has spent and may spend."""
         return {policy.name: self._standing(policy.name, analyst) for policy in self.policies}
 
-    def releases(self) -> list[dict[str, Any]]:
-        """Return the certificates of all answers in short, the earliest first."""
-        return [_listed(kept.certificate) for kept in self.answers.all()]
+    def releases(self, analyst: str | None = None) -> list[dict[str, Any]]:
+        """Return the certificates of all answers in short, the earliest first; for an analyst, those he may read."""
+        return [_listed(kept.certificate) for kept in self.answers.all() if self._readable(kept, analyst)]
 
-    def certificate(self, id_: str) -> Certificate | None:
-        """Return the certificate of an answer."""
+    def certificate(self, id_: str, analyst: str | None = None) -> Certificate | None:
+        """Return the certificate of an answer; for an analyst, if he may read what was asked."""
         kept = self.answers.named(id_)
-        return None if kept is None else kept.certificate
+        return kept.certificate if kept is not None and self._readable(kept, analyst) else None
 
     def within(self, datasets: Collection[str]) -> Desk:
         """Return a desk that knows these datasets and the public tables alone: all else does not exist there."""
@@ -175,9 +192,9 @@ class Desk:
         measured = measurement(question, policies[0].schema.unit, asking.terms)
         promises = measured.plan.over({policy.name: policy.schema.unit for policy in policies})
         if asking.account is None:
-            self._within_most(promises)
-        self._answerable(measured)
-        return _Planned(question, measured, promises, policies, self._mark(question, asking, policies))
+            self._within_most(promises, asking.analyst)
+        steps = self._answerable(measured) * max(map(_units, policies))
+        return _Planned(question, measured, promises, policies, self._mark(question, asking, policies), steps)
 
     def _plan_batch(self, asking: AskingTogether) -> tuple[Batch, Policy]:
         found = [understand(sql, self.catalog, self._max_groups) for sql in asking.questions]
@@ -187,15 +204,19 @@ class Desk:
         if len(policies) != 1 or any(not question.datasets for question in questions):
             raise Refused("questions that are paid for as one are all about one dataset.")
         planned = batch(questions, policies[0].schema.unit, asking.terms)
-        self._within_most({policies[0].name: planned.plan.promise})
+        self._within_most({policies[0].name: planned.plan.promise}, asking.analyst)
         for each in planned.measurements:
             self._answerable(each)
         return planned, policies[0]
 
-    def _answerable(self, measured: Measurement) -> None:
-        """Refuse what the place where the rows are does not compute, before anything is charged."""
+    def _answerable(self, measured: Measurement) -> int:
+        """Refuse what the place where the rows are does not compute, or not in time, before anything is charged.
+
+        Return how many steps one unit of privacy causes at most.
+        """
         for query in measured.statistics:
             self.warehouse.require(query, sampled=measured.terms.rate is not None)
+        return check_work(sum(unit_steps(query, self.catalog) for query in measured.statistics))
 
     def _mark(self, question: Question, asking: Asking, policies: Sequence[Policy]) -> str:
         versions = {policy.name: [policy.hash, policy.section.dataset.version] for policy in policies}
@@ -208,9 +229,10 @@ class Desk:
         told = [policy.section.queries.max_groups for policy in self.policies if policy.section.queries is not None]
         return min((each for each in told if each is not None), default=None)
 
-    def _within_most(self, promises: Mapping[str, Guarantee]) -> None:
+    def _within_most(self, promises: Mapping[str, Guarantee], analyst: str | None) -> None:
         for policy in self.policies:
-            most = policy.section.queries.most_epsilon if policy.section.queries is not None else None
+            told = policy.section.queries.most_epsilon if policy.section.queries is not None else None
+            most = told if told is not None else None if analyst is None else _MOST_EPSILON
             if most is not None and policy.name in promises:
                 cost = _price(promises[policy.name])
                 if Fraction(cost.epsilon) > most:
@@ -218,6 +240,25 @@ class Desk:
                         f"this question costs epsilon {float(cost.epsilon):.6g}, and one question about {policy.name} "
                         f"may cost {float(most):g}. Pay less for it, or allow a larger error."
                     )
+
+    def _allowed(self, analyst: str, policies: Sequence[Policy]) -> None:
+        """Refuse an analyst without an allowance, where the policy does not say that none is needed."""
+        for policy in policies:
+            told = policy.section.queries
+            allowance = self.ledger.analyst(self.bonds[policy.name].declaration, analyst)[1]
+            if allowance is None and not (told is not None and told.open):
+                raise Refused(
+                    f"{analyst} has no allowance for {policy.name}. Ask its owner for one (incrowd ledger grant "
+                    "… --analyst), or to open the budget to all analysts (queries: {open: true} in the policy)."
+                )
+
+    def _readable(self, kept: StoredAnswer, analyst: str | None) -> bool:
+        """Return whether an analyst may read what was asked: for everyone, by himself, or where he is named."""
+        if analyst is None or kept.asker in (EVERYONE, analyst):
+            return True
+        dataset = kept.certificate.dataset
+        named = {policy.name for policy in self.policies if analyst in _readers(policy)}
+        return {dataset.name, *(dataset.together_with or ())} <= named
 
     def _left(self, dataset: str, cost: Amount) -> Amount | None:
         left = self.standing(dataset).left
@@ -231,6 +272,43 @@ class Desk:
             own, allowance = self.ledger.analyst(self.bonds[dataset].declaration, analyst)
             told |= {"spent": own.to_json(), "allowance": allowance and allowance.to_json()}
         return told
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedQuestion:
+    """A question that was planned and will be answered; what is known of it is known without a row."""
+
+    desk: Desk
+    asking: Asking
+    planned: _Planned
+
+    @property
+    def steps(self) -> int:
+        """How much work it is at most, for as many units as the policies declare."""
+        return self.planned.steps
+
+    def answer(self, ready: Callable[[], None]) -> Answered:
+        """Answer it, or give the answer that was given before."""
+        return self.desk.answer(self.asking, self.planned, ready)
+
+
+def _readers(policy: Policy) -> tuple[str, ...]:
+    return policy.section.queries.readers if policy.section.queries is not None else ()
+
+
+_UNITS = 100_000
+"""How many units a dataset has if its policy does not tell."""
+
+
+def _units(policy: Policy) -> int:
+    """Return how many units of privacy a policy declares, by its rows or by its population.
+
+    Of R rows and at most m of each unit, the work is at most that of R / m units with m rows: work grows with the rows
+    of a unit at least in proportion.
+    """
+    told, most = policy.section.dataset, policy.schema.unit.max_rows
+    known = [told.population, None if told.rows is None else math.ceil(told.rows / most)]
+    return max(1, min((each for each in known if each is not None), default=_UNITS))
 
 
 @contextmanager

@@ -44,6 +44,7 @@ def column_of(name: str, section: ColumnSection, folder: Path) -> Column:
         section.separator,
         section.shared,
         section.label,
+        section.max_length,
     )
 
 

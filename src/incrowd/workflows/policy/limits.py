@@ -13,6 +13,7 @@ LIMITS = {
     "l": 100_000,
     "irregular": 100_000,
     "max_rows": 1_000,
+    "max_length": 10_000,
     "max_groups": 1_000_000,
     "s": 1_000_000,
     "top": 1_000_000,

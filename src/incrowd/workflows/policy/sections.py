@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from incrowd.core.rounding import exact
+from incrowd.core.schema import MAX_LENGTH
 from incrowd.engines.readers.spelling import Spelling
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import moment
@@ -72,6 +73,7 @@ Exact = Annotated[Fraction, BeforeValidator(_exact), WithJsonSchema(_NUMBER_SCHE
 Whole = Annotated[int, _up_to(""), _integer("")]
 MaxRows = Annotated[int, _up_to("max_rows"), _integer("max_rows")]
 MaxGroups = Annotated[int, _up_to("max_groups"), _integer("max_groups")]
+MaxLength = Annotated[int, _up_to("max_length"), _integer("max_length"), Field(ge=1)]
 Prefix = Annotated[int, _up_to("prefix"), _integer("prefix")]
 Redaction = Annotated[int, _up_to("redaction"), _integer("redaction")]
 HeaderRow = Annotated[int, _up_to("header_row"), _integer("header_row"), Field(ge=1)]
@@ -294,6 +296,9 @@ class ColumnSection(Section):
     outside: Literal["other", "ends", "drop"] | None = Field(
         None, description="Values outside the domain: one class 'other', the nearest bound, or the row is left out."
     )
+    max_length: MaxLength = Field(
+        MAX_LENGTH, description="How many characters of a text that is not listed questions read; the rest is cut off."
+    )
     derived: Literal["rows"] | None = Field(None, description="Set when bounds or categories were drafted from rows.")
     public: str | None = Field(None, description="The public source that says the same as the draft.")
 
@@ -384,7 +389,15 @@ class QueriesSection(Section):
     """What questions may be asked, by `incrowd query` and `incrowd serve`."""
 
     table: str | None = Field(None, description="What the main table is called in SQL; by default after the dataset.")
-    most_epsilon: Exact | None = Field(None, description="The most epsilon that one question may cost.")
+    most_epsilon: Exact | None = Field(
+        None, description="The most epsilon that one question may cost; by default 1 for a question of an analyst."
+    )
+    open: bool = Field(
+        default=False, description="Whether analysts may ask without an allowance of their own, up to the whole budget."
+    )
+    readers: tuple[str, ...] = Field(
+        (), description="Analysts who may read what others asked; all others see their own questions alone."
+    )
     pushdown: bool = Field(
         default=False, description="Whether PostgreSQL computes what is asked, instead of its tables being copied here."
     )

@@ -1,0 +1,192 @@
+"""Work: how much a question can make an engine do for one unit of privacy, from its tree and the declarations alone.
+
+One step is one character or number that an operation touches.  The bound is read off the very trees that an engine
+runs: rows that one unit can bring to each SELECT, times what its expressions touch at most.  It hangs on no row, so
+what follows from it (a refusal, the time after which a reply shows) is the same whoever is in the table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from incrowd.core.domain import Categories, Type
+from incrowd.core.schema import Column
+from incrowd.errors import QuestionRefused
+from incrowd.queries.catalog import Catalog, Relation
+from incrowd.queries.language.row_query import PLACE
+
+MOST_STEPS = 40_000_000
+"""The most steps that one unit may cause: some hundredths of a second."""
+
+_ROW, _WINDOW, _HASH = 20, 100, 300
+"""What a row costs at each SELECT, in each window and in each hash, beside its values."""
+_NUMBER, _WRITTEN = 1, 40
+"""The width of a value that is no text, and of one that was written as text."""
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """What an expression touches for one row, and how long its value can be."""
+
+    steps: int
+    width: int = _NUMBER
+
+
+@dataclass(frozen=True)
+class _Flow:
+    """The rows that one unit brings (None: nobody's), the widths of their columns, and the steps until here."""
+
+    rows: int | None
+    widths: Mapping[str, int] = field(default_factory=dict)
+    steps: int = 0
+
+
+def unit_steps(query: exp.Expr, catalog: Catalog) -> int:
+    """Return how many steps one unit of privacy can cause at most where this tree is run.
+
+    >>> from incrowd.core.schema import Column, Schema
+    >>> from sqlglot import parse_one
+    >>> catalog = Catalog((Relation("t", Schema((Column("note"),)), dataset="t"),))
+    >>> short = unit_steps(parse_one("SELECT LENGTH(note) FROM t"), catalog)
+    >>> short < unit_steps(parse_one("SELECT LENGTH(REPLACE(note, 'a', 'bbbbbbbb')) FROM t"), catalog)
+    True
+    """
+    return _flow(query, catalog).steps
+
+
+def check_work(steps: int) -> int:
+    """Return the steps, if they are no more than one unit may cause.
+
+    >>> check_work(10**9)
+    Traceback (most recent call last):
+    incrowd.errors.QuestionRefused: one person could make this question take long, and whoever measures that ...
+    """
+    if steps > MOST_STEPS:
+        raise QuestionRefused(
+            "one person could make this question take long, and whoever measures that would learn who is there: join "
+            "fewer tables, shorten texts by LEFT(x, n) before they are worked on, or let the owner of the data declare "
+            f"fewer rows of a person or a smaller max_length. It needs up to {steps:,} steps; {MOST_STEPS:,} are done."
+        )
+    return steps
+
+
+def _flow(query: exp.Expr, catalog: Catalog) -> _Flow:
+    match query:
+        case exp.Subquery():
+            return _flow(query.this, catalog)
+        case exp.Table():
+            return _table(catalog[query.name])
+        case exp.Union():
+            left, right = _flow(query.this, catalog), _flow(query.expression, catalog)
+            widths = {name: max(width, right.widths.get(name, _NUMBER)) for name, width in left.widths.items()}
+            return _Flow((left.rows or 0) + (right.rows or 0), widths, left.steps + right.steps)
+        case exp.Select():
+            return _selected(query, catalog)
+    raise TypeError("a question is made of SELECT, UNION ALL and tables")
+
+
+def _table(relation: Relation) -> _Flow:
+    widths = {column.name: _width(column) for column in relation.schema.columns}
+    return _Flow(relation.unit.max_rows if relation.private else None, widths)
+
+
+def _width(column: Column) -> int:
+    """Return how long a value of a column can be."""
+    if column.type is not Type.TEXT:
+        return _NUMBER
+    if isinstance(column.domain, Categories):
+        return max(len(value) for value in column.domain.values) + len("other")
+    return column.max_length
+
+
+def _selected(query: exp.Select, catalog: Catalog) -> _Flow:
+    """Return what comes out of a SELECT: its sources meet, pair by pair, and each pair is worked on."""
+    sources = {source.alias_or_name: _flow(source, catalog) for source in _sources(query)}
+    counted = [flow.rows for flow in sources.values() if flow.rows is not None]
+    pairs = math.prod(counted) if counted else None
+    widths = {f"{name}.{item}": width for name, flow in sources.items() for item, width in flow.widths.items()}
+    widths |= {item: width for flow in sources.values() for item, width in flow.widths.items()}
+    conditions = [join.args["on"] for join in query.args.get("joins") or () if join.args.get("on") is not None]
+    conditions += [query.args[part] for part in ("where", "group") if query.args.get(part) is not None]
+    found, each = dict[str, int](), _ROW
+    for item in query.expressions:
+        if isinstance(item, exp.Star):
+            found |= {name: width for flow in sources.values() for name, width in flow.widths.items()}
+            continue
+        cost = _cost(item.unalias(), widths)
+        found[item.alias_or_name], each = cost.width, each + cost.steps
+    each += sum(_cost(condition, widths).steps for condition in conditions)
+    limit = _limit(query)
+    rows = pairs if limit is None else limit if pairs is None else min(pairs, limit)
+    return _Flow(rows, found, sum(flow.steps for flow in sources.values()) + (pairs or 0) * each)
+
+
+def _sources(query: exp.Select) -> Iterator[exp.Expr]:
+    if query.args.get("from_") is not None:
+        yield query.args["from_"].this
+    for join in query.args.get("joins") or ():
+        yield join.this
+
+
+def _limit(query: exp.Select) -> int | None:
+    """Return how many rows of a unit, or of a value, are kept by their numbers."""
+    where = query.args.get("where")
+    match None if where is None else where.this:
+        case exp.LTE(this=exp.Column() as place, expression=exp.Literal() as most) if place.name == PLACE:
+            return int(most.name)
+    return None
+
+
+def _cost(node: exp.Expr, widths: Mapping[str, int]) -> _Cost:
+    """Return what an expression touches for one row; a value is never longer than all its parts together."""
+    if isinstance(node, exp.Column):
+        full = f"{node.table}.{node.name}" if node.table else node.name
+        return _Cost(1, widths.get(full, widths.get(node.name, _NUMBER)))
+    if isinstance(node, exp.Literal):
+        return _Cost(1, max(_NUMBER, len(node.name)) if node.is_string else _NUMBER)
+    parts = [_cost(part, widths) for part in node.iter_expressions()]
+    touched = sum(part.width for part in parts)
+    steps = 1 + touched + sum(part.steps for part in parts)
+    longest = max((part.width for part in parts), default=_NUMBER)
+    if isinstance(node, _TEXTS):
+        return _text(node, parts, steps)
+    if isinstance(node, exp.Like | exp.Contains):
+        return _Cost(steps + math.prod(part.width for part in parts))
+    if isinstance(node, exp.Window):
+        return _Cost(steps + _WINDOW)
+    return _Cost(steps, longest) if isinstance(node, _CHOICES) else _Cost(steps)
+
+
+_TEXTS = (
+    exp.Replace, exp.DPipe, exp.Concat, exp.Upper, exp.Lower, exp.Left, exp.Right, exp.Substring, exp.MD5, exp.Cast,
+)  # fmt: skip
+"""What makes a text, of which the length is told by the parts."""
+_CHOICES = (
+    exp.Case, exp.If, exp.Coalesce, exp.Nullif, exp.Least, exp.Greatest, exp.Paren, exp.Trim, exp.Min, exp.Max,
+    exp.Distinct, exp.Where, exp.Group, exp.Order, exp.Ordered, exp.Tuple,
+)  # fmt: skip
+"""What is as long as the longest of its parts."""
+
+
+def _text(node: exp.Expr, parts: list[_Cost], steps: int) -> _Cost:
+    """Return what a text costs that is made of others, and how long it can be."""
+    first = parts[0].width
+    match node:
+        case exp.Replace():
+            first *= max(1, len(node.args["replacement"].name))
+            return _Cost(steps + first, first)
+        case exp.DPipe() | exp.Concat():
+            return _Cost(steps, sum(part.width for part in parts))
+        case exp.Upper() | exp.Lower():
+            return _Cost(steps + 3 * first, 3 * first)
+        case exp.Left() | exp.Right():
+            return _Cost(steps, min(first, int(node.expression.name)))
+        case exp.Substring():
+            return _Cost(steps, min(first, int(node.args["length"].name)))
+        case exp.MD5():
+            return _Cost(steps + _HASH, _WRITTEN)
+    return _Cost(steps, max(first, _WRITTEN) if node.is_type(*exp.DataType.TEXT_TYPES) else _NUMBER)

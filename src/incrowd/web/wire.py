@@ -1,0 +1,37 @@
+"""Wire: HTTP as it is written, and in no other way; what two readers could part differently is refused."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import h11
+from h11._receivebuffer import ReceiveBuffer
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+_END = re.compile(rb"\n\r?\n")
+_BARE = re.compile(rb"(?<!\r)\n|\r(?!\n)|\x00")
+
+
+class _StrictLines(ReceiveBuffer):
+    """Lines of a head that all end with CR LF.
+
+    The standard lets a reader take a bare LF for the end of a line.  A proxy in front that does not would see another
+    request than this server does, and a second one could hide in the first.
+    """
+
+    def maybe_extract_lines(self) -> list[bytearray] | None:
+        """Return the lines of a head once it is whole; one with a bare LF or CR is no head."""
+        found = _END.search(self._data)
+        whole = self._data[: found.end()] if found is not None else self._data[:2]
+        if self._data[:1] == b"\n" or (found is not None and _BARE.search(whole)):
+            raise h11.RemoteProtocolError("a line of the head ends with something else than CR LF")
+        return super().maybe_extract_lines()
+
+
+class StrictProtocol(H11Protocol):
+    """The protocol of the server: that of uvicorn, with strict lines."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.conn._receive_buffer = _StrictLines()  # noqa: SLF001 (h11 has no setting for it; a test holds it)
