@@ -2,7 +2,7 @@
 
 >>> import incrowd
 >>> [name for name in dir(incrowd) if name.islower()][:6]
-['assess', 'bounds', 'check', 'explore', 'load_policy', 'look']
+['assess', 'bounds', 'check', 'explore', 'learn_model', 'load_policy']
 """
 
 from __future__ import annotations

@@ -17,8 +17,6 @@ from tests.coins import SeededCoins
 from tests.methods.learning.records import COLUMNS, small
 from tests.tables import Batches
 
-CHANCE = np.random.default_rng(5)
-
 
 def rows(number: int, seed: int = 3) -> pa.Table:
     chance = np.random.default_rng(seed)
@@ -67,17 +65,14 @@ def test_a_row_adds_the_same_whatever_rows_are_there(number: int) -> None:
         assert np.array_equal(whole - rest, own)
 
 
-def test_products_of_whole_numbers_are_exact_in_256_shapes_where_those_of_floats_are_not() -> None:
+def test_a_row_of_a_product_is_the_same_in_256_shapes() -> None:
+    """In floating point, a row changes in its last bits with the number of others: here it cannot."""
     chance = np.random.default_rng(11)
-    changed = 0
     for number in range(1, 257):
         left, right = chance.integers(-(2**16), 2**16, (number, 12)), chance.integers(-(2**16), 2**16, (12, 3))
         whole = crossed(left.T, right)
         assert np.array_equal(whole[:1], crossed(left[:1].T, right)), "a row hangs on how many others there are"
         assert np.array_equal(whole, left @ right)
-        real = left / 999.7
-        changed += not np.array_equal((real @ right)[:1], real[:1] @ right)
-    assert changed >= 0  # how many differ is a matter of the library that multiplies
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(-(2**60), 2**60)), max_size=8))
