@@ -75,14 +75,20 @@ def _overspent(statement: Statement, measure: MeasureTables) -> Problem | None:
 
 
 def _misstated(statement: Statement, measure: MeasureTables) -> Problem | None:
-    """Return that rows, estimate, mean error or its margin are not what noise and steps make of them, or None."""
+    """Return that rows, errors or their margins are not what noise and steps make of them, or None."""
     told, asked = statement.evidence, statement.grounds.need(DrawRows).rows
     total = told["rows estimated"] if measure.total is None else told["rows declared"]
     if measure.total not in (None, total) or told["rows"] != (min(_MOST_ROWS, total) if asked is None else asked):
         return Problem("there are other rows than the steps and the estimate say")
-    margin = _NORMAL * float(Fraction(told["error scale"])) / (2.0 * told["pairs"] * max(1, min(_MOST_ROWS, total)))
-    if abs(float(told["margin of the error"]) - margin) > _CLOSE or not 0 <= float(told["mean error of pairs"]) <= 1:
-        return Problem("the mean error has another margin than its noise has, or is no share")
+    shown = [(told["margin of the error"], told["error scale"], told["pairs"])]
+    if "errors of tables" in told:
+        shown.append((told["margin of each table"], told["scale of each table"], 1))
+    rows = max(1, min(_MOST_ROWS, total))
+    margins = [math.ceil(_NORMAL * float(Fraction(scale))) / (2.0 * tables * rows) for _, scale, tables in shown]
+    far = any(abs(float(each[0]) - margin) > _CLOSE for each, margin in zip(shown, margins, strict=True))
+    errors = [told["mean error of pairs"], *(each["error"] for each in told.get("errors of tables", ()))]
+    if far or not all(0 <= float(error) <= 1 for error in errors):
+        return Problem("an error has another margin than its noise has, or is no share")
     return None
 
 
