@@ -16,16 +16,16 @@ import time
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from incrowd.methods.tabulation.axis import Axis
-from incrowd.methods.tabulation.boxes import Demand
-from incrowd.methods.tabulation.frame import Frame
-from incrowd.methods.tabulation.suppression import Pattern, Task, suppress, task_of
+from incrowd.methods.tabulation.axis import TableAxis
+from incrowd.methods.tabulation.boxes import ProtectionDemand
+from incrowd.methods.tabulation.frame import TableFrame
+from incrowd.methods.tabulation.suppression import Pattern, SuppressionTask, suppress, task_of
 
 MINIMUM = 3
 SCALES = (6, 20, 60)
 
 
-def axis(name: str, groups: int, size: int) -> Axis:
+def axis(name: str, groups: int, size: int) -> TableAxis:
     """Return lines under a total, in groups or (with one group) not."""
     labels, parents = ["*"], [-1]
     for group in range(groups):
@@ -35,19 +35,19 @@ def axis(name: str, groups: int, size: int) -> Axis:
         above = len(labels) - 1 if groups > 1 else 0
         labels += [f"{name}{group}.{place}" for place in range(size)]
         parents += [above] * size
-    return Axis(name, tuple(labels), tuple(parents))
+    return TableAxis(name, tuple(labels), tuple(parents))
 
 
-def task(scale: int) -> tuple[Task, list[Demand]]:
+def task(scale: int) -> tuple[SuppressionTask, list[ProtectionDemand]]:
     """Return a table of counts and its sensitive cells."""
-    frame = Frame((axis("h", 5, 6), axis("r", 1, 50), axis("c", 1, 20)))
+    frame = TableFrame((axis("h", 5, 6), axis("r", 1, 50), axis("c", 1, 20)))
     leaves = (np.random.default_rng(scale).pareto(1.0, frame.leaf_shape) * scale).astype(np.int64)
     found = task_of(frame, leaves)
     few = np.flatnonzero((found.cells > 0) & (found.cells < MINIMUM))
-    return found, [Demand(cell, int(found.cells[cell]), MINIMUM) for cell in few.tolist()]
+    return found, [ProtectionDemand(cell, int(found.cells[cell]), MINIMUM) for cell in few.tolist()]
 
 
-def audited(given: Task, demands: list[Demand], pattern: Pattern) -> int:
+def audited(given: SuppressionTask, demands: list[ProtectionDemand], pattern: Pattern) -> int:
     """Return how many of these sensitive cells a linear program can infer within their protection interval."""
     matrix, values, left = given.attacker(pattern.suppressed).open
     sums, close = LinearConstraint(matrix, values, values), 0

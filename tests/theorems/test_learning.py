@@ -23,7 +23,7 @@ from incrowd.core.steps.noise import Law
 from incrowd.core.steps.step import fold
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.methods.learning.moves import gaussian_scale, squared_move
-from incrowd.methods.learning.planning import Task
+from incrowd.methods.learning.planning import LearningTask
 from incrowd.methods.learning.records import Records
 from incrowd.methods.learning.statistics import RESIDUAL, class_tables, cluster_sums, gradient, moments
 from incrowd.methods.learning.steps import (
@@ -39,7 +39,7 @@ from tests.methods.learning.records import records_of, small
 
 VECTORS = json.loads((Path(__file__).parent / "vectors_learning.json").read_text(encoding="utf-8"))
 POLICY = small()
-TASK: Task = POLICY.method.task(POLICY.schema)  # type: ignore[attr-defined]
+TASK: LearningTask = POLICY.method.task(POLICY.schema)  # type: ignore[attr-defined]
 ROWS = [(a, n, m, t) for a, n, m, t in product("xy", (0, 2), (-4, -1, 4), "pqr")]
 OTHERS: list[list[tuple[str, int, int, str]]] = [[], [("x", 1, 0, "q"), ("y", 2, 4, "p")]]
 SPACE = VectorSpace.of(TASK.inputs, Fraction(7, 10))

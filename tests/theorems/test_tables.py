@@ -12,9 +12,9 @@ import pytest
 
 from incrowd.errors import Infeasible
 from incrowd.methods.tabulation.attacker import never, published_to, spread
-from incrowd.methods.tabulation.boxes import Demand
-from incrowd.methods.tabulation.cell_key import Noise
-from incrowd.methods.tabulation.frame import Frame
+from incrowd.methods.tabulation.boxes import ProtectionDemand
+from incrowd.methods.tabulation.cell_key import KeyNoise
+from incrowd.methods.tabulation.frame import TableFrame
 from incrowd.methods.tabulation.rounding import round_cells
 from incrowd.methods.tabulation.rules import CellFacts, Dominance, Rules
 from incrowd.methods.tabulation.suppression import suppress, task_of
@@ -50,11 +50,13 @@ def test_the_rule_of_p_lies_between_two_rules_of_dominance() -> None:
 
 def test_the_least_pattern_of_the_published_table_and_its_intervals() -> None:
     given = VECTORS["O_suppression"]
-    frame = Frame((flat(3, "r"), flat(3, "c")))
+    frame = TableFrame((flat(3, "r"), flat(3, "c")))
     leaves = np.array(given["table"])
     primary = int(np.ravel_multi_index([place + 1 for place in given["primary"]], frame.shape))
     task = task_of(frame, leaves)
-    pattern = suppress(task, [Demand(primary, given["protection"], given["protection"])], given["protection"] + 1)
+    pattern = suppress(
+        task, [ProtectionDemand(primary, given["protection"], given["protection"])], given["protection"] + 1
+    )
     empty = np.flatnonzero(pattern.suppressed)
     assert task.weights[empty].sum() == given["weight"]
     places = [[int(n) - 1 for n in np.unravel_index(cell, frame.shape)] for cell in empty]
@@ -70,13 +72,13 @@ def test_halves_at_three_corners_of_a_cube_cannot_be_rounded() -> None:
     for place in VECTORS["O_rounding3d"]["entries_half_at"]:
         leaves[tuple(place)] = 1
     with pytest.raises(Infeasible, match="multiples of 2"):
-        round_cells(Frame((flat(2, "a"), flat(2, "b"), flat(2, "c"))), leaves, 2)
+        round_cells(TableFrame((flat(2, "a"), flat(2, "b"), flat(2, "c"))), leaves, 2)
 
 
 def test_every_table_of_two_columns_can_be_rounded() -> None:
     chance = np.random.default_rng(8)
     for _ in range(40):
-        frame = Frame((flat(int(chance.integers(1, 6)), "a"), flat(int(chance.integers(1, 6)), "b")))
+        frame = TableFrame((flat(int(chance.integers(1, 6)), "a"), flat(int(chance.integers(1, 6)), "b")))
         leaves, base = chance.integers(0, 30, frame.leaf_shape), int(chance.integers(2, 9))
         found, true = round_cells(frame, leaves, base), frame.totals(leaves)
         assert not np.any(found % base)
@@ -86,7 +88,7 @@ def test_every_table_of_two_columns_can_be_rounded() -> None:
 
 @pytest.mark.parametrize("given", P_TABLES, ids=[f"{g['count']}-{g['D']}-{g['V']}-{g['js']}" for g in P_TABLES])
 def test_the_noise_of_largest_entropy_is_the_published_one_with_exact_mean_and_variance(given: dict[str, Any]) -> None:
-    row = Noise(given["D"], Fraction(given["V"]), given["js"]).row(given["count"])
+    row = KeyNoise(given["D"], Fraction(given["V"]), given["js"]).row(given["count"])
     assert list(row) == given["v"]
     assert max(abs(float(row[v]) - float(p)) for v, p in zip(given["v"], given["p"], strict=True)) < 1e-12
     assert sum(row.values()) == 1
@@ -97,7 +99,7 @@ def test_the_noise_of_largest_entropy_is_the_published_one_with_exact_mean_and_v
 
 
 def test_cell_keys_are_not_differentially_private() -> None:
-    noise, given = Noise(5, Fraction(3)), VECTORS["O_cellkey_delta"]
+    noise, given = KeyNoise(5, Fraction(3)), VECTORS["O_cellkey_delta"]
     assert float(noise.zero_to_one()) == pytest.approx(float(given["zero_to_one"]), abs=1e-10)
     for epsilon in ("0.5", "1", "2", "20"):
         assert noise.delta(8, float(epsilon)) == pytest.approx(float(given[epsilon]), abs=1e-10)
@@ -105,11 +107,11 @@ def test_cell_keys_are_not_differentially_private() -> None:
 
 
 def test_near_the_largest_variance_a_row_turns_up_at_its_end() -> None:
-    row = Noise(5, Fraction(3)).row(1)
+    row = KeyNoise(5, Fraction(3)).row(1)
     assert row[5] > row[3]
 
 
 def test_a_variance_that_no_noise_has_is_refused() -> None:
     for noise in ((5, 1, 2), (5, 6, 0), (2, 0, 0)):
         with pytest.raises(Infeasible):
-            Noise(noise[0], Fraction(noise[1]), noise[2])
+            KeyNoise(noise[0], Fraction(noise[1]), noise[2])

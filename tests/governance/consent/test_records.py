@@ -15,7 +15,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import Decided, moment
 from incrowd.governance.consent.records.fhir import read_fhir, write_fhir
 from incrowd.governance.consent.records.iso27560 import read_27560, write_27560
-from incrowd.governance.consent.records.receipt import Receipt
+from incrowd.governance.consent.records.receipt import ConsentReceipt
 from incrowd.governance.consent.records.record import ConsentRecord, read_csv, write_csv
 from tests.policies import changed
 
@@ -150,7 +150,7 @@ def test_a_wrong_line_of_a_file_is_named_without_its_values(text: str, says: str
 
 def test_a_receipt_is_a_record_and_a_page_that_escapes_what_people_wrote() -> None:
     record = ConsentRecord.of("<b>", "give", "research", "2026-01-01", notice="<script>")
-    receipt = Receipt("<b>", moment("2026-02-01"), [(moment("2026-01-02"), record)])
+    receipt = ConsentReceipt("<b>", moment("2026-02-01"), [(moment("2026-01-02"), record)])
     assert list(read_27560(receipt.to_json()["consent_records"])) == [record]
     page = receipt.to_html()
     assert "<script>" not in page

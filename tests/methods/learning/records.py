@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from incrowd.engines import choose
-from incrowd.methods.learning.planning import Task
+from incrowd.methods.learning.planning import LearningTask
 from incrowd.methods.learning.records import Records
 from incrowd.workflows.policy.policy import Policy, load_policy
 from tests.coins import SeededCoins
@@ -39,7 +39,7 @@ def table(rows: list[tuple[str, int, int, str]]) -> pa.Table:
     return pa.table([pa.array(each, kind) for each, kind in zip(columns, types, strict=True)], names=COLUMNS)
 
 
-def records_of(policy: Policy, task: Task, rows: list[tuple[str, int, int, str]]) -> Records:
+def records_of(policy: Policy, task: LearningTask, rows: list[tuple[str, int, int, str]]) -> Records:
     """Return the records of rows, counted by the engine."""
     opened = choose.open_table(table(rows), policy.schema, policy.options)
     return Records.of(opened, task.classes, SeededCoins(1))

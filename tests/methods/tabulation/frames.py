@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from incrowd.methods.tabulation.axis import Axis
-from incrowd.methods.tabulation.boxes import Demand
-from incrowd.methods.tabulation.frame import Flags, Frame, Whole
+from incrowd.methods.tabulation.axis import TableAxis
+from incrowd.methods.tabulation.boxes import ProtectionDemand
+from incrowd.methods.tabulation.frame import Flags, TableFrame, Whole
 
 
-def flat(size: int, name: str) -> Axis:
+def flat(size: int, name: str) -> TableAxis:
     """Return so many lines below a total."""
-    return Axis(name, ("*", *(f"{name}{place}" for place in range(size))), (-1, *[0] * size))
+    return TableAxis(name, ("*", *(f"{name}{place}" for place in range(size))), (-1, *[0] * size))
 
 
-def nested(sizes: tuple[int, ...], name: str) -> Axis:
+def nested(sizes: tuple[int, ...], name: str) -> TableAxis:
     """Return groups of so many lines each, below a total."""
     labels, parents = ["*"], [-1]
     for group, size in enumerate(sizes):
@@ -25,10 +25,10 @@ def nested(sizes: tuple[int, ...], name: str) -> Axis:
         above = len(labels) - 1
         labels += [f"{name}{group}.{place}" for place in range(size)]
         parents += [above] * size
-    return Axis(name, tuple(labels), tuple(parents))
+    return TableAxis(name, tuple(labels), tuple(parents))
 
 
-def agreeing(frame: Frame, cells: Whole, known: Flags) -> Iterator[Whole]:
+def agreeing(frame: TableFrame, cells: Whole, known: Flags) -> Iterator[Whole]:
     """Yield every table of whole numbers from 0 on that has the published cells: slowly, one cell after the other."""
     sums = frame.matrix.toarray()[known.ravel()].astype(np.int64)
     left = cells.ravel()[known.ravel()].astype(np.int64)
@@ -51,16 +51,16 @@ def agreeing(frame: Frame, cells: Whole, known: Flags) -> Iterator[Whole]:
     yield from fill(0, left)
 
 
-def ends(frame: Frame, cells: Whole, known: Flags) -> tuple[Whole, Whole]:
+def ends(frame: TableFrame, cells: Whole, known: Flags) -> tuple[Whole, Whole]:
     """Return the least and the largest value of every cell over all tables that agree."""
     seen = np.array([frame.matrix @ table for table in agreeing(frame, cells, known)])
     return seen.min(0), seen.max(0)
 
 
-def few(cells: Whole, minimum: int, reach: int) -> list[Demand]:
+def few(cells: Whole, minimum: int, reach: int) -> list[ProtectionDemand]:
     """Return what the rule of a minimum demands of counts."""
     flat = cells.ravel()
     return [
-        Demand(place, int(min(flat[place], reach)), reach)
+        ProtectionDemand(place, int(min(flat[place], reach)), reach)
         for place in np.flatnonzero((flat > 0) & (flat < minimum)).tolist()
     ]

@@ -19,7 +19,7 @@ from incrowd.core.table import Table
 from incrowd.core.unit import Kind, More, Unit
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import IncrowdError, InvalidParameter, SourceInvalid
-from incrowd.methods.tabulation.cell_key import Noise
+from incrowd.methods.tabulation.cell_key import KeyNoise
 from incrowd.methods.tabulation.protected.method import ProtectedTable
 from incrowd.methods.tabulation.rules import Dominance
 from incrowd.noise.system import SystemCoins
@@ -78,7 +78,7 @@ def test_holdings_are_merged_before_the_rules_look_at_them() -> None:
 
 def test_the_same_records_have_the_same_noise_in_every_table(tmp_path: Path) -> None:
     (tmp_path / "key").write_bytes(bytes(range(32)))
-    noise: dict[str, Any] = {"protect": "cell-key", "noise": Noise(5, Fraction(2), 2), "key": str(tmp_path / "key")}
+    noise: dict[str, Any] = {"protect": "cell-key", "noise": KeyNoise(5, Fraction(2), 2), "key": str(tmp_path / "key")}
     one = released(ProtectedTable(columns=("area", "sex"), **noise), rows(), RECORDS)
     two = released(ProtectedTable(columns=("sex", "kind"), **noise), rows().take(np.arange(90)[::-1]), RECORDS)
     assert [one["*", sex] for sex in ("*", "F", "M")] == [two[sex, "*"] for sex in ("*", "F", "M")]

@@ -13,11 +13,11 @@ from scipy.sparse import csr_matrix
 from incrowd.errors import Infeasible
 from incrowd.methods.tabulation import suppression
 from incrowd.methods.tabulation.attacker import never, published_to, spread
-from incrowd.methods.tabulation.boxes import NEVER, Demand
-from incrowd.methods.tabulation.frame import Frame, Whole
+from incrowd.methods.tabulation.boxes import NEVER, ProtectionDemand
+from incrowd.methods.tabulation.frame import TableFrame, Whole
 from incrowd.methods.tabulation.narrowing import narrowed
 from incrowd.methods.tabulation.optimum import least_pattern
-from incrowd.methods.tabulation.suppression import Pattern, Task, suppress, task_of
+from incrowd.methods.tabulation.suppression import Pattern, SuppressionTask, suppress, task_of
 from tests.methods.tabulation.frames import agreeing, ends, few, flat, nested
 
 WIDTH = 3
@@ -31,15 +31,15 @@ SHAPES = (
 )
 
 
-def tables(number: int, seed: int) -> Iterator[tuple[Frame, Whole]]:
+def tables(number: int, seed: int) -> Iterator[tuple[TableFrame, Whole]]:
     """Yield small tables of counts, with zeros among them."""
     chance = np.random.default_rng(seed)
     for place in range(number):
-        frame = Frame(SHAPES[place % len(SHAPES)])
+        frame = TableFrame(SHAPES[place % len(SHAPES)])
         yield frame, chance.integers(0, 5, frame.leaf_shape) * (chance.random(frame.leaf_shape) < 0.9)
 
 
-def require_open(frame: Frame, cells: Whole, demands: list[Demand], pattern: Pattern) -> None:
+def require_open(frame: TableFrame, cells: Whole, demands: list[ProtectionDemand], pattern: Pattern) -> None:
     """Go through all tables that agree until every sensitive cell was seen far enough below and above the truth."""
     true, empty = cells.ravel(), np.flatnonzero(pattern.suppressed)
     below, above = true.copy(), true.copy()
@@ -80,7 +80,7 @@ def test_whatever_is_tried_every_sensitive_cell_of_a_small_table_stays_open(
 def test_the_program_finds_the_least_weight_of_all_patterns() -> None:
     chance, shapes = np.random.default_rng(4), ((flat(2, "a"), flat(2, "b")), (nested((2, 1), "a"), flat(2, "b")))
     for place in range(10):
-        frame = Frame(shapes[place % 4 == 3])
+        frame = TableFrame(shapes[place % 4 == 3])
         task = task_of(frame, chance.integers(0, 5, frame.leaf_shape))
         demands = few(task.cells, 3, 2)
         found = least_pattern(task.sums, task.truth, task.weights, demands, network=task.network)
@@ -88,7 +88,7 @@ def test_the_program_finds_the_least_weight_of_all_patterns() -> None:
         assert (None if found is None else task.weights[found].sum()) == least
 
 
-def _least_by_trying(task: Task, demands: list[Demand]) -> float | None:
+def _least_by_trying(task: SuppressionTask, demands: list[ProtectionDemand]) -> float | None:
     """Try every pattern, the lightest first."""
     primary = [demand.cell for demand in demands]
     free = [cell for cell in np.flatnonzero(task.weights < NEVER).tolist() if cell not in primary]
@@ -118,21 +118,21 @@ def test_the_auditor_finds_what_trying_finds_and_narrowing_is_never_closer() -> 
 
 
 def test_a_table_whose_total_is_sensitive_is_refused() -> None:
-    frame = Frame((flat(2, "a"),))
+    frame = TableFrame((flat(2, "a"),))
     with pytest.raises(Infeasible, match="the total of the whole table"):
-        suppress(task_of(frame, np.array([1, 1])), [Demand(0, 2, 3)], 4)
+        suppress(task_of(frame, np.array([1, 1])), [ProtectionDemand(0, 2, 3)], 4)
 
 
 def test_a_cell_that_nothing_can_protect_is_refused_with_its_place() -> None:
-    frame = Frame((flat(2, "a"),))
+    frame = TableFrame((flat(2, "a"),))
     with pytest.raises(Infeasible, match="a = a0"):
-        suppress(task_of(frame, np.array([1, 0])), [Demand(1, 1, 3)], 4)
+        suppress(task_of(frame, np.array([1, 0])), [ProtectionDemand(1, 1, 3)], 4)
 
 
 @pytest.mark.parametrize("scale", [12, 24, 60])
 def test_no_linear_program_infers_a_sensitive_cell_of_a_large_table(scale: int) -> None:
     """Sparse, middling and dense counts: over all tables that agree with what is published, ends of sensitive cells."""
-    frame = Frame((nested((4, 4, 4, 4), "a"), flat(12, "b"), flat(6, "c")))
+    frame = TableFrame((nested((4, 4, 4, 4), "a"), flat(12, "b"), flat(6, "c")))
     leaves = (np.random.default_rng(scale).pareto(1.0, frame.leaf_shape) * scale).astype(np.int64)
     cells = frame.totals(leaves).ravel()
     demands = few(frame.totals(leaves), 3, 3)
@@ -148,7 +148,7 @@ def test_no_linear_program_infers_a_sensitive_cell_of_a_large_table(scale: int) 
 
 
 def test_a_larger_table_is_proved_cell_by_cell() -> None:
-    frame = Frame((nested((4, 4, 4), "a"), flat(8, "b"), flat(5, "c")))
+    frame = TableFrame((nested((4, 4, 4), "a"), flat(8, "b"), flat(5, "c")))
     leaves = (np.random.default_rng(1).pareto(1.0, frame.leaf_shape) * 10).astype(np.int64)
     task = task_of(frame, leaves)
     demands = few(frame.totals(leaves), 3, 3)

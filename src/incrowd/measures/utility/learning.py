@@ -34,7 +34,7 @@ class ModelScore:
 
 
 @dataclass(frozen=True)
-class Learned:
+class LearnedScore:
     """What can be learned about one column: a blind guess, and every model."""
 
     target: str
@@ -47,7 +47,7 @@ class Learned:
         return max((each.released.value for each in self.models), default=0.0) - self.blind.value
 
 
-def learning(before: Coded, after: Coded, target: str, models: tuple[str, ...] = MODELS) -> Learned | None:
+def learning(before: Coded, after: Coded, target: str, models: tuple[str, ...] = MODELS) -> LearnedScore | None:
     """Return how well a column can be learned from the release; None where there is nothing to learn or to learn from.
 
     Every second of at most 10,000 original rows is held out; the release was made from both halves.
@@ -69,7 +69,7 @@ def learning(before: Coded, after: Coded, target: str, models: tuple[str, ...] =
         return None
     common = int(np.bincount(sets[1][1]).argmax())
     blind = _right(asked[1] == common, f"{target}: always the most frequent class of the release")
-    return Learned(target, blind, tuple(_scored(name, sets[0], sets[1], asked) for name in models))
+    return LearnedScore(target, blind, tuple(_scored(name, sets[0], sets[1], asked) for name in models))
 
 
 def _classes(table: Coded, column: int) -> NDArray[np.intp]:

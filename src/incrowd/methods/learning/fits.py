@@ -124,7 +124,7 @@ class Line:
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class RowSpread:
     """What moments say: how many rows, the mean of vectors and targets, and how they vary together, per row."""
 
     rows: float
@@ -132,7 +132,7 @@ class Spread:
     covariance: Floats
 
     @classmethod
-    def of(cls, moments: Integers, features: int, one: int, noise: float) -> Spread:
+    def of(cls, moments: Integers, features: int, one: int, noise: float) -> RowSpread:
         """Return means and covariances of everything but the constant, which stands after the features.
 
         There are at least about as many rows as noise could be, and means shrink where they are mostly noise.
@@ -144,7 +144,7 @@ class Spread:
         return cls(rows, mean, second - np.outer(mean, mean))
 
 
-def ridge(spread: Spread, features: int, noise: float) -> Line:
+def ridge(spread: RowSpread, features: int, noise: float) -> Line:
     """Return the least squares line with a penalty as large as the noise, per row; the intercept has none."""
     own, cross = spread.covariance[:features, :features], spread.covariance[:features, features:]
     values, basis = np.linalg.eigh(own)

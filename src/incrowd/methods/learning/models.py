@@ -43,7 +43,7 @@ class Use(StrEnum):
     COMPONENTS = "components"
 
 
-class Link(StrEnum):
+class ScoreLink(StrEnum):
     """How scores become chances of classes, or a number."""
 
     SOFTMAX = "softmax"
@@ -65,7 +65,7 @@ class LearnedModel:
     offset: Floats
     tables: tuple[Floats, ...]
     target: str | None = None
-    link: Link | None = None
+    link: ScoreLink | None = None
     bounds: tuple[float, float] | None = None
     vectors: Floats | None = None
 
@@ -86,7 +86,7 @@ class LearnedModel:
     def chances(self, table: pa.Table) -> Floats:
         """Return the chance of each class for each row."""
         scores = self.scores(table)
-        if self.link is Link.SOFTMAX:
+        if self.link is ScoreLink.SOFTMAX:
             weights = np.exp(scores - scores.max(axis=1, keepdims=True))
         else:
             weights = np.clip(scores, 1e-6, 1.0)
@@ -194,7 +194,7 @@ def _read(plain: Mapping[str, Any]) -> dict[str, Any]:
         "offset": _numbers(plain["offset"], (len(outputs),)),
         "tables": tables,
         "target": plain.get("target"),
-        "link": None if "link" not in plain else Link(plain["link"]),
+        "link": None if "link" not in plain else ScoreLink(plain["link"]),
         "bounds": None if bounds is None else (float(bounds[0]), float(bounds[1])),
         "vectors": None if vectors is None else _numbers(vectors, (len(outputs), len(vectors[0]))),
     }

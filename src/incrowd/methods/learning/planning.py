@@ -32,7 +32,7 @@ MOST_BINS = 1024
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class LearningTask:
     """What is learned: from which columns, and what is predicted, with the names of what comes out."""
 
     inputs: tuple[Classes, ...]
@@ -99,7 +99,9 @@ class Learner(Protocol):
         """Read the rows and release the model."""
 
 
-def plan_of(learner: Learner, task: Task, schema: Schema, sums: Sequence[Step], settings: Mapping[str, Any]) -> Plan:
+def plan_of(
+    learner: Learner, task: LearningTask, schema: Schema, sums: Sequence[Step], settings: Mapping[str, Any]
+) -> Plan:
     """Return the plan of a method, its price computed; names that a model's table has of its own are refused."""
     clash = [column.name for column in schema.released if column.name in TABLE.names]
     if clash:

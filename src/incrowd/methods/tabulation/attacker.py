@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
-from incrowd.methods.tabulation.frame import Flags, Frame, Whole
+from incrowd.methods.tabulation.frame import Flags, TableFrame, Whole
 
 Ends = NDArray[np.float64]
 Enough = Callable[[Ends, Ends], Flags]
@@ -34,7 +34,7 @@ class Inconsistent(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Attacker:
+class TableAttacker:
     """Somebody who knows sums of unknown whole numbers, each of which lies between bounds (−1: no upper one)."""
 
     sums: csr_array
@@ -43,7 +43,7 @@ class Attacker:
     high: Whole
 
     @classmethod
-    def of(cls, matrix: csr_array, values: Whole, bounds: tuple[Whole, Whole] | None = None) -> Attacker:
+    def of(cls, matrix: csr_array, values: Whole, bounds: tuple[Whole, Whole] | None = None) -> TableAttacker:
         """Return who knows that so many sums of finest cells have these values, and that no cell is negative."""
         size = matrix.shape[1]
         low, high = bounds or (np.zeros(size, np.int64), np.full(size, -1, np.int64))
@@ -102,7 +102,7 @@ class Attacker:
         """Whether a table has all that is known, in exact whole numbers.
 
         >>> from scipy.sparse import csr_array
-        >>> known = Attacker.of(csr_array(np.array([[1, 1]])), np.array([5]))
+        >>> known = TableAttacker.of(csr_array(np.array([[1, 1]])), np.array([5]))
         >>> known.agrees(np.array([2, 3])), known.agrees(np.array([6, -1]))
         (True, False)
         """
@@ -110,10 +110,10 @@ class Attacker:
         return bool(inside.all() and np.array_equal(self.sums @ table, self.values))
 
 
-def published_to(frame: Frame, cells: Whole, known: Flags) -> Attacker:
+def published_to(frame: TableFrame, cells: Whole, known: Flags) -> TableAttacker:
     """Return who knows the published cells of a table, and that no cell is negative."""
     shown = np.flatnonzero(known.ravel())
-    return Attacker.of(frame.matrix[shown], cells.ravel()[shown])
+    return TableAttacker.of(frame.matrix[shown], cells.ravel()[shown])
 
 
 def never(low: Ends, high: Ends) -> Flags:
@@ -121,14 +121,16 @@ def never(low: Ends, high: Ends) -> Flags:
     return np.zeros(len(np.minimum(low, high)), np.bool_)
 
 
-def spread(attacker: Attacker, cells: csr_array, enough: Enough, tables: Sequence[Whole] = ()) -> tuple[Ends, Ends]:
+def spread(
+    attacker: TableAttacker, cells: csr_array, enough: Enough, tables: Sequence[Whole] = ()
+) -> tuple[Ends, Ends]:
     """Return values that some cells have in tables the attacker cannot tell apart, far apart enough where possible.
 
     A cell for which even the extremes are not enough has its true least and largest value.  `tables` are some that are
     known to agree.
 
-    >>> from incrowd.methods.tabulation.axis import Axis
-    >>> sex = Frame((Axis("sex", ("*", "F", "M"), (-1, 0, 0)),))
+    >>> from incrowd.methods.tabulation.axis import TableAxis
+    >>> sex = TableFrame((TableAxis("sex", ("*", "F", "M"), (-1, 0, 0)),))
     >>> attacker = published_to(sex, np.array([5, 0, 0]), np.array([True, False, False]))
     >>> spread(attacker, sex.matrix[[1]], never)
     (array([0.]), array([5.]))
@@ -153,7 +155,7 @@ def spread(attacker: Attacker, cells: csr_array, enough: Enough, tables: Sequenc
 
 
 def _sweep(
-    attacker: Attacker, cells: csr_array, unmet: Callable[[], Flags], learn: Callable[[Whole | None], None]
+    attacker: TableAttacker, cells: csr_array, unmet: Callable[[], Flags], learn: Callable[[Whole | None], None]
 ) -> None:
     """Push many cells at once, half of them up and half down, in ever new halves, as long as that meets some more."""
     idle = 0

@@ -23,12 +23,12 @@ MOST_NODES = 5000
 
 
 @dataclass(frozen=True)
-class Axis:
+class TableAxis:
     """The labels of one column with the place of the label above each: a parent comes before what lies under it.
 
     Whatever lies under a label follows it at once, so that every label covers a range of the finest ones.
 
-    >>> place = Axis("place", ("*", "North", "a", "b", "South"), (-1, 0, 1, 1, 0))
+    >>> place = TableAxis("place", ("*", "North", "a", "b", "South"), (-1, 0, 1, 1, 0))
     >>> place.leaves.tolist(), place.ranges.tolist()
     ([2, 3, 4], [[0, 3], [0, 2], [0, 1], [1, 2], [2, 3]])
     """
@@ -64,7 +64,7 @@ class Axis:
         return len(self.labels)
 
     @classmethod
-    def of(cls, recoding: Recoding, total: str) -> tuple[Axis, Places]:
+    def of(cls, recoding: Recoding, total: str) -> tuple[TableAxis, Places]:
         """Return the axis of a column from a level up, and for each code at that level its place among the leaves.
 
         >>> from incrowd.core.hierarchy.tree import tree
@@ -72,7 +72,7 @@ class Axis:
         >>> from incrowd.core.schema import Column, Missing, Outside
         >>> where = tree({"North": ["a", "b"], "South": ["c"]})
         >>> place = Column("place", hierarchy=where, missing=Missing.DROP, outside=Outside.DROP)
-        >>> Axis.of(Recoding(place, 0), "*")[0].labels
+        >>> TableAxis.of(Recoding(place, 0), "*")[0].labels
         ('*', 'North', 'a', 'b', 'South', 'c')
         """
         lowest = recoding.classes
@@ -151,12 +151,12 @@ class _Grower:
     labels: list[str | None]
     parents: list[int]
 
-    def axis(self, column: str) -> tuple[Axis, Places]:
+    def axis(self, column: str) -> tuple[TableAxis, Places]:
         order: list[int] = []
         self._grow(np.arange(len(self.chains[0])), len(self.chains) - 1, 0, order)
         places = np.empty(len(order), np.intp)
         places[order] = np.arange(len(order))
-        return Axis(column, tuple(self.labels), tuple(self.parents)), places
+        return TableAxis(column, tuple(self.labels), tuple(self.parents)), places
 
     def _grow(self, members: Places, depth: int, parent: int, order: list[int]) -> None:
         codes = self.chains[depth][members]

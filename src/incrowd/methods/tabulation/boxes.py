@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from incrowd.methods.tabulation.axis import Axis
-from incrowd.methods.tabulation.frame import Frame, Whole
+from incrowd.methods.tabulation.axis import TableAxis
+from incrowd.methods.tabulation.frame import TableFrame, Whole
 
 Costs = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ _PASSES = 3
 
 
 @dataclass(frozen=True)
-class Demand:
+class ProtectionDemand:
     """A cell by its number, and how far below and above the truth it must stay open."""
 
     cell: int
@@ -41,7 +41,7 @@ class Demand:
 
 
 @dataclass(frozen=True)
-class Box:
+class CellBox:
     """A finest cell and, along each axis, the opposite one (None: the box is open there)."""
 
     base: tuple[int, ...]
@@ -50,7 +50,7 @@ class Box:
     def moves(self, shape: tuple[int, ...], amount: int) -> dict[int, int]:
         """Return by how much finest cells change, by their number, if the base goes up by an amount.
 
-        >>> Box((0, 0), (1, 1)).moves((2, 2), 3)
+        >>> CellBox((0, 0), (1, 1)).moves((2, 2), 3)
         {0: 3, 1: -3, 2: -3, 3: 3}
         """
         sides = [
@@ -68,7 +68,7 @@ class Box:
 class BoxSearch:
     """The table, what each cell costs, and which boxes are in use; `uses` counts them for every cell."""
 
-    frame: Frame
+    frame: TableFrame
     leaves: Whole
     weights: Costs
     uses: Whole = field(init=False)
@@ -77,9 +77,9 @@ class BoxSearch:
     def __post_init__(self) -> None:
         self.uses = np.zeros(self.frame.size, np.int64)
 
-    def run(self, demands: list[Demand]) -> dict[int, Box]:
+    def run(self, demands: list[ProtectionDemand]) -> dict[int, CellBox]:
         """Return a box for each demand, by its place; none where no single box is enough."""
-        boxes: dict[int, Box] = {}
+        boxes: dict[int, CellBox] = {}
         for demand in demands:
             self.uses[demand.cell] += 1
         for number in range(_PASSES):
@@ -95,11 +95,11 @@ class BoxSearch:
                 break
         return boxes
 
-    def best(self, demand: Demand) -> Box | None:
+    def best(self, demand: ProtectionDemand) -> CellBox | None:
         """Return the box that suppresses least beyond what is suppressed already; None if none has enough room."""
         nodes = np.unravel_index(demand.cell, self.frame.shape)
         ranges = [axis.ranges[int(node)] for axis, node in zip(self.frame.axes, nodes, strict=True)]
-        found: tuple[float, Box] | None = None
+        found: tuple[float, CellBox] | None = None
         costs = np.where(self.uses.reshape(self.frame.shape) > 0, 0.0, self.weights)
         for base in self._bases(ranges, demand.down):
             tried = self._cheapest(base, ranges, demand, costs)
@@ -116,8 +116,8 @@ class BoxSearch:
         return [tuple(each) for each in offsets.tolist()]
 
     def _cheapest(
-        self, base: tuple[int, ...], ranges: list[NDArray[np.intp]], demand: Demand, costs: Costs
-    ) -> tuple[float, Box] | None:
+        self, base: tuple[int, ...], ranges: list[NDArray[np.intp]], demand: ProtectionDemand, costs: Costs
+    ) -> tuple[float, CellBox] | None:
         for number, leaf in enumerate(base):  # each turn takes the first axis and puts its opposite lines last
             side = self._side(number, leaf)
             taken = side @ costs.reshape(len(self.frame.axes[number]), -1)
@@ -135,9 +135,9 @@ class BoxSearch:
             None if int(place) == size else int(place)
             for place, size in zip(places, self.frame.leaf_shape, strict=True)
         )
-        return least, Box(base, opposite)
+        return least, CellBox(base, opposite)
 
-    def _room(self, base: tuple[int, ...], demand: Demand) -> NDArray[np.bool_]:
+    def _room(self, base: tuple[int, ...], demand: ProtectionDemand) -> NDArray[np.bool_]:
         """Return for each choice of opposite lines whether all corners have enough to be taken away."""
         room = np.ones(tuple(size + 1 for size in self.frame.leaf_shape), np.bool_)
         for corner in product((False, True), repeat=len(base)):
@@ -155,7 +155,7 @@ class BoxSearch:
             self._sides[key] = _separating(self.frame.axes[number], leaf)
         return self._sides[key]
 
-    def touched(self, box: Box) -> NDArray[np.intp]:
+    def touched(self, box: CellBox) -> NDArray[np.intp]:
         """Return the cells that a move around a box changes."""
         lines = []
         for axis, leaf, other in zip(self.frame.axes, box.base, box.opposite, strict=True):
@@ -164,7 +164,7 @@ class BoxSearch:
         return np.ravel_multi_index(np.ix_(*lines), self.frame.shape).ravel()
 
 
-def _separating(axis: Axis, leaf: int) -> csr_array:
+def _separating(axis: TableAxis, leaf: int) -> csr_array:
     """Return for each other leaf, and last for none, which lines cover one of the two and not both."""
     here = set(axis.paths[leaf])
     lines = [sorted(here ^ set(path)) for path in axis.paths]

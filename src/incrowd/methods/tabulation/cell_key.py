@@ -31,10 +31,10 @@ _MOST = 50
 
 
 @dataclass(frozen=True)
-class Noise:
+class KeyNoise:
     """Noise of at most `largest`, with mean zero and a variance; no published count is from 1 to `gap`.
 
-    >>> Noise(5, Fraction(3)).zero_to_one() > Fraction(37, 100)
+    >>> KeyNoise(5, Fraction(3)).zero_to_one() > Fraction(37, 100)
     True
     """
 
@@ -114,7 +114,7 @@ class Noise:
 
 
 @lru_cache(maxsize=4096)
-def _row(noise: Noise, count: int) -> Row:
+def _row(noise: KeyNoise, count: int) -> Row:
     """Return the distribution of largest entropy: p(v) ∝ exp(a v + b v²), by Newton's method, then made exact."""
     for low, high in noise.ends(count):
         if -low * high == noise.variance:  # only these two values have it

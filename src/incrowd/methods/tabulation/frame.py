@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, kron
 
 from incrowd.errors import InvalidParameter
-from incrowd.methods.tabulation.axis import Axis
+from incrowd.methods.tabulation.axis import TableAxis
 
 Whole = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -23,15 +23,15 @@ MOST_CELLS = 2**20
 
 
 @dataclass(frozen=True)
-class Frame:
+class TableFrame:
     """The cross of one to three axes; a cell is one line of each.
 
-    >>> sex, area = Axis("sex", ("*", "F", "M"), (-1, 0, 0)), Axis("area", ("*", "N", "S"), (-1, 0, 0))
-    >>> Frame((sex, area)).totals(np.array([[20, 50], [8, 19]])).tolist()
+    >>> sex, area = TableAxis("sex", ("*", "F", "M"), (-1, 0, 0)), TableAxis("area", ("*", "N", "S"), (-1, 0, 0))
+    >>> TableFrame((sex, area)).totals(np.array([[20, 50], [8, 19]])).tolist()
     [[97, 28, 69], [70, 20, 50], [27, 8, 19]]
     """
 
-    axes: tuple[Axis, ...]
+    axes: tuple[TableAxis, ...]
 
     def __post_init__(self) -> None:
         if self.size > MOST_CELLS:
@@ -89,7 +89,7 @@ class Frame:
     def odd_sum(self, cells: Whole, known: Flags) -> tuple[int, ...] | None:
         """Return a cell that is known, as all cells right under it are, and is not their sum; None if there is none.
 
-        >>> sex = Frame((Axis("sex", ("*", "F", "M"), (-1, 0, 0)),))
+        >>> sex = TableFrame((TableAxis("sex", ("*", "F", "M"), (-1, 0, 0)),))
         >>> sex.odd_sum(np.array([5, 2, 2]), np.ones(3, bool)), sex.odd_sum(np.array([4, 2, 2]), np.ones(3, bool))
         ((0,), None)
         """
@@ -113,7 +113,7 @@ class Frame:
         )
 
 
-def _membership(axis: Axis) -> NDArray[np.int8]:
+def _membership(axis: TableAxis) -> NDArray[np.int8]:
     leaf = np.arange(len(axis.leaves))
     low, high = axis.ranges.T[:, :, None]
     return np.asarray((leaf >= low) & (leaf < high), np.int8)

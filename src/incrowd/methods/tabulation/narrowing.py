@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from incrowd.methods.tabulation.frame import Flags, Frame, Whole
+from incrowd.methods.tabulation.frame import Flags, TableFrame, Whole
 
 _ROUNDS = 50
 
 
-def narrowed(frame: Frame, cells: Whole, known: Flags) -> tuple[Whole, Whole]:
+def narrowed(frame: TableFrame, cells: Whole, known: Flags) -> tuple[Whole, Whole]:
     """Return for each cell bounds that every table with these published cells keeps; there may be narrower ones.
 
-    >>> from incrowd.methods.tabulation.axis import Axis
-    >>> sex = Frame((Axis("sex", ("*", "F", "M"), (-1, 0, 0)),))
+    >>> from incrowd.methods.tabulation.axis import TableAxis
+    >>> sex = TableFrame((TableAxis("sex", ("*", "F", "M"), (-1, 0, 0)),))
     >>> low, high = narrowed(sex, np.array([9, 4, 0]), np.array([True, True, False]))
     >>> low.tolist(), high.tolist()
     ([9, 4, 5], [9, 4, 5])
@@ -29,7 +29,7 @@ def narrowed(frame: Frame, cells: Whole, known: Flags) -> tuple[Whole, Whole]:
     return low, high
 
 
-def _along(frame: Frame, number: int, low: Whole, high: Whole) -> tuple[Whole, Whole]:
+def _along(frame: TableFrame, number: int, low: Whole, high: Whole) -> tuple[Whole, Whole]:
     """Hold every line of an axis against the lines under it."""
     low, high = np.moveaxis(low, number, 0).copy(), np.moveaxis(high, number, 0).copy()
     for node, children in enumerate(frame.axes[number].children):

@@ -10,20 +10,20 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import block_diag, csr_array, diags_array, hstack, vstack
 
-from incrowd.methods.tabulation.boxes import NEVER, Costs, Demand
+from incrowd.methods.tabulation.boxes import NEVER, Costs, ProtectionDemand
 from incrowd.methods.tabulation.frame import Whole
 
 _MOST, _MOST_WHOLE = 3000, 120
 """Up to so many unknowns the least pattern is computed; fewer where moves must be asked to be whole."""
 
 
-def small_enough(cells: int, demands: list[Demand], *, network: bool) -> bool:
+def small_enough(cells: int, demands: list[ProtectionDemand], *, network: bool) -> bool:
     """Whether the least pattern of such a table is computed."""
     return 2 * len(demands) * cells <= (_MOST if network else _MOST_WHOLE)
 
 
 def least_pattern(
-    matrix: csr_array, leaves: Whole, weights: Costs, demands: list[Demand], *, network: bool
+    matrix: csr_array, leaves: Whole, weights: Costs, demands: list[ProtectionDemand], *, network: bool
 ) -> NDArray[np.bool_] | None:
     """Return the pattern of least weight under which every demand is met; None if there is none.
 

@@ -13,8 +13,8 @@ import numpy as np
 from incrowd.core.recoding import Recoding
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter
-from incrowd.methods.tabulation.axis import Axis
-from incrowd.methods.tabulation.frame import Frame, Whole
+from incrowd.methods.tabulation.axis import TableAxis
+from incrowd.methods.tabulation.frame import TableFrame, Whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -70,14 +70,14 @@ class Joint:
     cell of the others, with their `values`.
     """
 
-    frame: Frame
+    frame: TableFrame
     levels: dict[str, int]
     own: NDArray[np.intp]
     before: NDArray[np.intp]
     values: Whole
 
     @classmethod
-    def of(cls, schema: Schema, own: Frame, levels: dict[str, int], tables: tuple[ReleasedTable, ...]) -> Joint:
+    def of(cls, schema: Schema, own: TableFrame, levels: dict[str, int], tables: tuple[ReleasedTable, ...]) -> Joint:
         """Return the cells of a new table and of those before it; refuse labels that no hierarchy here has."""
         columns = list(dict.fromkeys([*levels, *(name for table in tables for name in table.columns)]))
         total = str(own.axes[0].labels[0])
@@ -89,7 +89,7 @@ class Joint:
                 f"this table and those before it have {unknowns:,} finest cells together, and {MOST_UNKNOWNS:,} are "
                 "the most. Choose higher levels, or hold it against fewer tables."
             )
-        frame = Frame(axes)
+        frame = TableFrame(axes)
         places = [[axis.place(label) for label in mine.labels] for axis, mine in zip(axes, own.axes, strict=False)]
         rest = [[0]] * (len(axes) - len(own.axes))
         cells = np.ravel_multi_index(np.ix_(*map(np.array, [*places, *rest])), frame.shape).ravel()
@@ -106,7 +106,7 @@ class Joint:
 
 def _finest(
     schema: Schema, name: str, level: int | None, total: str, tables: tuple[ReleasedTable, ...]
-) -> tuple[Axis, int]:
+) -> tuple[TableAxis, int]:
     """Return the axis of a column at the highest level that has the labels of all tables."""
     column = schema[name]
     needed = {row[table.columns.index(name)] for table in tables if name in table.columns for row in table.labels}
@@ -114,7 +114,7 @@ def _finest(
         recoding = Recoding(column, tried)
         if recoding.classes is None:
             break
-        axis = Axis.of(recoding, total)[0]
+        axis = TableAxis.of(recoding, total)[0]
         if needed <= set(axis.labels):
             return axis, tried
     raise InvalidParameter(
@@ -123,7 +123,7 @@ def _finest(
     )
 
 
-def _cell(frame: Frame, table: ReleasedTable, row: tuple[str | None, ...]) -> int:
+def _cell(frame: TableFrame, table: ReleasedTable, row: tuple[str | None, ...]) -> int:
     known = dict(zip(table.columns, row, strict=True))
     nodes = [axis.place(known[axis.column]) if axis.column in known else 0 for axis in frame.axes]
     return int(np.ravel_multi_index(nodes, frame.shape))

@@ -8,19 +8,19 @@ from __future__ import annotations
 import numpy as np
 
 from incrowd.errors import Infeasible
-from incrowd.methods.tabulation.frame import Frame, Whole
+from incrowd.methods.tabulation.frame import TableFrame, Whole
 
 _NODES = 20_000
 """So many branches of the search are tried before a rounding is given up."""
 
 
-def round_cells(frame: Frame, leaves: Whole, base: int) -> Whole:
+def round_cells(frame: TableFrame, leaves: Whole, base: int) -> Whole:
     """Return all cells, rounded so that totals add up, as near to the truth in the finest cells as possible.
 
     A multiple of the base stays what it is; of any other number one of the two neighbors is taken.
 
-    >>> from incrowd.methods.tabulation.axis import Axis
-    >>> sex = Frame((Axis("sex", ("*", "F", "M"), (-1, 0, 0)),))
+    >>> from incrowd.methods.tabulation.axis import TableAxis
+    >>> sex = TableFrame((TableAxis("sex", ("*", "F", "M"), (-1, 0, 0)),))
     >>> round_cells(sex, np.array([6, 11]), 5).tolist()
     [15, 5, 10]
     """

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import InvalidParameter
-from incrowd.methods.tabulation.frame import Flags, Frame, Whole
+from incrowd.methods.tabulation.frame import Flags, TableFrame, Whole
 
 
 @dataclass(frozen=True)
@@ -126,11 +126,11 @@ class Contributions:
     amounts: Whole
     rows: Whole
 
-    def facts(self, frame: Frame, depth: int) -> CellFacts:
+    def facts(self, frame: TableFrame, depth: int) -> CellFacts:
         """Return what the rules look at, in every cell of the table; holders are merged in each cell first.
 
-        >>> from incrowd.methods.tabulation.axis import Axis
-        >>> sex = Frame((Axis("sex", ("*", "F", "M"), (-1, 0, 0)),))
+        >>> from incrowd.methods.tabulation.axis import TableAxis
+        >>> sex = TableFrame((TableAxis("sex", ("*", "F", "M"), (-1, 0, 0)),))
         >>> some = Contributions(np.array([0, 0, 1]), np.array([7, 8, 7]), np.array([5, 3, 2]), np.array([1, 1, 1]))
         >>> some.facts(sex, 1).largest.tolist()
         [[7, 5, 2]]
@@ -158,7 +158,7 @@ class Contributions:
         shape = frame.shape
         return CellFacts(sums.reshape(shape), counts.reshape(shape), largest.reshape(depth, *shape))
 
-    def _everywhere(self, frame: Frame) -> tuple[NDArray[np.intp], Whole, Whole, Whole]:
+    def _everywhere(self, frame: TableFrame) -> tuple[NDArray[np.intp], Whole, Whole, Whole]:
         """Return each contribution once for every cell that it is part of."""
         where = np.unravel_index(self.cells, frame.leaf_shape)
         deepest = [max(map(len, axis.paths)) for axis in frame.axes]

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from incrowd.errors import Infeasible
-from incrowd.methods.tabulation.attacker import Attacker, Ends, Inconsistent, spread
-from incrowd.methods.tabulation.boxes import NEVER, Box, BoxSearch, Costs, Demand
-from incrowd.methods.tabulation.frame import Flags, Frame, Whole
+from incrowd.methods.tabulation.attacker import Ends, Inconsistent, TableAttacker, spread
+from incrowd.methods.tabulation.boxes import NEVER, BoxSearch, CellBox, Costs, ProtectionDemand
+from incrowd.methods.tabulation.frame import Flags, TableFrame, Whole
 from incrowd.methods.tabulation.optimum import least_pattern, small_enough
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ _ROUNDS = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class SuppressionTask:
     """A table to protect: its cells, then sums that were published before, of unknowns with their true values.
 
     The unknowns are the finest cells, or finer ones where tables that were released before need them.  `low` and `high`
     are what everybody knows of each (−1: no upper bound).  A cell of weight `NEVER` is published whatever happens.
     """
 
-    frame: Frame
+    frame: TableFrame
     sums: csr_array
     truth: Whole
     weights: Costs
@@ -56,10 +56,10 @@ class Task:
         """Whether whole demands have whole moves around simple cycles."""
         return self.alone and self.frame.network
 
-    def attacker(self, pattern: Flags) -> Attacker:
+    def attacker(self, pattern: Flags) -> TableAttacker:
         """Return who knows everything but the pattern."""
         shown = np.flatnonzero(~pattern)
-        return Attacker(self.sums[shown], self.cells[shown], self.low, self.high)
+        return TableAttacker(self.sums[shown], self.cells[shown], self.low, self.high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,14 +71,14 @@ class Pattern:
     largest: Whole
 
 
-def suppress(task: Task, demands: list[Demand], width: int) -> Pattern:
+def suppress(task: SuppressionTask, demands: list[ProtectionDemand], width: int) -> Pattern:
     """Return a pattern under which every demand is met and every suppressed cell is open at least so wide.
 
-    >>> from incrowd.methods.tabulation.axis import Axis
+    >>> from incrowd.methods.tabulation.axis import TableAxis
     >>> side = (("*", "a", "b", "c"), (-1, 0, 0, 0))
-    >>> frame = Frame((Axis("row", *side), Axis("column", *side)))
+    >>> frame = TableFrame((TableAxis("row", *side), TableAxis("column", *side)))
     >>> task = task_of(frame, np.array([[20, 50, 10], [8, 19, 22], [17, 32, 12]]))
-    >>> suppress(task, [Demand(9, 4, 4)], 5).suppressed.reshape(4, 4).astype(int).tolist()
+    >>> suppress(task, [ProtectionDemand(9, 4, 4)], 5).suppressed.reshape(4, 4).astype(int).tolist()
     [[0, 0, 0, 0], [0, 0, 0, 0], [0, 1, 0, 1], [0, 1, 0, 1]]
     """
     if any(task.weights[demand.cell] >= NEVER for demand in demands):
@@ -95,7 +95,7 @@ def suppress(task: Task, demands: list[Demand], width: int) -> Pattern:
         if not len(narrow):
             return pattern
         known = {demand.cell for demand in asked}
-        asked = [*asked, *(Demand(cell, 0, width) for cell in narrow.tolist() if cell not in known)]
+        asked = [*asked, *(ProtectionDemand(cell, 0, width) for cell in narrow.tolist() if cell not in known)]
         exact = False
     raise Infeasible(
         f"no pattern was found that leaves {task.frame.place(int(narrow[0]))} open widely enough. Choose higher levels "
@@ -103,14 +103,14 @@ def suppress(task: Task, demands: list[Demand], width: int) -> Pattern:
     )
 
 
-def task_of(frame: Frame, leaves: Whole, weights: Costs | None = None) -> Task:
+def task_of(frame: TableFrame, leaves: Whole, weights: Costs | None = None) -> SuppressionTask:
     """Return the task of a table by itself: cells weigh their values, and empty ones and the total are published."""
     cells = frame.totals(leaves).ravel()
     given = cells.astype(np.float64) if weights is None else weights
     fixed = cells == 0
     fixed[0] = True
     size = len(frame.leaves)
-    return Task(
+    return SuppressionTask(
         frame,
         frame.matrix,
         leaves.ravel(),
@@ -120,7 +120,7 @@ def task_of(frame: Frame, leaves: Whole, weights: Costs | None = None) -> Task:
     )
 
 
-def _least(task: Task, demands: list[Demand]) -> Pattern | None:
+def _least(task: SuppressionTask, demands: list[ProtectionDemand]) -> Pattern | None:
     """Return the pattern of least weight, if the solver's stands the audit."""
     found = least_pattern(task.sums, task.truth, task.weights, demands, network=task.network)
     if found is None or np.any(task.high >= 0):
@@ -146,12 +146,12 @@ def _least(task: Task, demands: list[Demand]) -> Pattern | None:
     return Pattern(found, least, largest)
 
 
-def _searched(task: Task, demands: list[Demand]) -> Pattern:
+def _searched(task: SuppressionTask, demands: list[ProtectionDemand]) -> Pattern:
     """Return a pattern that boxes and cheapest moves protect, with the proof of each demand checked."""
     suppressed = np.zeros(task.sums.shape[0], np.bool_)
     suppressed[[demand.cell for demand in demands]] = True
     moves: list[tuple[int, int, dict[int, int]]] = []
-    boxes: dict[int, Box] = {}
+    boxes: dict[int, CellBox] = {}
     if task.alone and not np.any(task.high >= 0):
         shape = task.frame.leaf_shape
         search = BoxSearch(task.frame, task.truth.reshape(shape), task.weights.reshape(task.frame.shape))
@@ -170,11 +170,11 @@ def _searched(task: Task, demands: list[Demand]) -> Pattern:
     return _proved(task, suppressed, moves)
 
 
-def _amounts(demand: Demand) -> list[int]:
+def _amounts(demand: ProtectionDemand) -> list[int]:
     return [amount for amount in (demand.up, -demand.down) if amount]
 
 
-def _cheapest_move(task: Task, cell: int, amount: int, suppressed: Flags) -> Whole:
+def _cheapest_move(task: SuppressionTask, cell: int, amount: int, suppressed: Flags) -> Whole:
     """Return whole changes of the unknowns by which a cell goes up or down, at the least weight of other sums."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import block_array, csr_array, eye_array
@@ -216,7 +216,7 @@ def _cheapest_move(task: Task, cell: int, amount: int, suppressed: Flags) -> Who
     )
 
 
-def _proved(task: Task, suppressed: Flags, moves: list[tuple[int, int, dict[int, int]]]) -> Pattern:
+def _proved(task: SuppressionTask, suppressed: Flags, moves: list[tuple[int, int, dict[int, int]]]) -> Pattern:
     """Return the pattern, after every move was found to agree with all that is published, in exact whole numbers."""
     from scipy.sparse import csc_array
 

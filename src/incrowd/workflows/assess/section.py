@@ -15,7 +15,7 @@ from incrowd.measures.frontier import MappedRelease, risk_utility_map
 from incrowd.workflows.attack.page import findings
 
 if TYPE_CHECKING:
-    from incrowd.measures.utility.learning import Learned
+    from incrowd.measures.utility.learning import LearnedScore
     from incrowd.measures.utility.tables import TableDistance
     from incrowd.workflows.assess.assess import Assessment
 
@@ -143,7 +143,7 @@ def utility_lines(found: Assessment) -> list[tuple[str, str, str]]:
     return lines
 
 
-def _model_lines(learned: Learned) -> list[tuple[str, str, str]]:
+def _model_lines(learned: LearnedScore) -> list[tuple[str, str, str]]:
     """Return how often the best model is right about a column, after training on the original and on the release.
 
     Beside it stands the AUC of the model with the largest.

@@ -12,7 +12,7 @@ from incrowd.core.schema import Role, Schema
 from incrowd.measures.coded import Coded
 from incrowd.measures.score import Score
 from incrowd.measures.utility.dependencies import Dependency, dependencies
-from incrowd.measures.utility.learning import Learned, learning
+from incrowd.measures.utility.learning import LearnedScore, learning
 from incrowd.measures.utility.marginals import MarginalDistance, marginal_distance
 from incrowd.measures.utility.propensity import Propensity, propensity
 from incrowd.measures.utility.regression import coefficients
@@ -35,7 +35,7 @@ class Utility:
     dependencies: tuple[Dependency, ...]
     propensity: Propensity | None
     overlap: Mapping[str, float]
-    models: tuple[Learned, ...]
+    models: tuple[LearnedScore, ...]
     workload: Score | None
 
 
@@ -73,7 +73,7 @@ def _overlaps(before: Coded, after: Coded) -> dict[str, float]:
     return {name: float(np.mean([each.overlap for each in some])) for name, some in found.items() if some}
 
 
-def _models(before: Coded, after: Coded, schema: Schema) -> tuple[Learned, ...]:
+def _models(before: Coded, after: Coded, schema: Schema) -> tuple[LearnedScore, ...]:
     """Train models on what is sensitive, or else on a column with few values; on nothing without scikit-learn."""
     if find_spec("sklearn") is None or len(before.names) < 2:
         return ()

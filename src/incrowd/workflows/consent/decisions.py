@@ -14,7 +14,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import ConsentEvent, Decided, moment
 from incrowd.governance.consent.records.fhir import read_fhir
 from incrowd.governance.consent.records.iso27560 import read_27560
-from incrowd.governance.consent.records.receipt import Receipt
+from incrowd.governance.consent.records.receipt import ConsentReceipt
 from incrowd.governance.consent.records.record import ConsentRecord, read_csv
 from incrowd.governance.consent.registry import SnapshotMark
 from incrowd.governance.consent.state import AsOf, Fold
@@ -50,11 +50,11 @@ def decide(policy: Policy, person: str, decided: Decided, **more: str | None) ->
     return event
 
 
-def receipt(policy: Policy, person: str) -> Receipt:
+def receipt(policy: Policy, person: str) -> ConsentReceipt:
     """Return all decisions of one person."""
     registry, subject = open_registry(policy), subject_key(policy).of(person, person_column(policy))
     own = [(at, ConsentRecord(person, event)) for at, event in registry.events() if event.subject == subject]
-    return Receipt(person, registry.now(), tuple(own))
+    return ConsentReceipt(person, registry.now(), tuple(own))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.columns import column_of
 from incrowd.workflows.policy.sections import ColumnSection
 from incrowd.workflows.profile.draft_columns import date_rule, number_rule, prefix_lengths
-from incrowd.workflows.profile.facts import LISTED, Facts, Learner
+from incrowd.workflows.profile.facts import LISTED, FactLearner, Facts
 
 KINDS = ("intervals", "prefix", "redaction", "dates", "groups")
 _CAPACITY = 2**16
@@ -53,7 +53,7 @@ class Built:
 def from_rows(wish: HierarchyRequest, rows: Rows) -> Built:
     """Draft a hierarchy of the values that occur; the mark `derived: rows` belongs to it."""
     require(rows.names, [wish.column])
-    learner = Learner(wish.column, _CAPACITY)
+    learner = FactLearner(wish.column, _CAPACITY)
     for batch in rows.batches([wish.column]):
         learner.add(batch.column(wish.column))
     return _built(wish, _domain(wish, learner.facts()), derived=True)

@@ -88,10 +88,10 @@ class Nearly:
         return {"type": str(self.kind), "share": self.share, "exceptions": list(self.exceptions)}
 
 
-class Learner:
+class FactLearner:
     """One column, learned batch by batch.
 
-    >>> learner = Learner("zip", capacity=1000)
+    >>> learner = FactLearner("zip", capacity=1000)
     >>> learner.add(pa.array(["02139", "02139", None, "94305"]))
     >>> facts = learner.facts()
     >>> facts.kinds, facts.missing, facts.spread.unique, facts.shape
@@ -135,10 +135,10 @@ class Learner:
         self._see_some(values)
         self._see_kinds(values, times)
 
-    def merge(self, other: Learner) -> None:
+    def merge(self, other: FactLearner) -> None:
         """Learn what was learned from other rows of the same column; in whatever order, the same comes out.
 
-        >>> whole, parts = Learner("age", 1000), Learner("age", 1000)
+        >>> whole, parts = FactLearner("age", 1000), FactLearner("age", 1000)
         >>> whole.add(pa.array(["41", "7"]))
         >>> parts.add(pa.array(["1.5", None]))
         >>> whole.merge(parts)
@@ -269,7 +269,7 @@ class ColumnLearners:
     """What is learned of every column of a table, batch by batch."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
-        self._learners = {name: Learner(name, _KEPT // max(4, len(names))) for name in names}
+        self._learners = {name: FactLearner(name, _KEPT // max(4, len(names))) for name in names}
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Learn from some rows."""

@@ -17,7 +17,7 @@ _HEADER = ("decision", "purpose", "taken", "holds from", "until", "basis", "noti
 
 
 @dataclass(frozen=True)
-class Receipt:
+class ConsentReceipt:
     """All decisions of one person, each with the time at which the registry learned of it."""
 
     subject: str

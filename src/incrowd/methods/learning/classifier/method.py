@@ -15,7 +15,7 @@ from incrowd.methods.learning.classifier.recipes import PURE, RECIPES, Recipe
 from incrowd.methods.learning.inputs import Inputs, NumberScale
 from incrowd.methods.learning.models import LearnedModel, Use, rounded
 from incrowd.methods.learning.output import ModelTable
-from incrowd.methods.learning.planning import Task, budget_of, check_parameters, plan_of
+from incrowd.methods.learning.planning import LearningTask, budget_of, check_parameters, plan_of
 from incrowd.methods.learning.records import Records
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class PrivateClassifier:
         if self.expected_rows is not None and self.expected_rows < 1:
             raise InvalidParameter("a number of expected rows is at least 1.")
 
-    def task(self, schema: Schema) -> Task:
+    def task(self, schema: Schema) -> LearningTask:
         """Return from which classes which ones are learned."""
         target = schema[self.target_column]
         if target not in schema.released:
@@ -69,7 +69,7 @@ class PrivateClassifier:
         if len(outputs) < 2:
             raise InvalidParameter(f"{target.name!r} has a single declared class: there is nothing to predict.")
         columns = Inputs(self.columns, self.levels, self.bins or self._bins(schema, len(outputs)))
-        return Task(columns.of(schema, target.name), classes, tuple(outputs))
+        return LearningTask(columns.of(schema, target.name), classes, tuple(outputs))
 
     def _bins(self, schema: Schema, outputs: int) -> int:
         """Return in how many bins numbers are taken: the fewer rows are expected, the fewer."""
@@ -93,7 +93,7 @@ class PrivateClassifier:
             return "naive-bayes"
         return "gradient"
 
-    def recipe(self, task: Task) -> tuple[Recipe, Fraction]:
+    def recipe(self, task: LearningTask) -> tuple[Recipe, Fraction]:
         """Return the way to learn, and its budget: ρ, or ε where no δ is given."""
         choice = self.choice(task.inputs, len(task.outputs))
         if choice == "naive-bayes" and self.delta is None:

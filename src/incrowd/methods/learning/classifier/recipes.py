@@ -14,15 +14,15 @@ from incrowd.core.steps.noise import Law
 from incrowd.methods.learning.fits import (
     Descent,
     Floats,
+    RowSpread,
     Scores,
-    Spread,
     descend,
     naive_bayes,
     refine,
     ridge,
     total_rows,
 )
-from incrowd.methods.learning.models import Link
+from incrowd.methods.learning.models import ScoreLink
 from incrowd.methods.learning.moves import gaussian_scale, squared_move, summed_move
 from incrowd.methods.learning.records import Integers, Records
 from incrowd.methods.learning.statistics import RESIDUAL, class_tables, gradient, moments, noisy, noisy_moments
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from incrowd.core.coins import Coins
     from incrowd.core.steps.step import Step
     from incrowd.core.unit import Unit
-    from incrowd.methods.learning.planning import Task
+    from incrowd.methods.learning.planning import LearningTask
 
 _FOR_COUNT = Fraction(1, 50)
 _FOR_TABLES = Fraction(1, 2)
@@ -48,7 +48,7 @@ class FittedScores:
 
     offset: Floats
     tables: tuple[Floats, ...]
-    link: Link
+    link: ScoreLink
     rows: float
 
 
@@ -57,28 +57,28 @@ class Recipe:
     """A way to learn classes: the sums that it needs, and what it makes of them."""
 
     title: str
-    sums: Callable[[Task, Fraction, Unit], tuple[Step, ...]]
-    fit: Callable[[Task, Records, tuple[Step, ...], Coins], FittedScores]
+    sums: Callable[[LearningTask, Fraction, Unit], tuple[Step, ...]]
+    fit: Callable[[LearningTask, Records, tuple[Step, ...], Coins], FittedScores]
 
 
-def pure_tables(task: Task, epsilon: Fraction, unit: Unit) -> tuple[Step, ...]:
+def pure_tables(task: LearningTask, epsilon: Fraction, unit: Unit) -> tuple[Step, ...]:
     """Return the tables of naive Bayes with Laplace noise that costs ε."""
     return (CountByTarget(len(task.inputs), Law.LAPLACE, summed_move(unit, len(task.inputs)) / epsilon),)
 
 
-def tables_under(task: Task, rho: Fraction, unit: Unit) -> tuple[CountByTarget]:
+def tables_under(task: LearningTask, rho: Fraction, unit: Unit) -> tuple[CountByTarget]:
     """Return the tables of naive Bayes with Gaussian noise that costs ρ."""
     square = squared_move(unit, len(task.inputs), aligned=True)
     return (CountByTarget(len(task.inputs), Law.GAUSSIAN, gaussian_scale(rho, square)),)
 
 
-def _counted(task: Task, records: Records, step: CountByTarget, coins: Coins) -> tuple[Integers, float]:
+def _counted(task: LearningTask, records: Records, step: CountByTarget, coins: Coins) -> tuple[Integers, float]:
     """Return noisy tables, and the standard deviation of their noise."""
     found = noisy(class_tables(records, len(task.outputs)), step.scale, coins, step.noise)
     return found, float(step.scale) * (1.0 if step.noise is Law.GAUSSIAN else math.sqrt(2.0))
 
 
-def fit_tables(task: Task, records: Records, steps: tuple[Step, ...], coins: Coins) -> FittedScores:
+def fit_tables(task: LearningTask, records: Records, steps: tuple[Step, ...], coins: Coins) -> FittedScores:
     """Return naive Bayes."""
     (step,) = steps
     assert isinstance(step, CountByTarget)  # noqa: S101 - as the recipe says
@@ -87,7 +87,7 @@ def fit_tables(task: Task, records: Records, steps: tuple[Step, ...], coins: Coi
     return _fitted(naive_bayes(tables, task.sizes, deviation), task, rows)
 
 
-def _gradients(task: Task, rho: Fraction, unit: Unit, rounds: int) -> FollowGradients:
+def _gradients(task: LearningTask, rho: Fraction, unit: Unit, rounds: int) -> FollowGradients:
     outputs = 1 if len(task.outputs) == 2 else len(task.outputs)
     step = FollowGradients(rounds, len(task.inputs), outputs, RESIDUAL, Fraction(1))
     scale = gaussian_scale(rho / rounds, squared_move(unit, step.square, aligned=False))
@@ -95,18 +95,18 @@ def _gradients(task: Task, rho: Fraction, unit: Unit, rounds: int) -> FollowGrad
 
 
 def _measured(
-    task: Task, records: Records, step: FollowGradients, coins: Coins
+    task: LearningTask, records: Records, step: FollowGradients, coins: Coins
 ) -> Callable[[Integers, Integers], Integers]:
     return lambda intercepts, scores: noisy(gradient(records, len(task.outputs), intercepts, scores), step.scale, coins)
 
 
-def gradients_under(task: Task, rho: Fraction, unit: Unit) -> tuple[Step, ...]:
+def gradients_under(task: LearningTask, rho: Fraction, unit: Unit) -> tuple[Step, ...]:
     """Return a count of all rows and gradients that cost ρ together; fewer of them where ρ is small."""
     count = CountAllRows(gaussian_scale(rho * _FOR_COUNT, squared_move(unit, 1, aligned=True)))
     return count, _gradients(task, rho * (1 - _FOR_COUNT), unit, 30 if rho < _SMALL else 60)
 
 
-def fit_gradients(task: Task, records: Records, steps: tuple[Step, ...], coins: Coins) -> FittedScores:
+def fit_gradients(task: LearningTask, records: Records, steps: tuple[Step, ...], coins: Coins) -> FittedScores:
     """Return a logistic model, or a multinomial one, by noisy gradient descent."""
     count, step = steps
     assert isinstance(count, CountAllRows)  # noqa: S101 - as the recipe says
@@ -118,12 +118,12 @@ def fit_gradients(task: Task, records: Records, steps: tuple[Step, ...], coins: 
     return _fitted(found.paired, task, rows)
 
 
-def additive_under(task: Task, rho: Fraction, unit: Unit) -> tuple[Step, ...]:
+def additive_under(task: LearningTask, rho: Fraction, unit: Unit) -> tuple[Step, ...]:
     """Return tables, and ten gradients from where they lead, that cost ρ together."""
     return *tables_under(task, rho * _FOR_TABLES, unit), _gradients(task, rho * (1 - _FOR_TABLES), unit, 10)
 
 
-def fit_additive(task: Task, records: Records, steps: tuple[Step, ...], coins: Coins) -> FittedScores:
+def fit_additive(task: LearningTask, records: Records, steps: tuple[Step, ...], coins: Coins) -> FittedScores:
     """Return an additive model: naive Bayes, refined by noisy gradients."""
     count, step = steps
     assert isinstance(count, CountByTarget)  # noqa: S101 - as the recipe says
@@ -140,34 +140,34 @@ def fit_additive(task: Task, records: Records, steps: tuple[Step, ...], coins: C
     return _fitted(found.paired, task, rows)
 
 
-def _space(task: Task) -> tuple[VectorSpace, int, int]:
+def _space(task: LearningTask) -> tuple[VectorSpace, int, int]:
     """Return the vectors of rows, the constant beside them, and what a class of the target is."""
     space = VectorSpace.of(task.inputs, _REACH)
     one_class = math.isqrt(space.square)
     return space, max(1, 2 * one_class // 5), one_class
 
 
-def products_under(task: Task, rho: Fraction, unit: Unit) -> tuple[Step, ...]:
+def products_under(task: LearningTask, rho: Fraction, unit: Unit) -> tuple[Step, ...]:
     """Return products that cost ρ."""
     space, one, own = _space(task)
     return (product_step(space.width + 1 + len(task.outputs), space.square + one**2 + own**2, rho, unit),)
 
 
-def fit_products(task: Task, records: Records, steps: tuple[Step, ...], coins: Coins) -> FittedScores:
+def fit_products(task: LearningTask, records: Records, steps: tuple[Step, ...], coins: Coins) -> FittedScores:
     """Return least squares on the classes, with a penalty as large as the noise."""
     (step,) = steps
     assert isinstance(step, MultiplyColumns)  # noqa: S101 - as the recipe says
     space, one, own = _space(task)
     ends = own * np.eye(len(task.outputs), dtype=np.int64)
     sums = moments(records, space.vectors, ends, one)
-    spread = Spread.of(noisy_moments(sums, (step.scale, step.beside), coins), space.width, one, float(step.scale))
+    spread = RowSpread.of(noisy_moments(sums, (step.scale, step.beside), coins), space.width, one, float(step.scale))
     line = ridge(spread, space.width, _RIDGE * float(step.scale) * math.sqrt(2.0 * space.width))
-    return FittedScores(line.intercepts / own, space.tables(line.slopes / own), Link.SHARES, spread.rows)
+    return FittedScores(line.intercepts / own, space.tables(line.slopes / own), ScoreLink.SHARES, spread.rows)
 
 
-def _fitted(scores: Scores, task: Task, rows: float) -> FittedScores:
+def _fitted(scores: Scores, task: LearningTask, rows: float) -> FittedScores:
     ends = np.cumsum(task.sizes)[:-1]
-    return FittedScores(scores.intercepts, tuple(np.split(scores.tables, ends)), Link.SOFTMAX, rows)
+    return FittedScores(scores.intercepts, tuple(np.split(scores.tables, ends)), ScoreLink.SOFTMAX, rows)
 
 
 RECIPES = {

@@ -17,7 +17,7 @@ from incrowd.methods.learning.inputs import UNIT, Inputs
 from incrowd.methods.learning.models import LearnedModel, Use, rounded
 from incrowd.methods.learning.moves import gaussian_scale, squared_move
 from incrowd.methods.learning.output import ModelTable
-from incrowd.methods.learning.planning import Task, budget_of, check_parameters, plan_of
+from incrowd.methods.learning.planning import LearningTask, budget_of, check_parameters, plan_of
 from incrowd.methods.learning.records import Records
 from incrowd.methods.learning.statistics import cluster_sums, noisy
 from incrowd.methods.learning.steps import MoveCenters
@@ -60,12 +60,12 @@ class PrivateClusters:
         if not 2 <= self.clusters <= _MOST or not 1 <= self.rounds <= _MOST:
             raise InvalidParameter(f"there are 2 to {_MOST:,} clusters, and 1 to {_MOST:,} rounds.")
 
-    def task(self, schema: Schema) -> Task:
+    def task(self, schema: Schema) -> LearningTask:
         """Return which classes are read."""
         inputs = Inputs(self.columns, self.levels, self.bins or _BINS).of(schema)
-        return Task(inputs, None, tuple(f"cluster {number + 1}" for number in range(self.clusters)))
+        return LearningTask(inputs, None, tuple(f"cluster {number + 1}" for number in range(self.clusters)))
 
-    def step(self, task: Task, schema: Schema) -> MoveCenters:
+    def step(self, task: LearningTask, schema: Schema) -> MoveCenters:
         """Return the sums, with noise that costs what may be spent."""
         space = VectorSpace.of(task.inputs, _REACH)
         weight = max(1, round(math.sqrt(space.square) / (4.0 * space.width) ** 0.25))
@@ -104,7 +104,7 @@ def _moved(centers: Floats, sums: Floats, step: MoveCenters) -> Floats:
     return np.rint(np.where(enough[:, None], np.clip(means, -UNIT, UNIT), centers))
 
 
-def _model(task: Task, space: VectorSpace, centers: Floats) -> LearnedModel:
+def _model(task: LearningTask, space: VectorSpace, centers: Floats) -> LearnedModel:
     """Return the model: a row is nearest to the center c with the largest 2 x·c − |c|²."""
     points = centers / UNIT
     tables = tuple(map(rounded, space.tables(2.0 * points.T / UNIT)))

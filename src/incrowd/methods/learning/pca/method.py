@@ -12,11 +12,11 @@ import numpy as np
 
 from incrowd.core.plan import Plan
 from incrowd.errors import InvalidParameter
-from incrowd.methods.learning.fits import Spread
+from incrowd.methods.learning.fits import RowSpread
 from incrowd.methods.learning.inputs import UNIT, Inputs
 from incrowd.methods.learning.models import LearnedModel, Use, rounded
 from incrowd.methods.learning.output import ModelTable
-from incrowd.methods.learning.planning import Task, budget_of, check_parameters, plan_of
+from incrowd.methods.learning.planning import LearningTask, budget_of, check_parameters, plan_of
 from incrowd.methods.learning.records import Records
 from incrowd.methods.learning.statistics import moments, noisy_moments
 from incrowd.methods.learning.vectors import VectorSpace, product_step
@@ -57,15 +57,15 @@ class PrivateComponents:
         if self.components < 1:
             raise InvalidParameter("there is one component at least.")
 
-    def task(self, schema: Schema) -> Task:
+    def task(self, schema: Schema) -> LearningTask:
         """Return which classes are read."""
         inputs = Inputs(self.columns, self.levels, self.bins or _BINS).of(schema)
         width = VectorSpace.of(inputs, _REACH).width
         if self.components > width:
             raise InvalidParameter(f"these columns have {width:,} numbers: at most so many components.")
-        return Task(inputs, None, tuple(f"component {number + 1}" for number in range(self.components)))
+        return LearningTask(inputs, None, tuple(f"component {number + 1}" for number in range(self.components)))
 
-    def step(self, task: Task, schema: Schema) -> MultiplyColumns:
+    def step(self, task: LearningTask, schema: Schema) -> MultiplyColumns:
         """Return the products, with noise that costs what may be spent."""
         space = VectorSpace.of(task.inputs, _REACH)
         rho = budget_of(self.epsilon, self.delta, self.name)
@@ -84,7 +84,7 @@ class PrivateComponents:
         space, step = VectorSpace.of(task.inputs, _REACH), self.step(task, table.schema)
         records = Records.of(table, task.inputs, coins)
         sums = noisy_moments(moments(records, space.vectors, None, UNIT), (step.scale, step.beside), coins)
-        spread = Spread.of(sums, space.width, UNIT, float(step.scale))
+        spread = RowSpread.of(sums, space.width, UNIT, float(step.scale))
         _, basis = np.linalg.eigh(spread.covariance)
         slopes = basis[:, ::-1][:, : self.components]
         slopes = slopes * np.where(slopes[np.abs(slopes).argmax(axis=0), np.arange(self.components)] < 0, -1.0, 1.0)

@@ -13,11 +13,11 @@ import numpy as np
 from incrowd.core.domain import Numbers
 from incrowd.core.plan import Plan
 from incrowd.errors import InvalidParameter
-from incrowd.methods.learning.fits import Spread, ridge
+from incrowd.methods.learning.fits import RowSpread, ridge
 from incrowd.methods.learning.inputs import UNIT, Inputs, NumberScale, interval_classes
-from incrowd.methods.learning.models import LearnedModel, Link, Use, rounded
+from incrowd.methods.learning.models import LearnedModel, ScoreLink, Use, rounded
 from incrowd.methods.learning.output import ModelTable
-from incrowd.methods.learning.planning import Task, budget_of, check_parameters, plan_of
+from incrowd.methods.learning.planning import LearningTask, budget_of, check_parameters, plan_of
 from incrowd.methods.learning.records import Records
 from incrowd.methods.learning.statistics import moments, noisy_moments
 from incrowd.methods.learning.vectors import VectorSpace, product_step
@@ -56,7 +56,7 @@ class PrivateRegressor:
     def __post_init__(self) -> None:
         check_parameters(self.epsilon, self.delta, self.bins)
 
-    def task(self, schema: Schema) -> Task:
+    def task(self, schema: Schema) -> LearningTask:
         """Return from which classes which number is learned."""
         target = schema[self.target_column]
         if target not in schema.released or not isinstance(target.domain, Numbers):
@@ -68,14 +68,14 @@ class PrivateRegressor:
         if NumberScale.of(classes) is None or len(classes.marks) < 2:
             raise InvalidParameter(f"{target.name!r} has a single declared value: there is nothing to predict.")
         inputs = Inputs(self.columns, self.levels, self.bins or _BINS).of(schema, target.name)
-        return Task(inputs, classes, (target.name,))
+        return LearningTask(inputs, classes, (target.name,))
 
-    def space(self, task: Task) -> tuple[VectorSpace, int]:
+    def space(self, task: LearningTask) -> tuple[VectorSpace, int]:
         """Return the vectors of rows, and what the constant and the largest target beside them are."""
         space = VectorSpace.of(task.inputs, _REACH)
         return space, max(1, math.isqrt(space.square // 2))
 
-    def step(self, task: Task, schema: Schema) -> MultiplyColumns:
+    def step(self, task: LearningTask, schema: Schema) -> MultiplyColumns:
         """Return the products, with noise that costs what may be spent."""
         space, own = self.space(task)
         rho = budget_of(self.epsilon, self.delta, self.name)
@@ -96,7 +96,7 @@ class PrivateRegressor:
         ends = (scale.units * own // UNIT)[:, None]
         records = Records.of(table, task.classes, coins)
         sums = noisy_moments(moments(records, space.vectors, ends, own), (step.scale, step.beside), coins)
-        spread = Spread.of(sums, space.width, own, float(step.scale))
+        spread = RowSpread.of(sums, space.width, own, float(step.scale))
         line = ridge(spread, space.width, float(step.scale) * math.sqrt(2.0 * space.width))
         factor = scale.half / own
         tables = tuple(map(rounded, space.tables(line.slopes * factor)))
@@ -107,7 +107,7 @@ class PrivateRegressor:
             rounded(np.atleast_1d(scale.center + factor * line.intercepts)),
             tables,
             self.target_column,
-            Link.NUMBER,
+            ScoreLink.NUMBER,
             (scale.center - scale.half, scale.center + scale.half),
         )
         return ModelTable.of(model, spread.rows)

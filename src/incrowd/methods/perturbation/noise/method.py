@@ -14,7 +14,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.covariance import covariance, need_spread, robust_covariance, robust_estimator, root
 from incrowd.methods.perturbation.frame import Numbers, RowFrame, need_numbers, normals
 from incrowd.methods.perturbation.masks import GroupedMask
-from incrowd.methods.perturbation.noise.steps import AddMaskingNoise, NoiseLaw
+from incrowd.methods.perturbation.noise.steps import AddMaskingNoise, MaskingLaw
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -62,7 +62,7 @@ class NoiseMask(GroupedMask):
         return AddMaskingNoise(
             columns=self.columns,
             variance=self.variance,
-            law=NoiseLaw(self.law),
+            law=MaskingLaw(self.law),
             restored=self.restore,
             inside=self.inside,
             outliers=self.outliers,

@@ -11,7 +11,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, alike, check_columns, some
 
 
-class NoiseLaw(StrEnum):
+class MaskingLaw(StrEnum):
     """How the noise of different columns hangs together."""
 
     UNCORRELATED = "uncorrelated"
@@ -20,9 +20,9 @@ class NoiseLaw(StrEnum):
 
 
 _WORDS = {
-    NoiseLaw.UNCORRELATED: "independent normal noise in each column",
-    NoiseLaw.CORRELATED: "normal noise with the covariances of the columns",
-    NoiseLaw.ROBUST: "normal noise with robust covariances of the columns, which outliers hardly move",
+    MaskingLaw.UNCORRELATED: "independent normal noise in each column",
+    MaskingLaw.CORRELATED: "normal noise with the covariances of the columns",
+    MaskingLaw.ROBUST: "normal noise with robust covariances of the columns, which outliers hardly move",
 }
 
 
@@ -41,7 +41,7 @@ class AddMaskingNoise(Masking):
 
     columns: tuple[str, ...]
     variance: Fraction
-    law: NoiseLaw
+    law: MaskingLaw
     restored: bool
     inside: bool
     outliers: Fraction | None = None
@@ -64,9 +64,9 @@ class AddMaskingNoise(Masking):
         if self.inside:
             return ()
         means = (KeptStatistic.MEANS, Exactness.MEAN)
-        if self.outliers is not None or self.law is NoiseLaw.ROBUST:
+        if self.outliers is not None or self.law is MaskingLaw.ROBUST:
             return (means,)
-        if self.law is NoiseLaw.UNCORRELATED:
+        if self.law is MaskingLaw.UNCORRELATED:
             return (means,) if self.restored else (means, (KeptStatistic.COVARIANCES, Exactness.MEAN))
         moments = KeptStatistic.MOMENTS if self.restored else KeptStatistic.CORRELATIONS
         return (means, (moments, Exactness.LIMIT))

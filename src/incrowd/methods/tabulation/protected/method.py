@@ -21,17 +21,17 @@ from incrowd.core.steps.rows import keep_rows, recoded
 from incrowd.core.steps.step import Step, fold
 from incrowd.core.unit import More
 from incrowd.errors import InvalidParameter, SourceInvalid
-from incrowd.methods.tabulation.axis import Axis
-from incrowd.methods.tabulation.boxes import NEVER, Demand
-from incrowd.methods.tabulation.cell_key import Noise, record_keys
-from incrowd.methods.tabulation.frame import Flags, Frame, Whole
+from incrowd.methods.tabulation.axis import TableAxis
+from incrowd.methods.tabulation.boxes import NEVER, ProtectionDemand
+from incrowd.methods.tabulation.cell_key import KeyNoise, record_keys
+from incrowd.methods.tabulation.frame import Flags, TableFrame, Whole
 from incrowd.methods.tabulation.protected.output import ProtectedCells
 from incrowd.methods.tabulation.protected.source import Counted, given_facts
 from incrowd.methods.tabulation.protected.steps import COUNT, PerturbCells, RoundCells, SuppressCells, Tabulate
 from incrowd.methods.tabulation.released_before import Joint, ReleasedTable
 from incrowd.methods.tabulation.rounding import round_cells
 from incrowd.methods.tabulation.rules import CellFacts, Contributions, Dominance, Rules
-from incrowd.methods.tabulation.suppression import Task, suppress
+from incrowd.methods.tabulation.suppression import SuppressionTask, suppress
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -84,7 +84,7 @@ class ProtectedTable:
     prior: Fraction | None = None
     earlier: tuple[str, ...] = ()
     base: int | None = None
-    noise: Noise | None = None
+    noise: KeyNoise | None = None
     key: str | None = None
     given: bool = False
     contributors: str | None = None
@@ -146,7 +146,7 @@ class ProtectedTable:
         """What the column of numbers is called."""
         return self.value or COUNT
 
-    def frame(self, schema: Schema) -> Frame:
+    def frame(self, schema: Schema) -> TableFrame:
         """Return the cells of the table."""
         recodings = Cells.of(schema, self.levels, self.columns).recodings
         if self.number in self.columns or self.total in ("", None):
@@ -160,7 +160,7 @@ class ProtectedTable:
                 raise InvalidParameter(
                     f"the labels of a given table are text: declare {recoding.column.name!r} as text."
                 )
-        return Frame(tuple(Axis.of(recoding, self.total)[0] for recoding in recodings))
+        return TableFrame(tuple(TableAxis.of(recoding, self.total)[0] for recoding in recodings))
 
     def plan(self, schema: Schema) -> Plan:
         """Promise a form, from the schema and the files of tables released before."""
@@ -175,7 +175,7 @@ class ProtectedTable:
         examine = self.examine if self.given else None
         return Plan(self.name, steps, fold(steps, schema.unit), numbers, self.release, None, settings, examine)
 
-    def steps(self, schema: Schema, frame: Frame) -> tuple[Step, ...]:
+    def steps(self, schema: Schema, frame: TableFrame) -> tuple[Step, ...]:
         """Return the steps: whose rows, which labels, which cells, and how they are protected."""
         tabulate = Tabulate(frame.axes, self.value, self.holder(schema), self.given)
         if self.given:
@@ -220,7 +220,7 @@ class ProtectedTable:
         """Read the tables that were released before."""
         return tuple(ReleasedTable.read(file, self.number) for file in self.earlier)
 
-    def joint(self, schema: Schema, frame: Frame) -> Joint:
+    def joint(self, schema: Schema, frame: TableFrame) -> Joint:
         """Return the finest cells of this table and those before it."""
         levels = {name: self.levels.get(name, int(schema[name].pseudonymous)) for name in self.columns}
         found = Joint.of(schema, frame, levels, self.released_before())
@@ -284,11 +284,11 @@ class ProtectedTable:
         frame = self.frame(table.schema)
         return given_facts(table, frame, self.number, (self.contributors, self.largest))
 
-    def _published(self, frame: Frame, facts: CellFacts, shown: tuple[Whole, Flags]) -> ProtectedCells:
+    def _published(self, frame: TableFrame, facts: CellFacts, shown: tuple[Whole, Flags]) -> ProtectedCells:
         cells, known = shown
         return ProtectedCells.of(frame, cells, known.reshape(facts.values.shape), self.number)
 
-    def _protected(self, frame: Frame, joint: Joint, facts: CellFacts, truth: Whole) -> tuple[Whole, Flags]:
+    def _protected(self, frame: TableFrame, joint: Joint, facts: CellFacts, truth: Whole) -> tuple[Whole, Flags]:
         """Return the cells as published, and which of them are."""
         if self.protect == ROUNDING:
             return round_cells(frame, frame.finest(facts.values), self.base or 0), facts.values >= 0
@@ -297,7 +297,9 @@ class ProtectedTable:
         known = ~pattern.suppressed[: frame.size].reshape(frame.shape)
         return np.where(known, facts.values, 0), known
 
-    def task(self, frame: Frame, joint: Joint, facts: CellFacts, truth: Whole) -> tuple[Task, list[Demand]]:
+    def task(
+        self, frame: TableFrame, joint: Joint, facts: CellFacts, truth: Whole
+    ) -> tuple[SuppressionTask, list[ProtectionDemand]]:
         """Return what is to be protected, and how far each sensitive cell must stay open."""
         down, up = (each.ravel() for each in self.rules.demands(facts, counts=self.value is None))
         cells, sensitive = facts.values.ravel(), np.flatnonzero(up)
@@ -310,10 +312,10 @@ class ProtectedTable:
                 "a table that was released before has other numbers than these rows give: it was made of other rows, "
                 "or its numbers are rounded or perturbed."
             )
-        task = Task(
+        task = SuppressionTask(
             frame, sums, truth.ravel(), np.append(weights, np.full(len(joint.before), NEVER)), *self._bounds(truth)
         )
-        return task, [Demand(cell, int(down[cell]), int(up[cell])) for cell in sensitive.tolist()]
+        return task, [ProtectionDemand(cell, int(down[cell]), int(up[cell])) for cell in sensitive.tolist()]
 
     def _bounds(self, truth: Whole) -> tuple[Whole, Whole]:
         """Return what everybody knows of each finest cell."""
@@ -324,7 +326,7 @@ class ProtectedTable:
         off = np.array([-(-int(value) * part // of) for value in flat], np.int64)
         return flat - off, flat + off
 
-    def _drawn(self, frame: Frame, facts: CellFacts, counted: Counted) -> Whole:
+    def _drawn(self, frame: TableFrame, facts: CellFacts, counted: Counted) -> Whole:
         """Return the noise of every cell, by the keys of its records."""
         if self.noise is None or counted.names is None:
             raise AssertionError("cell keys need records with names")
@@ -350,7 +352,7 @@ def _check_value(schema: Schema, name: str) -> None:
         )
 
 
-def _of_own(frame: Frame, joint: Joint, given: Contributions) -> Contributions:
+def _of_own(frame: TableFrame, joint: Joint, given: Contributions) -> Contributions:
     """Return contributions to the finest cells of this table, from those of all tables."""
     where = np.unravel_index(given.cells, joint.frame.leaf_shape)
     own = []

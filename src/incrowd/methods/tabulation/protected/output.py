@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.methods.outcomes.histogram import Tabular
-from incrowd.methods.tabulation.frame import Flags, Frame, Whole
+from incrowd.methods.tabulation.frame import Flags, TableFrame, Whole
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
@@ -22,7 +22,7 @@ class ProtectedCells(Tabular):
     form: ClassVar[str] = "protected table"
 
     @classmethod
-    def of(cls, frame: Frame, cells: Whole, known: Flags, number: str) -> ProtectedCells:
+    def of(cls, frame: TableFrame, cells: Whole, known: Flags, number: str) -> ProtectedCells:
         """Return a table of cells, of which some are left empty."""
         columns: dict[str, pa.Array] = {}
         for axis, nodes in zip(frame.axes, np.indices(frame.shape), strict=True):

@@ -15,7 +15,7 @@ from incrowd.core.cells import Cells
 from incrowd.core.recoding import Recoding
 from incrowd.errors import SourceInvalid
 from incrowd.methods.person_rows import row_limits
-from incrowd.methods.tabulation.frame import Frame, Whole
+from incrowd.methods.tabulation.frame import TableFrame, Whole
 from incrowd.methods.tabulation.rules import CellFacts, Contributions
 
 if TYPE_CHECKING:
@@ -36,7 +36,12 @@ class Counted:
 
     @classmethod
     def of(
-        cls, table: Table, frame: Frame, levels: dict[str, int], beside: tuple[str | None, str | None], coins: Coins
+        cls,
+        table: Table,
+        frame: TableFrame,
+        levels: dict[str, int],
+        beside: tuple[str | None, str | None],
+        coins: Coins,
     ) -> Counted:
         """Count the rows by their finest cells and, where they are named, by holder and number, in one pass."""
         holding, value = beside
@@ -57,7 +62,7 @@ class Counted:
         _refuse_huge(amounts, counts.counts)
         return cls(Contributions(places, holders, amounts, counts.counts), names)
 
-    def leaves(self, frame: Frame) -> Whole:
+    def leaves(self, frame: TableFrame) -> Whole:
         """Return the sums of the finest cells."""
         sums = np.zeros(int(np.prod(frame.leaf_shape)), np.int64)
         given = self.contributions
@@ -65,7 +70,7 @@ class Counted:
         return sums.reshape(frame.leaf_shape)
 
 
-def _leaf_places(counts: Counts, name: str, frame: Frame, number: int) -> NDArray[np.intp]:
+def _leaf_places(counts: Counts, name: str, frame: TableFrame, number: int) -> NDArray[np.intp]:
     axis = frame.axes[number]
     labels = counts.classes[counts.names.index(name)].labels().to_pylist()
     return np.array([axis.ranges[axis.place(label)][0] for label in labels] or [0], np.intp)
@@ -115,7 +120,7 @@ def _text(column: pa.Array) -> pa.Array:
     return (column.dictionary_decode() if pa.types.is_dictionary(column.type) else column).cast(pa.string())
 
 
-def given_facts(table: Table, frame: Frame, value: str, beside: tuple[str | None, tuple[str, ...]]) -> CellFacts:
+def given_facts(table: Table, frame: TableFrame, value: str, beside: tuple[str | None, tuple[str, ...]]) -> CellFacts:
     """Read a table of cells and refuse one whose cells are missing, doubled, negative, contradict, or do not add up.
 
     `beside` names the columns that say how many contributed to a cell, and its largest contributions.
@@ -150,7 +155,7 @@ def given_facts(table: Table, frame: Frame, value: str, beside: tuple[str | None
     return facts
 
 
-def _refuse_contradiction(frame: Frame, facts: CellFacts) -> None:
+def _refuse_contradiction(frame: TableFrame, facts: CellFacts) -> None:
     """Refuse cells with a number and nobody who contributed, and largest contributions out of order or too large.
 
     The rules would take such a cell for one that is safe.
@@ -173,7 +178,7 @@ def _first(flags: NDArray[np.bool_]) -> list[int]:
     return [int(node) for node in np.argwhere(flags)[0]]
 
 
-def _cell(frame: Frame, labels: tuple[str | None, ...], line: int) -> int:
+def _cell(frame: TableFrame, labels: tuple[str | None, ...], line: int) -> int:
     nodes = []
     for axis, label in zip(frame.axes, labels, strict=True):
         if label not in axis.labels:

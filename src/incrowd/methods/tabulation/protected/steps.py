@@ -11,9 +11,9 @@ from incrowd.core.loss import Syntactic
 from incrowd.core.steps.step import Grounds, Promise, Step, whose
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
-from incrowd.methods.tabulation.axis import Axis
-from incrowd.methods.tabulation.cell_key import Noise
-from incrowd.methods.tabulation.frame import Frame
+from incrowd.methods.tabulation.axis import TableAxis
+from incrowd.methods.tabulation.cell_key import KeyNoise
+from incrowd.methods.tabulation.frame import TableFrame
 from incrowd.methods.tabulation.protected.claims import (
     KNOWS_ONLY,
     NOT_PRIVATE,
@@ -40,7 +40,7 @@ class Tabulate(Step):
     words: ClassVar[tuple[str, ...]] = ("cells",)
     glyph: ClassVar[str | None] = "coarser"
 
-    axes: tuple[Axis, ...]
+    axes: tuple[TableAxis, ...]
     value: str | None = None
     holding: str | None = None
     given: bool = False
@@ -51,9 +51,9 @@ class Tabulate(Step):
         _ = self.frame
 
     @property
-    def frame(self) -> Frame:
+    def frame(self) -> TableFrame:
         """The cells."""
-        return Frame(self.axes)
+        return TableFrame(self.axes)
 
     @property
     def cells(self) -> int:
@@ -207,9 +207,9 @@ class PerturbCells(Step):
         _ = self.noise
 
     @property
-    def noise(self) -> Noise:
+    def noise(self) -> KeyNoise:
         """The table of probabilities."""
-        return Noise(self.largest, self.variance, self.gap)
+        return KeyNoise(self.largest, self.variance, self.gap)
 
     @property
     def keys(self) -> str:
