@@ -250,7 +250,17 @@ def _triangle_law(graph: Graph, noise: PolynomialNoise) -> NDArray[np.float64]:
         (SubgraphCount(count="stars", leaves=2, bound=4, epsilon=Fraction(1)), Kind.EDGE),
         (SubgraphCount(count="stars", leaves=3, bound=4, epsilon=Fraction(1)), Kind.EDGE),
     ],
-    ids=str,
+    ids=[
+        "degrees",
+        "degrees-of-nodes-1",
+        "degrees-of-nodes-2",
+        "degrees-of-nodes-3",
+        "edges",
+        "edges-of-nodes",
+        "stars-2",
+        "stars-4",
+        "stars-of-3",
+    ],
 )
 def test_no_unit_moves_numbers_further_than_their_noise_is_made_for_on_all_graphs(
     method: DegreeDistribution | SubgraphCount, kind: Kind

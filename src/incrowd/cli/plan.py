@@ -108,7 +108,8 @@ def plan(options: PlanOptions) -> None:
     else:
         _show(found)
         if found.allowed:
-            print(f"next\n\n  incrowd release --policy {shlex.quote(str(options.policy))} --out out\n")
+            verb = "release" if policy.graph is None else "graph release"
+            print(f"next\n\n  incrowd {verb} --policy {shlex.quote(str(options.policy))} --out out\n")
         if explored is not None:
             show_explored(explored)
     if not found.allowed:
