@@ -55,13 +55,20 @@ def chain(steps: Iterable[Method]) -> Method:
 
 def check_of(name: str) -> MethodCheck:
     """Return how the files of a method are checked, or refuse a method that is not known here."""
-    return cast("MethodCheck", import_module(f"{_package(name)}.check"))
+    return cast("MethodCheck", import_module(_module(name, "check") or f"{_package(name)}.check"))
 
 
 def picture_of(name: str) -> Picture | None:
     """Return what a method says and draws of its releases in a report; None where it has nothing of its own."""
-    module = f"{_package(name)}.picture"
-    return cast("Picture", import_module(module)) if find_spec(module) is not None else None
+    module = _module(name, "picture")
+    return None if module is None else cast("Picture", import_module(module))
+
+
+def _module(name: str, part: str) -> str | None:
+    """Return where a part of a method is: in its own package, or else beside it, where its family shares one."""
+    own = _package(name)
+    places = (f"{package}.{part}" for package in (own, own.rpartition(".")[0]))
+    return next((place for place in places if find_spec(place) is not None), None)
 
 
 def _package(name: str) -> str:

@@ -1,7 +1,0 @@
-"""Values cut off at their ends in a report."""
-
-from __future__ import annotations
-
-from incrowd.methods.perturbation.picture import EVIDENCE, description, picture
-
-__all__ = ["EVIDENCE", "description", "picture"]

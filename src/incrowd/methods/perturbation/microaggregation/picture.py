@@ -1,7 +1,0 @@
-"""Groups that share their means in a report."""
-
-from __future__ import annotations
-
-from incrowd.methods.perturbation.picture import EVIDENCE, description, picture
-
-__all__ = ["EVIDENCE", "description", "picture"]

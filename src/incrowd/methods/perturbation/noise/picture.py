@@ -1,7 +1,0 @@
-"""Rows with noise in a report."""
-
-from __future__ import annotations
-
-from incrowd.methods.perturbation.picture import EVIDENCE, description, picture
-
-__all__ = ["EVIDENCE", "description", "picture"]
