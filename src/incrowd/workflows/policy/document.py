@@ -1,4 +1,4 @@
-"""A YAML document as it was written: every scalar stays text, every value knows its line.
+"""A YAML document as it was written: every scalar stays text, every value knows its line, and so does every mistake.
 
 YAML guesses types (`02131` becomes a number, `NO` becomes false); a policy must not.  Here a scalar is the text the
 person wrote, and the model that reads it decides what it means.
@@ -6,10 +6,14 @@ person wrote, and the model that reads it decides what it means.
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
 
 from incrowd.errors import InvalidParameter
+from incrowd.workflows.policy.sections import NAMED, SETTINGS
 
 Path = tuple[str | int, ...]
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
@@ -93,3 +97,52 @@ def _text(node: Any) -> str:
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:
         raise InvalidParameter(f"line {node.start_mark.line + 1}: this text is not Unicode.") from None
+
+
+def checked(model: type[BaseModel], document: Document, where: str) -> Any:
+    """Return what a document says as a model reads it, or name the line of every mistake and what may stand there."""
+    try:
+        return model.model_validate(document.content)
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_input=False)
+        told = [f"{place_in(document, _path(each['loc']), where)}: {_said(each, model)}" for each in problems[:10]]
+        raise InvalidParameter("\n".join(dict.fromkeys(told))) from None
+
+
+def _path(place: Path) -> Path:
+    return tuple(part for part in place if part not in (NAMED, SETTINGS))
+
+
+def place_in(document: Document, path: Path, where: str) -> str:
+    """Return the document and the line of a path in it, as errors name them."""
+    line = document.line(path)
+    return f"{where}, line {line}" if line is not None else where
+
+
+def _said(problem: Any, model: type[BaseModel]) -> str:
+    words = [str(part) for part in _path(problem["loc"])]
+    path, name = ".".join(words), words[-1] if words else ""
+    if problem["type"] == "extra_forbidden":
+        known = _known(model, problem["loc"][:-1])
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else f" Here may stand: {', '.join(known)}." if known else ""
+        return f"{name!r} is not known here.{hint}"
+    if problem["type"] == "missing":
+        return f"{path} is missing."
+    return f"{path}: {problem['msg'].removeprefix('Value error, ')}."
+
+
+def _known(model: type[BaseModel], path: Path) -> list[str]:
+    """Return the names that may stand at a place in the document."""
+    current: Any = model
+    for step in path:
+        models = [hint for hint in _models(current) if isinstance(hint, type) and issubclass(hint, BaseModel)]
+        found = [each.model_fields[str(step)].annotation for each in models if str(step) in each.model_fields]
+        current = found[0] if found else current
+    return [name for hint in _models(current) for name in getattr(hint, "model_fields", {})]
+
+
+def _models(hint: Any) -> list[Any]:
+    return (
+        [hint] if isinstance(hint, type) and not get_args(hint) else [m for arg in get_args(hint) for m in _models(arg)]
+    )

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from incrowd.accounting.budget import Budget
 from incrowd.attacks import attack_names
@@ -25,13 +25,11 @@ from incrowd.engines.settings import Local, Settings, Spark
 from incrowd.errors import IncrowdError, InvalidParameter, Refused, UnsupportedVersion
 from incrowd.governance.consent.event import check_purpose
 from incrowd.workflows.policy.columns import OtherTable, attached, column_of, files_of, other_table
-from incrowd.workflows.policy.document import Document, read_document
+from incrowd.workflows.policy.document import Document, checked, place_in, read_document
 from incrowd.workflows.policy.graphs import GraphPlace, edge_rules, node_columns
 from incrowd.workflows.policy.method_section import instance_of, section_of
 from incrowd.workflows.policy.population import file_hashes, population_hash, with_files, with_population
 from incrowd.workflows.policy.sections import (
-    NAMED,
-    SETTINGS,
     AnyEngine,
     AnySource,
     BudgetSection,
@@ -240,7 +238,7 @@ def _policy(document: Document, folder: Path, where: str) -> Policy:
     if str(content.get("incrowd")) != str(VERSION):
         raise UnsupportedVersion(f"{where} must start with 'incrowd: {VERSION}', the version of the format known here.")
     graph = any(content.get(name) is not None for name in _OF_GRAPHS)
-    section = _checked(GraphPolicySection if graph else PolicySection, document, where)
+    section = checked(GraphPolicySection if graph else PolicySection, document, where)
     if section.release is None and section.queries is None:
         raise InvalidParameter(f"{where}: release is missing. Where only questions are answered, write queries:.")
     _require_consent(section, where)
@@ -321,7 +319,7 @@ def _columns(
         try:
             columns.append(column_of(name, column, folder))
         except IncrowdError as error:
-            raise InvalidParameter(f"{_place(document, (*path, name), where)}: {error}") from None
+            raise InvalidParameter(f"{place_in(document, (*path, name), where)}: {error}") from None
     return tuple(columns)
 
 
@@ -335,7 +333,7 @@ def _tables(
         try:
             found.append(other_table(name, table, main.unit, columns, (source or "", options)))
         except InvalidParameter as error:
-            raise InvalidParameter(f"{_place(document, ('tables', name), place[0])}: {error}") from None
+            raise InvalidParameter(f"{place_in(document, ('tables', name), place[0])}: {error}") from None
     return tuple(found)
 
 
@@ -364,62 +362,15 @@ def _step(release: Any, path: tuple[str | int, ...], source: tuple[Document, str
     model = section_of(method_class(name))
     own = len(path)
     inner = Document(release, {each[own:]: line for each, line in document.lines.items() if each[:own] == path})
-    found = _checked(model, inner, where)
+    found = checked(model, inner, where)
     method: Method = instance_of(method_class(name), found)
     for key in ("levels", "sensitive"):
         for column in getattr(method, key, {}):
             try:
                 schema[column]
             except InvalidParameter as error:
-                raise InvalidParameter(f"{_place(document, (*path, key, column), where)}: {error}") from None
+                raise InvalidParameter(f"{place_in(document, (*path, key, column), where)}: {error}") from None
     return method
-
-
-def _checked(model: type[BaseModel], document: Document, where: str) -> Any:
-    try:
-        return model.model_validate(document.content)
-    except ValidationError as error:
-        problems = error.errors(include_url=False, include_input=False)
-        told = [f"{_place(document, _path(each['loc']), where)}: {_said(each, model)}" for each in problems[:10]]
-        raise InvalidParameter("\n".join(dict.fromkeys(told))) from None
-
-
-def _path(place: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    return tuple(part for part in place if part not in (NAMED, SETTINGS))
-
-
-def _place(document: Document, path: tuple[str | int, ...], where: str) -> str:
-    line = document.line(path)
-    return f"{where}, line {line}" if line is not None else where
-
-
-def _said(problem: Any, model: type[BaseModel]) -> str:
-    words = [str(part) for part in _path(problem["loc"])]
-    path, name = ".".join(words), words[-1] if words else ""
-    if problem["type"] == "extra_forbidden":
-        known = _known(model, problem["loc"][:-1])
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else f" Here may stand: {', '.join(known)}." if known else ""
-        return f"{name!r} is not known here.{hint}"
-    if problem["type"] == "missing":
-        return f"{path} is missing."
-    return f"{path}: {problem['msg'].removeprefix('Value error, ')}."
-
-
-def _known(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
-    """Return the names that may stand at a place in the document."""
-    current: Any = model
-    for step in path:
-        models = [hint for hint in _models(current) if isinstance(hint, type) and issubclass(hint, BaseModel)]
-        found = [each.model_fields[str(step)].annotation for each in models if str(step) in each.model_fields]
-        current = found[0] if found else current
-    return [name for hint in _models(current) for name in getattr(hint, "model_fields", {})]
-
-
-def _models(hint: Any) -> list[Any]:
-    return (
-        [hint] if isinstance(hint, type) and not get_args(hint) else [m for arg in get_args(hint) for m in _models(arg)]
-    )
 
 
 def _unit(section: UnitSection, *, graph: bool) -> Unit:
