@@ -31,7 +31,7 @@ COLUMNS = (
     Column("age", type=Type.INTEGER, hierarchy=Flat(Numbers(0, 99))),
     Column("cost", type=Type.DECIMAL, hierarchy=Flat(Numbers(0, 1000, Type.DECIMAL))),
     Column("ward", hierarchy=Flat(Categories(("heart", "lung")))),
-    Column("note"),
+    Column("note", max_length=210),
 )
 CATALOG = Catalog((Relation("visits", Schema(COLUMNS, UNIT), dataset="visits"),))
 
@@ -50,7 +50,7 @@ def worst() -> Iterator[duckdb.DuckDBPyConnection]:
     with closing(duckdb.connect()) as connection:
         connection.execute(
             "CREATE TABLE visits AS SELECT CAST(p AS BIGINT) AS patient, CAST(50 AS BIGINT) AS age, "
-            "CAST(5 AS DOUBLE) AS cost, 'heart' AS ward, repeat('a', 200) AS note "
+            "CAST(5 AS DOUBLE) AS cost, 'heart' AS ward, repeat('a', 210) AS note "
             f"FROM range({PEOPLE}) t(p), range({ROWS})"
         )
         yield connection

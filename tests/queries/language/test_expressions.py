@@ -116,7 +116,7 @@ BOUNDS = {
     "CLAMP(code, -3, 4)": (-3, 4),
     "GREATEST(age, 18)": (18, 99),
     "IF(smoker, cost, -1)": (-1, 1000),
-    "LENGTH(note)": (0, 200),
+    "LENGTH(note)": (0, 1000),
     "day - DATE '2024-01-01'": (0, 730),
     "POWER(age - 50, 2)": (0, 2500),
 }

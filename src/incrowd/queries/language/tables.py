@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from incrowd.core.domain import Categories, Dates, Numbers, Type
 from incrowd.core.reading import parse
-from incrowd.core.schema import OTHER, Column, Missing, Outside, Role
+from incrowd.core.schema import MAX_LENGTH, OTHER, Column, Missing, Outside, Role
 from incrowd.core.unit import Kind
 from incrowd.errors import QuestionRefused
 from incrowd.queries.catalog import Relation
@@ -107,7 +107,10 @@ def _inside(declared: Column) -> Extent:
     if isinstance(domain, Dates):
         low, high = domain.bounds
         return Extent(kind, Fraction(days(low or FIRST)), Fraction(days(high or LAST)))
-    return truth(optional=True) if kind is Type.BOOLEAN else texts(declared.max_length, optional=True)
+    if kind is Type.BOOLEAN:
+        return truth(optional=True)
+    # Plans that were certified before texts had a length stay the same: only another length than usual is told.
+    return texts(None if declared.max_length == MAX_LENGTH else declared.max_length, optional=True)
 
 
 def _outside(raw: exp.Expr, declared: Column) -> exp.Expr | None:
