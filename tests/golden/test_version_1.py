@@ -361,6 +361,7 @@ REWORDED = {
         "320 problems in the source; nothing was released and nothing was charged.\n  column region: 320 cells are not "
         "whole numbers, first in lines 2, 3, 4; expected such as 42"
     ),
+    "145": "releases are written as parquet, csv, tsv, dta, sav or xpt, not 'xlsx'.",
     "194": "policy.yaml, line 8: 'delimeter' is not known here. Did you mean 'delimiter'?",
     "197": (
         "policy.yaml: 'purpose' asks for consent, and the policy does not say where that is kept; nothing is ignored. "
@@ -368,7 +369,7 @@ REWORDED = {
     ),
     "356": "the policy: source: needs a path, or the name of a table that the engine has.",
 }
-"""Equal problems are told once, and a source is either a path or settings."""
+"""Equal problems are told once, a source is either a path or settings, and there are more formats."""
 
 
 @pytest.mark.parametrize("number", [number for number in REFUSALS if number not in LISTS])
