@@ -197,7 +197,7 @@ def ledger_damaged(folder: Path) -> None:
         (drafted, 1, "derived: rows"),
         (unsampled, 1, "this release has no epsilon"),
         (too_little_budget, 1, "of a budget of 0.1"),
-        (consent, 1, "which this version does not have"),
+        (consent, 1, "'purpose' asks for consent"),
         (level_too_high, 2, "'age' has the levels 0"),
         (ledger_elsewhere, 2, "ledger"),
         (ledger_damaged, 2, "ledger"),
