@@ -44,7 +44,7 @@ _UNDER = {
     "Change": "`columns` of `pram`",
     "Ends": "`columns` of `coding`",
     "Dominance": "`dominance`",
-    "Noise": "`noise` of `protected-table`",
+    "KeyNoise": "`noise` of `protected-table`",
 }
 """What stands under a key of a method: its class, and where it is written."""
 
@@ -90,9 +90,9 @@ _MEANINGS = {
     "Ends.top": "Larger values become this.",
     "Dominance.n": "So many largest contributors are looked at.",
     "Dominance.k": "A cell is sensitive in which they make up more than this share.",
-    "Noise.largest": "The noise is at most this, up and down.",
-    "Noise.variance": "Its variance; its mean is zero.",
-    "Noise.gap": "No published count is from 1 to this number.",
+    "KeyNoise.largest": "The noise is at most this, up and down.",
+    "KeyNoise.variance": "Its variance; its mean is zero.",
+    "KeyNoise.gap": "No published count is from 1 to this number.",
 }
 """What each key of such a part means; a key of a method is explained on the method's own page."""
 

@@ -38,6 +38,8 @@ ROWS = (
     "slicing",
 )
 """The methods that release rows of the data, coarser and not changed otherwise."""
+LEARNED = ("classifier", "regressor", "kmeans", "pca")
+"""The methods that release a model and no rows."""
 NAMES = ("sex", "age", "zip")
 
 
@@ -57,7 +59,14 @@ def assessed(policy: Policy, folder: Path, table: pa.Table = TABLE) -> Assessmen
     return assess(read_release(folder / "out"), open_source(table), policy)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", LEARNED)
+def test_a_model_has_nothing_to_be_compared(method: str, tmp_path: Path) -> None:
+    policy = released(next(iter(POLICIES[method].values())), tmp_path)
+    with pytest.raises(InvalidParameter, match="this release is a model"):
+        assessed(policy, tmp_path)
+
+
+@pytest.mark.parametrize("method", [method for method in METHODS if method not in LEARNED])
 def test_a_release_of_every_method_is_assessed_and_reported(method: str, tmp_path: Path) -> None:
     policy = released(next(iter(POLICIES[method].values())), tmp_path)
     found = assessed(policy, tmp_path)

@@ -90,7 +90,7 @@ def test_it_is_caught_in_memory_too(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_writer_that_loses_rows_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lossy(data: pa.RecordBatchReader, path: Path) -> None:
+    def lossy(data: pa.RecordBatchReader, path: Path, _: object) -> None:
         table = data.read_all()
         rows = table.to_pylist()
         write_table(table.slice(0, rows.index(rows[-1]) + 1), path)

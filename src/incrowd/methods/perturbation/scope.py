@@ -22,8 +22,9 @@ class NoCoins:
     """Coins for what draws none: asked for one, it fails."""
 
     def __getattr__(self, name: str) -> object:
-        """Refuse whatever is asked for."""
-        raise AssertionError(f"a step that draws no coins asked for {name}")
+        """Refuse whatever is asked for; what Python itself asks of an object is just not there."""
+        error = AttributeError if name.startswith("__") else AssertionError
+        raise error(f"a step that draws no coins asked for {name}")
 
 
 _NONE: Coins = NoCoins()  # type: ignore[assignment]

@@ -123,9 +123,14 @@ def shown_tables(released: ReadRelease, schema: Schema, original: Original) -> t
 
 
 def shown_names(released: ReadRelease, schema: Schema) -> tuple[str, ...]:
-    """Return the columns that a release shows of a policy's, or refuse a release without any."""
+    """Return the columns that a release shows of a policy's, or refuse a release without any, and a model."""
     shown = {name for table in released.tables for name in table.labels.column_names}
     names = tuple(column.name for column in schema.released if column.name in shown)
+    if not released.tables:
+        raise InvalidParameter(
+            "this release is a model: it shows nothing that could be held against the rows. incrowd predict says what "
+            "it makes of rows whose truth you know."
+        )
     if not names:
         raise InvalidParameter(
             f"the release and the policy have no column in common: the policy releases "

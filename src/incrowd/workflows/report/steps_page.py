@@ -18,6 +18,7 @@ from incrowd.workflows.assess.step_effects import INTERNAL, MaskedStage, plain_e
 from incrowd.workflows.policy.internal import write_private
 
 STEPS, PAGE = "steps.json", "steps.html"
+_STYLE = (files("incrowd.workflows.report") / "style.css").read_text(encoding="utf-8")
 _NONE = "–"
 _PRIVATE = 0o600
 _OVER = "in the quasi-identifiers"
@@ -42,8 +43,7 @@ def kept_steps(folder: Path) -> Markup | None:
 
 def steps_page(plain: Mapping[str, Any]) -> str:
     """Return a whole page that stays with the data holder."""
-    style = (files("incrowd.workflows.report") / "style.css").read_text(encoding="utf-8")
-    head = tag("head", tag("meta", charset="utf-8"), tag("title", "INTERNAL. Steps"), tag("style", Markup(style)))  # noqa: S704
+    head = tag("head", tag("meta", charset="utf-8"), tag("title", "INTERNAL. Steps"), tag("style", Markup(_STYLE)))  # noqa: S704
     banner = tag("div", tag("span", f"INTERNAL: {INTERNAL}."), class_="banner", role="note")
     body = tag("body", banner, tag("main", tag("h1", "What each step did"), steps_section(plain)))
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
