@@ -210,8 +210,8 @@ def warnings_of(policy: Policy) -> tuple[str, ...]:
 
 
 def _about_delta(promise: Guarantee, population: int | None) -> Iterator[str]:
-    """Return what to think about a delta; a promise without an epsilon has none."""
-    if not charge_of(promise.loss, promise.delta, promise.unit.adjacency).epsilon.is_finite():
+    """Return what to think about a delta; a promise of epsilon alone, or without one, has none."""
+    if not promise.delta or not charge_of(promise.loss, promise.delta, promise.unit.adjacency).epsilon.is_finite():
         return
     if population is None:
         yield "no population is declared: choose delta well below one over the number of people."
