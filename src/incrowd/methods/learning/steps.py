@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.claim import GROUPS, assumed, checked, proved
 from incrowd.core.claims.privacy import ApproximatePrivacy, PurePrivacy
-from incrowd.core.loss import Pure, ZeroConcentrated
+from incrowd.core.loss import Pure, Sequence, ZeroConcentrated
 from incrowd.core.steps.bins import BinColumn
 from incrowd.core.steps.noise import Law
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
@@ -360,4 +360,6 @@ class PublishModel(Step):
         if isinstance(loss, ZeroConcentrated):
             theorem = f"{promise.because}; {_CONVERTED}"
             return (ApproximatePrivacy(**shared, delta=promise.delta, rho=loss.rho, theorem=theorem),)  # type: ignore[arg-type]
+        if isinstance(loss, Sequence):
+            return (ApproximatePrivacy(**shared, delta=promise.delta, theorem=promise.because),)  # type: ignore[arg-type]
         return (PurePrivacy(**shared, theorem=promise.because),)  # type: ignore[arg-type]
