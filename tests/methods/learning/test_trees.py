@@ -160,6 +160,8 @@ def test_estimators_learn_by_trees_too(tmp_path: Path) -> None:
     ("change", "step"),
     [
         ({"delta": None, "expected_rows": 5}, CountLeaves),
+        ({"expected_rows": 5}, CountLeaves),
+        ({"expected_rows": 50}, CountByTarget),
         ({"delta": None, "expected_rows": 5000}, CountByTarget),
         ({"delta": None}, CountByTarget),
         ({"model": "tree"}, GrowTrees),

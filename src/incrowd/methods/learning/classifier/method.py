@@ -85,16 +85,19 @@ class PrivateClassifier:
         if self.model != "auto":
             return self.model
         if self.delta is None:
-            few = (
-                self.expected_rows is not None and self.expected_rows * self.epsilon < _FEW_PURE * len(inputs) * outputs
-            )
-            return "random-trees" if few else "naive-bayes"
+            return self._fewest(inputs, outputs)
         if outputs >= _MANY_CLASSES and all(NumberScale.of(each) is not None for each in inputs):
             return "moments"
         rho = budget_of(self.epsilon, self.delta, self.model)
         if self.expected_rows is not None and rho * self.expected_rows**2 < _FEW * len(inputs):
-            return "naive-bayes"
+            return self._fewest(inputs, outputs)
         return "gradient"
+
+    def _fewest(self, inputs: tuple[Classes, ...], outputs: int) -> str:
+        """Return the model for few rows: with many classes trees drawn without rows, if counts are mostly noise."""
+        rows, counts = self.expected_rows, len(inputs) * outputs
+        drawn = rows is not None and outputs > 2 and rows * self.epsilon < _FEW_PURE * counts
+        return "random-trees" if drawn else "naive-bayes"
 
     def recipe(self, task: LearningTask) -> tuple[Recipe, Fraction]:
         """Return the way to learn, and its budget: ρ, or ε where no δ is given."""
