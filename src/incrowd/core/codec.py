@@ -44,7 +44,8 @@ def encode(value: Any) -> Any:
     >>> encode((Fraction(1, 10), None, "sex", 5))
     ['1/10', None, 'sex', 5]
     """
-    return _writer(type(value))(value)
+    cls: Any = type(value)
+    return _writer(cls)(value)
 
 
 @cache
@@ -65,7 +66,7 @@ def _writer(cls: type) -> Callable[[Any], Any]:
 
 
 def _written(parts: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    return {name: _writer(type(part))(part) for name, part in parts if part is not None}
+    return {name: encode(part) for name, part in parts if part is not None}
 
 
 def decode(cls: type[Value], plain: Any) -> Value:
@@ -94,6 +95,7 @@ def decode(cls: type[Value], plain: Any) -> Value:
 
 def pick(classes: Iterable[type[Value]], plain: Any, write: Callable[[Value], Any]) -> Value | None:
     """Return the one reading of a plain form among several classes that is written the same way again, or None."""
+    cls: Any
     for cls in classes:
         try:
             value = cast("Value", _read(cls, {name: plain[name] for name in _names(cls) if name in plain}))
