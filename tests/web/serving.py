@@ -40,6 +40,13 @@ ANSWER: dict[str, Any] = {
 }
 
 
+COLUMNS: list[dict[str, Any]] = [
+    {"name": "sex", "type": "text", "values": ["f", "m"], "more": 0},
+    {"name": "age", "type": "integer", "bounds": ["0", "99"]},
+    {"name": "born", "type": "date", "bounds": [None, None]},
+]
+
+
 @dataclass(frozen=True)
 class Plain:
     content: Mapping[str, Any]
@@ -89,7 +96,9 @@ class FakeDesk:
         return Plain({"answer": ANSWER, **told})
 
     def schema(self) -> dict[str, Any]:
-        return {"tables": [{"name": each, "dataset": each, "columns": []} for each in self.datasets]}
+        return {
+            "tables": [{"name": each, "dataset": each, "unit": "one row", "columns": COLUMNS} for each in self.datasets]
+        }
 
     def budget(self, analyst: str | None) -> dict[str, Any]:
         return {each: {"left": {"epsilon": "3", "delta": "0"}, "of": analyst} for each in self.datasets}

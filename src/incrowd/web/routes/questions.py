@@ -10,8 +10,10 @@ from fractions import Fraction
 from typing import Any
 
 from fastapi import APIRouter, Response
+from fastapi.concurrency import run_in_threadpool
 
 from incrowd.errors import IncrowdError, InvalidParameter
+from incrowd.queries.declarations import declaration_answer, may_be_declaration
 from incrowd.queries.language.parameters import Parameter, bind_parameters
 from incrowd.queries.language.reading import is_explain
 from incrowd.queries.question import Terms
@@ -41,6 +43,9 @@ _FAULT = 500
 )
 async def query(asked: AskedShape, caller: Asker, services: Here) -> Response:
     """Charge a question, then answer it with noise; a repetition takes as long as an answer."""
+    declared = await run_in_threadpool(_declared, asked, caller, services)
+    if declared is not None:
+        return declared
     with services.turns.of(caller.holder.name):
         return await _handled("query", asked, caller, services, services.pool)
 
@@ -50,7 +55,22 @@ async def query(asked: AskedShape, caller: Asker, services: Here) -> Response:
 )
 async def price(asked: AskedShape, caller: Reader, services: Here) -> Response:
     """Say what a question would cost and how exact its answer would be; no row is read and nothing is charged."""
+    declared = await run_in_threadpool(_declared, asked, caller, services)
+    if declared is not None:
+        return declared
     return await _handled("price", asked, caller, services, services.prices)
+
+
+def _declared(asked: AskedShape, caller: Caller, services: Services) -> Response | None:
+    """Return the reply to SHOW TABLES and the like, which are about declarations; None to a question about rows."""
+    if not may_be_declaration(asked.sql):
+        return None
+    try:
+        sql = bind_parameters(asked.sql, [_value(each) for each in asked.parameters or ()])
+        found = declaration_answer(sql, caller.desk(services).schema())
+    except IncrowdError as problem:
+        return replies.refusal(problem)
+    return None if found is None else replies.as_json(found.to_json())
 
 
 async def _handled(action: str, asked: AskedShape, caller: Caller, services: Services, pool: ThreadPool) -> Response:
