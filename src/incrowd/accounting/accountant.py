@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from incrowd.accounting.blending import crowd_losses
 from incrowd.accounting.bound import INFINITE, LossBound, delta_at, epsilon_at, least_epsilon, shares_of, stated
@@ -39,6 +40,9 @@ from incrowd.core.loss import (
 from incrowd.core.rounding import Number, exact, float_down, float_up, round_up
 from incrowd.core.unit import Adjacency
 from incrowd.errors import DoesNotCompose, Infeasible, InvalidParameter, SampleReused, UnknownLoss
+
+_REMEMBERED = 4096
+"""How many bounds are kept: plan, charge, claims and report ask for the same ones."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +137,7 @@ def least_delta(loss: Loss) -> Fraction:
     return Fraction(0)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def _epsilon(loss: Loss, delta: Fraction, adjacency: Adjacency) -> LossBound:
     match loss:
         case Pure(own):
@@ -171,6 +176,7 @@ def _epsilon(loss: Loss, delta: Fraction, adjacency: Adjacency) -> LossBound:
     raise UnknownLoss(f"no accountant here understands a loss of class {type(loss).__name__}.")
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def _delta(loss: Loss, epsilon: float, adjacency: Adjacency) -> LossBound:
     match loss:
         case Pure(own):
