@@ -77,7 +77,7 @@ def _eligible_now(registry: Registry, head: Anchor, gate: ConsentGate) -> frozen
             for fold in folds:
                 fold.add(recorded, rows)
         subjects = frozenset.intersection(*(fold.people() for fold in folds))
-        known = _Standing(run, folds[-1].changes[0], subjects)
+        known = _Standing(run, folds[-1].next_change(), subjects)
         while len(_STANDINGS) >= _KEPT:
             _STANDINGS.pop(next(iter(_STANDINGS)), None)
         _STANDINGS[key] = known
