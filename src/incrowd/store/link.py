@@ -81,9 +81,9 @@ class Link:
         try:
             keyed = self.sequence >= seal.since
             found = seal.of_parsed(self.sequence, DOMAIN, self._content)
-            return keyed == (self.running is not None) and self.hash == found
         except InvalidParameter:
             return False
+        return keyed == (self.running is not None) and self.hash == found
 
     def sealed(self, seal: Seal) -> Link:
         """Return the entry with its hash."""

@@ -15,7 +15,6 @@ import pytest
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.steps.consent import CONSENTERS, IN_THE_TABLE, MOVED, OWN_DECISION, ConsentGate, gate_of
 from incrowd.engines.readers.sources import open_source
-from incrowd.engines.settings import Spark
 from incrowd.errors import InvalidParameter, LedgerUnavailable, Refused
 from incrowd.governance.consent.event import Decided
 from incrowd.governance.consent.registry import Registry, SnapshotMark
@@ -137,12 +136,6 @@ def test_data_registry_and_key_lie_in_three_places(tmp_path: Path, place: dict[s
         (tmp_path / name / "key").write_bytes(bytes(32))
     with pytest.raises(Refused, match="in one folder"):
         release(None, policy)
-
-
-def test_spark_is_refused_rather_than_left_ungated(tmp_path: Path) -> None:
-    made = consented(GATED, tmp_path, HALF)
-    with pytest.raises(Refused, match="not on Spark"):
-        release("people.parquet", replace(made.policy, engine=Spark()))
 
 
 def test_a_plan_whose_gate_was_never_read_is_not_performed(tmp_path: Path) -> None:

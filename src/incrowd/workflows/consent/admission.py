@@ -8,8 +8,7 @@ from incrowd.core.schema import Column
 from incrowd.core.steps.consent import ConsentGate
 from incrowd.core.subjects import SubjectKey
 from incrowd.engines.local.consenting import Admitted
-from incrowd.engines.settings import Local
-from incrowd.errors import InvalidParameter, Refused
+from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.registry import Registry
 from incrowd.governance.consent.state import AsOf, Fold, consenting
 from incrowd.store.link import Anchor
@@ -39,11 +38,6 @@ def admit(policy: Policy, data: object = None) -> Admission | None:
     planned = policy.gate
     if planned is None:
         return None
-    if not isinstance(policy.engine, Local):
-        raise Refused(
-            "a consent gate is applied where rows are read here, not on Spark, and nothing is released without it. Use "
-            "--engine local."
-        )
     key, registry = subject_key(policy), open_registry(policy, data)
     run, head = registry.clock(), registry.chain.head()
     if planned.as_of is not None and planned.as_of > run:

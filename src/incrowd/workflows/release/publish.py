@@ -17,7 +17,7 @@ from incrowd.core.rounding import exact
 from incrowd.core.schema import Schema
 from incrowd.core.steps.around import Compare, HoldOut, Rerun
 from incrowd.core.steps.step import Step
-from incrowd.core.table import Progress
+from incrowd.core.table import Progress, Table
 from incrowd.engines.choose import engine_of
 from incrowd.engines.settings import describe
 from incrowd.engines.writers.postgres import check_table, load_table
@@ -177,7 +177,7 @@ def release_to(
     with ExitStack() as paid:
         with engine_of(read.engine, data) as engine:
             ready = prepare(data, read, engine, progress, TakingPart(admission, terms.hold_out))
-            require_crowds(read, earlier, ready.source, admission)
+            require_crowds(read, earlier, Table(read.schema, ready.source, engine), admission)
             payer = Payer(read.name, id_, bonds=(ready.bond,))
             paid.enter_context(concluding(ready.ledger, plan, payer, there.exists))
             performed = perform(plan, ready.table, ready.ledger, payer)
