@@ -136,7 +136,7 @@ def test_postgresql_is_told_which_of_its_ids_take_part_and_nothing_else(
     tmp_path: Path, postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = gate(changed(RICH, queries__pushdown=True), tmp_path)
-    sent, fetched = list[tuple[str, tuple[str, ...]]](), pushdown._fetched  # noqa: SLF001  what goes to the server
+    sent, fetched = list[tuple[str, tuple[str, ...]]](), pushdown._fetched
 
     def noted(connection: Any, text: str, parameters: Sequence[str]) -> pa.Table:
         sent.append((text, tuple(parameters)))
@@ -152,7 +152,7 @@ def test_postgresql_is_told_which_of_its_ids_take_part_and_nothing_else(
         whole = " ".join((text, *parameters))
         assert not any(name in whole for name in (*NOT_IN_THE_DATA, *admission.subjects, admission.key.key.hex()))
         assert "'" not in text, "an id would stand in the text of a question, which servers keep"
-        assert all(set(map(str, eval(each))) == present & set(CONSENTING) for each in parameters)  # noqa: S307  a list
+        assert all(set(map(str, eval(each))) == present & set(CONSENTING) for each in parameters)
 
 
 def made_table(folder: Path, made: Consented, data: object, settings: Settings) -> pa.Table:

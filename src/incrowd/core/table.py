@@ -179,7 +179,7 @@ class Engine(Protocol):
     def exclude(self, rows: Rows, column: Column, beyond: int, coins: Coins) -> Kept:
         """Keep all rows of people who have at most `beyond` of them, and none of anybody else's."""
 
-    def admitted(self, rows: Opened, whose: Admitting) -> Rows:
+    def admitted(self, rows: Rows, whose: Admitting) -> Rows:
         """Return the rows of admitted people alone, by a semi-join on the column that tells them apart.
 
         Where rows live elsewhere, their people are named here, and all that is sent back is who of them takes part.

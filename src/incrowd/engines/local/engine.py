@@ -16,7 +16,7 @@ from incrowd.core.counts import Counts
 from incrowd.core.keys import Layout, grouped, translated
 from incrowd.core.marks import SourceMarks
 from incrowd.core.schema import Column, Schema
-from incrowd.core.table import DEFAULTS, IN_ENGINE, Admitting, Kept, Learned, Opened, Progress, Rows, SourceOptions
+from incrowd.core.table import DEFAULTS, IN_ENGINE, Admitting, Kept, Learned, Progress, Rows, SourceOptions
 from incrowd.core.unit import More
 from incrowd.engines.local.consenting import Consenting
 from incrowd.engines.local.contributions import RowLimit, crowded, exclude, limit
@@ -106,7 +106,7 @@ class LocalEngine:
             refuse_crowded(schema.unit, crowded(rows, schema[schema.unit.column], schema.unit.max_rows))
         return gathered.marks()
 
-    def admitted(self, rows: Opened, whose: Admitting) -> Consenting:
+    def admitted(self, rows: Rows, whose: Admitting) -> Consenting:
         """Return the rows of admitted people alone, filtered as they are read."""
         return Consenting(rows, whose)
 

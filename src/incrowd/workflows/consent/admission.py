@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from incrowd.core.schema import Column
 from incrowd.core.steps.consent import ConsentGate
 from incrowd.core.subjects import SubjectKey
+from incrowd.core.table import Engine, Rows
 from incrowd.engines.local.consenting import Admitted
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.registry import Registry
@@ -84,6 +85,21 @@ def eligible(registry: Registry, gate: ConsentGate) -> frozenset[str]:
         raise InvalidParameter("a gate that was only planned admits nobody: it names no run.")
     times = {AsOf(at, gate.run) for at in (gate.as_of or gate.run, gate.run)}
     return consenting(registry.rows(), gate.purpose, *times)
+
+
+def taking_part(engine: Engine, rows: Rows, policy: Policy, gate: ConsentGate | None = None) -> Rows:
+    """Return the rows that somebody who looks at the data of a policy may see: of people who consent, where it asks.
+
+    With the gate of a release, of those who consented when it was made.  Rows that say of nobody whose they are, such
+    as released ones, are nobody's to withhold.
+    """
+    if (policy.gate is None and gate is None) or (policy.schema.unit.column or "") not in rows.names:
+        return rows
+    if gate is not None:
+        admission: Admission | None = Admission(gate, subject_key(policy), eligible(open_registry(policy), gate))
+    else:
+        admission = admit(policy)
+    return rows if admission is None else engine.admitted(rows, admission.by(person_column(policy)))
 
 
 def subjects_of(policy: Policy, ids: list[str]) -> list[str]:
