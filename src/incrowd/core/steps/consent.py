@@ -48,7 +48,9 @@ class ConsentGate(Step):
     Source: a stable transformation, McSherry 2009, applied to rows with the person's own events.
 
     Before the run only purpose and, where the policy says so, `as_of` are known; `run` is when the registry was read,
-    and `mark` an HMAC of its state under a key that `nonce` names and the registry alone can make.
+    and `mark` an HMAC of its state under a key that `nonce` names and the registry alone can make.  `calendar` names
+    the days on which a release without an ε may be made: one that could be made on any day would tell by its absence
+    that somebody moved.
     """
 
     kind: ClassVar[str] = "consent"
@@ -61,6 +63,7 @@ class ConsentGate(Step):
     run: str | None = None
     nonce: str | None = None
     mark: str | None = None
+    calendar: tuple[str, ...] | None = None
 
     @property
     def settled(self) -> bool:
@@ -69,7 +72,8 @@ class ConsentGate(Step):
 
     def follows(self, planned: ConsentGate) -> bool:
         """Whether this gate is what became of one that was planned."""
-        return self.settled and (self.purpose, self.as_of) == (planned.purpose, planned.as_of)
+        mine, theirs = ((each.purpose, each.as_of, each.calendar) for each in (self, planned))
+        return self.settled and mine == theirs
 
     @property
     def rule(self) -> str:
@@ -85,6 +89,17 @@ class ConsentGate(Step):
             f"Before everything else the rows of everybody are left out whose consent to “{self.purpose}” did not "
             f"stand {when}. Who and how many they are is not told. Consenting is no secret sample and makes no loss "
             "smaller; whatever is counted below counts people who consented."
+            f"{self._dates}"
+        )
+
+    @property
+    def _dates(self) -> str:
+        """On which days releases appear, in words; nothing where none are fixed."""
+        if self.calendar is None:
+            return ""
+        return (
+            f" Releases appear on days that were fixed before: {', '.join(self.calendar)}, and on no other; a day "
+            "without one shows that it had to wait."
         )
 
     def around(self, inner: Promise, unit: Unit) -> Promise:

@@ -27,6 +27,7 @@ from incrowd.errors import InvalidParameter, PromiseBroken
 from incrowd.verify.files import CERTIFICATE, FORMATS, REPORT, STATISTICS, file_of, names_of
 from incrowd.verify.judge import statement_of
 from incrowd.workflows.consent.admission import admit
+from incrowd.workflows.consent.calendar import require_day
 from incrowd.workflows.consent.movement import require_crowds
 from incrowd.workflows.plan.forecast import require_useful, warnings_of
 from incrowd.workflows.policy.internal import INTERNAL, internal_folder
@@ -134,6 +135,7 @@ def release(data: object, policy: str | Path | Mapping[str, Any] | Policy, *, an
 def carry_out(plan: Plan, data: object, policy: Policy, progress: Progress | None = None) -> tuple[Any, Certificate]:
     """Charge a plan for the rows of a policy and carry it out; what came of it stays in memory."""
     admission = admit(policy, data)
+    require_day(admission)
     plan = plan.gated(None if admission is None else admission.gate)
     stated = Stated.of(plan, policy)
     id_ = stated.fresh_id()
@@ -167,6 +169,7 @@ def release_to(
         require_useful(read)
     earlier = earlier_releases(read, find_book(read), anyway=terms.anyway)
     admission = admit(read, data)
+    require_day(admission, earlier)
     plan = read.plan.led_by(*_around(read, terms, earlier)).gated(None if admission is None else admission.gate)
     stated = Stated.of(plan, read)
     id_ = stated.fresh_id()
