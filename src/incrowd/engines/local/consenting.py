@@ -47,6 +47,8 @@ class Admitted:
 class Consenting:
     """Rows of admitted people, in the order of their source; positions are counted among them.
 
+    Where rows are between people, such as edges, `whose` names their columns: all of them must be admitted.
+
     >>> from incrowd.engines.readers.sources import open_source
     >>> key = SubjectKey(bytes(32))
     >>> source = open_source(pa.table({"id": ["ann", "bob"], "zip": ["021", "945"]}))
@@ -57,6 +59,7 @@ class Consenting:
 
     source: Rows
     admitted: Admitting
+    whose: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -85,7 +88,7 @@ class Consenting:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Read these columns of the rows of admitted people."""
-        person = self.admitted.person.name
-        more = [] if person in columns else [person]
-        for batch in self.source.batches([*columns, *more]):
-            yield batch.filter(pa.array(self.admitted.of(batch.column(person)))).select(list(columns))
+        people = self.whose or (self.admitted.person.name,)
+        for batch in self.source.batches(list(dict.fromkeys((*columns, *people)))):
+            mask = np.logical_and.reduce([self.admitted.of(batch.column(name)) for name in people])
+            yield batch.filter(pa.array(mask)).select(list(columns))

@@ -87,18 +87,20 @@ def eligible(registry: Registry, gate: ConsentGate) -> frozenset[str]:
     return consenting(registry.rows(), gate.purpose, *times)
 
 
+def admitted_by(policy: Policy, gate: ConsentGate) -> Admission:
+    """Return who took part in a release, by its settled gate."""
+    return Admission(gate, subject_key(policy), eligible(open_registry(policy), gate))
+
+
 def taking_part(engine: Engine, rows: Rows, policy: Policy, gate: ConsentGate | None = None) -> Rows:
     """Return the rows that somebody who looks at the data of a policy may see: of people who consent, where it asks.
 
     With the gate of a release, of those who consented when it was made.  Rows that say of nobody whose they are, such
     as released ones, are nobody's to withhold.
     """
-    if (policy.gate is None and gate is None) or (policy.schema.unit.column or "") not in rows.names:
+    if (policy.gate is None and gate is None) or person_column(policy).name not in rows.names:
         return rows
-    if gate is not None:
-        admission: Admission | None = Admission(gate, subject_key(policy), eligible(open_registry(policy), gate))
-    else:
-        admission = admit(policy)
+    admission = admit(policy) if gate is None else admitted_by(policy, gate)
     return rows if admission is None else engine.admitted(rows, admission.by(person_column(policy)))
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from incrowd.core.cells import Cells
 from incrowd.core.schema import Role
 from incrowd.core.steps.consent import gate_of
 from incrowd.core.table import Table
-from incrowd.engines.local.cell_people import CellLabels, CellPeople, people_in_cells
+from incrowd.engines.local.cell_people import CellLabels, CellPeople, People, people_in_cells
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.workflows.assess.released import levels_of, released_of
 from incrowd.workflows.consent.admission import Admission, eligible
@@ -80,18 +81,39 @@ def movements(policy: Policy, earlier: Earlier, data: Table, now: Admission) -> 
 def require_crowds(policy: Policy, earlier: Sequence[Earlier], data: Table, now: Admission | None) -> None:
     """Refuse, uncharged, a release without an ε from whose difference to an earlier one few people stand out."""
     for each in earlier:
-        gated = each.certificate is not None and gate_of(each.certificate.steps) is not None
-        if now is None and gated:
-            raise Refused(
-                f"release {each.release} of the same people asked for consent, and this policy names no purpose: the "
-                "two together would show who refused. Nothing was charged. Name the purpose."
-            )
+        _require_purpose(each, now)
         for moved in movements(policy, each, data, now) if now is not None else ():
             if moved.isolates:
                 raise Refused(
                     f"{moved.sentence}. Nothing was charged. Wait for the next date of your calendar, release with an "
                     "epsilon, or keep to the earlier release; incrowd consent preview shows all of them."
                 )
+
+
+def require_nobody_moved(policy: Policy, earlier: Sequence[Earlier], data: Table, now: Admission | None) -> None:
+    """Refuse, uncharged, a graph without an ε after another one if anybody left or joined: it has no crowds."""
+    for each in earlier:
+        _require_purpose(each, now)
+        if now is None or each.certificate is None:
+            continue
+        person = person_column(policy)
+        names = data.engine.learn(data.rows, [person.name], partial(People, person)).names
+        present, gate = frozenset(map(now.key.pseudonym, names)), gate_of(each.certificate.steps)
+        before = present if gate is None else eligible(open_registry(policy), gate)
+        if present & (before ^ now.subjects):
+            raise Refused(
+                f"people left or joined since release {each.release}, and the two graphs side by side would show who. "
+                "Nothing was charged. Release with an epsilon, or keep to the earlier release."
+            )
+
+
+def _require_purpose(earlier: Earlier, now: Admission | None) -> None:
+    """Refuse to show everybody beside a release of people who consented."""
+    if now is None and earlier.certificate is not None and gate_of(earlier.certificate.steps) is not None:
+        raise Refused(
+            f"release {earlier.release} of the same people asked for consent, and this policy names no purpose: the "
+            "two together would show who refused. Nothing was charged. Name the purpose."
+        )
 
 
 def _cells(policy: Policy, earlier: Earlier) -> Cells | None:

@@ -12,6 +12,7 @@ from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.sections import ConsentSection
 
 _SQLITE = "sqlite:///"
+_SECRETS = ("the key", "the registry")
 
 
 def open_registry(policy: Policy, data: object = None) -> Registry:
@@ -40,8 +41,8 @@ def subject_key(policy: Policy) -> SubjectKey:
 
 
 def person_column(policy: Policy) -> Column:
-    """Return the column by which people are known."""
-    return policy.schema[policy.schema.unit.column or ""]
+    """Return the column by which people are known: of a graph, by which nodes are."""
+    return policy.schema[policy.graph.id if policy.graph is not None else policy.schema.unit.column or ""]
 
 
 def require_apart(policy: Policy, data: object) -> None:
@@ -50,17 +51,23 @@ def require_apart(policy: Policy, data: object) -> None:
     address = _address(policy)
     if address.startswith(_SQLITE):
         folders["the registry"] = Path(address.removeprefix(_SQLITE)).resolve().parent
-    source = policy.source if data is None else data
-    if isinstance(source, str | Path) and "://" not in str(source):
-        folders["the data"] = Path(source).resolve().parent
+    for name, source in _sources(policy, data):
+        if isinstance(source, str | Path) and "://" not in str(source):
+            folders[name] = Path(source).resolve().parent
     names = list(folders)
     for place, one in enumerate(names):
         for other in names[place + 1 :]:
-            if folders[one] == folders[other]:
+            if folders[one] == folders[other] and one in _SECRETS:
                 raise Refused(
                     f"{one} and {other} of this policy lie in one folder, and whoever copies it learns who withdrew. "
                     "Keep data, consent registry and key in three places."
                 )
+
+
+def _sources(policy: Policy, data: object) -> list[tuple[str, object]]:
+    if policy.graph is not None:
+        return [("the nodes", policy.graph.nodes[0]), ("the edges", policy.graph.edges[0])]
+    return [("the data", policy.source if data is None else data)]
 
 
 def _section(policy: Policy) -> ConsentSection:

@@ -163,7 +163,8 @@ class Policy:
         told = self.section
         if told.purpose is None or told.consent is None:
             return None
-        return ConsentGate(told.purpose, told.consent.as_of, calendar=told.consent.calendar)
+        edges = True if self.graph is not None else None
+        return ConsentGate(told.purpose, told.consent.as_of, calendar=told.consent.calendar, edges=edges)
 
     @property
     def ledger_address(self) -> str:
