@@ -13,7 +13,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.registry import Registry
 from incrowd.governance.consent.state import AsOf, Fold, consenting
 from incrowd.store.link import Anchor
-from incrowd.workflows.consent.place import open_registry, person_column, subject_key
+from incrowd.workflows.consent.place import ConsentPlace, open_registry, person_column, subject_key
 from incrowd.workflows.policy.policy import Policy
 
 
@@ -37,9 +37,12 @@ def admit(policy: Policy, data: object = None) -> Admission | None:
     and has withdrawn since is left out as well.
     """
     planned = policy.gate
-    if planned is None:
-        return None
-    key, registry = subject_key(policy), open_registry(policy, data)
+    return None if planned is None else admitted_at(ConsentPlace.of(policy, data), planned)
+
+
+def admitted_at(place: ConsentPlace, planned: ConsentGate) -> Admission:
+    """Read from a registry who may take part now in what a gate was planned for."""
+    key, registry = place.key(), place.open()
     run, head = registry.clock(), registry.chain.head()
     if planned.as_of is not None and planned.as_of > run:
         raise InvalidParameter("consent as of a moment that has not come cannot be known: correct consent: as_of:.")
