@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from incrowd.core.steps.consent import OWN_NODE, gate_of
+from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.governance.consent.event import Decided
@@ -133,7 +134,7 @@ def test_edges_are_no_people_and_a_gate_must_be_read(tmp_path: Path) -> None:
         load_policy(changed(edge, consent=PLACES))
     made = gated(tmp_path, COUNT, [])
     with pytest.raises(Refused, match="who consented to it was not read"):
-        prepare_graph(made.policy, None)  # type: ignore[arg-type]  nothing is opened
+        prepare_graph(made.policy, LOCAL)
     beside = changed(graph_policy(tmp_path / "data", COUNT, "node"), purpose=PURPOSE, consent=PLACES)
     policy = load_policy(changed(beside, consent__key=str(tmp_path / "data" / "key")))
     with pytest.raises((Refused, InvalidParameter), match=r"in one folder|cannot be read"):

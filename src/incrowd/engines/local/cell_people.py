@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from incrowd.core.cells import Cells
+from incrowd.core.keys import Codes
 from incrowd.core.reading import canonical
 from incrowd.core.schema import Column
 from incrowd.core.table import Engine, Rows
@@ -102,6 +103,6 @@ def _names(batch: pa.RecordBatch, person: Column) -> list[str | None]:
     return found
 
 
-def _labels(kept: list[str | None], table: Sequence[int] | None) -> list[str | None]:
+def _labels(kept: list[str | None], table: Codes | None) -> list[str | None]:
     """Return the label of each code that was lent."""
     return kept if table is None else [kept[code] for code in table]

@@ -31,7 +31,7 @@ class Slice:
     @property
     def read(self) -> int:
         """How many rows were read, those that were left out too."""
-        return self.batch.num_rows + self.left_out
+        return int(self.batch.num_rows) + self.left_out
 
 
 class PartitionReading(Protocol):

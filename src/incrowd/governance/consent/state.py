@@ -104,12 +104,14 @@ class Fold:
         chosen &= (starts <= self._valid) & (stops > self._valid)
         against = np.fromiter((each != _GIVES for each in decided), np.bool_, len(decided))
         known = self._people
-        codes = [known.setdefault(each, len(known)) for each in compress(subjects, chosen.tolist())]
+        met = compress(subjects, chosen.tolist())
+        codes = np.fromiter((known.setdefault(each, len(known)) for each in met), np.int64)
         size = self._newest.shape[1]
         if len(known) > size:
             more = np.full((len(self._newest), max(size, len(known) - size)), _NEVER)
             self._newest = np.concatenate([self._newest, more], axis=1)
-        np.maximum.at(self._newest, (2 * depths[chosen] + against[chosen], codes), _moments(at)[chosen])
+        places = (2 * depths[chosen] + against[chosen]) * self._newest.shape[1] + codes
+        np.maximum.at(self._newest.reshape(-1), places, _moments(at)[chosen])
 
 
 def _moments(texts: Sequence[str | None]) -> NDArray[np.int64]:
@@ -120,7 +122,8 @@ def _moments(texts: Sequence[str | None]) -> NDArray[np.int64]:
         read = None
     if read is None:
         raise LedgerCorrupted("the consent registry holds a moment that is none: run incrowd consent check.")
-    return read.fill_null(_LAST).to_numpy()
+    found: NDArray[np.int64] = read.fill_null(_LAST).to_numpy()
+    return found
 
 
 def consenting(events: Iterable[RecordedRows], purpose: str, *as_of: AsOf) -> frozenset[str]:
