@@ -244,6 +244,22 @@ def test_a_decision_that_begins_or_ends_later_counts_from_then_on(
     assert found == [3, 2, 3, 3]
 
 
+def test_a_restored_registry_is_found_against_the_last_certificate_before_a_charge(tmp_path: Path) -> None:
+    made = consented(GATED, tmp_path, HALF)
+    out(made, "first")
+    file = tmp_path / "registry" / "consent.sqlite"
+    old = file.read_bytes()
+    made.decide(Decided.WITHDRAW, HALF[:1])
+    out(made, "second")
+    file.write_bytes(old)  # it is whole, and has lost the withdrawal
+    restored = load_policy(tmp_path / "data" / "policy.yaml")
+    charged = Ledger.open(made.policy.ledger_address).standing("people").totals.charges
+    with pytest.raises(Refused, match="an old copy was restored"):
+        release_to(ROWS, restored, Destination(tmp_path / "out" / "third", "csv"))
+    assert Ledger.open(made.policy.ledger_address).standing("people").totals.charges == charged == 2
+    release_to(ROWS, restored, Destination(tmp_path / "out" / "third", "csv"), None, Terms(anyway=True))
+
+
 def test_a_clock_that_went_back_lets_nobody_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = consented(GATED, tmp_path, ["p0"])
     past = datetime(2020, 1, 1, tzinfo=UTC)

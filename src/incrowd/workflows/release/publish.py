@@ -28,6 +28,7 @@ from incrowd.verify.files import CERTIFICATE, FORMATS, REPORT, STATISTICS, file_
 from incrowd.verify.judge import statement_of
 from incrowd.workflows.consent.admission import admit
 from incrowd.workflows.consent.calendar import require_day
+from incrowd.workflows.consent.lineage import require_lineage
 from incrowd.workflows.consent.movement import require_crowds
 from incrowd.workflows.plan.forecast import require_useful, warnings_of
 from incrowd.workflows.policy.internal import INTERNAL, internal_folder
@@ -170,6 +171,8 @@ def release_to(
     earlier = earlier_releases(read, find_book(read), anyway=terms.anyway)
     admission = admit(read, data)
     require_day(admission, earlier)
+    if not terms.anyway:
+        require_lineage(read, find_book(read), admission)
     plan = read.plan.led_by(*_around(read, terms, earlier)).gated(None if admission is None else admission.gate)
     stated = Stated.of(plan, read)
     id_ = stated.fresh_id()
