@@ -264,7 +264,7 @@ def test_a_clock_that_went_back_lets_nobody_in(tmp_path: Path, monkeypatch: pyte
     made = consented(GATED, tmp_path, ["p0"])
     past = datetime(2020, 1, 1, tzinfo=UTC)
     behind = Registry(replace(made.registry.chain, clock=lambda: past))
-    monkeypatch.setattr("incrowd.workflows.consent.admission.open_registry", lambda *_: behind)
+    monkeypatch.setattr("incrowd.workflows.consent.place.ConsentPlace.open", lambda _: behind)
     with pytest.raises(LedgerUnavailable, match="clock of this machine is behind"):
         admit(made.policy)
 
