@@ -80,17 +80,18 @@ class Link:
         """Whether the hash is that of the content; false also for content that no entry can have."""
         try:
             keyed = self.sequence >= seal.since
-            return keyed == (self.running is not None) and self.hash == self._hash(seal)
+            found = seal.of_parsed(self.sequence, DOMAIN, self._content)
         except InvalidParameter:
             return False
+        return keyed == (self.running is not None) and self.hash == found
 
     def sealed(self, seal: Seal) -> Link:
         """Return the entry with its hash."""
-        return replace(self, hash=self._hash(seal))
+        return replace(self, hash=seal.of(self.sequence, DOMAIN, self._content))
 
-    def _hash(self, seal: Seal) -> str:
-        content = {name: value for name, value in vars(self).items() if name != "hash"}
-        return seal.of(self.sequence, DOMAIN, content)
+    @property
+    def _content(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "hash"}
 
 
 def link(after: Anchor, at: str, kind: str, body: Mapping[str, Any], sets: Mapping[Key, Any]) -> Link:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from incrowd.core.codec import digest
+from incrowd.core.codec import digest, digest_of_parsed
 
 NEVER = 2**63
 """No entry has so high a number: a seal that begins there is that of version 1."""
@@ -32,7 +32,13 @@ class Seal:
 
     def of(self, sequence: int, domain: str, content: Any) -> str:
         """Return the mark of something that belongs to the entry with this number."""
-        plain = digest(domain, content)
+        return self._keyed(sequence, digest(domain, content))
+
+    def of_parsed(self, sequence: int, domain: str, content: Any) -> str:
+        """Return the same mark for something that was parsed from its canonical texts."""
+        return self._keyed(sequence, digest_of_parsed(domain, content))
+
+    def _keyed(self, sequence: int, plain: str) -> str:
         if sequence < self.since:
             return plain
         return hmac.new(sha256(b"seal " + self.secret).digest(), plain.encode(), sha256).hexdigest()

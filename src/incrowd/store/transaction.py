@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from incrowd.core.codec import canonical
+from incrowd.core.codec import canonical, parsed
 from incrowd.errors import InvalidParameter, LedgerCorrupted, UnsupportedVersion
 from incrowd.store.index import Index
 from incrowd.store.link import RUNNING, VERSION, Anchor, Key, Link, link, text_of
@@ -233,10 +233,10 @@ def _seal_of(head: Anchor, version: int, ends: Sequence[Link | None]) -> Seal:
 def read_row(row: EntryRow, chain: str) -> Link | None:
     """Return the entry in a row, or None if the row holds no canonical entry.  The hash is not checked."""
     try:
-        body, sets = json.loads(row.body), json.loads(row.sets)
-        if canonical(body) != row.body or canonical(sets) != row.sets or not isinstance(sets, dict):
-            return None
-    except (ValueError, TypeError, RecursionError, InvalidParameter):
+        body, sets = parsed(row.body), parsed(row.sets)
+    except InvalidParameter:
+        return None
+    if not isinstance(sets, dict):
         return None
     return Link(chain, row.sequence, row.at, row.kind, body, sets, row.previous, row.hash)
 

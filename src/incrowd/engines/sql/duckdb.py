@@ -14,9 +14,9 @@ from sqlglot import exp
 from incrowd.core.coins import Sample
 from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Schema
-from incrowd.core.table import Opened
+from incrowd.core.table import Admitting, Opened
 from incrowd.engines.columns import quote
-from incrowd.engines.local.consenting import Admitted, Consenting
+from incrowd.engines.local.consenting import Consenting
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.columnar import Parquet
 from incrowd.engines.readers.reader import Failure, note_failures
@@ -56,7 +56,7 @@ class Warehouse:
     views: set[str]
     lock: threading.Lock = field(default_factory=threading.Lock)
     loaded: set[str] = field(default_factory=set)
-    admitted: Mapping[str, Admitted] = field(default_factory=dict)
+    admitted: Mapping[str, Admitting] = field(default_factory=dict)
     """Tables of which only the rows of some people are seen."""
 
     def require(self, query: exp.Query, *, sampled: bool = False) -> None:
@@ -64,7 +64,7 @@ class Warehouse:
         del sampled
         asked_tables(query, self.tables)
 
-    def admitting(self, admitted: Mapping[str, Admitted]) -> Warehouse:
+    def admitting(self, admitted: Mapping[str, Admitting]) -> Warehouse:
         """Return the same tables, of which some show the rows of admitted people alone."""
         return replace(self, admitted=dict(admitted))
 

@@ -17,14 +17,9 @@ from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Rows
 
 if TYPE_CHECKING:
-    from incrowd.core.table import Opened, Progress
-    from incrowd.engines.local.consenting import Admitted
+    from incrowd.core.table import Admitting, Opened, Progress
 
 FAILED = "the rows could not be read to their end: the source is damaged, or changed in the meantime."
-UNGATED = (
-    "a consent gate is applied where rows are copied here, and not inside PostgreSQL or Spark: leave pushdown out, or "
-    "use --engine local."
-)
 SLOW = "the question took longer than it may. Ask for less at once: fewer groups, fewer joins."
 
 
@@ -63,8 +58,11 @@ class Asked(Protocol):
         It is asked before anything is charged.
         """
 
-    def admitting(self, admitted: Mapping[str, Admitted]) -> Asked:
-        """Return the same tables, of which some show the rows of admitted people alone; or refuse."""
+    def admitting(self, admitted: Mapping[str, Admitting]) -> Asked:
+        """Return the same tables, of which some show the rows of admitted people alone, by a semi-join on their ids.
+
+        Ids come to this process, which decides on them; all that goes back is which of them take part.
+        """
 
     def load(self, queries: Sequence[exp.Query]) -> None:
         """Read once what these queries will read, and raise SourceUnreadable if that fails: before anything is charged.

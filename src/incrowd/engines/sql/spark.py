@@ -6,7 +6,7 @@ import secrets
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -27,7 +27,6 @@ from incrowd.engines.sql.dialects import in_spark, replace_tables
 from incrowd.engines.sql.engine import (
     FAILED,
     SLOW,
-    UNGATED,
     Limits,
     SampledTable,
     StoredTable,
@@ -48,8 +47,7 @@ from incrowd.errors import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from incrowd.engines.local.consenting import Admitted
-    from incrowd.engines.sql.engine import Asked
+    from incrowd.core.table import Admitting
 
 _FIELDS = {
     Type.INTEGER: "bigint",
@@ -81,6 +79,8 @@ class SparkWarehouse:
     views: Mapping[str, str]
     seen: Mapping[str, tuple[Stamp, ...]]
     limits: Limits
+    admitted: Mapping[str, Admitting] = field(default_factory=dict)
+    """Tables of which only the rows of some people are seen."""
 
     def require(self, query: exp.Query, *, sampled: bool = False) -> None:
         """Refuse samples, and what Spark would spell in its own way."""
@@ -90,10 +90,9 @@ class SparkWarehouse:
             )
         self._text(query)
 
-    def admitting(self, admitted: Mapping[str, Admitted]) -> Asked:
-        """Refuse: rows that stay elsewhere are not gated there."""
-        del admitted
-        raise QuestionRefused(UNGATED)
+    def admitting(self, admitted: Mapping[str, Admitting]) -> SparkWarehouse:
+        """Return the same tables, of which some show the rows of admitted people alone."""
+        return replace(self, admitted=dict(admitted))
 
     def load(self, queries: Sequence[exp.Query]) -> None:
         """Do nothing: what cannot be read as text or as a number is missing, row by row, in the views themselves."""
@@ -101,7 +100,11 @@ class SparkWarehouse:
     def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
         """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
         self.require(query, sampled=drawn is not None)
-        found = self._run(self._text(query))
+        with ExitStack() as stack:
+            gated = {
+                name: self._semi_join(stack, name) for name in asked_tables(query, self.tables) if name in self.admitted
+            }
+            found = self._run(self._text(query, gated))
         for name in asked_tables(query, self.tables):
             self._check_unchanged(name)
         return found
@@ -118,10 +121,26 @@ class SparkWarehouse:
             if not stamp.path.exists() or Stamp.of(stamp.path) != stamp:
                 raise SourceChanged(f"{stamp.path} changed while it was in use. Start again when nobody writes to it.")
 
-    def _text(self, query: exp.Query) -> str:
+    def _text(self, query: exp.Query, gated: Mapping[str, exp.Expr] | None = None) -> str:
         asked_tables(query, self.tables)
         places = {name: exp.to_table(view) for name, view in self.views.items()}
-        return replace_tables(in_spark(query), places).sql(dialect="spark")
+        return replace_tables(in_spark(query), {**places, **(gated or {})}).sql(dialect="spark")
+
+    def _semi_join(self, stack: ExitStack, name: str) -> exp.Subquery:
+        """Return the rows of admitted people; their ids are a view for as long as the question takes."""
+        whose, view = self.admitted[name], exp.to_table(self.views[name])
+        person = exp.column(whose.person.name, quoted=True)
+        people = (
+            exp.select(person).distinct().from_(view).where(exp.not_(exp.Is(this=person.copy(), expression=exp.null())))
+        )
+        ids = self._run(people.sql(dialect="spark")).column(0).combine_chunks()
+        admitted = f"incrowd_{secrets.token_hex(8)}"
+        with explained():
+            kept = pa.table({"person": ids.filter(pa.array(whose.of(ids)))})
+            self.session.createDataFrame(kept).createOrReplaceTempView(admitted)
+        stack.callback(_drop, self.session, admitted)
+        listed = exp.Subquery(this=exp.select("person").from_(exp.to_table(admitted)))
+        return exp.Subquery(this=exp.select("*").from_(view.copy()).where(exp.In(this=person.copy(), query=listed)))
 
     def _run(self, text: str) -> pa.Table:
         """Run a text in a thread of its own: whether or not the cluster stops in time, nobody waits for it longer."""

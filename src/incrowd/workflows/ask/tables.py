@@ -247,7 +247,7 @@ def place_of(
             "questions over several policies are computed in one place, and these name different ones: give them the "
             "same engine: and pushdown:."
         )
-    require_gateable(policies, elsewhere=isinstance(told[0], Spark) or True in pushed)
+    require_gateable(policies)
     if isinstance(told[0], Spark) and True in pushed:
         raise InvalidParameter("with pushdown the database computes, not Spark: name one of both.")
     if isinstance(told[0], Spark):

@@ -10,6 +10,7 @@ import numpy as np
 from markupsafe import Markup
 
 from incrowd.core.graph import Graph
+from incrowd.core.steps.consent import gate_of
 from incrowd.measures.graphs.classes import uniqueness
 from incrowd.measures.graphs.shape import GraphShape, communities, modularity
 from incrowd.measures.score import Score
@@ -42,7 +43,8 @@ def assess_graph(release: Path, policy: PolicyLike, report: Path | None = None) 
     read = load_policy(policy)
     if report is not None:
         check_apart(report, [release])
-    held, graph = HeldRelease.read(release, read), graph_of(read)
+    held = HeldRelease.read(release, read)
+    graph = graph_of(read, gate_of(held.certificate.steps))
     record_look(read, "assess")
     drawn = _shown(held, graph)
     found = GraphAssessment(uniqueness(graph), () if drawn is None else uniqueness(drawn), _kept(held, graph, drawn))

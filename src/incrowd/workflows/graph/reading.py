@@ -13,9 +13,12 @@ import pyarrow.compute as pc
 from incrowd.core.graph import Ends, Graph, keys_of, simple
 from incrowd.core.table import DEFAULTS, Engine, Opened
 from incrowd.engines.columns import require
+from incrowd.engines.local.consenting import Consenting
 from incrowd.engines.readers.graphml import ENDING, read_graphml
 from incrowd.errors import InvalidParameter, SourceInvalid
 from incrowd.methods.graphs.steps import DROP, Connect
+from incrowd.workflows.consent.admission import Admission
+from incrowd.workflows.consent.place import person_column
 from incrowd.workflows.policy.graphs import GraphPlace, Place
 from incrowd.workflows.policy.policy import Policy
 
@@ -26,6 +29,13 @@ class GraphRows:
 
     nodes: Opened
     edges: Opened
+
+    def admitting(self, admission: Admission | None, policy: Policy) -> GraphRows:
+        """Return nodes of people who were admitted, and the edges between them; what others wrote is not looked at."""
+        if admission is None:
+            return self
+        whose = admission.by(person_column(policy))
+        return GraphRows(Consenting(self.nodes, whose), Consenting(self.edges, whose, graph_place(policy).ends))
 
 
 def graph_place(policy: Policy) -> GraphPlace:

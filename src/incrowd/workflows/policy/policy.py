@@ -16,6 +16,7 @@ from incrowd.accounting.budget import Budget
 from incrowd.attacks import attack_names
 from incrowd.attacks.finding import Risk
 from incrowd.core.codec import digest
+from incrowd.core.loss import Syntactic
 from incrowd.core.plan import Method, Plan
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.steps.consent import ConsentGate, require_gate
@@ -152,7 +153,9 @@ class Policy:
     def plan(self) -> Plan:
         """What a release would do, promise and claim: made once, from the schema alone."""
         plan = self.method.plan(self.schema)
-        return (plan if self.graph is None else plan.led_by(self.graph.connect)).gated(self.gate)
+        whole = (plan if self.graph is None else plan.led_by(self.graph.connect)).gated(self.gate)
+        _require_calendar(self.gate, whole)
+        return whole
 
     @property
     def gate(self) -> ConsentGate | None:
@@ -160,7 +163,8 @@ class Policy:
         told = self.section
         if told.purpose is None or told.consent is None:
             return None
-        return ConsentGate(told.purpose, told.consent.as_of)
+        edges = True if self.graph is not None else None
+        return ConsentGate(told.purpose, told.consent.as_of, calendar=told.consent.calendar, edges=edges)
 
     @property
     def ledger_address(self) -> str:
@@ -298,6 +302,18 @@ def _require_consent(section: PolicySection, where: str) -> None:
             )
     elif section.consent is not None:
         raise InvalidParameter(f"{where}: consent: is for a purpose. Write purpose:, or leave consent: out.")
+
+
+def _require_calendar(gate: ConsentGate | None, plan: Plan) -> None:
+    """Refuse a release without an ε whose day could be chosen by who moved, and a calendar that nothing hangs on."""
+    form = isinstance(plan.promise.loss, Syntactic)
+    if gate is not None and form and not gate.calendar:
+        raise InvalidParameter(
+            "a release without an epsilon of people who may withdraw is made on days that are fixed before, or else "
+            "its day shows that somebody left: list them under consent: calendar:."
+        )
+    if gate is not None and gate.calendar and not form:
+        raise InvalidParameter("a calendar is for releases without an epsilon: leave consent: calendar: out.")
 
 
 def _with_hierarchies(section: PolicySection, folder: Path, where: str) -> PolicySection:

@@ -6,6 +6,8 @@ JSON Schema is made from them.
 
 from __future__ import annotations
 
+import re
+from datetime import date
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
@@ -27,6 +29,8 @@ from incrowd.engines.readers.spelling import Spelling
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import moment
 from incrowd.workflows.policy.limits import limit_of
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def _exact(value: Any) -> Fraction:
@@ -320,6 +324,22 @@ class ConsentSection(Section):
         None,
         description="The moment as of which people must have consented, and still do at the run; by default the run.",
     )
+    calendar: tuple[str, ...] | None = Field(
+        None,
+        description="The days, in UTC, on which releases without an epsilon are made; fixed before the first of them.",
+    )
+
+    @field_validator("calendar")
+    @classmethod
+    def _days(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if value is None:
+            return None
+        if not value or list(value) != sorted(set(value)) or not all(_DAY.fullmatch(each) for each in value):
+            raise ValueError("a calendar lists days such as 2026-05-01, each once, the earliest first")
+        try:
+            return tuple(date.fromisoformat(each).isoformat() for each in value)
+        except ValueError:
+            raise ValueError("a calendar lists days such as 2026-05-01, each once, the earliest first") from None
 
     @field_validator("as_of")
     @classmethod
