@@ -15,7 +15,7 @@ from tests.graphs import graph_files, graph_policy, karate
 def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
     graph_files(tmp_path, karate())
-    release = {"method": "degree-anonymity", "k": 3, "columns": ["club"]}
+    release = {"method": "degree-anonymity", "k": 2, "columns": ["club"]}
     (tmp_path / "policy.yaml").write_text(json.dumps(graph_policy(tmp_path, release)), encoding="utf-8")
     return "policy.yaml"
 

@@ -10,11 +10,12 @@ import pytest
 from incrowd.core.graph import Graph, keys_of
 from incrowd.core.unit import Kind
 from incrowd.errors import InvalidParameter
-from incrowd.methods.graphs.block_model.drawing import block_counts, drawn, subset
+from incrowd.methods.graphs.block_model.drawing import block_counts, drawn
 from incrowd.methods.graphs.degree_anonymity.method import DegreeAnonymous
 from incrowd.methods.graphs.degree_distribution.method import DegreeDistribution
 from incrowd.methods.graphs.matrices import triangles
 from incrowd.methods.graphs.outputs import PublishedGraph
+from incrowd.methods.graphs.pairs import subset
 from incrowd.methods.graphs.subgraph_count.method import SubgraphCount
 from incrowd.methods.graphs.super_nodes.grouping import groups_of
 from incrowd.methods.graphs.switching.switches import switched

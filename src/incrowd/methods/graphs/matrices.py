@@ -82,7 +82,7 @@ def widest(graph: Graph) -> dict[int, int]:
         joined = _contains(keys, first * graph.size + second)
         np.maximum.at(best, common, degrees[first] + degrees[second] - 2 * joined)
     found = {int(c): int(best[c]) for c in np.flatnonzero(best >= 0) if c}
-    return {0: _largest_sum(graph), **found}
+    return {0: largest_sum(graph), **found}
 
 
 def _contains(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -92,7 +92,7 @@ def _contains(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.
     return np.asarray(keys[places] == wanted, np.int64)
 
 
-def _largest_sum(graph: Graph) -> int:
+def largest_sum(graph: Graph) -> int:
     """Return the largest d_i + d_j − 2 a_ij over all pairs of nodes.
 
     The two largest degrees give their sum less 2 at least, so that only pairs whose sum is the largest or one less can

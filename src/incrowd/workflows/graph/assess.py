@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,16 +54,15 @@ def assess_graph(release: Path, policy: PolicyLike, report: Path | None = None) 
 
 
 def _shown(held: HeldRelease, graph: Graph) -> Graph | None:
-    """Return the published graph, or one drawn from what was published; None where that is one number."""
-    if isinstance(held.output, GraphNumbers) and "degree" not in held.output.schema.names:
+    """Return the published graph, or one drawn from what was published; None where that is only numbers."""
+    if isinstance(held.output, GraphNumbers) and not held.drawable:
         return None
     return held.trial(graph).published
 
 
 def _kept(held: HeldRelease, graph: Graph, drawn: Graph | None) -> tuple[Score, ...]:
     if drawn is None:
-        row = held.output.table.to_pylist()[0]
-        return (Score(row["what"], float(row["number"]), "the published number, with noise"),)
+        return tuple(_numbers(held.output.table.to_pylist()))
     groups = communities(graph)
     moved = groups[np.argsort(held.trial(graph).truth, kind="stable")]
     own = Score("modularity before", modularity(graph, groups), "edges inside communities beyond chance")
@@ -71,6 +71,16 @@ def _kept(held: HeldRelease, graph: Graph, drawn: Graph | None) -> tuple[Score, 
         own,
         Score("modularity after", modularity(drawn, moved), "the same communities in what was published"),
     )
+
+
+def _numbers(rows: list[dict[str, Any]]) -> Iterator[Score]:
+    """Yield every published number under the words that stand beside it."""
+    for row in rows:
+        words = " ".join(value for value in row.values() if isinstance(value, str))
+        for name, value in row.items():
+            if not isinstance(value, str):
+                told = words if name == "number" else f"{words} {name}".strip()
+                yield Score(told, float(value), "the published number, with noise")
 
 
 def _pictures(graph: Graph, drawn: Graph | None) -> Markup:
