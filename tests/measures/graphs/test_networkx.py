@@ -71,7 +71,7 @@ def test_measures_are_those_of_networkx_on_random_graphs(seed: int) -> None:
     groups = communities(graph)
     parts = [set(np.flatnonzero(groups == each).tolist()) for each in np.unique(groups)]
     assert modularity(graph, groups) == pytest.approx(nx.community.modularity(other, parts))
-    nx.set_node_attributes(other, "", "same")
+    nx.set_node_attributes(other, "x", "same")
     hashes = nx.weisfeiler_lehman_subgraph_hashes(other, node_attr="same", iterations=3)
     for hops in (1, 2, 3):
         seen = [tuple(hashes[node][:hops]) for node in range(40)]
