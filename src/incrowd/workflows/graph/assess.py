@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from incrowd.core.graph import Graph
+from incrowd.core.graph import Graph, simple
 from incrowd.measures.graphs.classes import uniqueness
 from incrowd.measures.graphs.shape import GraphShape, communities, modularity
 from incrowd.measures.score import Score
 from incrowd.methods.graphs.outputs import GraphNumbers
-from incrowd.methods.graphs.pictures import graph_figure
+from incrowd.methods.graphs.pictures import change_figures, graph_figure
 from incrowd.workflows.graph.profile import graph_of
 from incrowd.workflows.graph.published import HeldRelease
 from incrowd.workflows.policy.internal import check_apart, keep_result
@@ -49,7 +49,9 @@ def assess_graph(release: Path, policy: PolicyLike, report: Path | None = None) 
     found = GraphAssessment(uniqueness(graph), () if drawn is None else uniqueness(drawn), _kept(held, graph, drawn))
     keep_result(read, held.certificate.id, "assess", found.to_json())
     if report is not None:
-        report.write_text(internal_report(held.certificate, held.output, _pictures(graph, drawn)), encoding="utf-8")
+        report.write_text(
+            internal_report(held.certificate, held.output, _pictures(graph, held, drawn)), encoding="utf-8"
+        )
     return found
 
 
@@ -83,7 +85,9 @@ def _numbers(rows: list[dict[str, Any]]) -> Iterator[Score]:
                 yield Score(told, float(value), "the published number, with noise")
 
 
-def _pictures(graph: Graph, drawn: Graph | None) -> Markup:
-    before = graph_figure(graph, "Before", exact=True)
-    after = Markup() if drawn is None else graph_figure(drawn, "After: published, or drawn from it", exact=False)
-    return before + after
+def _pictures(graph: Graph, held: HeldRelease, drawn: Graph | None) -> Markup:
+    """Draw the graph before and after, everybody at the same place where it is known who is who."""
+    if drawn is None:
+        return graph_figure(graph, "Before", exact=True)
+    back = np.argsort(held.trial(graph).truth, kind="stable")
+    return change_figures(graph, graph.with_ends(simple(back[drawn.ends], graph.size)))

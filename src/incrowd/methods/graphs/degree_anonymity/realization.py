@@ -19,10 +19,10 @@ def anonymized(graph: Graph, classes: NDArray[np.int64], k: int) -> Ends:
     removed but in a swap, which needs one.  Small graphs then get the fewest changes that can be.
     """
     ends = by_additions(graph, classes, k)
-    changed = len(np.setxor1d(keys_of(ends, graph.size), keys_of(graph.ends, graph.size)))
-    if not changed or graph.size > MOST_NODES:
+    if graph.size > MOST_NODES:
         return ends
-    found = fewest(graph, classes, k, changed)
+    changed = len(np.setxor1d(keys_of(ends, graph.size), keys_of(graph.ends, graph.size)))
+    found = fewest(graph, classes, k, changed) if changed else None
     return ends if found is None or not _crowded(graph.with_ends(found), classes, k) else found
 
 
