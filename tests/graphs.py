@@ -117,6 +117,11 @@ def graph_policy(folder: Path, release: dict[str, Any], unit: str = "edge", **ed
     }
 
 
+def example_graph(name: str) -> Graph:
+    """The graph of an example: the karate club, or a smaller one where a proof that nothing is nearer takes long."""
+    return random_graph(20, 50, 1) if name == "degrees and labels" else karate()
+
+
 EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
     "degrees": ("edge", {"method": "degree-anonymity", "k": 2}),
     "degrees and labels": ("edge", {"method": "degree-anonymity", "k": 2, "columns": ["club"]}),

@@ -22,7 +22,7 @@ from incrowd.workflows.policy.policy import Policy, json_schema, load_policy
 from incrowd.workflows.registry import method_class, vocabulary
 from incrowd.workflows.release.publish import Destination
 from incrowd.workflows.verify.verify import verify
-from tests.graphs import EXAMPLES, graph_files, graph_policy, karate
+from tests.graphs import EXAMPLES, example_graph, graph_files, graph_policy
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "methods"
 CLASSES = [pytest.param(method_class(name), id=name) for name in GRAPHS]
@@ -31,7 +31,7 @@ CLASSES = [pytest.param(method_class(name), id=name) for name in GRAPHS]
 @pytest.fixture(params=EXAMPLES)
 def policy(request: pytest.FixtureRequest, tmp_path: Path) -> Policy:
     unit, release = EXAMPLES[request.param]
-    graph_files(tmp_path, karate())
+    graph_files(tmp_path, example_graph(request.param))
     return load_policy(graph_policy(tmp_path, release, unit))
 
 
