@@ -93,7 +93,10 @@ class PublishedGraph(TwoTables):
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - a graph has no unit of its own
         """Return how large the graph is, its rarest degree, and the three tests of Opinion 05/2014."""
-        degrees = np.unique(self.graph.degrees, return_counts=True)[1]
+        ends = np.bincount(
+            np.concatenate([self.edges[name].to_numpy() for name in (FROM, TO)]), minlength=len(self) + 1
+        )
+        degrees = np.unique(ends[1:], return_counts=True)[1]
         return {
             "nodes": len(self),
             "edges": self.edges.num_rows,
