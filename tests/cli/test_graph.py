@@ -15,7 +15,7 @@ from tests.graphs import graph_files, graph_policy, karate
 def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
     graph_files(tmp_path, karate())
-    release = {"method": "degree-anonymity", "k": 3, "columns": ["club"]}
+    release = {"method": "degree-anonymity", "k": 2}
     (tmp_path / "policy.yaml").write_text(json.dumps(graph_policy(tmp_path, release)), encoding="utf-8")
     return "policy.yaml"
 
@@ -41,6 +41,17 @@ def test_a_graph_walks_through_all_verbs(policy: str, tmp_path: Path, capsys: py
     assert "control" in printed(capsys, "graph", "attack", "out", "--policy", policy, "--attack", "degree")
     assert main(["graph", "attack", "out", "--policy", policy, "--attack", "guessing"]) == 2
     assert main(["graph", "assess", "out", "--policy", policy, "--report", "out/page.html"]) == 2
+
+
+def test_a_graph_that_is_refused_ends_with_2_and_names_nobody(
+    policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "edges.csv").write_text("source,target\n1,2\n1,mallory\n", encoding="utf-8")
+    assert main(["graph", "release", "--policy", policy, "--out", "out"]) == 2
+    told = "".join(capsys.readouterr())
+    assert "unknown: drop" in told
+    assert "mallory" not in told
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_report_speaks_of_edges(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

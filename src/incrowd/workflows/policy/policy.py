@@ -27,7 +27,7 @@ from incrowd.errors import IncrowdError, InvalidParameter, Refused, UnsupportedV
 from incrowd.governance.consent.event import check_purpose
 from incrowd.workflows.policy.columns import OtherTable, attached, column_of, files_of, other_table
 from incrowd.workflows.policy.document import Document, checked, place_in, read_document
-from incrowd.workflows.policy.graphs import GraphPlace, edge_rules, node_columns
+from incrowd.workflows.policy.graphs import GraphPlace, edge_rules, graph_schema, node_columns
 from incrowd.workflows.policy.method_section import instance_of, section_of
 from incrowd.workflows.policy.population import file_hashes, population_hash, with_files, with_population
 from incrowd.workflows.policy.sections import (
@@ -252,7 +252,8 @@ def _policy(document: Document, folder: Path, where: str) -> Policy:
         beside = _columns(section.nodes.columns, ("nodes", "columns"), document, (where, folder))
         columns = node_columns(section.nodes.id, beside)
     try:
-        schema = Schema(columns, _unit(section.dataset.unit, graph=graph))
+        unit = _unit(section.dataset.unit, graph=graph)
+        schema = Schema(columns, unit) if section.edges is None else graph_schema(columns, unit, section.edges)
         if section.purpose is not None:
             require_gate(schema.unit)
         method = None if section.release is None else with_files(_method(document, where, schema), folder)
@@ -266,7 +267,7 @@ def _policy(document: Document, folder: Path, where: str) -> Policy:
     source, options = _source(section.source, folder, columns)
     said = {name: value for name, value in content.items() if name not in _ASIDE}
     files = population_hash(section.release if isinstance(section.release, dict) else {}, folder) | file_hashes(method)
-    place = _place_of_graph(section, folder, columns)
+    place = _place_of_graph(section, folder, columns, apart=getattr(method, "apart", False))
     own = section.columns if section.nodes is None else section.nodes.columns
     for declared in (own, *(table.columns for table in (section.tables or {}).values())):
         files |= files_of(declared, folder)
@@ -275,7 +276,9 @@ def _policy(document: Document, folder: Path, where: str) -> Policy:
     return Policy(name, schema, method, source, options, budget, ledger, folder, mark, section, engine, tables, place)
 
 
-def _place_of_graph(section: PolicySection, folder: Path, columns: tuple[Column, ...]) -> GraphPlace | None:
+def _place_of_graph(
+    section: PolicySection, folder: Path, columns: tuple[Column, ...], *, apart: bool
+) -> GraphPlace | None:
     if section.nodes is None or section.edges is None:
         return None
     edges = section.edges
@@ -287,7 +290,7 @@ def _place_of_graph(section: PolicySection, folder: Path, columns: tuple[Column,
         _source(edges.source, folder, ends),
         edges.ends,
         edges.kind,
-        edge_rules(edges),
+        edge_rules(edges, apart=apart),
     )
 
 
@@ -392,7 +395,7 @@ def _step(release: Any, path: tuple[str | int, ...], source: tuple[Document, str
 def _unit(section: UnitSection, *, graph: bool) -> Unit:
     if graph != (section.kind is not None):
         raise InvalidParameter(
-            "a graph protects edges or nodes: write unit: {kind: edge} or {kind: node}."
+            "a graph protects edges or nodes: write unit: {kind: edge}, {kind: edge of one kind} or {kind: node}."
             if graph
             else "kind is for graphs: a table protects rows, or people with column."
         )

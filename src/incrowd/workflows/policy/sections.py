@@ -104,8 +104,10 @@ class Section(BaseModel):
 class UnitSection(Section):
     """Whom the promises protect: one row by default; with a column, one person; of a graph, an edge or a node."""
 
-    kind: Literal["edge", "node"] | None = Field(
-        None, description="Of a graph: edge hides whether two nodes are connected, node hides one with all its edges."
+    kind: Literal["edge", "edge of one kind", "node"] | None = Field(
+        None,
+        description="Of a graph: edge hides all that connects two nodes, edge of one kind hides one edge of one kind "
+        "and direction, node hides one with all its edges.",
     )
     column: str | None = Field(
         None,
@@ -383,7 +385,9 @@ class EdgesSection(Section):
     source: AnySource = Field(description="Where the edges are: a table, or a GraphML file.")
     ends: tuple[str, str] = Field(("source", "target"), description="The two columns that name the ends of an edge.")
     directed: bool = Field(
-        default=False, description="Whether a to b and b to a are two edges; for every method they connect one pair."
+        default=False,
+        description="Whether a to b and b to a are two edges; edge-kinds counts them apart, for all other methods they "
+        "connect one pair.",
     )
     kind: str | None = Field(None, description="The column that tells kinds of edges apart.")
     kinds: tuple[Word, ...] = Field((), description="The kinds that count; by default all.")
