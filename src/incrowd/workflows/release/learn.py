@@ -22,7 +22,7 @@ from incrowd.workflows.release.publish import Destination, Published, Released, 
 if TYPE_CHECKING:
     from incrowd.core.table import Progress
 
-LEARNING = ("classifier", "regressor", "kmeans", "pca")
+LEARNING = ("classifier", "regressor", "kmeans", "pca", "tuning")
 """The methods that release a model that says something of rows."""
 PRIVATE = "predictions about rows that are private are as private as these rows: the file is yours, not a release"
 
