@@ -38,6 +38,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     """
 
     method: ClassVar[str]
+    also: ClassVar[tuple[str, ...]] = ()
 
     model_: LearnedModel
     certificate_: Certificate
@@ -69,7 +70,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} needs a policy: what the columns are and may cost, with method: {self.method}."
             )
         policy = load_policy(self.policy)
-        if policy.plan.method != self.method:
+        if policy.plan.method not in (self.method, *self.also):
             raise InvalidParameter(
                 f"{type(self).__name__} learns by method: {self.method}, and the policy says {policy.plan.method!r}."
             )
@@ -77,7 +78,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, X: object) -> pa.Table:  # noqa: N803 - the name that scikit-learn gives it
         check_is_fitted(self, "model_")
-        return _table(X, [each.name for each in self.model_.columns])
+        return _table(X, list(self.feature_names_in_))
 
     def __sklearn_tags__(self) -> Any:
         """Say that rows may hold text and missing values, and that two fits differ by their noise."""
@@ -88,9 +89,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
 
 class Classifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
-    """A private model that predicts a class; its policy says `method: classifier`."""
+    """A private model that predicts a class; its policy says `method: classifier`, or `method: tuning`."""
 
     method = "classifier"
+    also = ("tuning",)
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -166,7 +168,8 @@ def _vectors(model: LearnedModel) -> NDArray[np.float64]:
 def _inputs(policy: Policy) -> list[str]:
     """Return the columns that a policy's model reads, in order."""
     target = getattr(policy.method, "target_column", None)
-    chosen = getattr(policy.method, "columns", ())
+    sets = getattr(policy.method, "column_sets", {}).values()
+    chosen = getattr(policy.method, "columns", ()) or dict.fromkeys(name for each in sets for name in each)
     return list(chosen) or [each.name for each in policy.schema.released if each.name != target]
 
 

@@ -17,6 +17,7 @@ METHODS: Mapping[str, tuple[str, str]] = {
     "regressor": ("incrowd.methods.learning.regressor", "PrivateRegressor"),
     "kmeans": ("incrowd.methods.learning.kmeans", "PrivateClusters"),
     "pca": ("incrowd.methods.learning.pca", "PrivateComponents"),
+    "tuning": ("incrowd.methods.learning.tuning", "TunedClassifier"),
     "points": ("incrowd.methods.synthesis.points", "SyntheticPoints"),
     "full-domain": ("incrowd.methods.anonymity.full_domain", "FullDomain"),
     "local-recoding": ("incrowd.methods.anonymity.local", "LocalRecoding"),

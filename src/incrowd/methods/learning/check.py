@@ -14,7 +14,7 @@ from incrowd.core.claims.privacy import ApproximatePrivacy, PurePrivacy
 from incrowd.core.plan import Output
 from incrowd.core.steps.bins import BinColumn, RecodeToBins
 from incrowd.core.steps.rows import KeepRows
-from incrowd.core.steps.step import Step
+from incrowd.core.steps.step import Step, walk
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter
 from incrowd.methods.labels import digest_of
@@ -116,8 +116,12 @@ def _alike(one_: pa.Table, other: pa.Table) -> bool:
 
 
 def _deviant(statement: Statement, model: LearnedModel) -> Problem | None:
-    """Return where a model differs from what was declared, or None."""
-    learn = statement.grounds.need(LearnFrom)
+    """Return where a model differs from what was declared, or from all that could be learned, or None."""
+    found = [_differs(learn, model) for learn in walk(statement.steps) if isinstance(learn, LearnFrom)]
+    return None if None in found else found[0]
+
+
+def _differs(learn: LearnFrom, model: LearnedModel) -> Problem | None:
     if [each.name for each in model.columns] != [each.column for each in learn.columns]:
         return Problem("the columns of the model are not those that it was learned from")
     for column, declared in zip(model.columns, learn.columns, strict=True):

@@ -13,7 +13,6 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.labels import text_of
 from incrowd.methods.learning.classifier.recipes import PURE, RECIPES, Recipe
 from incrowd.methods.learning.inputs import Inputs, NumberScale
-from incrowd.methods.learning.models import LearnedModel, Use, rounded
 from incrowd.methods.learning.output import ModelTable
 from incrowd.methods.learning.planning import LearningTask, budget_of, check_parameters, plan_of
 from incrowd.methods.learning.records import Records
@@ -113,8 +112,4 @@ class PrivateClassifier:
         recipe, budget = self.recipe(task)
         records = Records.of(table, task.classes, coins)
         found = recipe.fit(task, records, recipe.sums(task, budget, table.schema.unit), coins)
-        tables = tuple(map(rounded, found.tables))
-        model = LearnedModel(
-            Use.CLASSES, task.encoders, task.outputs, rounded(found.offset), tables, self.target_column, found.link
-        )
-        return ModelTable.of(model, found.rows)
+        return ModelTable.of(found.model(task, self.target_column), found.rows)

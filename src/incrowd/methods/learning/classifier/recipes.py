@@ -22,7 +22,7 @@ from incrowd.methods.learning.fits import (
     ridge,
     total_rows,
 )
-from incrowd.methods.learning.models import ScoreLink
+from incrowd.methods.learning.models import LearnedModel, ScoreLink, Use, rounded
 from incrowd.methods.learning.moves import gaussian_scale, squared_move, summed_move
 from incrowd.methods.learning.records import Integers, Records
 from incrowd.methods.learning.statistics import RESIDUAL, class_tables, gradient, moments, noisy, noisy_moments
@@ -50,6 +50,11 @@ class FittedScores:
     tables: tuple[Floats, ...]
     link: ScoreLink
     rows: float
+
+    def model(self, task: LearningTask, target: str) -> LearnedModel:
+        """Return the model that a file holds."""
+        tables = tuple(map(rounded, self.tables))
+        return LearnedModel(Use.CLASSES, task.encoders, task.outputs, rounded(self.offset), tables, target, self.link)
 
 
 @dataclass(frozen=True)
