@@ -192,14 +192,21 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
             PEOPLE, **_ZIPS, dataset__unit={"adjacency": "replace-one"}, release=_SEX, release__model="moments"
         ),
         "few rows": changed(PEOPLE, **_ZIPS, release=_SEX, release__expected_rows=400, release__levels={"age": 1}),
+        "tree, people with two rows": changed(
+            PEOPLE, **_ZIPS, **_PERSON, dataset__unit__max_rows=2, release=_SEX, release__model="tree"
+        ),
+        "random trees": changed(PEOPLE, **_ZIPS, release=_SEX, release__model="random-trees", release__depth=3),
     },
     "regressor": {
         "moments": changed(PEOPLE, release=_AGE),
         "people": changed(PEOPLE, **_PERSON, release=_AGE),
+        "additive": changed(PEOPLE, release=_AGE, release__model="additive"),
+        "forest": changed(PEOPLE, release=_AGE, release__model="forest", release__expected_rows=400),
     },
     "kmeans": {
         "rows": changed(PEOPLE, release=_CLUSTERS),
         "people with two rows": changed(PEOPLE, **_PERSON, dataset__unit__max_rows=2, release=_CLUSTERS),
+        "grid": changed(PEOPLE, release=_CLUSTERS, release__columns=["age"], release__expected_rows=400),
     },
     "pca": {
         "rows": changed(PEOPLE, release=_COMPONENTS),

@@ -27,6 +27,7 @@ from incrowd.methods.learning.moves import gaussian_scale, squared_move, summed_
 from incrowd.methods.learning.records import Integers, Records
 from incrowd.methods.learning.statistics import RESIDUAL, class_tables, gradient, moments, noisy, noisy_moments
 from incrowd.methods.learning.steps import CountAllRows, CountByTarget, FollowGradients, MultiplyColumns
+from incrowd.methods.learning.trees import Tree
 from incrowd.methods.learning.vectors import VectorSpace, product_step
 
 if TYPE_CHECKING:
@@ -50,11 +51,15 @@ class FittedScores:
     tables: tuple[Floats, ...]
     link: ScoreLink
     rows: float
+    trees: tuple[Tree, ...] = ()
 
     def model(self, task: LearningTask, target: str) -> LearnedModel:
         """Return the model that a file holds."""
         tables = tuple(map(rounded, self.tables))
-        return LearnedModel(Use.CLASSES, task.encoders, task.outputs, rounded(self.offset), tables, target, self.link)
+        offset = rounded(self.offset)
+        return LearnedModel(
+            Use.CLASSES, task.encoders, task.outputs, offset, tables, target, self.link, trees=self.trees
+        )
 
 
 @dataclass(frozen=True)
