@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -65,7 +65,7 @@ class FakeDesk:
     def prepare(self, asking: Asking) -> Waiting:
         return Waiting(self, asking)
 
-    def ask(self, asking: Asking, ready: Callable[[], None]) -> Plain:
+    def begin(self, asking: Asking) -> Begun:
         self._table(asking)
         with self.lock:
             self.asked.append(asking)
@@ -78,15 +78,7 @@ class FakeDesk:
             raise SourceInvalid(f"line 7: {SECRET}")
         if "crash" in asking.sql:
             raise ValueError(SECRET)
-        ready()
-        self.shown.append(time.monotonic())
-        told = {
-            "cost": {"epsilon": "1", "delta": "0"},
-            "left": {},
-            "repeated": False,
-            "certificate": {"id": "births-1"},
-        }
-        return Plain({"answer": ANSWER, **told})
+        return Begun(self)
 
     def schema(self) -> dict[str, Any]:
         return {"tables": [{"name": each, "dataset": each, "columns": []} for each in self.datasets]}
@@ -124,8 +116,29 @@ class Waiting:
     def steps(self) -> int:
         return 600_000_000 if "heavy" in self.asking.sql else 10**12 if "endless" in self.asking.sql else 1000
 
-    def answer(self, ready: Callable[[], None]) -> Plain:
-        return self.desk.ask(self.asking, ready)
+    @property
+    def mark(self) -> str:
+        return self.asking.sql
+
+    def begin(self) -> Begun:
+        return self.desk.begin(self.asking)
+
+
+@dataclass
+class Begun:
+    """An answer that is there and does not show yet."""
+
+    desk: FakeDesk
+
+    def finish(self) -> Plain:
+        self.desk.shown.append(time.monotonic())
+        told = {
+            "cost": {"epsilon": "1", "delta": "0"},
+            "left": {},
+            "repeated": False,
+            "certificate": {"id": "births-1"},
+        }
+        return Plain({"answer": ANSWER, **told})
 
 
 @dataclass

@@ -178,10 +178,39 @@ def canonical(value: Any) -> str:
     return text
 
 
+def read_canonical(text: str) -> Any:
+    """Return the value of a canonical text; any other text is refused.
+
+    >>> read_canonical('{"a":[1,null]}')
+    {'a': [1, None]}
+    >>> read_canonical('{"a": 1}')
+    Traceback (most recent call last):
+    ...
+    incrowd.errors.InvalidParameter: this is not the one text of a value.
+    """
+    try:
+        value = _DECODER.decode(text)
+        same = _ENCODER.encode(value) == text
+    except (TypeError, ValueError, RecursionError):
+        same = False
+    if not same:
+        raise InvalidParameter("this is not the one text of a value.")
+    return value
+
+
 def digest(domain: str, value: Any) -> str:
     """Return the SHA-256 of a value's canonical text, under a domain that keeps different uses of hashes apart.
 
     >>> digest("a use", 1) == digest("another use", 1)
     False
     """
-    return sha256(domain.encode() + b"\n" + canonical(value).encode()).hexdigest()
+    return text_digest(domain, canonical(value))
+
+
+def text_digest(domain: str, text: str) -> str:
+    """Return the same of a value whose canonical text is known.
+
+    >>> text_digest("a use", "1") == digest("a use", 1)
+    True
+    """
+    return sha256(domain.encode() + b"\n" + text.encode()).hexdigest()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp, parse_one
 
@@ -169,16 +169,18 @@ class PostgresWarehouse:
 
     def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
         """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
-        self.require(query, sampled=drawn is not None)
-        text, begun = self._text(query), time.monotonic()
-        limit = f"SET LOCAL statement_timeout = {max(1, int(self.limits.seconds * 1000))}"
+        return self.collect_together([query], drawn)[0]
 
-        def work() -> pa.Table:
+    def collect_together(self, queries: Sequence[exp.Query], drawn: SampledTable | None = None) -> tuple[pa.Table, ...]:
+        """Run queries in one transaction, so that all of them see the same rows whoever writes meanwhile."""
+        for query in queries:
+            self.require(query, sampled=drawn is not None)
+        texts, begun = [self._text(query) for query in queries], time.monotonic()
+
+        def work() -> tuple[pa.Table, ...]:
             with connect(self.server) as connection:
-                run(connection, *_SESSION, limit)
-                with connection.cursor() as cursor:
-                    cursor.execute(text)
-                    return cursor.fetch_arrow_table()
+                run(connection, *_SESSION)
+                return tuple(self._fetch(connection, text, begun) for text in texts)
 
         def trouble(words: str) -> IncrowdError:
             if time.monotonic() - begun >= self.limits.seconds:
@@ -186,6 +188,14 @@ class PostgresWarehouse:
             return QuestionFailed(f"the database {words}") if is_outage(words) else SourceUnreadable(FAILED)
 
         return explained(work, trouble)
+
+    def _fetch(self, connection: Any, text: str, begun: float) -> pa.Table:
+        """Run one text in what is left of the time."""
+        left = self.limits.seconds - (time.monotonic() - begun)
+        run(connection, f"SET LOCAL statement_timeout = {max(1, int(left * 1000))}")
+        with connection.cursor() as cursor:
+            cursor.execute(text)
+            return cursor.fetch_arrow_table()
 
     def _text(self, query: exp.Query) -> str:
         asked_tables(query, self.tables)

@@ -33,6 +33,7 @@ from incrowd.engines.sql.engine import (
     StoredTable,
     asked_tables,
     longest_text,
+    ready_name,
     storage,
     typed_arrays,
 )
@@ -73,7 +74,8 @@ class SparkWarehouse:
     """Tables on a cluster that can be asked from many threads.
 
     Each is a view of its own name in the session.  What is stored in its declared types is read by Spark itself, as
-    often as it is asked; other sources are interpreted by tasks once, and kept by the cluster until the end.
+    often as it is asked; other sources are interpreted by tasks once, and kept by the cluster until the end, and so are
+    the rows of a table in the form in which questions read them.
     """
 
     session: SparkSession
@@ -96,21 +98,29 @@ class SparkWarehouse:
         raise QuestionRefused(UNGATED)
 
     def load(self, queries: Sequence[exp.Query]) -> None:
-        """Do nothing: what cannot be read as text or as a number is missing, row by row, in the views themselves."""
+        """Refuse files that changed; what cannot be read is missing, row by row, in the views themselves."""
+        for name in {name for query in queries for name in asked_tables(query, self.views)}:
+            self._check_unchanged(name)
 
     def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
         """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
-        self.require(query, sampled=drawn is not None)
-        found = self._run(self._text(query))
-        for name in asked_tables(query, self.tables):
+        return self.collect_together([query], drawn)[0]
+
+    def collect_together(self, queries: Sequence[exp.Query], drawn: SampledTable | None = None) -> tuple[pa.Table, ...]:
+        """Run queries one after the other; files that changed meanwhile are refused."""
+        for query in queries:
+            self.require(query, sampled=drawn is not None)
+        found = tuple(self._run(self._text(query)) for query in queries)
+        for name in {name for query in queries for name in asked_tables(query, self.views)}:
             self._check_unchanged(name)
         return found
 
-    def _check_unchanged(self, name: str) -> None:
+    def _check_unchanged(self, view: str) -> None:
         """Raise if files are no longer what they were when the view was made; files of this machine are looked at here.
 
         A view reads the files that were listed for it, so that a new one beside them changes nothing.
         """
+        name = next(each for each in self.tables if view in (each, ready_name(each)))
         origin, seen = on_cluster(self.tables[name].source).origin, self.seen[name]
         if not seen:
             unchanged(origin.pieces, origin.stamps())
@@ -119,7 +129,7 @@ class SparkWarehouse:
                 raise SourceChanged(f"{stamp.path} changed while it was in use. Start again when nobody writes to it.")
 
     def _text(self, query: exp.Query) -> str:
-        asked_tables(query, self.tables)
+        asked_tables(query, self.views)
         places = {name: exp.to_table(view) for name, view in self.views.items()}
         return replace_tables(in_spark(query), places).sql(dialect="spark")
 
@@ -181,7 +191,21 @@ def spark_warehouse(
                 frame.createOrReplaceTempView(view)
             stack.callback(_drop, found, view)
             views[name], seen[name] = view, _seen(on_cluster(stored.source))
+            if stored.ready is not None:
+                views[ready_name(name)] = _ready(stack, found, stored.ready, {name: view})
         yield SparkWarehouse(found, dict(tables), views, seen, limits or Limits())
+
+
+def _ready(stack: ExitStack, session: SparkSession, tree: exp.Query, views: Mapping[str, str]) -> str:
+    """Make a view of the rows that a tree makes of another view, which the cluster keeps once they were read."""
+    places = {name: exp.to_table(view) for name, view in views.items()}
+    ready = f"{next(iter(views.values()))}_ready"
+    with explained():
+        frame = session.sql(replace_tables(in_spark(tree), places).sql(dialect="spark")).persist()
+        frame.createOrReplaceTempView(ready)
+    stack.callback(_forget, frame)
+    stack.callback(_drop, session, ready)
+    return ready
 
 
 def _same(session: SparkSession, other: SparkSession | None) -> SparkSession:

@@ -97,5 +97,7 @@ def clamp_number(number: exp.Expression, width: exp.Expression) -> exp.Expressio
 
 def double(number: Fraction) -> exp.Expression:
     """Return the SQL of a number as a double."""
-    literal = exp.cast(exp.Literal.number(repr(float(abs(number)))), "DOUBLE")
+    literal = exp.Cast(
+        this=exp.Literal.number(repr(float(abs(number)))), to=exp.DataType(this=exp.DataType.Type.DOUBLE)
+    )
     return literal if number >= 0 else exp.Neg(this=literal)

@@ -150,23 +150,27 @@ def statistics_query(question: Question, statistics: Statistics) -> exp.Query:
         exp.alias_(clamp_number(columns[pair], double(Fraction(pair[1].width))), name.replace("z", "c"), quoted=True)
         for pair, name in numbers.items()
     ]
-    inner = question.rows
+    inner: exp.Query = question.rows.copy()
     for level in (raw, safe) if numbers else ():
-        inner = exp.select(exp.Star(), *level, copy=False).from_(named(inner), copy=False)
+        inner = exp.select(exp.Star(), *level, copy=False).from_(_from(inner), copy=False)
     keys = [exp.column(key.name, quoted=True) for key in question.keys]
     sums = [
         exp.alias_(each.sql(numbers[each.number].replace("z", "c") if each.number else ""), f"_s{i}", quoted=True)
         for i, each in enumerate(statistics.all)
     ]
-    totals = exp.select(*keys, *sums, copy=True).from_(named(inner), copy=False)
+    totals = exp.select(*keys, *sums, copy=True).from_(_from(inner), copy=False)
     totals = totals.group_by(*keys, copy=True) if keys else totals
     last = [_within_64_bits(f"_s{i}") for i in range(len(sums))]
-    return exp.select(*keys, *last, copy=True).from_(named(totals), copy=False)
+    return exp.select(*keys, *last, copy=True).from_(_from(totals), copy=False)
 
 
 def named(query: exp.Query) -> exp.Subquery:
-    """Return a query as something to select from."""
-    return query.copy().subquery(exp.to_identifier(ROWS, quoted=True), copy=False)
+    """Return a copy of a query as something to select from."""
+    return _from(query.copy())
+
+
+def _from(query: exp.Query) -> exp.Subquery:
+    return query.subquery(exp.to_identifier(ROWS, quoted=True), copy=False)
 
 
 def _within_64_bits(name: str) -> exp.Alias:
