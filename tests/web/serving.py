@@ -16,7 +16,7 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
-from incrowd.errors import BudgetExceeded, InvalidParameter, SourceInvalid
+from incrowd.errors import BudgetExceeded, InvalidParameter, SourceInvalid, SourceUnavailable
 from incrowd.governance.access.book import Access, Issued
 from incrowd.governance.access.grant import AccessRole, Decision, Holder
 from incrowd.governance.books import Books, open_books
@@ -58,6 +58,7 @@ class FakeDesk:
     shown: list[float] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     go: threading.Event = field(default_factory=threading.Event)
+    gone: bool = False
 
     def price(self, asking: Asking) -> Plain:
         return Plain({"cost": {"epsilon": str(asking.terms.epsilon), "delta": "0"}, "datasets": [self._table(asking)]})
@@ -76,6 +77,8 @@ class FakeDesk:
             raise BudgetExceeded("this needs epsilon 2 of a budget of 3; 2 is already spent. Ask for at most 1.")
         if "source" in asking.sql:
             raise SourceInvalid(f"line 7: {SECRET}")
+        if self.gone:
+            raise SourceUnavailable(SECRET)
         if "crash" in asking.sql:
             raise ValueError(SECRET)
         return Begun(self)
@@ -97,6 +100,13 @@ class FakeDesk:
 
     def within(self, datasets: Collection[str]) -> FakeDesk:
         return replace(self, datasets=[each for each in self.datasets if each in datasets])
+
+    def load(self) -> None:
+        pass
+
+    def check(self) -> None:
+        if self.gone:
+            raise SourceUnavailable(SECRET)
 
     def _table(self, asking: Asking) -> str:
         for each in self.datasets:

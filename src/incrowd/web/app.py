@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from collections.abc import AsyncIterator, Callable
@@ -13,7 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from incrowd import __version__
-from incrowd.errors import IncrowdError
+from incrowd.errors import IncrowdError, SourceUnavailable
 from incrowd.governance.books import Books, open_books
 from incrowd.web import replies
 from incrowd.web.caller import NobodyKnown
@@ -34,6 +35,8 @@ _ABOUT = (
 _ROUTES = (questions, access, operation, consent)
 _QUICK = 4
 """How many prices are told and outcomes kept at once, however many questions are being answered."""
+_LINGER = 60.0
+"""Seconds that a question of an earlier version may still need for its books."""
 VARIABLE = "INCROWD_SERVE"
 
 
@@ -77,6 +80,14 @@ def app(
 
 @asynccontextmanager
 async def _lifespan(server: FastAPI) -> AsyncIterator[None]:
+    """Let the rows be ready before the first question; where they are not, every question is told so."""
+    desk: QuestionDesk = server.state.services.desk
+    try:
+        desk.load()
+    except SourceUnavailable as problem:
+        note("not available", why=str(problem))
+    gc.collect()
+    gc.freeze()  # what is there now stays: it need not be looked through for garbage again and again
     yield
     server.state.close()
 
@@ -162,6 +173,16 @@ def open_server(order: ServeOrder) -> FastAPI:
     books = open_books(policies[0].ledger_address)
     with ExitStack() as stack:
         limits = Limits(seconds=order.settings.longest)
-        desk = stack.enter_context(open_desk(policies, order.data, limits))
+        desk: QuestionDesk
+        if order.settings.reload:
+            from incrowd.web.reload import ReloadingDesk
+
+            watched = ReloadingDesk.watching(
+                order.policies, lambda found: open_desk(found, order.data, limits), order.settings.longest + _LINGER
+            )
+            stack.callback(watched.close)
+            desk = watched
+        else:
+            desk = stack.enter_context(open_desk(policies, order.data, limits))
         gated = tuple(policy for policy in policies if policy.gate is not None)
         return app(desk, books, order.settings, stack.pop_all().close, SubjectDesk(gated) if gated else None)

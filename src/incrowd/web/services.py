@@ -101,6 +101,12 @@ class QuestionDesk(Protocol):
     def within(self, datasets: Collection[str]) -> QuestionDesk:
         """Return a desk that knows these datasets and the public tables alone."""
 
+    def load(self) -> None:
+        """Read what questions will read, or raise SourceUnavailable."""
+
+    def check(self) -> None:
+        """Raise SourceUnavailable unless the rows can be asked about now."""
+
 
 @dataclass(frozen=True)
 class Limiter:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -17,18 +17,21 @@ _Job = tuple["Future[Any]", Callable[[], Any]]
 
 @dataclass(frozen=True, eq=False)
 class Jobs:
-    """The jobs that wait, in a line for each holder; the lines take turns.
+    """The jobs that wait, in a line for each holder; the lines take turns, and none has more than so many at work.
 
-    So whoever has many jobs waiting delays another by one of them, not by all.
+    So whoever has many jobs waiting, or long ones, leaves threads to others.
 
-    >>> jobs = Jobs()
-    >>> for holder in ("ann", "ann", "ann", "bob"):
+    >>> jobs = Jobs(most=1)
+    >>> for holder in ("ann", "ann", "bob"):
     ...     jobs.put((Future(), lambda: None), holder)
-    >>> list(jobs.lines), jobs.take() is None, list(jobs.lines), jobs.take() is None, list(jobs.lines)
-    (['ann', 'bob'], False, ['bob', 'ann'], False, ['ann'])
+    >>> taken = [jobs.take(), jobs.take()]
+    >>> [holder for holder, _ in taken], list(jobs.lines)
+    (['ann', 'bob'], ['ann'])
     """
 
+    most: int
     lines: OrderedDict[str, deque[_Job]] = field(default_factory=OrderedDict)
+    working: Counter[str] = field(default_factory=Counter)
     more: Condition = field(default_factory=Condition)
     ended: list[bool] = field(default_factory=list)
 
@@ -41,18 +44,30 @@ class Jobs:
             self.lines.setdefault(holder, deque()).append(job)
             self.more.notify()
 
-    def take(self) -> _Job | None:
-        """Wait for the next job and return it; None at the end."""
+    def take(self) -> tuple[str, _Job] | None:
+        """Wait for the next job and return it with its holder; it is at work until `done`.  None at the end."""
         with self.more:
-            while not self.lines:
+            while (holder := self._next()) is None:
                 if self.ended:
                     return None
                 self.more.wait()
-            holder, line = self.lines.popitem(last=False)
+            line = self.lines.pop(holder)
             job = line.popleft()
             if line:
                 self.lines[holder] = line
-            return job
+            self.working[holder] += 1
+            return holder, job
+
+    def done(self, holder: str) -> None:
+        """Say that a job of a holder was done."""
+        with self.more:
+            self.working[holder] -= 1
+            if not self.working[holder]:
+                del self.working[holder]
+            self.more.notify()
+
+    def _next(self) -> str | None:
+        return next((holder for holder in self.lines if self.working[holder] < self.most), None)
 
     def end(self) -> None:
         """Let nobody take another job, and cancel those that wait."""
@@ -84,7 +99,7 @@ class ThreadPool:
         >>> pool.submit(lambda: 6 * 7).result(), pool.stop(10)
         (42, True)
         """
-        jobs = Jobs()
+        jobs = Jobs(most=max(1, size // 2))
         threads = tuple(Thread(target=_work, args=(jobs,), name="question", daemon=True) for _ in range(size))
         for thread in threads:
             thread.start()
@@ -107,9 +122,11 @@ class ThreadPool:
 
 def _work(jobs: Jobs) -> None:
     while (waiting := jobs.take()) is not None:
-        job, work = waiting
-        if job.set_running_or_notify_cancel():
-            try:
+        holder, (job, work) = waiting
+        try:
+            if job.set_running_or_notify_cancel():
                 job.set_result(work())
-            except BaseException as problem:  # noqa: BLE001 (whoever waits for the job is told)
-                job.set_exception(problem)
+        except BaseException as problem:  # noqa: BLE001 (whoever waits for the job is told)
+            job.set_exception(problem)
+        finally:
+            jobs.done(holder)

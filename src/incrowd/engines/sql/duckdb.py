@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -38,7 +39,7 @@ from incrowd.engines.sql.engine import (
     ready_name,
     typed_batches,
 )
-from incrowd.errors import QuestionFailed, SourceUnreadable
+from incrowd.errors import QuestionStopped, SourceUnreadable
 
 if TYPE_CHECKING:
     import duckdb
@@ -61,6 +62,8 @@ class Warehouse:
     views: set[str]
     lock: threading.Lock = field(default_factory=threading.Lock)
     loaded: set[str] = field(default_factory=set)
+    failed: dict[str, SourceUnreadable] = field(default_factory=dict)
+    """What could not be read, and why: a source that has not changed since is not read again."""
     admitted: Mapping[str, Admitted] = field(default_factory=dict)
     """Tables of which only the rows of some people are seen."""
 
@@ -88,6 +91,13 @@ class Warehouse:
             self._check_unchanged(self.names[name])
             self._load(name)
 
+    def check(self) -> None:
+        """Raise if a source is no longer what it was, or could not be read before."""
+        for problem in tuple(self.failed.values()):
+            raise problem
+        for table in self.tables:
+            self._check_unchanged(table)
+
     def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
         """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
         return self.collect_together([query], drawn)[0]
@@ -103,7 +113,8 @@ class Warehouse:
                 self._load(name)
                 if self.names[name] in self.admitted:
                     self._admit(cursor, name)
-            found = tuple(self._run(cursor, query.sql(dialect="duckdb")) for query in queries)
+            end = time.monotonic() + self.limits.seconds
+            found = tuple(self._run(cursor, query.sql(dialect="duckdb"), end) for query in queries)
         for name in self.views.intersection(names):
             self._check_unchanged(name)
         return found
@@ -117,11 +128,20 @@ class Warehouse:
         if name in self.loaded:
             return
         with self.lock:
+            if name in self.failed:
+                raise self.failed[name]
             if name not in self.loaded:
-                table = self.names[name]
-                self._load_as_it_is(name) if name == table else self._make_ready(table)
-                self._check_unchanged(table)
+                try:
+                    self._read(name)
+                except SourceUnreadable as problem:
+                    self.failed[name] = problem
+                    raise
                 self.loaded.add(name)
+
+    def _read(self, name: str) -> None:
+        table = self.names[name]
+        self._load_as_it_is(name) if name == table else self._make_ready(table)
+        self._check_unchanged(table)
 
     def _load_as_it_is(self, name: str) -> None:
         if name not in self.views or not self._read_whole(name):
@@ -214,11 +234,12 @@ class Warehouse:
         if failed:
             raise failures[0] if failures else SourceUnreadable(FAILED)
 
-    def _run(self, cursor: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
+    def _run(self, cursor: duckdb.DuckDBPyConnection, text: str, end: float | None = None) -> pa.Table:
+        """Run a text, and stop it at the end that is given or when it has taken as long as a question may."""
         import duckdb
 
-        slow = False
-        timer = threading.Timer(self.limits.seconds, cursor.interrupt)
+        slow, left = False, self.limits.seconds if end is None else max(0.0, end - time.monotonic())
+        timer = threading.Timer(left, cursor.interrupt)
         timer.start()
         try:
             return cursor.sql(text).to_arrow_table()
@@ -228,7 +249,7 @@ class Warehouse:
             slow = False
         finally:
             timer.cancel()
-        raise QuestionFailed(SLOW) if slow else SourceUnreadable(FAILED)
+        raise QuestionStopped(SLOW) if slow else SourceUnreadable(FAILED)
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:

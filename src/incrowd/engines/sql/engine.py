@@ -91,6 +91,9 @@ class Asked(Protocol):
         depend on what is asked.
         """
 
+    def check(self) -> None:
+        """Raise if a source is no longer what it was, or could not be read before; it reads no row."""
+
     def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
         """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
 

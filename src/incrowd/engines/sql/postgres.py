@@ -29,7 +29,14 @@ from incrowd.engines.sql.engine import (
     asked_tables,
     longest_text,
 )
-from incrowd.errors import IncrowdError, InvalidParameter, QuestionFailed, QuestionRefused, SourceUnreadable
+from incrowd.errors import (
+    IncrowdError,
+    InvalidParameter,
+    QuestionFailed,
+    QuestionRefused,
+    QuestionStopped,
+    SourceUnreadable,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -167,6 +174,9 @@ class PostgresWarehouse:
 
         explained(work, trouble)
 
+    def check(self) -> None:
+        """Do nothing: rows on a server may change, and are asked as they are."""
+
     def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
         """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
         return self.collect_together([query], drawn)[0]
@@ -184,7 +194,7 @@ class PostgresWarehouse:
 
         def trouble(words: str) -> IncrowdError:
             if time.monotonic() - begun >= self.limits.seconds:
-                return QuestionFailed(SLOW)
+                return QuestionStopped(SLOW)
             return QuestionFailed(f"the database {words}") if is_outage(words) else SourceUnreadable(FAILED)
 
         return explained(work, trouble)

@@ -40,8 +40,8 @@ from incrowd.engines.sql.engine import (
 from incrowd.errors import (
     IncrowdError,
     InvalidParameter,
-    QuestionFailed,
     QuestionRefused,
+    QuestionStopped,
     SourceChanged,
     SourceUnreadable,
 )
@@ -102,6 +102,11 @@ class SparkWarehouse:
         for name in {name for query in queries for name in asked_tables(query, self.views)}:
             self._check_unchanged(name)
 
+    def check(self) -> None:
+        """Refuse files that changed."""
+        for name in self.tables:
+            self._check_unchanged(name)
+
     def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
         """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
         return self.collect_together([query], drawn)[0]
@@ -151,7 +156,7 @@ class SparkWarehouse:
         if thread.is_alive():
             with explained():
                 self.session.interruptTag(mark)
-            raise QuestionFailed(SLOW)
+            raise QuestionStopped(SLOW)
         if not found or isinstance(found[0], IncrowdError):
             raise found[0] if found else SourceUnreadable(FAILED)
         return found[0]

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from fastapi import APIRouter, Response
 
-from incrowd.errors import IncrowdError, InvalidParameter
+from incrowd.errors import IncrowdError, InvalidParameter, SourceUnavailable
 from incrowd.queries.language.parameters import Parameter, bind_parameters
 from incrowd.queries.language.reading import is_explain
 from incrowd.queries.question import Terms
@@ -160,7 +160,9 @@ def _closed(request: _Request, finish: Finish) -> Response:
         reply = replies.refusal(problem)
         about["kind"] = type(problem).__name__
         outcome = "refused" if isinstance(problem, IncrowdError) and reply.status_code < _FAULT else "failed"
-        if not isinstance(problem, IncrowdError):
+        if isinstance(problem, SourceUnavailable):
+            note("not available", why=str(problem))
+        elif not isinstance(problem, IncrowdError):
             note("fault", fault=type(problem).__name__, action=request.action)
     try:
         services.books.audit.write(request.caller.event(request.action, outcome, **about))

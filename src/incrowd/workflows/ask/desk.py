@@ -6,14 +6,11 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from functools import reduce
 from typing import Any
 
 from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.accounting.ledger.request import Accountant
-from incrowd.accounting.ledger.standing import Entry, Standing
+from incrowd.accounting.ledger.standing import Standing
 from incrowd.core.certificate import Certificate, Columns
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.table import Progress
@@ -24,6 +21,8 @@ from incrowd.errors import InvalidParameter, Refused
 from incrowd.queries.answer import AnswerTable
 from incrowd.queries.batch import Batch, batch
 from incrowd.queries.catalog import Catalog
+from incrowd.queries.language.row_query import Context
+from incrowd.queries.language.tables import table_rows
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.question import Question
@@ -33,8 +32,9 @@ from incrowd.workflows.ask.asking import Answered, AnsweredTogether, Asking, Ask
 from incrowd.workflows.ask.description import describe_catalog
 from incrowd.workflows.ask.gated import admission_to, gated_rows
 from incrowd.workflows.ask.open_charges import OpenCharges, open_charges
+from incrowd.workflows.ask.prices import check_most, highest_price, price_of, spent_by
 from incrowd.workflows.ask.recent import Recent
-from incrowd.workflows.ask.tables import declared_units, open_tables
+from incrowd.workflows.ask.tables import available, declared_units, open_tables
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.sources import Bond, SourceBook
 from incrowd.workflows.release.certify import Stated, certify, dataset_of
@@ -43,8 +43,6 @@ from incrowd.workflows.release.publish import Destination, write_files
 
 __all__ = ["Answered", "AnsweredTogether", "Asking", "AskingTogether", "Desk", "Priced", "open_desk"]
 _PLANS = 256
-_MOST_EPSILON = Fraction(1)
-"""What a question of an analyst may cost if its policy does not tell."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ class Desk:
         planned = self._plan(asking)
         kept = self.answers.find(planned.mark)
         repeated = kept is not None and self._readable(kept, asking.analyst)  # nobody learns what others asked
-        cost = Amount() if repeated or asking.account is not None else _cost(planned)
+        cost = Amount() if repeated or asking.account is not None else highest_price(planned.promises.values())
         left = {name: self._left(name, cost) for name in planned.promises}
         expected, text = planned.measurement.expected, plan_of(planned.measurement)
         notes = _notes([planned.measurement])
@@ -104,7 +102,8 @@ class Desk:
             self._allowed(asking.analyst, planned.policies)
         if kept is not None:
             return BegunAnswer(lambda: self._again(kept, planned, asking))
-        self.warehouse.load(planned.measurement.statistics)  # what cannot be read costs nothing
+        with available():
+            self.warehouse.load(planned.measurement.statistics)  # what cannot be read costs nothing
         admission = admission_to(planned.policies)
         plan = planned.measurement.plan.gated(None if admission is None else admission.gate)
         first, stated = planned.policies[0], Stated.of(plan, planned.policies[0])
@@ -134,12 +133,12 @@ class Desk:
         given = answer if kept is new else kept.parsed
         stood = {standing.dataset: standing.left for standing in performed.entry.standings}
         left = {name: stood[self.bonds[name].root] for name in planned.promises}
-        return Answered(given, kept.certificate, _spent(performed.entry), left)
+        return Answered(given, kept.certificate, spent_by(performed.entry), left)
 
     def price_batch(self, asking: AskingTogether) -> Priced:
         """Say what several questions cost together, and how good their answers would be."""
         planned, _ = self._plan_batch(asking)
-        cost = _price(planned.plan.promise)
+        cost = price_of(planned.plan.promise)
         names = tuple(planned.measurements[0].question.datasets)
         expected = tuple(each for measured in planned.measurements for each in measured.expected)
         texts = tuple(text for measured in planned.measurements for text in plan_of(measured))
@@ -152,7 +151,8 @@ class Desk:
         planned, policy = self._plan_batch(asking)
         if asking.analyst is not None:
             self._allowed(asking.analyst, (policy,))
-        self.warehouse.load([query for each in planned.measurements for query in each.statistics])
+        with available():
+            self.warehouse.load([query for each in planned.measurements for query in each.statistics])
         admission = admission_to((policy,))
         plan = planned.plan.gated(None if admission is None else admission.gate)
         rows = gated_rows(self.warehouse, self.catalog, policy.name, admission)
@@ -163,7 +163,7 @@ class Desk:
             certificate = _certified(payer, stated, performed, (policy,))
             self.ledger.conclude(performed.entry, certificate.digest())
         left = {policy.name: self._left(policy.name, Amount())}
-        return AnsweredTogether(performed.output.answers, certificate, _spent(performed.entry), left)
+        return AnsweredTogether(performed.output.answers, certificate, spent_by(performed.entry), left)
 
     def schema(self) -> dict[str, Any]:
         """Return what may be asked about: tables, columns, domains and units, as declared."""
@@ -188,12 +188,24 @@ class Desk:
         policies = tuple(policy for policy in self.policies if policy.name in datasets)
         return replace(self, policies=policies, catalog=Catalog(tuple(relations)))
 
+    def load(self) -> None:
+        """Read all that questions read, as a server does before the first of them comes; or raise SourceUnavailable."""
+        context = Context(self.catalog, None)
+        with available():
+            self.warehouse.load([table_rows(relation, context).query for relation in self.catalog.relations])
+
+    def check(self) -> None:
+        """Raise SourceUnavailable if a source is known to be unreadable, or is no longer what it was."""
+        with available():
+            self.warehouse.check()
+
     def standing(self, dataset: str) -> Standing:
         """Return how a dataset stands; one of which nothing was charged yet, as its policy declares it."""
         return self.ledger.standing(self.bonds[dataset].declaration)
 
     def _again(self, kept: StoredAnswer, planned: _Planned, asking: Asking) -> Answered:
-        self.ledger.repeat(kept.charge, asking.analyst)
+        if kept.asker not in (EVERYONE, asking.analyst):  # else it was paid for already
+            self.ledger.repeat(kept.charge, asking.analyst)
         left = {name: self._left(name, Amount()) for name in planned.promises}
         return Answered(kept.parsed, kept.certificate, Amount(), left, repeated=True)
 
@@ -215,7 +227,7 @@ class Desk:
         measured = measurement(question, policies[0].schema.unit, asking.terms)
         promises = measured.plan.over({policy.name: policy.schema.unit for policy in policies})
         if asking.account is None:
-            self._within_most(promises, asking.analyst)
+            check_most(self.policies, promises, asking.analyst)
         steps = self._answerable(measured) * max(map(declared_units, policies))
         return _Planned(question, measured, promises, policies, self._mark(question, asking, policies), steps)
 
@@ -227,7 +239,7 @@ class Desk:
         if len(policies) != 1 or any(not question.datasets for question in questions):
             raise Refused("questions that are paid for as one are all about one dataset.")
         planned = batch(questions, policies[0].schema.unit, asking.terms)
-        self._within_most({policies[0].name: planned.plan.promise}, asking.analyst)
+        check_most(self.policies, {policies[0].name: planned.plan.promise}, asking.analyst)
         for each in planned.measurements:
             self._answerable(each)
         return planned, policies[0]
@@ -251,18 +263,6 @@ class Desk:
         """The fewest groups that some policy lets one person take part in; it holds for all questions of this desk."""
         told = [policy.section.queries.max_groups for policy in self.policies if policy.section.queries is not None]
         return min((each for each in told if each is not None), default=None)
-
-    def _within_most(self, promises: Mapping[str, Guarantee], analyst: str | None) -> None:
-        for policy in self.policies:
-            told = policy.section.queries.most_epsilon if policy.section.queries is not None else None
-            most = told if told is not None else None if analyst is None else _MOST_EPSILON
-            if most is not None and policy.name in promises:
-                cost = _price(promises[policy.name])
-                if Fraction(cost.epsilon) > most:
-                    raise Refused(
-                        f"this question costs epsilon {float(cost.epsilon):.6g}, and one question about {policy.name} "
-                        f"may cost {float(most):g}. Pay less for it, or allow a larger error."
-                    )
 
     def _allowed(self, analyst: str, policies: Sequence[Policy]) -> None:
         """Refuse an analyst without an allowance, where the policy does not say that none is needed."""
@@ -347,19 +347,9 @@ def open_desk(
             yield Desk(found.policies, found.catalog, found.warehouse, found.ledger, answers, found.bonds, own)
 
 
-def _cost(planned: _Planned) -> Amount:
-    costs = [_price(promise) for promise in planned.promises.values()]
-    return reduce(Amount.worst, costs)
-
-
 def _notes(measurements: Sequence[Measurement]) -> tuple[str, ...]:
     """Return what numbers would be of, each once, where that is not the whole table."""
     return tuple(dict.fromkeys(each.question.caps.sentence for each in measurements if each.question.caps.sentence))
-
-
-def _price(promise: Guarantee) -> Amount:
-    spend = Accountant().spend(promise.loss, promise.delta, promise.unit.adjacency)
-    return Amount.up(Fraction(spend.epsilon), Fraction(spend.delta))
 
 
 def _certified(payer: Payer, stated: Stated, performed: Performed, policies: Sequence[Policy]) -> Certificate:
@@ -373,11 +363,6 @@ def _listed(certificate: Certificate) -> dict[str, Any]:
     dataset = certificate.dataset
     told: dict[str, Any] = {"id": certificate.id, "created": certificate.created, "dataset": dataset.name}
     return told | ({"together with": list(dataset.together_with)} if dataset.together_with else {})
-
-
-def _spent(entry: Entry) -> Amount:
-    paid = entry.charged[0]
-    return Amount(paid.epsilon, paid.delta)
 
 
 def plan_of(measurement: Measurement) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ class OpenCharges:
         finally:
             with self.lock:
                 self.names.discard(release)
-                if not self.names:
+                if not self.names and not self.file.closed:
                     self.file.seek(0)
                     self.file.truncate()
 

@@ -27,7 +27,16 @@ from incrowd.engines.row_marks import marks_of
 from incrowd.engines.settings import Settings, Spark
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import Asked, Limits, StoredTable
-from incrowd.errors import InvalidParameter, SourceInvalid, SourceMisspelled
+from incrowd.errors import (
+    ClusterUnavailable,
+    InvalidParameter,
+    JobFailed,
+    QuestionFailed,
+    SourceInvalid,
+    SourceMisspelled,
+    SourceUnavailable,
+    SourceUnreadable,
+)
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import ready_rows, table_rows
@@ -116,6 +125,15 @@ def declared_units(policy: Policy) -> int:
     told, most = policy.section.dataset, policy.schema.unit.max_rows
     known = [told.population, None if told.rows is None else math.ceil(told.rows / most)]
     return max(1, min((each for each in known if each is not None), default=_UNITS))
+
+
+@contextmanager
+def available() -> Iterator[None]:
+    """Turn whatever keeps rows from being read, before a charge, into SourceUnavailable; its words are the cause's."""
+    try:
+        yield
+    except (SourceUnreadable, SourceInvalid, QuestionFailed, ClusterUnavailable, JobFailed) as problem:
+        raise SourceUnavailable(str(problem)) from None
 
 
 def _one_ledger(policies: Sequence[Policy]) -> None:
