@@ -70,7 +70,7 @@ class Link:
     def running(self) -> Mapping[str, Any] | None:
         """What an entry of version 2 carries: `totals` of the chain, and `since` which entry hashes are keyed."""
         found = self.sets.get(RUNNING)
-        return found if isinstance(found, Mapping) else None
+        return found if isinstance(found, dict) else None
 
     @property
     def own(self) -> dict[str, Any]:

@@ -12,7 +12,15 @@ from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.numbers import WIDEST
 from incrowd.queries.measuring.grid import WIDEST as WIDEST_STEP
-from incrowd.queries.measuring.grid import IntegerGrid, clamp_number, double, grid_number, grid_of, round_number
+from incrowd.queries.measuring.grid import (
+    IntegerGrid,
+    cast_to,
+    clamp_number,
+    double,
+    grid_number,
+    grid_of,
+    round_number,
+)
 from incrowd.queries.question import PERSON, Aggregate, AggregateKind, Question, Value
 
 ROWS = "_rows"
@@ -73,7 +81,7 @@ class Statistic:
                 exp.Sub(this=twice, expression=double(Fraction((1 if self.grid is None else self.grid.width) ** 2))),
                 self.coarse,
             )
-        return exp.Sum(this=exp.cast(z, "BIGINT"))
+        return exp.Sum(this=cast_to(z, "BIGINT"))
 
 
 @dataclass(frozen=True)
@@ -176,7 +184,7 @@ def _from(query: exp.Query) -> exp.Subquery:
 def _within_64_bits(name: str) -> exp.Alias:
     total = exp.column(name, quoted=True)
     safe = clamp_number(exp.Coalesce(this=total, expressions=[exp.Literal.number(0)]), exp.Literal.number(WIDEST))
-    return exp.Alias(this=exp.cast(safe, "BIGINT"), alias=exp.to_identifier(name, quoted=True))
+    return exp.Alias(this=cast_to(safe, "BIGINT"), alias=exp.to_identifier(name, quoted=True))
 
 
 _MOMENTS = (AggregateKind.MEAN, AggregateKind.VARIANCE, AggregateKind.DEVIATION)
