@@ -59,7 +59,7 @@ def serve(options: CollectServeOptions) -> None:
     """
     from importlib.util import find_spec
 
-    if not all(find_spec(package) for package in ("fastapi", "uvicorn")):
+    if not all(find_spec(package) for package in ("fastapi", "uvicorn", "pythonjsonlogger")):
         raise PackageMissing("a server needs more packages: pip install 'incrowd[web]'.")
     if (options.tls_certificate is None) != (options.tls_key is None):
         raise InvalidParameter("HTTPS needs both --tls-certificate and --tls-key.")

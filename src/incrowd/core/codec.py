@@ -231,20 +231,13 @@ def digest(domain: str, value: Any) -> str:
     >>> digest("a use", 1) == digest("another use", 1)
     False
     """
-    return _hashed(domain, canonical(value))
+    return text_digest(domain, canonical(value))
 
 
-def digest_of_parsed(domain: str, value: Any) -> str:
-    """Return the same for a value that was parsed from canonical texts, without parsing its own once more.
+def text_digest(domain: str, text: str) -> str:
+    """Return the same of a value whose canonical text is known.
 
-    >>> digest_of_parsed("a use", {"b": [1], "a": ""}) == digest("a use", {"a": "", "b": [1]})
+    >>> text_digest("a use", "1") == digest("a use", 1)
     True
     """
-    try:
-        return _hashed(domain, _ENCODER.encode(value))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidParameter(_NO_TEXT) from error
-
-
-def _hashed(domain: str, text: str) -> str:
     return sha256(domain.encode() + b"\n" + text.encode()).hexdigest()

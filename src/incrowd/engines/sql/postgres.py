@@ -30,7 +30,14 @@ from incrowd.engines.sql.engine import (
     asked_tables,
     longest_text,
 )
-from incrowd.errors import IncrowdError, InvalidParameter, QuestionFailed, QuestionRefused, SourceUnreadable
+from incrowd.errors import (
+    IncrowdError,
+    InvalidParameter,
+    QuestionFailed,
+    QuestionRefused,
+    QuestionStopped,
+    SourceUnreadable,
+)
 
 if TYPE_CHECKING:
     from incrowd.core.table import Admitting, SourceOptions
@@ -172,24 +179,37 @@ class PostgresWarehouse:
 
         explained(work, trouble)
 
+    def check(self) -> None:
+        """Do nothing: rows on a server may change, and are asked as they are."""
+
     def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
         """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
-        self.require(query, sampled=drawn is not None)
-        text, begun, gated = self._text(query), time.monotonic(), self._gated(query)
-        limit = f"SET LOCAL statement_timeout = {max(1, int(self.limits.seconds * 1000))}"
+        return self.collect_together([query], drawn)[0]
 
-        def work() -> pa.Table:
+    def collect_together(self, queries: Sequence[exp.Query], drawn: SampledTable | None = None) -> tuple[pa.Table, ...]:
+        """Run queries in one transaction, so that all of them see the same rows whoever writes meanwhile."""
+        for query in queries:
+            self.require(query, sampled=drawn is not None)
+        texts, begun = [self._text(query) for query in queries], time.monotonic()
+
+        def work() -> tuple[pa.Table, ...]:
             with connect(self.server) as connection:
-                run(connection, *_SESSION, limit)
-                people = [self._people(connection, name) for name in gated]
-                return _fetched(connection, text, people)
+                run(connection, *_SESSION)
+                asked = zip(queries, texts, strict=True)
+                return tuple(self._fetch(connection, query, text, begun) for query, text in asked)
 
         def trouble(words: str) -> IncrowdError:
             if time.monotonic() - begun >= self.limits.seconds:
-                return QuestionFailed(SLOW)
+                return QuestionStopped(SLOW)
             return QuestionFailed(f"the database {words}") if is_outage(words) else SourceUnreadable(FAILED)
 
         return explained(work, trouble)
+
+    def _fetch(self, connection: Any, query: exp.Query, text: str, begun: float) -> pa.Table:
+        """Run one text in what is left of the time, over the rows of admitted people where there is a gate."""
+        left = self.limits.seconds - (time.monotonic() - begun)
+        run(connection, f"SET LOCAL statement_timeout = {max(1, int(left * 1000))}")
+        return _fetched(connection, text, [self._people(connection, name) for name in self._gated(query)])
 
     def _text(self, query: exp.Query) -> str:
         places = dict(self.places)
