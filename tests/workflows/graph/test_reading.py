@@ -241,6 +241,7 @@ def test_a_policy_is_of_a_table_or_of_a_graph(tmp_path: Path) -> None:
         changed(PEOPLE, dataset__unit={"kind": "edge"}),
         changed(PEOPLE, release=COUNT),
         changed(policy, edges__kinds=["friend"]),
+        changed(policy, edges__kind="how", edges__kinds=["friend", "friend"]),
     ):
         with pytest.raises(IncrowdError):
             _ = load_policy(wrong).plan
