@@ -9,9 +9,9 @@ seconds and peak memory.  The floor is DuckDB reading the edges and counting deg
 counts degrees and triangles of a tenth of the size, beside the same releases of that size: from one size to the other
 the table shows how cost grows.
 
-Memory grows with the edges, about 70 bytes for each of them besides a base of 100 MB: edges are read some millions at a
-time, and products of matrices are made in pieces of 2 million entries.  CPU time of degrees grows with the edges; that
-of triangles with the pairs of edges that have a common end, which its smooth sensitivity needs one by one.
+Besides what the smallest graph takes, memory grows with the edges, by 55 to 105 bytes for each: edges are read some
+millions at a time, and products of matrices are made in pieces of 2 million entries.  CPU time of degrees grows with
+the edges; that of triangles with the pairs of edges that have a common end, whose common neighbors are counted.
 """
 
 from __future__ import annotations

@@ -36,10 +36,12 @@ def slow_fewest(classes: NDArray[np.int64], k: int) -> NDArray[np.int64]:
 
 def one_of_each_shape() -> list[int]:
     """The numbers of one graph for each of the 34 shapes that five nodes can have."""
-    orders = [[PAIRS.index(tuple(sorted((p[a], p[b])))) for a, b in PAIRS] for p in itertools.permutations(range(5))]
+    orders = [
+        [PAIRS.index((min(p[a], p[b]), max(p[a], p[b]))) for a, b in PAIRS] for p in itertools.permutations(range(5))
+    ]
     weights = np.array([[1 << place for place in order] for order in orders])
     bits = np.arange(1 << len(PAIRS))[:, None] >> np.arange(len(PAIRS)) & 1
-    return np.unique((bits @ weights.T).min(axis=1)).tolist()
+    return [int(place) for place in np.unique((bits @ weights.T).min(axis=1))]
 
 
 def numbered(place: int) -> Graph:

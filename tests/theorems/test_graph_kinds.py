@@ -34,7 +34,7 @@ def slots(relations: Relations) -> list[Row]:
 def graph_of(rows: list[Row], relations: Relations) -> Graph:
     """The graph of some rows, by the rules that sources are read with."""
     rules = Relate(relations.directed, relations.kinds, doubles=DROP)
-    told = np.array(rows, np.int32).reshape(-1, 3)
+    told = np.array(rows, np.int64).reshape(-1, 3)
     pairs, kinds = connected(told[:, :2], told[:, 2], rules, SIZE)
     base = Graph.of(SIZE, [])
     return Graph(base.ids, simple(pairs, SIZE), base.columns, layers_of(pairs, kinds, rules, SIZE))

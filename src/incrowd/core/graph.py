@@ -61,12 +61,12 @@ class Graph:
         return Graph(self.ids, ends, self.columns)
 
 
-def simple(pairs: Ends, size: int) -> Ends:
+def simple(pairs: NDArray[np.int32] | Ends, size: int) -> Ends:
     """Return pairs as the edges of a simple graph: the smaller place first, in order, each once; loops are refused."""
     return _ends(keys_of(pairs, size), size)
 
 
-def arcs(pairs: Ends, size: int) -> Ends:
+def arcs(pairs: NDArray[np.int32] | Ends, size: int) -> Ends:
     """Return pairs as edges with a direction: in order, each once.
 
     >>> arcs(np.array([[1, 0], [0, 1], [1, 0]]), 2).tolist()

@@ -76,7 +76,7 @@ def test_kinds_of_edges_are_no_doubles_and_only_those_asked_for_count(tmp_path: 
 def test_edges_of_each_kind_and_direction_are_counted_apart_and_a_lie_about_them_is_found(tmp_path: Path) -> None:
     """Two kinds in two directions: all edges of a pair are four, and each of two numbers gets noise for all of them."""
     edges = "source,target,how\nann,bob,friend\nbob,ann,friend\nann,bob,boss\nbob,cat,guest\n"
-    told = {"directed": True, "kind": "how", "kinds": ["friend", "boss"]}
+    told: dict[str, Any] = {"directed": True, "kind": "how", "kinds": ["friend", "boss"]}
     policy = policy_of(tmp_path, edges, release={"method": "edge-kinds", "count": "edges", "epsilon": 1}, **told)
     graph = graph_of(load_policy(policy))
     assert [layer.tolist() for layer in graph.layers] == [[[0, 1], [1, 0]], [[0, 1]]]
@@ -101,7 +101,7 @@ def test_edges_of_each_kind_and_direction_are_counted_apart_and_a_lie_about_them
 
 def test_one_edge_of_one_kind_is_priced_as_one_and_the_certificate_says_what_a_pair_can_lose(tmp_path: Path) -> None:
     edges = "source,target,how\nann,bob,friend\nbob,ann,boss\n"
-    told = {"directed": True, "kind": "how", "kinds": ["friend", "boss"]}
+    told: dict[str, Any] = {"directed": True, "kind": "how", "kinds": ["friend", "boss"]}
     release = {"method": "edge-kinds", "count": "degrees", "epsilon": 1}
     policy = load_policy(policy_of(tmp_path, edges, "edge of one kind", release, **told))
     assert policy.plan.settings["scale"] == 2
@@ -241,6 +241,7 @@ def test_a_policy_is_of_a_table_or_of_a_graph(tmp_path: Path) -> None:
         changed(PEOPLE, dataset__unit={"kind": "edge"}),
         changed(PEOPLE, release=COUNT),
         changed(policy, edges__kinds=["friend"]),
+        changed(policy, edges__kind="how", edges__kinds=["friend", "friend"]),
     ):
         with pytest.raises(IncrowdError):
             _ = load_policy(wrong).plan

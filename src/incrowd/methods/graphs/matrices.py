@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core.graph import Degrees, Graph
+from incrowd.methods.graphs.pairs import held
 
 _ENTRIES = 2**21
 """About so many entries of a product are held at once."""
@@ -81,17 +82,10 @@ def widest(graph: Graph) -> dict[int, int]:
         first, second = product.row.astype(np.int64) + rows.start, product.col.astype(np.int64)
         later = second > first
         first, second, common = first[later], second[later], product.data[later]
-        joined = _contains(keys, first * graph.size + second)
+        joined = held(keys, first * graph.size + second).astype(np.int64)
         np.maximum.at(best, common, degrees[first] + degrees[second] - 2 * joined)
     found = {int(c): int(best[c]) for c in np.flatnonzero(best >= 0) if c}
     return {0: largest_sum(graph), **found}
-
-
-def _contains(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
-    if not len(keys):
-        return np.zeros(len(wanted), np.int64)
-    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.asarray(keys[places] == wanted, np.int64)
 
 
 def largest_sum(graph: Graph) -> int:

@@ -177,5 +177,6 @@ def shuffled(size: int, coins: Coins) -> NDArray[np.int64]:
     while True:
         keys = coins.below(2**62, size)
         order = np.argsort(keys, kind="stable")
-        if not np.any(np.diff(keys[order]) == 0):
+        ordered = keys[order]
+        if not np.any(ordered[1:] == ordered[:-1]):
             return order

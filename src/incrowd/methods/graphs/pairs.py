@@ -32,3 +32,11 @@ def pairs_at(places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.i
     high -= high * (high - 1) // 2 > places
     high += (high + 1) * high // 2 <= places
     return places - high * (high - 1) // 2, high
+
+
+def held(ordered: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which numbers stand among those in order."""
+    if not len(ordered):
+        return np.zeros(len(wanted), np.bool_)
+    places = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
+    return np.asarray(ordered[places] == wanted, np.bool_)

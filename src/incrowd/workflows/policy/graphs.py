@@ -50,6 +50,8 @@ def edge_rules(section: EdgesSection, *, apart: bool) -> Connect:
     """Return how rows become edges, those of each kind and direction apart where the method takes them so."""
     if len(set(section.ends)) < 2 or section.kind in section.ends:
         raise InvalidParameter("the ends and the kind of an edge stand in columns of their own.")
+    if len(set(section.kinds)) < len(section.kinds):
+        raise InvalidParameter("a kind of edges is declared twice: name each kind once under kinds.")
     return (Relate if apart else Connect)(
         section.directed, section.kinds, section.loops, section.doubles, section.unknown
     )

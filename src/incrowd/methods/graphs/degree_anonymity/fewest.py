@@ -11,7 +11,7 @@ from incrowd.core.graph import Ends, Graph
 
 MOST_NODES = 40
 """Larger graphs have too many pairs for a search that proves that nothing smaller will do."""
-_BRANCHES = 1000
+_BRANCHES = 200
 
 
 def fewest(graph: Graph, classes: NDArray[np.int64], k: int, enough: int) -> Ends | None:

@@ -9,6 +9,7 @@ from incrowd.core.graph import Degrees, Ends, Graph, keys_of, simple
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.degree_anonymity.fewest import MOST_NODES, fewest
 from incrowd.methods.graphs.degree_anonymity.sequence import graphical, targets
+from incrowd.methods.graphs.matrices import adjacency
 
 
 def anonymized(graph: Graph, classes: NDArray[np.int64], k: int) -> Ends:
@@ -73,8 +74,6 @@ class _Edits:
     """A graph with edges added and removed; the original stays as it is."""
 
     def __init__(self, graph: Graph) -> None:
-        from incrowd.methods.graphs.matrices import adjacency
-
         self._graph, self._matrix = graph, adjacency(graph)
         self._alive = np.ones(len(graph.ends), np.bool_)
         self._added: list[tuple[int, int]] = []

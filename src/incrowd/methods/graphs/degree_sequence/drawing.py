@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from incrowd.core.graph import Degrees, Ends, keys_of, simple
+from incrowd.core.graph import Degrees, Ends, keys_of
 from incrowd.methods.graphs.outputs import shuffled
+from incrowd.methods.graphs.pairs import held
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -21,8 +22,8 @@ def drawn(degrees: Degrees, coins: Coins) -> Ends:
     Every node has as many ends as its degree says, and ends are paired by coins.  A pair that would be a loop or an
     edge that is there already is paired anew in the next round; what does not fit after all rounds is left out.
     """
-    size, found = len(degrees), np.zeros((0, 2), np.int64)
-    ends = np.repeat(np.arange(size), degrees)
+    size, found = len(degrees), np.zeros(0, np.int64)
+    ends = np.repeat(np.arange(size, dtype=np.int32), degrees)
     for _ in range(_ROUNDS):
         if len(ends) < 2:
             break
@@ -31,7 +32,8 @@ def drawn(degrees: Degrees, coins: Coins) -> Ends:
         keys = keys_of(pairs, size)
         good = np.zeros(len(pairs), np.bool_)
         good[np.unique(keys, return_index=True)[1]] = True
-        good &= (pairs[:, 0] != pairs[:, 1]) & ~np.isin(keys, keys_of(found, size))
-        found = np.concatenate([found, pairs[good]])
+        good &= (pairs[:, 0] != pairs[:, 1]) & ~held(found, keys)
+        new = np.sort(keys[good])
+        found = np.insert(found, np.searchsorted(found, new), new)
         ends = np.concatenate([pairs[~good].ravel(), ends[len(pairs) * 2 :]])
-    return simple(found, size)
+    return np.stack(np.divmod(found, max(1, size)), axis=1)
