@@ -6,8 +6,8 @@
 
 Tables, splits, declared bounds and figures are those of `bench/learning.py`: accuracy, and AUC where there are two
 classes; R²; the mean squared distance to the nearest center with half of a declared range as 1.  diffprivlib claims ε
-alone, DP-EBM (ε, 1e-6).  What raises an error is named beside nan.  diffprivlib's PCA is left out: its sampler takes more
-than 15 s of CPU for a fit of 30 columns.
+alone, DP-EBM (ε, 1e-6).  What raises an error is named beside nan.  diffprivlib's PCA is left out: its sampler takes
+more than 15 s of CPU for a fit of 30 columns.
 """
 
 from __future__ import annotations

@@ -97,19 +97,19 @@ def _classes(y: Any) -> list[Any]:
     return [*whole, 99, 98][: max(2, len(whole))]
 
 
-class DeclaredClassifier(Declared, Classifier):  # type: ignore[misc]
+class DeclaredClassifier(Declared, Classifier):
     pass
 
 
-class DeclaredRegressor(Declared, Regressor):  # type: ignore[misc]
+class DeclaredRegressor(Declared, Regressor):
     pass
 
 
-class DeclaredKMeans(Declared, KMeans):  # type: ignore[misc]
+class DeclaredKMeans(Declared, KMeans):
     pass
 
 
-class DeclaredPCA(Declared, PCA):  # type: ignore[misc]
+class DeclaredPCA(Declared, PCA):
     pass
 
 
