@@ -157,15 +157,11 @@ def test_half_of_the_noise_is_caught(way: str) -> None:
 @pytest.mark.parametrize("way", ["moments", "regressor", "kmeans", "pca"])
 def test_bounds_that_are_taken_from_rows_are_caught(way: str) -> None:
     """A canary that widens the range moves what every other row adds; with declared bounds the same one does not."""
-    others = [{"n": place % 3, "m": place % 2, "y": place % 3, "t": "no"} for place in range(60)]
-    canary = {"n": 8, "m": -8, "y": 8, "t": "yes"}
-    runs = []
-    for rows in (others, [*others, canary]):
-        values = [row[name] for row in rows for name in "nmy"]
-        published = runs[0].sums if runs else None
-        runs.append(run(policy(way, (min(values), max(values))), rows, published))
-    runs[1].scales = runs[0].scales
-    assert proved(*runs, way) > 2 * EPSILON
+    others: list[Row] = [{"n": place % 3, "m": place % 2, "y": place % 3, "t": "no"} for place in range(60)]
+    canary: Row = {"n": 8, "m": -8, "y": 8, "t": "yes"}
+    narrow, wide = (0, 2), (-8, 8)  # what the rows span without the canary, and with it
+    without = run(policy(way, narrow), others)
+    assert proved(without, run(policy(way, wide), [*others, canary], without.sums), way) > 2 * EPSILON
     declared = run(policy(way), others)
     assert proved(declared, run(policy(way), [*others, canary], declared.sums), way) <= EPSILON
 

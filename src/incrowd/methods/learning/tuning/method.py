@@ -122,6 +122,10 @@ class TunedClassifier:
         """The parameter of the law of the number of runs."""
         return gamma_for(self.runs)
 
+    def task(self, schema: Schema) -> LearningTask:
+        """Return what the first candidate learns from; all predict the same."""
+        return self.classifiers[0].task(schema)
+
     def tried(self, schema: Schema) -> tuple[tuple[Candidate, ...], TryModels]:
         """Return the candidates, and the step that tries them at the price that may be spent."""
         unit = schema.unit
