@@ -1,4 +1,4 @@
-"""Private trees, sums by column and grids: how far one row moves them, by trying all rows through the real code."""
+"""Private trees, sums by column, grids and samples: how far one row moves them, by trying all rows in the real code."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from incrowd.core.loss import Pure, ZeroConcentrated
+from incrowd.accounting.accountant import epsilon as epsilon_of
+from incrowd.core.loss import Gaussian, Pure, Sampled, Sequence, ZeroConcentrated
 from incrowd.core.steps.noise import Law
 from incrowd.core.steps.step import fold
 from incrowd.core.unit import Adjacency, Kind, Unit
+from incrowd.errors import InvalidParameter
+from incrowd.methods.learning.classifier.streaming import FINE as ROUND
+from incrowd.methods.learning.classifier.streaming import column_counts, column_residuals, quietest
 from incrowd.methods.learning.growth import (
     FINE,
     Goal,
@@ -31,9 +35,12 @@ from incrowd.methods.learning.moves import squared_move
 from incrowd.methods.learning.planning import LearningTask
 from incrowd.methods.learning.statistics import RESIDUAL, grid_counts, number_gradient, target_sums
 from incrowd.methods.learning.steps import CountGrid, PublishModel, SumByColumn
+from incrowd.methods.learning.stream_steps import SampleGradients
 from incrowd.methods.learning.tree_steps import CountLeaves, GrowTrees, SumLeaves
 from incrowd.methods.learning.trees import Candidates, Cuts
 from incrowd.methods.learning.vectors import VectorSpace
+from incrowd.verify.slow_accountant import derive
+from incrowd.verify.slow_accountant.sampled import sampled_delta
 from tests.coins import ScriptedCoins
 from tests.methods.learning.records import records_of, small
 
@@ -241,3 +248,52 @@ def test_counts_with_laplace_noise_cost_epsilon_by_what_a_row_adds() -> None:
         assert fold((step, PublishModel("m")), Unit()).loss == Pure(epsilon)
         assert fold((step, PublishModel("m")), REPLACED).loss == Pure(2 * epsilon)
         assert fold((step, PublishModel("m")), PAIR).loss == Pure(2 * epsilon)
+
+
+@pytest.mark.parametrize("spread", [0, 3000])
+def test_a_drawn_row_moves_one_sum_of_a_round_by_one_at_most(spread: int) -> None:
+    """Whatever the scores: by a whole number that the noise is made for."""
+    values = np.random.default_rng(7).integers(-spread, spread + 1, (sum(TASK.sizes), 3))
+    for column in range(3):
+        counts = moved(lambda records, c=column: column_counts(records, 3, c))
+        assert {int(np.abs(each).sum()) for each in counts} == {ROUND}
+        for output in range(3):
+            sums = moved(lambda records, turn=(column, output): column_residuals(records, 3, values, turn))
+            assert all((each != 0).sum() <= 1 for each in sums)
+            assert ROUND // 2 <= max(int(np.abs(each).max()) for each in sums) <= ROUND
+
+
+def test_samples_cost_what_a_loss_distribution_says_twice() -> None:
+    """The noise that is chosen costs at most ε, little less, and the slow accountant derives no more than δ."""
+    rate, delta = Fraction(1, 10), Fraction(1, 10**6)
+    for epsilon in (Fraction(1, 2), Fraction(3)):
+        scale = quietest(epsilon, delta, rate, 88)
+        loss = fold((SampleGradients(88, rate, ROUND, scale), PublishModel("m")), Unit(), delta).loss
+        assert loss == Sequence((Sampled(rate, Gaussian(scale, ROUND)),) * 88)
+        spent = epsilon_of(loss, delta).value
+        assert 0.95 * epsilon <= spent <= epsilon
+        derived = derive(loss, Unit(), Fraction(spent), delta)
+        assert derived is not None
+        assert derived.whole
+        assert 0.9 * float(delta) <= derived.delta <= float(delta)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_the_slow_derivation_of_samples_is_that_of_all_outcomes(number: int) -> None:
+    """One answer and two, with every outcome, or every pair of them, written out: both directions."""
+    rate, scale, reach = 0.3, 2.0, 24
+    outcomes = np.arange(-reach, reach + 2, dtype=float)
+    law = np.exp(-(outcomes**2) / (2 * scale**2))
+    without, with_you = law / law.sum(), np.exp(-((outcomes - 1) ** 2) / (2 * scale**2)) / law.sum()
+    drawn = (1 - rate) * without + rate * with_you
+    one, other = (drawn, without) if number == 1 else (np.outer(drawn, drawn), np.outer(without, without))
+    for epsilon in (0.05, 0.3):
+        both = (np.maximum(0.0, a - math.exp(epsilon) * b).sum() for a, b in ((one, other), (other, one)))
+        found = sampled_delta(Fraction(3, 10), (Fraction(2), 1), number, epsilon)
+        assert found == pytest.approx(max(both), rel=1e-4)
+
+
+@pytest.mark.parametrize("unit", [REPLACED, PAIR], ids=str)
+def test_samples_of_people_with_several_rows_or_replaced_ones_are_refused(unit: Unit) -> None:
+    with pytest.raises(InvalidParameter, match="everybody has one"):
+        fold((SampleGradients(9, Fraction(1, 10), ROUND, Fraction(99)), PublishModel("m")), unit)

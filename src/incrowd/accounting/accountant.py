@@ -190,7 +190,7 @@ def _delta(loss: Loss, epsilon: float, adjacency: Adjacency) -> LossBound:
         case Gaussian():
             return LossBound(additive.gaussian_delta(loss, epsilon), "integer Gaussian noise")
         case Sequence():
-            return min(_sequence_deltas(loss, epsilon, adjacency))
+            return _rounds_delta(loss, epsilon, adjacency) or min(_sequence_deltas(loss, epsilon, adjacency))
         case Parallel(parts):
             _partition_needs_add_remove(adjacency)
             return max((_delta(part, epsilon, adjacency) for part in parts), default=LossBound(0.0, ""))
@@ -300,6 +300,18 @@ def _concentrated(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> Loss
 def _composed_distribution(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound | None:
     found = distribution.epsilon(loss, float_down(delta), adjacency)
     return None if found is None else LossBound(found, "privacy loss distribution")
+
+
+def _rounds_delta(loss: Sequence, epsilon: float, adjacency: Adjacency) -> LossBound | None:
+    """Return δ of alike noisy samples by their loss distribution, if no sum of them can beat it; None elsewhere.
+
+    A sum that is above ε at this δ needs a larger one, so that the search for its least δ is spared.
+    """
+    if len(set(loss.parts)) != 1 or not isinstance(loss.parts[0], Sampled):
+        return None
+    found = distribution.delta(loss, epsilon, adjacency)
+    beaten = found is None or found >= 1.0 or _sums(loss, Fraction(found), adjacency).value <= epsilon
+    return None if found is None or beaten else LossBound(found, "privacy loss distribution")
 
 
 def _sequence_deltas(loss: Sequence, epsilon: float, adjacency: Adjacency) -> list[LossBound]:

@@ -32,13 +32,24 @@ from incrowd.methods.learning.steps import (
     PublishModel,
     SumByColumn,
 )
+from incrowd.methods.learning.stream_steps import SampleGradients
 from incrowd.methods.learning.tree_steps import CountLeaves, GrowTrees, SumLeaves
 from incrowd.methods.learning.trees import Candidates
 from incrowd.methods.learning.tuning.steps import TryModels
 from incrowd.verify.files import columns_of
 from incrowd.verify.statement import Look, Problem, Statement, maybe, one
 
-_SUMS = (CountByTarget, FollowGradients, MultiplyColumns, MoveCenters, CountGrid, SumByColumn, CountLeaves, SumLeaves)
+_SUMS = (
+    CountByTarget,
+    FollowGradients,
+    MultiplyColumns,
+    MoveCenters,
+    CountGrid,
+    SumByColumn,
+    CountLeaves,
+    SumLeaves,
+    SampleGradients,
+)
 STEPS: tuple[type[Step], ...] = (KeepRows, RecodeToBins, LearnFrom, CountAllRows, GrowTrees, *_SUMS, PublishModel)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy, ApproximatePrivacy)
 ORDER = (

@@ -160,6 +160,19 @@ def ridge(spread: RowSpread, features: int, noise: float) -> Line:
     return Line(mean[features:] - mean[:features] @ slopes, slopes)
 
 
+def shrunken(shares: Floats, deviation: float) -> Floats:
+    """Return shares of classes, drawn to equal ones by as much as noise of a deviation could have told them apart.
+
+    >>> shrunken(np.array([0.5, 0.3, 0.2]), 0.0).round(3).tolist(), shrunken(np.array([0.4, 0.3, 0.3]), 9.0).tolist()
+    ([0.5, 0.3, 0.2], [0.3333333333333333, 0.3333333333333333, 0.3333333333333333])
+    """
+    apart = shares - shares.mean()
+    noise = 2.0 * (len(shares) - 1) * deviation**2
+    kept = max(0.0, 1.0 - noise / max(1e-300, float(apart @ apart)))
+    equal: Floats = 1.0 / len(shares) + kept * apart
+    return equal
+
+
 def spread_points(number: int, width: int, length: float) -> Floats:
     """Return public points far from each other, of about this length: the farthest of many, one after the other."""
     chance = np.random.default_rng(20_110_331)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.claim import GROUPS, assumed, checked, proved
 from incrowd.core.claims.privacy import ApproximatePrivacy, PurePrivacy
-from incrowd.core.loss import Pure, ZeroConcentrated
+from incrowd.core.loss import Pure, Sequence, ZeroConcentrated
 from incrowd.core.steps.bins import BinColumn
 from incrowd.core.steps.noise import Law
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
@@ -357,6 +357,8 @@ class PublishModel(Step):
             "preconditions": (*proved(_ALONE, _EVERY, _AFTER), *checked(_SHOWN), *assumed(promise.assumes)),
             "not_protected": (GROUPS, *several, *number),
         }
+        if isinstance(loss, Sequence):
+            return (ApproximatePrivacy(**shared, delta=promise.delta, theorem=promise.because),)  # type: ignore[arg-type]
         if promise.delta:
             rho, theorem = getattr(loss, "rho", None), f"{promise.because}; {_CONVERTED}"
             return (ApproximatePrivacy(**shared, delta=promise.delta, rho=rho, theorem=theorem),)  # type: ignore[arg-type]

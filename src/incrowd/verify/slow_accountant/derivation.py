@@ -28,7 +28,7 @@ from incrowd.core.loss import (
     samples_named,
 )
 from incrowd.core.unit import Adjacency, Unit
-from incrowd.verify.slow_accountant import crowds, noise, tables
+from incrowd.verify.slow_accountant import crowds, noise, sampled, tables
 from incrowd.verify.slow_accountant.laws import TOLERANCE
 
 
@@ -200,10 +200,24 @@ def _together(parts: tuple[Loss, ...], asked: _Question) -> Derived | None:
     """Return the least δ that a rule of composition gives; without one, what the worst crowd alone shows at least."""
     found = [
         delta
-        for delta in (_tables(parts, asked), _shared(parts, asked), _spread_delta(parts, asked.x), *_rhos(parts, asked))
+        for delta in (
+            _tables(parts, asked),
+            _shared(parts, asked),
+            _spread_delta(parts, asked.x),
+            _sampled(parts, asked),
+            *_rhos(parts, asked),
+        )
         if delta is not None
     ]
     return Derived(min(1.0, *found)) if found else _least(asked.answer(part) for part in parts if _crowded(part))
+
+
+def _sampled(parts: tuple[Loss, ...], asked: _Question) -> float | None:
+    """Return δ of answers with Gaussian noise that are all alike, each on a fresh sample; rows come and go."""
+    match parts[0] if len(set(parts)) == 1 and not asked.replaced else None:
+        case Sampled(rate, Gaussian(scale, sensitivity), None):
+            return sampled.sampled_delta(rate, (scale, sensitivity), len(parts), asked.x)
+    return None
 
 
 def _tables(parts: tuple[Loss, ...], asked: _Question) -> float | None:

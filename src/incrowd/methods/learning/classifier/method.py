@@ -12,11 +12,11 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.labels import text_of
 from incrowd.methods.learning.classifier.forests import greedy_trees, random_trees
 from incrowd.methods.learning.classifier.recipes import PURE, RECIPES, Recipe
+from incrowd.methods.learning.classifier.streaming import sampled
 from incrowd.methods.learning.forests import GROWN, ForestShape, check_depth
 from incrowd.methods.learning.inputs import BINS, Inputs, NumberScale, usual_bins
 from incrowd.methods.learning.output import ModelTable
 from incrowd.methods.learning.planning import LearningTask, budget_of, check_parameters, plan_of
-from incrowd.methods.learning.records import Records
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -49,7 +49,9 @@ class PrivateClassifier:
     target_column: str
     epsilon: Fraction
     delta: Fraction | None = None
-    model: Literal["auto", "naive-bayes", "gradient", "additive", "moments", "tree", "forest", "random-trees"] = "auto"
+    model: Literal[
+        "auto", "naive-bayes", "gradient", "additive", "moments", "tree", "forest", "random-trees", "stream"
+    ] = "auto"
     columns: tuple[str, ...] = ()
     levels: Mapping[str, int] = field(default_factory=dict)
     bins: int | None = None
@@ -96,6 +98,8 @@ class PrivateClassifier:
     def recipe(self, task: LearningTask) -> tuple[Recipe, Fraction]:
         """Return the way to learn, and its budget: ρ, or ε where no δ is given."""
         choice = self.choice(task.inputs, len(task.outputs))
+        if choice == "stream":
+            return sampled(self.expected_rows, self.delta), self.epsilon
         if choice == "random-trees":
             return random_trees(ForestShape.drawn(self.depth, self.expected_rows, self.epsilon)), self.epsilon
         if choice in GROWN:
@@ -113,9 +117,9 @@ class PrivateClassifier:
         return plan_of(self, task, schema, recipe.sums(task, budget, schema.unit), settings)
 
     def release(self, table: Table, coins: Coins) -> ModelTable:
-        """Count the records once, sum what the recipe needs with noise, and make the model."""
+        """Read the rows as the recipe does, sum what it needs with noise, and make the model."""
         task = self.task(table.schema)
         recipe, budget = self.recipe(task)
-        records = Records.of(table, task.classes, coins)
-        found = recipe.fit(task, records, recipe.sums(task, budget, table.schema.unit), coins)
+        rows = recipe.read(table, task.classes, coins)
+        found = recipe.fit(task, rows, recipe.sums(task, budget, table.schema.unit), coins)
         return ModelTable.of(found.model(task, self.target_column), found.rows)
