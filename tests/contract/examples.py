@@ -97,6 +97,15 @@ _COMPONENTS: dict[str, Any] = {
     "epsilon": 2,
     "delta": "1e-4",
 }
+_TUNED: dict[str, Any] = {
+    "method": "tuning",
+    "target_column": "sex",
+    "models": ["naive-bayes"],
+    "column_sets": {"both": ["age", "zip"], "age": ["age"]},
+    "runs": 2,
+    "epsilon": 2,
+    "delta": "1e-4",
+}
 _LEVEL = {"levels": {"zip": 1}}
 _SURVEY: dict[str, Any] = {
     **_MASKED,
@@ -202,6 +211,13 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
     "pca": {
         "rows": changed(PEOPLE, release=_COMPONENTS),
         "people": changed(PEOPLE, **_PERSON, release=_COMPONENTS),
+    },
+    "tuning": {
+        "models and columns": changed(PEOPLE, **_ZIPS, release=_TUNED),
+        "pure": changed(PEOPLE, **_ZIPS, release=_TUNED, release__delta=None),
+        "folds, people with two rows": changed(
+            PEOPLE, **_ZIPS, **_PERSON, dataset__unit__max_rows=2, release=_TUNED, release__folds=2
+        ),
     },
     "points": {
         "noisy": changed(PEOPLE, release=_POINTS, release__epsilon=1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,7 @@ from incrowd.methods.learning.steps import (
 from incrowd.methods.learning.stream_steps import SampleGradients
 from incrowd.methods.learning.tree_steps import CountLeaves, GrowTrees, SumLeaves
 from incrowd.methods.learning.trees import Candidates
+from incrowd.methods.learning.tuning.steps import TryModels
 from incrowd.verify.files import columns_of
 from incrowd.verify.statement import Look, Problem, Statement, maybe, one
 
@@ -150,7 +152,15 @@ def _alike(one_: pa.Table, other: pa.Table) -> bool:
 
 
 def _deviant(statement: Statement, model: LearnedModel) -> Problem | None:
-    """Return where a model differs from what was declared, or None."""
+    """Return where a model differs from what was declared, or from all that could be learned, or None."""
+    tried = statement.grounds.find(TryModels)
+    each = (statement.steps,) if tried is None else tried.candidates
+    alone = [replace(statement, grounds=replace(statement.grounds, steps=steps)) for steps in each]
+    found = [_differs(one_alone, model) for one_alone in alone]
+    return None if None in found else found[0]
+
+
+def _differs(statement: Statement, model: LearnedModel) -> Problem | None:
     learn = statement.grounds.need(LearnFrom)
     if [each.name for each in model.columns] != [each.column for each in learn.columns]:
         return Problem("the columns of the model are not those that it was learned from")

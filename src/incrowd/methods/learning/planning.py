@@ -115,19 +115,24 @@ class Learner(Protocol):
 def plan_of(
     learner: Learner, task: LearningTask, schema: Schema, sums: Sequence[Step], settings: Mapping[str, Any]
 ) -> Plan:
-    """Return the plan of a method, its price computed; names that a model's table has of its own are refused."""
+    """Return the plan of a method with one task."""
+    _ = task.encoders  # which refuses columns that no file of a model can hold
+    plan = plan_of_steps(learner, schema, task.around(sums, schema, settings["model"]), settings)
+    return replace(plan, cells=Cells(tuple(each.recoding for each in task.classes)))
+
+
+def plan_of_steps(learner: Learner, schema: Schema, steps: tuple[Step, ...], settings: Mapping[str, Any]) -> Plan:
+    """Return the plan of steps, its price computed; names that a model's table has of its own are refused."""
     clash = [column.name for column in schema.released if column.name in TABLE.names]
     if clash:
         raise InvalidParameter(
             f"the table of a model has a column {clash[0]!r} of its own: give that of the data another name, or leave "
             "it out of the policy."
         )
-    _ = task.encoders  # which refuses columns that no file of a model can hold
-    steps, delta = task.around(sums, schema, settings["model"]), learner.delta or Fraction(0)
+    delta = learner.delta or Fraction(0)
     promise = fold(steps, schema.unit, delta)
     if isinstance(promise.loss, Pure):
         delta, promise = Fraction(0), replace(promise, delta=Fraction(0))
     spent = charged(promise.loss, delta, schema.unit.adjacency)
     told = {"epsilon": spent, "delta": delta, **settings}
-    cells = Cells(tuple(each.recoding for each in task.classes))
-    return Plan(learner.name, steps, promise, {"epsilon": spent}, learner.release, settings=told, cells=cells)
+    return Plan(learner.name, steps, promise, {"epsilon": spent}, learner.release, settings=told)

@@ -357,9 +357,9 @@ class PublishModel(Step):
             "preconditions": (*proved(_ALONE, _EVERY, _AFTER), *checked(_SHOWN), *assumed(promise.assumes)),
             "not_protected": (GROUPS, *several, *number),
         }
-        if isinstance(loss, ZeroConcentrated):
-            theorem = f"{promise.because}; {_CONVERTED}"
-            return (ApproximatePrivacy(**shared, delta=promise.delta, rho=loss.rho, theorem=theorem),)  # type: ignore[arg-type]
         if isinstance(loss, Sequence):
             return (ApproximatePrivacy(**shared, delta=promise.delta, theorem=promise.because),)  # type: ignore[arg-type]
+        if promise.delta:
+            rho, theorem = getattr(loss, "rho", None), f"{promise.because}; {_CONVERTED}"
+            return (ApproximatePrivacy(**shared, delta=promise.delta, rho=rho, theorem=theorem),)  # type: ignore[arg-type]
         return (PurePrivacy(**shared, theorem=promise.because),)  # type: ignore[arg-type]

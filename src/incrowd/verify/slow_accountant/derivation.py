@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from incrowd.core.loss import (
     Approximate,
+    BestRun,
     Crowd,
     Gaussian,
     Grouped,
@@ -108,8 +109,8 @@ class _Question:
                 return _known(_spread_delta((loss,), self.x))
             case Profile(points):
                 return Derived(min(noise.stated_delta(Approximate(*point), self.epsilon) for point in points))
-            case ZeroConcentrated(rho):
-                return Derived(noise.concentrated_delta(rho, self.x))
+            case ZeroConcentrated() | BestRun():
+                return self._concentrated(loss)
             case Gaussian(scale, sensitivity):
                 return _known(noise.gaussian_delta(scale, sensitivity, self.x))
             case Sequence(parts):
@@ -124,6 +125,14 @@ class _Question:
                 return _crowd(rate, crowd, self)
             case Sampled(rate, inner):
                 return _on_sample(rate, inner, self)
+
+    def _concentrated(self, loss: ZeroConcentrated | BestRun) -> Derived | None:
+        """Return δ of a concentrated loss, or of the best of several runs; those of a pure one cost it twice."""
+        if isinstance(loss, ZeroConcentrated):
+            return Derived(noise.concentrated_delta(loss.rho, self.x))
+        if isinstance(loss.inner, ZeroConcentrated):
+            return Derived(noise.best_run_delta(loss.inner.rho, loss.gamma, self.x))
+        return self.answer(Sequence((loss.inner, loss.inner)))
 
 
 Curve = Callable[[float], float | None]

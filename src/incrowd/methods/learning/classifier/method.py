@@ -15,7 +15,6 @@ from incrowd.methods.learning.classifier.recipes import PURE, RECIPES, Recipe
 from incrowd.methods.learning.classifier.streaming import sampled
 from incrowd.methods.learning.forests import GROWN, ForestShape, check_depth
 from incrowd.methods.learning.inputs import BINS, Inputs, NumberScale, usual_bins
-from incrowd.methods.learning.models import LearnedModel, Use, rounded
 from incrowd.methods.learning.output import ModelTable
 from incrowd.methods.learning.planning import LearningTask, budget_of, check_parameters, plan_of
 
@@ -126,15 +125,4 @@ class PrivateClassifier:
         recipe, budget = self.recipe(task)
         rows = recipe.read(table, task.classes, coins)
         found = recipe.fit(task, rows, recipe.sums(task, budget, table.schema.unit), coins)
-        tables = tuple(map(rounded, found.tables))
-        model = LearnedModel(
-            Use.CLASSES,
-            task.encoders,
-            task.outputs,
-            rounded(found.offset),
-            tables,
-            self.target_column,
-            found.link,
-            trees=found.trees,
-        )
-        return ModelTable.of(model, found.rows)
+        return ModelTable.of(found.model(task, self.target_column), found.rows)

@@ -23,7 +23,7 @@ from incrowd.methods.learning.fits import (
     shrunken,
     total_rows,
 )
-from incrowd.methods.learning.models import ScoreLink
+from incrowd.methods.learning.models import LearnedModel, ScoreLink, Use, rounded
 from incrowd.methods.learning.moves import gaussian_scale, squared_move, summed_move
 from incrowd.methods.learning.records import Integers, Records
 from incrowd.methods.learning.statistics import RESIDUAL, class_tables, gradient, moments, noisy, noisy_moments
@@ -55,6 +55,14 @@ class FittedScores:
     link: ScoreLink
     rows: float
     trees: tuple[Tree, ...] = ()
+
+    def model(self, task: LearningTask, target: str) -> LearnedModel:
+        """Return the model that a file holds."""
+        tables = tuple(map(rounded, self.tables))
+        offset = rounded(self.offset)
+        return LearnedModel(
+            Use.CLASSES, task.encoders, task.outputs, offset, tables, target, self.link, trees=self.trees
+        )
 
 
 @dataclass(frozen=True)
