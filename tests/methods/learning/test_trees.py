@@ -19,10 +19,12 @@ from incrowd.errors import InvalidParameter
 from incrowd.learn import Classifier, KMeans, Regressor
 from incrowd.methods.learning.growth import dealt
 from incrowd.methods.learning.models import LearnedModel
+from incrowd.methods.learning.rehearsal import rehearse
 from incrowd.methods.learning.steps import CountByTarget, CountGrid, MoveCenters
 from incrowd.methods.learning.stream_steps import SampleGradients
 from incrowd.methods.learning.tree_steps import CountLeaves, GrowTrees
 from incrowd.methods.learning.trees import Candidates, Cuts
+from incrowd.workflows.export.onnx_model import onnx_of
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import Destination, release_to
 from incrowd.workflows.verify.verify import verify
@@ -291,3 +293,22 @@ def test_people_are_drawn_and_people_with_several_rows_are_refused(tmp_path: Pat
     assert load_policy(one).plan.grounds.find(SampleGradients) is not None
     with pytest.raises(InvalidParameter, match="everybody has one"):
         _ = load_policy({**told, "dataset": {"name": "d", "unit": {"column": "id", "max_rows": 2}}}).plan
+
+
+def test_trees_are_not_tuned_nor_written_as_onnx_and_samples_not_rehearsed(tmp_path: Path) -> None:
+    few = small(method="tuning", models=["auto", "additive"], expected_rows=5)
+    assert few.plan.grounds.find(CountLeaves) is None
+    model = incrowd.learn_model(rows(20), policy("tree", tmp_path)).model
+    with pytest.raises(InvalidParameter, match="not written as ONNX"):
+        onnx_of(model)
+    read = load_policy(policy("stream", tmp_path, columns=["x"]))
+    assert rehearse(read.method, read.schema, 500) is None
+
+
+@pytest.mark.parametrize("way", ["tree", "random trees", "regression tree"])
+def test_trees_are_rehearsed_on_made_up_rows(way: str, tmp_path: Path) -> None:
+    """With 3,000 rows at ε = 20 nearly all is kept of what can be learned; the chance in it is public, and fixed."""
+    read = load_policy(policy(way, tmp_path))
+    band = rehearse(read.method, read.schema, 3000)
+    assert band is not None
+    assert band.all > 0.8

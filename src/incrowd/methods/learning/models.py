@@ -89,7 +89,11 @@ class LearnedModel:
 
     def scores(self, table: pa.Table) -> Floats:
         """Return what each output says of each row."""
-        codes, total = self.codes(table), np.tile(self.offset, (table.num_rows, 1))
+        return self.coded_scores(self.codes(table))
+
+    def coded_scores(self, codes: NDArray[np.int64]) -> Floats:
+        """Return what each output says of rows that are codes of the columns, −1 where a column adds nothing."""
+        total = np.tile(self.offset, (len(codes), 1))
         for place, numbers in enumerate(self.tables):
             total += np.concatenate([numbers, np.zeros((1, numbers.shape[1]))])[codes[:, place]]
         for tree in self.trees:

@@ -80,6 +80,10 @@ class PublicCoins:
         """Draw about integer Laplace noise."""
         return np.rint(self.chance.laplace(0.0, float(scale), size)).astype(np.int64)
 
+    def decay(self, scale: Fraction, steps: Integers) -> NDArray[np.bool_]:
+        """Toss coins that come up with about e^(−steps / scale)."""
+        return np.asarray(self.chance.random(steps.size) < np.exp(-steps / float(scale)), np.bool_)
+
 
 @dataclass(frozen=True, eq=False)
 class MadeUpRows:
@@ -152,14 +156,6 @@ class MadeUpRows:
         return world.uniform(-most, most, (self.groups, inputs))
 
 
-def scores_of(model: LearnedModel, codes: Integers) -> Floats:
-    """Return what each output says of rows that are codes of the model's columns."""
-    total = np.tile(model.offset, (len(codes), 1))
-    for place, table in enumerate(model.tables):
-        total += table[codes[:, place]]
-    return total
-
-
 def figure(plan: Plan, schema: Schema, made: MadeUpRows) -> float:
     """Return how good a model is that is learned from made-up rows, on other made-up rows; 0 is a blind guess."""
     table: Any = Table(schema, None, made)  # type: ignore[arg-type]
@@ -175,13 +171,15 @@ def figure(plan: Plan, schema: Schema, made: MadeUpRows) -> float:
 
 def _rows_right(model: LearnedModel, made: MadeUpRows, classes: tuple[Classes, ...]) -> float:
     tests, _ = made.drawn(classes, _TESTS, made.seed + 1)
-    return float((scores_of(model, tests).argmax(axis=1) == tests[:, -1]).mean()) - float(made.shares.max())
+    return float((model.coded_scores(tests[:, : len(model.columns)]).argmax(axis=1) == tests[:, -1]).mean()) - float(
+        made.shares.max()
+    )
 
 
 def _variance_explained(model: LearnedModel, made: MadeUpRows, classes: tuple[Classes, ...]) -> float:
     tests, _ = made.drawn(classes, _TESTS, made.seed + 1)
     low, high = model.bounds or (0.0, 1.0)
-    said = (np.clip(scores_of(model, tests)[:, 0], low, high) - low) / (high - low)
+    said = (np.clip(model.coded_scores(tests[:, :-1])[:, 0], low, high) - low) / (high - low)
     truth = (tests[:, -1] + 0.5) / len(classes[-1].marks)
     return 1.0 - float(((truth - said) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())
 
@@ -251,8 +249,11 @@ class GainBand:
 
 
 def rehearse(method: Any, schema: Schema, rows: int) -> GainBand | None:
-    """Return what noise will leave of a model of so many rows; None for clusters and components of categories."""
-    if hasattr(method, "clusters"):
+    """Return what noise will leave of a model of so many rows; None for clusters and components of categories.
+
+    Nor is a model rehearsed that draws a sample in each round: it would take as long as learning it.
+    """
+    if hasattr(method, "clusters") or getattr(method, "model", None) == "stream":
         return None
     found = _band(method, schema, rows)
     if found is None or not found.hopeless:

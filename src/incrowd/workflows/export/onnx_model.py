@@ -37,6 +37,10 @@ def exported(source: Path, _holder: Holder) -> Exported:
 
 def onnx_of(model: LearnedModel) -> Any:
     """Return the graph of a model, checked: `prediction`, and `probabilities` or `scores` beside it."""
+    if model.trees:
+        raise InvalidParameter(
+            "trees are not written as ONNX: model.json has every cut and leaf, and predict reads it."
+        )
     graph = _Graph()
     scores = graph.constant(model.offset[None])
     for column, table in zip(model.columns, model.tables, strict=True):

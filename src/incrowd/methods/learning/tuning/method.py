@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -17,6 +17,7 @@ from incrowd.core.steps.noise import Law
 from incrowd.core.steps.rows import keep_rows
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.classifier.method import PrivateClassifier
+from incrowd.methods.learning.classifier.recipes import RECIPES
 from incrowd.methods.learning.moves import gaussian_scale, squared_move, summed_move
 from incrowd.methods.learning.output import ModelTable
 from incrowd.methods.learning.planning import LearningTask, plan_of_steps
@@ -135,6 +136,8 @@ class TunedClassifier:
         candidates = []
         for classifier in self.classifiers:
             task = classifier.task(schema)
+            if classifier.choice(task.inputs, len(task.outputs)) not in RECIPES:  # trees are not tuned
+                classifier = replace(classifier, model="naive-bayes")  # noqa: PLW2901 - the same candidate
             recipe, _ = classifier.recipe(task)
             candidates.append(Candidate(task, recipe, recipe.sums(task, budget, unit)))
         law, scale = self._score_noise(run * _FOR_SCORE, unit)
