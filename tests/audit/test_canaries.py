@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -134,24 +135,29 @@ def published_against(plain: dict[str, Any], row: Row) -> list[NDArray[np.int64]
     return run(plain, [*OTHERS, *[{**row, "t": "no" if row["t"] == "yes" else "yes"}] * 400]).sums
 
 
-def strongest(way: str, quieter: int = 1) -> float:
-    """Return the most that any canary proves."""
-    plain, found = policy(way), []
-    for row in CANARIES:
-        published = published_against(plain, row)
-        without, with_it = (run(plain, rows, published, quieter) for rows in (OTHERS, [*OTHERS, row]))
-        found.append(proved(without, with_it, way))
-    return max(found)
+def shown(way: str, row: Row, quieter: int = 1) -> float:
+    """Return what one canary proves."""
+    plain = policy(way)
+    published = published_against(plain, row)
+    without = run(plain, OTHERS, published, quieter)
+    return proved(without, run(plain, [*OTHERS, row], published, quieter), way)
+
+
+@cache
+def strongest(way: str) -> tuple[float, int]:
+    """Return the most that any canary proves, and which one does."""
+    found = [shown(way, row) for row in CANARIES]
+    return max(found), int(np.argmax(found))
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_strongest_canary_proves_what_is_claimed_and_no_more(way: str) -> None:
-    assert LEAST.get(way, 0.85) < strongest(way) <= EPSILON * (1 + 1e-9)
+    assert LEAST.get(way, 0.85) < strongest(way)[0] <= EPSILON * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_half_of_the_noise_is_caught(way: str) -> None:
-    assert strongest(way, quieter=2) > EPSILON
+    assert shown(way, CANARIES[strongest(way)[1]], quieter=2) > EPSILON
 
 
 @pytest.mark.parametrize("way", ["moments", "regressor", "kmeans", "pca"])

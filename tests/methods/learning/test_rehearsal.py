@@ -29,7 +29,7 @@ def read(release: dict[str, Any], epsilon: str) -> Policy:
 
 
 @pytest.mark.parametrize("kind", RELEASES)
-def test_a_larger_epsilon_leaves_more_and_the_figures_are_always_the_same(kind: str) -> None:
+def test_a_larger_epsilon_leaves_more(kind: str) -> None:
     found = []
     for epsilon in ("0.01", "9"):
         policy = read(RELEASES[kind], epsilon)
@@ -39,7 +39,11 @@ def test_a_larger_epsilon_leaves_more_and_the_figures_are_always_the_same(kind: 
     assert found[0].hopeless
     assert found[0].all < 0.5 < found[1].all
     assert not found[1].hopeless
-    assert rehearse(policy.method, policy.schema, 300) == found[1]
+
+
+def test_the_figures_are_always_the_same() -> None:
+    policy = read(RELEASES["classifier"], "1")
+    assert rehearse(policy.method, policy.schema, 300) == rehearse(policy.method, policy.schema, 300)
 
 
 def test_clusters_and_components_of_categories_are_not_rehearsed() -> None:

@@ -227,7 +227,7 @@ class GainBand:
         low, high = (f"{100 * min(1.0, max(0.0, each)):.0f} %" for each in sorted((self.some, self.all)))
         told = (
             f"on made-up rows of this shape, {shape}, a model keeps {low} to {high} of what one without noise gains "
-            "over a blind guess, by whether a quarter of the columns matter or all; yours may differ"
+            "over a blind guess, by whether one column in four matters or all do; yours may differ"
         )
         if not self.hopeless:
             return told
