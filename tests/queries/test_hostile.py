@@ -16,10 +16,14 @@ from sqlglot import exp
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.plan import Plan
+from incrowd.engines.sql.dialects import replace_tables
 from incrowd.engines.sql.duckdb import Warehouse
+from incrowd.engines.sql.engine import ready_name
 from incrowd.errors import IncrowdError, SourceUnreadable
 from incrowd.noise.system import SystemCoins
+from incrowd.queries.catalog import Relation
 from incrowd.queries.language import understand
+from incrowd.queries.language.tables import ready_rows
 from incrowd.queries.measurement import Measurement
 from incrowd.queries.question import Question, Terms
 from incrowd.workflows.ask import desk as desks
@@ -122,9 +126,10 @@ def _planted(monkeypatch: pytest.MonkeyPatch, change: Callable[[Question], Quest
     monkeypatch.setattr(desks, "understand", lambda *given: change(understand(*given)))
 
 
-def _unbounded(question: Question) -> Question:
-    """Let a person take part with all rows."""
-    return replace(question, rows=cast("exp.Query", question.rows.transform(_without_limit)))
+def _unbounded(question: Question, relation: Relation) -> Question:
+    """Let a person take part with all rows: the table is not read as it is ready, but made so without the limit."""
+    whole = exp.Subquery(this=ready_rows(relation).transform(_without_limit))
+    return replace(question, rows=replace_tables(question.rows, {ready_name(relation.name): whole}))
 
 
 def _without_limit(node: exp.Expression) -> exp.Expression:
@@ -143,7 +148,7 @@ def _strict(node: exp.Expression) -> exp.Expression:
 def test_the_suite_sees_a_person_with_too_many_rows(people: Worlds, monkeypatch: pytest.MonkeyPatch) -> None:
     sql = "SELECT COUNT(*) AS all_of_them FROM people"
     assert not judged(people, sql + " WHERE TRUE").complaints
-    _planted(monkeypatch, _unbounded)
+    _planted(monkeypatch, lambda question: _unbounded(question, people.without.catalog["people"]))
     assert any("further than the noise" in complaint for complaint in judged(people, sql).complaints)
 
 

@@ -84,6 +84,17 @@ def test_an_error_reaches_whoever_waits_and_the_thread_goes_on() -> None:
     assert pool.stop(PATIENCE)
 
 
+def test_whoever_has_long_work_leaves_threads_to_others() -> None:
+    pool, begun, go = ThreadPool.of(2), threading.Event(), threading.Event()
+    first, second = (pool.submit(holding(begun, go), "ann") for _ in range(2))
+    assert begun.wait(PATIENCE)
+    assert pool.submit(lambda: 3, "bob").result(PATIENCE) == 3
+    assert not second.running()
+    go.set()
+    assert (first.result(PATIENCE), second.result(PATIENCE)) == (1, 1)
+    assert pool.stop(PATIENCE)
+
+
 def test_work_that_waits_too_long_for_its_turn_is_never_begun() -> None:
     pool, begun, go = ThreadPool.of(1), threading.Event(), threading.Event()
     pool.submit(holding(begun, go))

@@ -32,4 +32,4 @@ def lock_at(path: Path) -> BaseFileLock:
     """
     from filelock import FileLock
 
-    return FileLock(path, mode=0o600)
+    return FileLock(path, mode=0o600, thread_local=False)  # whoever closes something may be another thread

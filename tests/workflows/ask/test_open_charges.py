@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.workflows.ask.desk import BegunAnswer, Desk, PreparedQuestion
+from incrowd.workflows.ask.open_charges import SameQuestion
 from tests.workflows.ask.test_desk import asking, desk_of
 
 
@@ -46,13 +49,24 @@ def test_a_charge_is_named_from_before_it_until_it_is_concluded(tmp_path: Path) 
     assert not list((tmp_path / ".desks").glob("*.open"))
 
 
+def test_the_same_question_at_two_desks_is_paid_for_once(tmp_path: Path) -> None:
+    with desk_of(tmp_path) as desk, desk_of(tmp_path) as other:
+        begun = desk.prepare(asking()).begin()
+        with pytest.raises(SameQuestion):
+            other.prepare(asking()).begin()
+        first = begun.finish()
+        second = other.ask(asking())
+        assert (second.repeated, second.certificate.id) == (True, first.certificate.id)
+        assert sum(entry.kind == "charge" for entry in desk.ledger.entries()) == 1
+    assert not list((tmp_path / ".desks").glob("*.flight"))
+
+
 def test_nothing_came_of_what_a_killed_desk_charged(tmp_path: Path) -> None:
     left = list[BegunAnswer]()
     release = killed(tmp_path, left, kept=False)
     with desk_of(tmp_path) as desk:
         assert desk.ledger.conclusions(release) == (None,)
         assert [each.state for each in desk.ledger.unfinished()] == ["nothing came of it"]
-        assert not desk.ask(asking()).repeated
 
 
 def test_an_answer_that_a_killed_desk_kept_came_of_its_charge(tmp_path: Path) -> None:

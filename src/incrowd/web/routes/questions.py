@@ -36,6 +36,8 @@ from incrowd.web.shapes import (
 from incrowd.web.threads import ThreadPool
 from incrowd.web.timing import NotFinished, NotStarted, Pacing, shown_after
 from incrowd.workflows.ask.asking import Asking
+from incrowd.workflows.ask.desk import AGAIN
+from incrowd.workflows.ask.open_charges import SameQuestion
 
 router = APIRouter()
 _FAULT = 500
@@ -127,21 +129,25 @@ async def _outcome(request: _Request, pacing: Pacing) -> Response:
             return await _shown(request, finish, pacing, prepared.steps)
         await pacing.pause(prepared.steps)
         await asyncio.wait({asyncio.wrap_future(flight)})
-        return await request.run(lambda: _closed(request, lambda: prepared.begin().finish()), pacing)
+        finish = await _begun(request, prepared, pacing)
+        return await request.run(lambda: _closed(request, finish), pacing)
 
 
 async def _begun(request: _Request, prepared: PlannedQuestion, pacing: Pacing) -> Finish:
     """Let a thread charge and read; what is not there in time is kept when it is."""
-    job = request.pool.submit(prepared.begin, request.caller.holder.name)
-    try:
-        return (await pacing.done(job)).finish
-    except NotStarted:
-        raise
-    except (NotFinished, asyncio.CancelledError):
-        job.add_done_callback(_kept_late)
-        raise
-    except Exception as problem:  # noqa: BLE001 (whatever it is, it is an outcome)
-        return _failing(problem)
+    while True:
+        job = request.pool.submit(prepared.begin, request.caller.holder.name)
+        try:
+            return (await pacing.done(job)).finish
+        except SameQuestion:  # another worker is answering it
+            await asyncio.sleep(AGAIN)
+        except NotStarted:
+            raise
+        except (NotFinished, asyncio.CancelledError):
+            job.add_done_callback(_kept_late)
+            raise
+        except Exception as problem:  # noqa: BLE001 (whatever it is, it is an outcome)
+            return _failing(problem)
 
 
 async def _shown(request: _Request, finish: Finish, pacing: Pacing, steps: int) -> Response:

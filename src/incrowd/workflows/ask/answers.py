@@ -63,13 +63,17 @@ class Answers:
 
     def find(self, question: str) -> StoredAnswer | None:
         """Return the answer to a question, by its mark, if it was given before."""
-        found = self.recent.find(question)  # what was given once is given for good
+        found = self.remembered(question)
         if found is not None:
             return found
         body = self.chain.read(lambda reader: reader.value(("question", question)))
-        return None if body is None else self._remembered(question, StoredAnswer.of(body))
+        return None if body is None else self._noted(question, StoredAnswer.of(body))
 
-    def _remembered(self, question: str, found: StoredAnswer) -> StoredAnswer:
+    def remembered(self, question: str) -> StoredAnswer | None:
+        """Return an answer that this process found or gave lately: what was given once is given for good."""
+        return self.recent.find(question)
+
+    def _noted(self, question: str, found: StoredAnswer) -> StoredAnswer:
         return self.recent.keep(question, found) if len(found.answer) <= _SHORT else found
 
     def named(self, release: str) -> StoredAnswer | None:
@@ -90,7 +94,7 @@ class Answers:
             writer.append(_KIND, {"question": question}, sets)
             return kept
 
-        return self._remembered(question, self.chain.transact(write))
+        return self._noted(question, self.chain.transact(write))
 
     def all(self) -> Iterator[StoredAnswer]:
         """Yield all answers, the earliest first."""

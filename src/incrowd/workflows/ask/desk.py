@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from incrowd.accounting.budget import Amount
@@ -31,7 +33,7 @@ from incrowd.workflows.ask.answers import EVERYONE, Answers, StoredAnswer, quest
 from incrowd.workflows.ask.asking import Answered, AnsweredTogether, Asking, AskingTogether, Priced
 from incrowd.workflows.ask.description import describe_catalog
 from incrowd.workflows.ask.gated import admission_to, gated_rows
-from incrowd.workflows.ask.open_charges import OpenCharges, open_charges
+from incrowd.workflows.ask.open_charges import OpenCharges, SameQuestion, open_charges
 from incrowd.workflows.ask.prices import check_most, highest_price, price_of, spent_by
 from incrowd.workflows.ask.recent import Recent
 from incrowd.workflows.ask.tables import available, declared_units, open_tables
@@ -43,6 +45,8 @@ from incrowd.workflows.release.publish import Destination, write_files
 
 __all__ = ["Answered", "AnsweredTogether", "Asking", "AskingTogether", "Desk", "Priced", "open_desk"]
 _PLANS = 256
+AGAIN = 0.05
+"""Seconds after which is looked again for an answer that somebody else is making."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,12 @@ class Desk:
 
     def ask(self, asking: Asking) -> Answered:
         """Answer a question: charge it, read the rows, add noise, certify; or give the answer that was given before."""
-        return self.prepare(asking).begin().finish()
+        prepared = self.prepare(asking)
+        while True:
+            try:
+                return prepared.begin().finish()
+            except SameQuestion:
+                time.sleep(AGAIN)
 
     def prepare(self, asking: Asking) -> PreparedQuestion:
         """Plan a question, or refuse it; no row is read and nothing is written."""
@@ -95,22 +104,31 @@ class Desk:
     def begin(self, asking: Asking, planned: _Planned) -> BegunAnswer:
         """Charge a question that was planned at this desk and read the rows; nobody can see yet what came of it.
 
-        What is new, or others asked, needs an allowance.  An answer that was given before is found, and nothing done.
+        What is new, or others asked, needs an allowance.  An answer that was given before is found, and nothing done;
+        while somebody else is answering the same question, SameQuestion is raised.
         """
-        kept = self.answers.find(planned.mark)
-        if asking.analyst is not None and (kept is None or kept.asker not in ("", EVERYONE, asking.analyst)):
-            self._allowed(asking.analyst, planned.policies)
-        if kept is not None:
-            return BegunAnswer(lambda: self._again(kept, planned, asking))
-        with available():
-            self.warehouse.load(planned.measurement.statistics)  # what cannot be read costs nothing
-        admission = admission_to(planned.policies)
-        plan = planned.measurement.plan.gated(None if admission is None else admission.gate)
-        first, stated = planned.policies[0], Stated.of(plan, planned.policies[0])
-        rows = gated_rows(self.warehouse, self.catalog, first.name, admission)
-        bonds = tuple(self.bonds[name] for name in planned.promises)
-        payer = Payer(first.name, stated.fresh_id(), asking.analyst, asking.account, planned.promises, bonds)
         with ExitStack() as stack:
+            kept = self.answers.remembered(planned.mark)
+            if kept is None:
+                stack.enter_context(self.open.alone(planned.mark))
+                kept = self.answers.find(planned.mark)
+            if asking.analyst is not None and (kept is None or kept.asker not in ("", EVERYONE, asking.analyst)):
+                self._allowed(asking.analyst, planned.policies)
+            if kept is not None:
+                return BegunAnswer(partial(self._again, kept, planned, asking))
+            return self._new(asking, planned, stack.pop_all())
+
+    def _new(self, asking: Asking, planned: _Planned, alone: ExitStack) -> BegunAnswer:
+        """Charge and read; `alone` is closed when the question is answered, or cannot be."""
+        with alone as stack:
+            with available():
+                self.warehouse.load(planned.measurement.statistics)  # what cannot be read costs nothing
+            admission = admission_to(planned.policies)
+            plan = planned.measurement.plan.gated(None if admission is None else admission.gate)
+            first, stated = planned.policies[0], Stated.of(plan, planned.policies[0])
+            rows = gated_rows(self.warehouse, self.catalog, first.name, admission)
+            bonds = tuple(self.bonds[name] for name in planned.promises)
+            payer = Payer(first.name, stated.fresh_id(), asking.analyst, asking.account, planned.promises, bonds)
             stack.enter_context(self.open.of(payer.release))
             stack.enter_context(concluding(self.ledger, plan, payer))
             performed = perform(plan, rows, self.ledger, payer)
@@ -289,8 +307,7 @@ class Desk:
 
     def _standing(self, dataset: str, analyst: str | None) -> dict[str, Any]:
         standing = self.standing(dataset)
-        left = standing.left
-        told: dict[str, Any] = {"unit": str(standing.terms.unit), "left": left and left.to_json()}
+        told: dict[str, Any] = {"unit": str(standing.terms.unit), "left": standing.left and standing.left.to_json()}
         if analyst is not None:
             own, allowance = self.ledger.analyst(self.bonds[dataset].declaration, analyst)
             told |= {"spent": own.to_json(), "allowance": allowance and allowance.to_json()}

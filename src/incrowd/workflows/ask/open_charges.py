@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TextIO
@@ -21,16 +22,37 @@ from incrowd.workflows.ask.answers import Answers
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
-_FOLDER, _LOCK, _NAMES = ".desks", ".lock", ".open"
+_FOLDER, _LOCK, _NAMES, _FLIGHT = ".desks", ".lock", ".open", ".flight"
+
+
+class SameQuestion(Exception):
+    """Another desk, or another thread of this one, is answering the same question: look for its answer soon."""
 
 
 @dataclass(frozen=True, eq=False)
 class OpenCharges:
-    """The releases that one desk is at work on."""
+    """The releases that one desk is at work on; without a folder it knows of no other desk."""
 
     file: TextIO
+    folder: Path | None = None
     lock: Lock = field(default_factory=Lock)
     names: set[str] = field(default_factory=set)
+
+    @contextmanager
+    def alone(self, mark: str) -> Iterator[None]:
+        """Answer a question alone among the desks of this machine, or raise SameQuestion."""
+        if self.folder is None:
+            yield
+            return
+        path = self.folder / f"{mark[:32]}{_FLIGHT}"
+        lock = lock_at(path)
+        if _alive(lock):
+            raise SameQuestion
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+            lock.release()
 
     @contextmanager
     def of(self, release: str) -> Iterator[None]:
@@ -51,16 +73,17 @@ class OpenCharges:
 
 @contextmanager
 def open_charges(beside: Path, ledger: Ledger, answers: Answers) -> Iterator[OpenCharges]:
-    """Conclude what dead desks left open, then name this desk's own charges until it is closed."""
-    folder = beside / _FOLDER
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with lock_at(folder / "all.lock"):
-        conclude_dead(folder, ledger, answers)
-        own = folder / secrets.token_hex(8)
-        lock = lock_at(own.with_suffix(_LOCK))
-        lock.acquire()
-    with own.with_suffix(_NAMES).open("w", encoding="utf-8") as file:
-        charges = OpenCharges(file)
+    """Conclude what dead desks left open, then name this desk's own charges until it is closed.
+
+    Where nothing can be written, nothing is charged, and nothing need be named: prices are told all the same.
+    """
+    opened = _opened(beside / _FOLDER, ledger, answers)
+    if opened is None:
+        yield OpenCharges(StringIO())
+        return
+    own, lock, file = opened
+    with file:
+        charges = OpenCharges(file, own.parent)
         try:
             yield charges
         finally:
@@ -70,13 +93,26 @@ def open_charges(beside: Path, ledger: Ledger, answers: Answers) -> Iterator[Ope
                 _forget(own, lock)
 
 
+def _opened(folder: Path, ledger: Ledger, answers: Answers) -> tuple[Path, BaseFileLock, TextIO] | None:
+    own = folder / secrets.token_hex(8)
+    lock = lock_at(own.with_suffix(_LOCK))
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with lock_at(folder / "all.lock"):
+            conclude_dead(folder, ledger, answers)
+            lock.acquire()
+            return own, lock, own.with_suffix(_NAMES).open("w", encoding="utf-8")
+    except OSError:
+        return None
+
+
 def conclude_dead(folder: Path, ledger: Ledger, answers: Answers) -> None:
     """Write down what came of the charges of desks that are no more: an answer that was kept, or nothing."""
     for path in sorted(folder.glob(f"*{_NAMES}")):
         lock = lock_at(path.with_suffix(_LOCK))
         if _alive(lock):
             continue
-        named = set(path.read_text(encoding="utf-8").split())
+        named = set(path.read_text(encoding="utf-8").split()) if path.exists() else set[str]()  # it closed just now
         for lost in ledger.unfinished() if named else ():
             release = lost.charge.body["release"]
             if release in named and not lost.concluded:
