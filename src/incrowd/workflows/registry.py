@@ -71,6 +71,16 @@ def _module(name: str, part: str) -> str | None:
     return next((place for place in places if find_spec(place) is not None), None)
 
 
+def family_of(name: str) -> str:
+    """Return the family that a method belongs to: the folder that its package lies in.
+
+    >>> family_of("safe"), family_of("question")
+    ('anonymity', 'queries')
+    """
+    parts = _package(name).split(".")
+    return parts[2] if parts[1] == "methods" else parts[1]
+
+
 def _package(name: str) -> str:
     known = {**methods.METHODS, **methods.GRAPHS}
     package = known[name][0] if name in known else OTHERS.get(name)
