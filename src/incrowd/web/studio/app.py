@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -21,24 +22,32 @@ from starlette.routing import Route
 
 from incrowd.errors import AccessDenied, IncrowdError, InvalidParameter, OutputUnavailable
 from incrowd.governance.access.credentials import is_mark
+from incrowd.methods.local.survey.definition import script
 from incrowd.web import replies
 from incrowd.web.studio.entrance import DOCUMENT, FORM, MARK, UPLOAD, Entrance, Keys
 from incrowd.web.studio.folder import Folder
 from incrowd.web.studio.jobs import Jobs
-from incrowd.web.studio.page import Asked, Next, Page, Shown
+from incrowd.web.studio.page import Asked, Next, Page, Sent, Shown
 from incrowd.web.studio.pages import pages
 from incrowd.web.studio.rendering import Renderer
 
-_STATIC = {"studio.css": "text/css", "studio.js": "text/javascript", "icon.svg": "image/svg+xml"}
+_STATIC = {
+    "studio.css": "text/css",
+    "studio.js": "text/javascript",
+    "desks.js": "text/javascript",
+    "playground.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
 _FAULT = "this could not be done ({}); this is a fault of incrowd. Set INCROWD_TRACEBACK=1 to see where."
 _MOST_FIELDS = 5000
 
 
 def studio_app(folder: Path, keys: Keys) -> Starlette:
     """Return the studio of one folder, for the browser that holds the keys."""
-    studio = _Studio(Folder(folder.resolve()), keys)
+    studio, static = _Studio(Folder(folder.resolve()), keys), files(__package__) / "static"
     routes = [
-        *(Route(f"/static/{name}", _constant(name, kind)) for name, kind in _STATIC.items()),
+        *(Route(f"/static/{name}", _constant((static / name).read_bytes(), kind)) for name, kind in _STATIC.items()),
+        Route("/static/randomizer.js", _constant(script("randomizer.js"), "text/javascript")),  # as surveys run it
         Route("/jobs/{job}", studio.job),
         Route("/jobs/{job}/stop", studio.stop, methods=["POST"]),
         Route("/upload", studio.upload, methods=["PUT"]),
@@ -84,7 +93,16 @@ class _Studio:
         if action is None:
             raise HTTPException(404)
         asked = self._asked(request, await self._form(request))
-        done: Next = await run_in_threadpool(action, asked)
+        done = await run_in_threadpool(action, asked)
+        if isinstance(done, Sent):
+            return FileResponse(
+                done.path,
+                media_type="application/octet-stream",
+                filename=done.name,
+                background=BackgroundTask(done.path.unlink),
+            )
+        if isinstance(done, Shown):
+            return await run_in_threadpool(self._reply, request, page, asked, done)
         if asked.form.get("format") == "json":
             return replies.as_json({"next": done.address})
         return RedirectResponse(done.address, 303)
@@ -189,9 +207,7 @@ class _Studio:
         return {name: value for name, value in form.items() if name != "mark"}
 
 
-def _constant(name: str, kind: str) -> Callable[[Request], Response]:
-    content = (files(__package__) / "static" / name).read_bytes()
-
+def _constant(content: bytes, kind: str) -> Callable[[Request], Response]:
     def reply(_request: Request) -> Response:
         return PlainTextResponse(content, media_type=kind)
 

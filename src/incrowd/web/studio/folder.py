@@ -9,6 +9,7 @@ from pathlib import Path
 
 from incrowd.errors import InvalidParameter
 from incrowd.verify.files import CERTIFICATE
+from incrowd.workflows.local.survey_file import is_survey
 from incrowd.workflows.policy.document import is_policy
 
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".xlsx", ".sav", ".dta", ".sas7bdat", ".xpt")
@@ -71,11 +72,19 @@ class Folder:
 
     def tables(self) -> list[str]:
         """Return the tables, those of releases left out."""
-        return [self.name(path) for path in self._files() if path.suffix.lower() in TABLES]
+        return self.named(TABLES)
+
+    def named(self, endings: tuple[str, ...]) -> list[str]:
+        """Return the files with some endings, those of releases left out."""
+        return [self.name(path) for path in self._files() if path.suffix.lower() in endings]
 
     def policies(self) -> list[str]:
         """Return the policy files."""
         return [self.name(path) for path in self._files() if is_policy(path)]
+
+    def surveys(self) -> list[str]:
+        """Return the survey files."""
+        return [self.name(path) for path in self._files() if is_survey(path)]
 
     def releases(self) -> list[str]:
         """Return the folders of releases, the newest first."""

@@ -25,6 +25,14 @@ class Next:
 
 
 @dataclass(frozen=True)
+class Sent:
+    """A file that an action made for whoever asked; it is removed once it was sent."""
+
+    path: Path
+    name: str
+
+
+@dataclass(frozen=True)
 class Shown:
     """What a page shows: plain values, pictures of them, the command lines that it equals, and work that goes on."""
 
@@ -80,7 +88,7 @@ class Asked:
 
 
 Show = Callable[[Asked], "Shown | Next"]
-Act = Callable[[Asked], Next]
+Act = Callable[[Asked], "Next | Sent | Shown"]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from incrowd.drawing.markup import text
 from incrowd.errors import IncrowdError
 from incrowd.web.studio.page import Asked, Page, Shown
 
@@ -83,7 +84,7 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        made.filters |= {"address": urlencode, "number": _number}
+        made.filters |= {"address": urlencode, "number": _number, "words": text}
         return made
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ class GraphAssessment:
     before: tuple[Score, ...]
     after: tuple[Score, ...]
     kept: tuple[Score, ...]
+    pictures: Markup = field(default_factory=Markup, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
@@ -45,10 +46,11 @@ def assess_graph(release: Path, policy: PolicyLike, report: Path | None = None) 
     held, graph = HeldRelease.read(release, read), graph_of(read)
     record_look(read, "assess")
     drawn = _shown(held, graph)
-    found = GraphAssessment(uniqueness(graph), () if drawn is None else uniqueness(drawn), _kept(held, graph, drawn))
+    after = () if drawn is None else uniqueness(drawn)
+    found = GraphAssessment(uniqueness(graph), after, _kept(held, graph, drawn), _pictures(graph, drawn))
     keep_result(read, held.certificate.id, "assess", found.to_json())
     if report is not None:
-        report.write_text(internal_report(held.certificate, held.output, _pictures(graph, drawn)), encoding="utf-8")
+        report.write_text(internal_report(held.certificate, held.output, found.pictures), encoding="utf-8")
     return found
 
 

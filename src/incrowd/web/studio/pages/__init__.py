@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from incrowd.web.studio.page import Page
 
-PAGES = ("open", "policy")
+PAGES = ("open", "policy", "board", "verify", "console", "consent", "survey", "graph", "map")
 """Every page, by the name of its file; the road from a table to a release comes first."""
 
 
