@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from incrowd.web.studio.page import Page
 
-PAGES = ("open", "policy")
+PAGES = ("open", "columns", "hierarchies", "purpose", "workbench", "plan", "released", "proof", "lattice", "policy")
 """Every page, by the name of its file; the road from a table to a release comes first."""
 
 
