@@ -69,7 +69,7 @@ def test_every_reply_forbids_scripts_of_others_and_keeps_nothing(inside: Visitor
     assert "unsafe" not in headers["content-security-policy"]
     assert headers["cache-control"] == "no-store"
     assert headers["x-content-type-options"] == "nosniff"
-    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["referrer-policy"] == "same-origin"
 
 
 OUTSIDE = [

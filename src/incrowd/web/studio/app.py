@@ -23,6 +23,7 @@ from starlette.routing import Route
 from incrowd.errors import AccessDenied, IncrowdError, InvalidParameter, OutputUnavailable
 from incrowd.governance.access.credentials import is_mark
 from incrowd.methods.local.survey.definition import script
+from incrowd.verify.files import CERTIFICATE
 from incrowd.web import replies
 from incrowd.web.studio.entrance import DOCUMENT, FORM, MARK, UPLOAD, Entrance, Keys
 from incrowd.web.studio.folder import Folder
@@ -30,6 +31,7 @@ from incrowd.web.studio.jobs import Jobs
 from incrowd.web.studio.page import Asked, Next, Page, Sent, Shown
 from incrowd.web.studio.pages import pages
 from incrowd.web.studio.rendering import Renderer
+from incrowd.workflows.policy.document import is_policy
 
 _STATIC = {
     "studio.css": "text/css",
@@ -144,6 +146,9 @@ class _Studio:
     def file(self, request: Request) -> Response:
         """Send a file of the folder: a policy, or one of a release; a report is shown, everything else is saved."""
         path = self.folder.file(request.query_params.get("name", ""))
+        published = (path.parent / CERTIFICATE).is_file() or path.name.endswith((".pub.pem", ".json"))
+        if not published and not is_policy(path):  # rows and private keys are not sent
+            raise HTTPException(404)
         if path.suffix == ".html" and "save" not in request.query_params:
             headers = {"content-security-policy": DOCUMENT}
             return FileResponse(path, media_type="text/html", headers=headers)

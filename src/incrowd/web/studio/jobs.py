@@ -104,6 +104,11 @@ class Jobs:
         with self._lock:
             return self._jobs.get(self._keys.get(key, ""))
 
+    def alias(self, key: str, job: Job) -> None:
+        """Let a job be known by another key too."""
+        with self._lock:
+            self._keys[key] = job.id
+
     def get(self, id_: str) -> Job | None:
         """Return a job."""
         with self._lock:

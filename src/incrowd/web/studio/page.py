@@ -60,7 +60,7 @@ class Asked:
         name = self.value("policy")
         if not name:
             raise InvalidParameter("choose a policy first: open a table, or a policy of this folder.")
-        return PolicyFile(self.folder.file(name), name)
+        return PolicyFile(self.folder.file(name), name, self.folder.root)
 
     def table(self) -> Path:
         """Return the table that was named."""

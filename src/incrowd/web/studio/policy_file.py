@@ -18,6 +18,8 @@ from incrowd.workflows.policy.edit import Place, Value, edited, replaced_at
 from incrowd.workflows.policy.policy import Policy, load_policy
 
 _SAVING = Lock()
+_FILES = ("source", "path", "file", "hierarchies", "pseudonym", "registry", "key", "catalog")
+"""The keys under which a policy names files."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class PolicyFile:
 
     path: Path
     name: str
+    root: Path
 
     @cached_property
     def text(self) -> str:
@@ -48,8 +51,23 @@ class PolicyFile:
 
     @cached_property
     def policy(self) -> Policy:
-        """The policy, or the line that is wrong."""
+        """The policy, or the line that is wrong; the files that it names lie in the folder that was opened."""
+        self._check_inside(self.content, "")
         return load_policy(self.path)
+
+    def _check_inside(self, content: Any, key: str) -> None:
+        """Refuse a policy that names a file elsewhere: only what was opened is read here."""
+        parts = content.items() if isinstance(content, dict) else ()
+        parts = ((key, each) for each in content) if isinstance(content, list) else parts
+        for name, part in parts:
+            self._check_inside(part, name)
+        if isinstance(content, str) and key in _FILES and "://" not in content:
+            place = self.path.parent / content.rpartition("::")[0] if "::" in content else self.path.parent / content
+            if not place.resolve().is_relative_to(self.root.resolve()):
+                raise Refused(
+                    f"{self.name} names a file outside the folder that was opened, at {key}: open a folder that holds "
+                    "both, or use the command line."
+                )
 
     @property
     def seen(self) -> SeenRows:
@@ -68,6 +86,7 @@ class PolicyFile:
         content: Any = self.content
         for place, value in changes.items():
             content = replaced_at(content, place, value)
+        self._check_inside(content, "")
         return load_policy(content, folder=self.path.resolve().parent)
 
     def save(self, changes: Mapping[Place, Value], base: str | None) -> PolicyFile:
@@ -79,7 +98,7 @@ class PolicyFile:
         load_policy(f"{text}\n", folder=self.path.resolve().parent)
         written = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}")
         with _SAVING:
-            now = PolicyFile(self.path, self.name)
+            now = PolicyFile(self.path, self.name, self.root)
             if base is not None and now.base != base:
                 raise Refused(
                     f"{self.name} was changed meanwhile, in another tab or an editor: load this page again. Nothing "
@@ -92,4 +111,4 @@ class PolicyFile:
                 raise OutputUnavailable(f"{self.name} could not be written: {error.strerror or 'no reason'}.") from None
             finally:
                 written.unlink(missing_ok=True)
-        return PolicyFile(self.path, self.name)
+        return PolicyFile(self.path, self.name, self.root)

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from incrowd.web.studio.page import Page
 
-PAGES = ("open", "policy", "board", "verify", "console", "consent", "survey", "graph", "map")
-"""Every page, by the name of its file; the road from a table to a release comes first."""
+PAGES = (
+    *("open", "columns", "hierarchies", "purpose", "workbench", "plan", "released", "proof", "lattice", "policy"),
+    *("board", "verify", "console", "map", "consent", "survey", "graph"),
+)
+"""Every page, by the name of its file; the road from a table to a release comes first, then the desks beside it."""
 
 
 def pages() -> tuple[Page, ...]:

@@ -15,10 +15,11 @@ from incrowd.web.studio.entrance import UPLOAD
 from incrowd.web.studio.jobs import Tell
 from incrowd.web.studio.page import Asked, Next, Page, Shown, command
 from incrowd.web.studio.policy_file import PolicyFile
+from incrowd.web.studio.rows import PROFILE
 from incrowd.workflows.policy.document import read_document
 from incrowd.workflows.profile.draft_policy import draft, write_draft
 from incrowd.workflows.profile.draft_request import DraftPeriod, DraftRequest, Goal, Origin
-from incrowd.workflows.profile.profile import TableProfile, profile
+from incrowd.workflows.profile.profile import profile
 
 _SHOWN = 6
 _SINGLE = ("encoding", "delimiter", "decimal", "thousands", "sheet", "header_row")
@@ -125,9 +126,9 @@ def write(asked: Asked) -> Next:
         found = profile(LOCAL.watched(rows, tell))
         origin = Origin(Path(os.path.relpath(path, target.parent)).as_posix(), policy_keys(read))
         write_draft(draft(found, origin, wish).text, target)
-        file = PolicyFile(target, asked.folder.name(target))
-        file.seen.add("the profile of the columns")
-        asked.jobs.begin(profile_key(path, policy_keys(read)), "Profile", lambda _tell: found)
+        file = PolicyFile(target, asked.folder.name(target), asked.folder.root)
+        file.seen.add(PROFILE.what)
+        asked.jobs.begin(PROFILE.key(file), PROFILE.title, lambda _tell: found)
         return file
 
     asked.job(_key(asked, path), f"Reading every row of {asked.value('data')}", work)
@@ -138,17 +139,6 @@ def write(asked: Asked) -> Next:
 def _key(asked: Asked, path: Path) -> str:
     options = [asked.value(name) for name in (*_OPTIONS, "period")]
     return f"draft {path} {path.stat().st_mtime_ns} {options}"
-
-
-def profile_key(path: Path, reading: dict[str, Any]) -> str:
-    """Return the key of the profile of a file, as it is now and is read."""
-    stat = path.stat()
-    return f"profile {path} {stat.st_mtime_ns} {stat.st_size} {sorted(reading.items())}"
-
-
-def profiled(path: Path, read: SourceOptions, tell: Tell) -> TableProfile:
-    """Return the profile of a file; every row is read."""
-    return profile(LOCAL.watched(LOCAL.open(path, read), tell))
 
 
 def _free(asked: Asked, table: Path) -> Path:

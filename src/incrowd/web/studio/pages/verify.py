@@ -84,7 +84,7 @@ def _check(asked: Asked, folder: Path) -> tuple[str, str, Any]:
 
 
 def _against(asked: Asked, folder: Path) -> _Held:
-    """Return what a release is held against: the policy that is named with its ledger, or what this folder has of it."""
+    """Return what a release is held against: a policy that is named, or what this folder has of it."""
     named = asked.value("against")
     if named == _NOTHING:
         return _Held()

@@ -130,6 +130,16 @@ const slide = (slider) => {
 };
 each("input[type=range][data-values]", slide);
 
+each(".slider output", (output) => {
+  const slider = document.getElementById(output.htmlFor.toString());
+  slider.addEventListener("input", () => (output.textContent = slider.value));
+});
+each(".pay", (form) => {
+  const price = $("[name=look]", form);
+  const button = $("button", form);
+  price?.addEventListener("input", () => (button.textContent = `Spend ε ${price.value} and look`));
+});
+
 // A form whose numbers live: while one types, the element #live is taken from the page that the form would show.
 each("form[data-live]", (form) => {
   let waiting, asking;
@@ -141,7 +151,7 @@ each("form[data-live]", (form) => {
     const address = `${form.dataset.live}?${words}`;
     $("#live").setAttribute("aria-busy", "true");
     try {
-      const reply = await fetch(address, { signal: asking.signal });
+      const reply = await fetch(`${address}&live=1`, { signal: asking.signal });
       const page = new DOMParser().parseFromString(await reply.text(), "text/html");
       const live = $("#live", page) || $(".problem", page);
       if (live) {
