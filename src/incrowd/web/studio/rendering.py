@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from incrowd.accounting.budget import shown_down, shown_up
 from incrowd.drawing.markup import text
 from incrowd.errors import IncrowdError
 from incrowd.web.studio.page import Asked, Page, Shown
@@ -84,7 +86,7 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        made.filters |= {"address": urlencode, "number": _number, "words": text}
+        made.filters |= {"address": urlencode, "number": _number, "words": text, "up": _up, "down": _down}
         return made
 
 
@@ -102,6 +104,16 @@ def _policy(asked: Asked) -> PolicyFile | None:
     except IncrowdError:
         return None
     return found
+
+
+def _up(amount: str) -> str:
+    """Return what was spent, as the ledger writes it, for people: not below it."""
+    return shown_up(Decimal(amount))
+
+
+def _down(amount: str) -> str:
+    """Return what is left, as the ledger writes it, for people: not above it."""
+    return shown_down(Decimal(amount))
 
 
 def _number(value: float | None) -> str:
