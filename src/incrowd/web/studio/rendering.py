@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from incrowd.drawing.markup import text
 from incrowd.errors import IncrowdError
 from incrowd.web.studio.page import Asked, Page, Shown
 
@@ -46,10 +47,10 @@ class Renderer:
             "job": _job(shown),
         }
 
-    def problem(self, asked: Asked, text: str) -> str:
+    def problem(self, asked: Asked, words: str) -> str:
         """Return a page that says what is wrong."""
         around = self._around(asked, None) | {"commands": (), "job": None}
-        return self._templates.get_template("problem.html").render({"problem": text, **around})
+        return self._templates.get_template("problem.html").render({"problem": words, **around})
 
     def _around(self, asked: Asked, page: Page | None) -> dict[str, Any]:
         policy = _policy(asked)
@@ -83,7 +84,7 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        made.filters |= {"address": urlencode, "number": _number}
+        made.filters |= {"address": urlencode, "number": _number, "raised": text}
         return made
 
 
