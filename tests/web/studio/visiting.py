@@ -75,6 +75,11 @@ class Visitor:
         """Send a form with the session's mark."""
         return self.send("POST", path, data={"mark": self.keys.mark} | (form or {}), **more)
 
+    def save(self, path: str, form: dict[str, str]) -> httpx.Response:
+        """Send a form that changes the policy, as it was made from the policy that is there."""
+        base = self.json("/policy?policy=policy.yaml")["base"]
+        return self.post(path, {"policy": "policy.yaml", "base": base} | form)
+
     def settled(self, path: str, seconds: float = 60.0) -> httpx.Response:
         """Return a page when no work goes on behind it."""
         end = time.monotonic() + seconds

@@ -19,16 +19,17 @@ _FILE = "studio.json"
 
 @dataclass(frozen=True)
 class SeenRows:
-    """What was shown of the rows of one policy, remembered beside its ledger."""
+    """What was shown of some rows, remembered beside the policies about them: whichever of these was open."""
 
-    policy: Path
+    folder: Path
+    rows: str
 
     @property
     def what(self) -> tuple[str, ...]:
         """What was shown, in words; nothing if rows were not looked at here.  An unreadable memory counts as a look."""
         try:
             known = json.loads(self._file.read_text(encoding="utf-8"))
-            return tuple(map(str, known.get(self.policy.name, ())))
+            return tuple(map(str, known.get(self.rows, ())))
         except FileNotFoundError:
             return ()
         except (OSError, ValueError, AttributeError, TypeError):
@@ -40,7 +41,7 @@ class SeenRows:
             return
         try:
             known = json.loads(self._file.read_text(encoding="utf-8")) if self._file.exists() else {}
-            known[self.policy.name] = [*self.what, what]
+            known[self.rows] = [*self.what, what]
             self._file.parent.mkdir(parents=True, exist_ok=True)
             written = self._file.with_name(f".{_FILE}.{os.getpid()}")
             written.write_text(json.dumps(known, indent=1), encoding="utf-8")
@@ -53,21 +54,20 @@ class SeenRows:
 
     @property
     def _file(self) -> Path:
-        return self.policy.parent / ".incrowd" / _FILE
+        return self.folder / ".incrowd" / _FILE
 
 
 def provenance(column: str, content: dict[str, object] | None, source: str, seen: SeenRows) -> dict[Place, Value]:
     """Return what is written into a column for which something was chosen: a mark after a look, and a source if any.
 
     `content` is the column's section as it will be.  The mark stands beside the rule that was chosen, or beside the
-    values where there is no rule.
+    values where there is no rule; a source that vouched for something else is taken away.
 
-    >>> provenance("age", {"hierarchy": {"intervals": ["5"]}}, "yearbook", SeenRows(Path("nowhere/policy.yaml")))
+    >>> provenance("age", {"hierarchy": {"intervals": ["5"]}}, "yearbook", SeenRows(Path("nowhere"), "a.csv"))
     {}
     """
     if not seen.what:
         return {}
     inside: Place = ("hierarchy",) if content and content.get("hierarchy") is not None else ()
     place: Place = ("columns", column, *inside)
-    marked: dict[Place, Value] = {(*place, "derived"): "rows"}
-    return marked | ({(*place, "public"): source} if source else {})
+    return {(*place, "derived"): "rows", (*place, "public"): source or None}

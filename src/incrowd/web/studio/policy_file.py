@@ -72,7 +72,8 @@ class PolicyFile:
     @property
     def seen(self) -> SeenRows:
         """Whether its rows were looked at here, and by what."""
-        return SeenRows(self.path)
+        source = self.at("source", "path") or self.at("source") or self.name
+        return SeenRows(self.path.parent, str(source))
 
     def at(self, *place: str) -> Any:
         """Return the plain value at a place; None where there is none."""

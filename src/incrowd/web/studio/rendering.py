@@ -49,10 +49,10 @@ class Renderer:
             "job": _job(shown),
         }
 
-    def problem(self, asked: Asked, text: str) -> str:
+    def problem(self, asked: Asked, words: str) -> str:
         """Return a page that says what is wrong."""
         around = self._around(asked, None) | {"commands": (), "job": None}
-        return self._templates.get_template("problem.html").render({"problem": text, **around})
+        return self._templates.get_template("problem.html").render({"problem": words, **around})
 
     def _around(self, asked: Asked, page: Page | None) -> dict[str, Any]:
         policy = _policy(asked)
@@ -86,7 +86,7 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        made.filters |= {"address": urlencode, "number": _number, "words": text, "up": _up, "down": _down}
+        made.filters |= {"address": urlencode, "number": _number, "raised": text, "up": _up, "down": _down}
         return made
 
 

@@ -44,6 +44,7 @@ def show(asked: Asked) -> Shown:
         "release": name,
         "dataset": certificate.dataset.name,
         "assessment": None if found is None else found.to_json(),
+        "rows": None if found is None else {"kept": found.kept, "all": found.rows, "loss": found.loss},
         "lab": None if tried is None else tried.to_json(),
         "stories": [] if tried is None else [_story(each) for each in tried.tried if each.finding.story],
         "attackers": list(ATTACKERS),
