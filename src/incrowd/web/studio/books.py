@@ -11,9 +11,9 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import IncrowdError
 from incrowd.web.studio.folder import Folder
 from incrowd.web.studio.page import command
+from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.workflows.local.survey_file import load_survey
 from incrowd.workflows.policy.ledger import Booked, find_book
-from incrowd.workflows.policy.policy import load_policy
 
 _FILE = "sqlite:///"
 
@@ -60,7 +60,7 @@ def _booked(folder: Folder, unread: list[Unread]) -> Iterator[tuple[str, str, Bo
     """Yield what has a ledger, by the name of its file and its dataset."""
     for name in folder.policies():
         try:
-            policy = load_policy(folder.file(name))
+            policy = PolicyFile(folder.file(name), name, folder.root).policy
             yield name, policy.name, policy
         except IncrowdError as problem:
             unread.append(Unread(name, str(problem)))

@@ -133,11 +133,13 @@ class Jobs:
         return job
 
     def close(self) -> None:
-        """Ask everything to stop, and wait a little for it."""
+        """Ask everything to stop, wait a little for it, and forget what was found."""
         for job in list(self._jobs.values()):
             if job.running:
                 self.stop(job.id)
         self._pool.stop(10.0)
+        with self._lock:
+            self._jobs, self._keys = {id_: job for id_, job in self._jobs.items() if job.running}, {}
 
     def _run(self, id_: str, work: Work) -> None:
         def tell(done: int, total: int | None) -> None:

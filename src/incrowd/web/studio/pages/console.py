@@ -59,6 +59,7 @@ def show(asked: Asked) -> Shown | Next:
         "standing": None,
         "price": None,
         "problem": None,
+        "unopened": False,
         "key": None,
         "answer": None,
         "history": [],
@@ -72,7 +73,7 @@ def show(asked: Asked) -> Shown | Next:
         content["problem"] = work.problem
     opening = _opening(asked, file)
     if opening.result is None:
-        content["problem"] = content["problem"] or opening.problem
+        content |= {"problem": content["problem"] or opening.problem, "unopened": not opening.running}
         return Shown(content, commands=_lines(asked, file.name), job=opening)
     desk: Desk = opening.result
     content |= {"tables": desk.schema()["tables"], "standing": desk.budget(None)[policy.name]}
@@ -96,7 +97,15 @@ def _opening(asked: Asked, file: PolicyFile) -> Job:
         with open_desk([policy], progress=_Follower(tell)) as desk:
             return desk  # its rows are closed again: it tells prices, for which none is read
 
-    return asked.job(f"desk {file.path} {policy.hash} {rows_state(policy)}", "Opening the table", work)
+    key = f"desk {file.path} {policy.hash} {rows_state(policy)}"
+    return asked.jobs.known(key) or asked.job(key, "Opening the table", work)
+
+
+def again(asked: Asked) -> Next:
+    """Open a table once more that could not be opened."""
+    file = asked.policy_file()
+    asked.jobs.forget(_opening(asked, file).key)
+    return asked.to("console")
 
 
 def _asking(asked: Asked) -> Asking:
@@ -255,6 +264,6 @@ PAGE = Page(
     "Query console",
     "Ask with SQL. The price stands there before anything is asked, and the answer comes with its intervals.",
     show,
-    {"ask": ask},
+    {"ask": ask, "again": again},
     needs=("policy",),
 )

@@ -14,11 +14,12 @@ from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.verify.statement import Finding, Verdict
 from incrowd.web.studio.books import books_of, ledger_name
 from incrowd.web.studio.entrance import UPLOAD
-from incrowd.web.studio.jobs import Job
+from incrowd.web.studio.jobs import Job, Work
 from incrowd.web.studio.page import Asked, Next, Page, Sent, Shown, command
+from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.workflows.export.formats import Exported, Holder, exported
 from incrowd.workflows.policy.ledger import find_book
-from incrowd.workflows.policy.policy import Policy, load_policy
+from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.verify.verify import Verification, read_certificate, verify
 
 FORMS = {"croissant": "croissant.json", "ro-crate": "ro-crate.zip", "ddi": "ddi.xml", "dp-registry": "dp-registry.yaml"}
@@ -46,7 +47,7 @@ def show(asked: Asked) -> Shown:
         return Shown(content, commands=("incrowd verify FOLDER",))
     folder, name = asked.release(), asked.value("release")
     held = _against(asked, folder)
-    checked = asked.job(*_check(asked, folder))
+    checked = _begun(asked, *_check(asked, folder))
     written = _written(asked, folder) if asked.value("to") else None
     found: Verification | None = checked.result
     content = {
@@ -69,7 +70,7 @@ def show(asked: Asked) -> Shown:
     return Shown(content, commands=_lines(asked, held), job=running)
 
 
-def _check(asked: Asked, folder: Path) -> tuple[str, str, Any]:
+def _check(asked: Asked, folder: Path) -> tuple[str, str, Work]:
     """Return a check as a job: its key says what is checked and against what, as these are now."""
     held = _against(asked, folder)
     signer = asked.folder.file(asked.value("signer")) if asked.value("signer") else None
@@ -89,7 +90,7 @@ def _against(asked: Asked, folder: Path) -> _Held:
     if named == _NOTHING:
         return _Held()
     if named:
-        policy = load_policy(asked.folder.file(named))
+        policy = _policy(asked, named)
         ledger, address = find_book(policy), ledger_name(policy.ledger_address, asked.folder.root)
         return _Held(named, policy, ledger, None if ledger is None else address)
     try:
@@ -104,10 +105,14 @@ def _against(asked: Asked, folder: Path) -> _Held:
     return _Held(*found) if book is None else _Held(*found, book.ledger, book.name)
 
 
+def _policy(asked: Asked, name: str) -> Policy:
+    return PolicyFile(asked.folder.file(name), name, asked.folder.root).policy
+
+
 def _policies(asked: Asked) -> Iterator[tuple[str, Policy]]:
     for name in asked.folder.policies():
         try:
-            yield name, load_policy(asked.folder.file(name))
+            yield name, _policy(asked, name)
         except IncrowdError:  # the page of the policy says what is wrong with it
             continue
 
@@ -168,7 +173,12 @@ def _written(asked: Asked, folder: Path) -> Job:
         _require_plain_names(folder)
         return exported(folder, to, Holder(**held))
 
-    return asked.job(f"export {_state(folder)} {to} {sorted(held.items())}", f"Writing {to}", work)
+    return _begun(asked, f"export {_state(folder)} {to} {sorted(held.items())}", f"Writing {to}", work)
+
+
+def _begun(asked: Asked, key: str, title: str, work: Work) -> Job:
+    """Start work unless it was done, also if nothing came of it: the page says why."""
+    return asked.jobs.known(key) or asked.job(key, title, work)
 
 
 def _export(asked: Asked, job: Job) -> dict[str, Any]:
