@@ -56,7 +56,7 @@ def error_bars(title: str, shown: Sequence[Estimated]) -> Markup:
         if each.low is not None and each.high is not None:
             drawn += [tag("line", x1=start, x2=end, y1=middle, y2=middle, class_="whisker")]
             drawn += [tag("line", x1=x, x2=x, y1=middle - 5, y2=middle + 5, class_="whisker") for x in (start, end)]
-        drawn.append(tag("circle", cx=across(each.value), cy=middle, r=5, class_="middle"))
+        drawn.append(tag("circle", cx=across(each.value), cy=middle, r=4, class_="middle"))
     told = {"data_from": low, "data_to": high, "data_left": _LEFT, "data_wide": _WIDE}
     return tag("svg", *drawn, height=tall + _BELOW, class_="chart", role="img", aria_label=title, **told)
 
