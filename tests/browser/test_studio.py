@@ -76,6 +76,7 @@ def walked(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def test_a_raw_file_becomes_a_signed_release_that_is_verified_and_paid_once(walked: tuple[Visit, Page]) -> None:
     visit, page = walked
     assert page.is_visible("text=✓ Signed")
+    assert_accessible(page)
     assert charges(visit.folder) == 1
     certificate = json.loads((visit.folder / "out" / "certificate.json").read_text())
     assert certificate["signature"]["algorithm"] == "Ed25519"
