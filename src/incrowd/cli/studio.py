@@ -122,5 +122,6 @@ def _run(folder: Path, keys: Keys) -> None:
         http=StrictProtocol,
         proxy_headers=False,
         log_config=LOGGING,
+        log_level="warning",
         timeout_graceful_shutdown=10,
     )

@@ -163,6 +163,15 @@ def test_what_is_chosen_after_a_look_is_marked_until_somebody_vouches_for_it(fre
     assert fresh.json(f"/plan{P}")["bounded"] is False  # nobody vouched for the new rule
 
 
+def test_sizes_of_classes_and_missing_values_are_shown_after_a_look(tmp_path: Path) -> None:
+    visitor = studio(tmp_path, table="who,age,ward\n1,20,east\n2,30,south\n3,70,east\n").come_in()
+    place = visitor.post("/hierarchies/look", {"policy": "policy.yaml", "column": "ward"}).headers["location"]
+    assert "south" in visitor.settled(place).text
+    found = visitor.json(f"/hierarchies{P}&column=ward")
+    assert found["outside"] == {"named": found["outside"]["named"], "values": 1, "rows": 1}
+    assert found["sizes"][0] == {"level": 0, "classes": 2, "smallest": 1, "middle": 1, "largest": 2}
+
+
 def test_a_private_look_is_paid_once_and_its_choice_keeps_the_promise(fresh: Visitor) -> None:
     page = fresh.get(f"/workbench{P}").text
     form = {"policy": "policy.yaml", "key": fresh.field(page, "key"), "name": "stays", "look": "0.1"}

@@ -146,7 +146,7 @@ class _Studio:
     def file(self, request: Request) -> Response:
         """Send a file of the folder: a policy, or one of a release; a report is shown, everything else is saved."""
         path = self.folder.file(request.query_params.get("name", ""))
-        published = (path.parent / CERTIFICATE).is_file() or path.name.endswith((".pub.pem", ".json"))
+        published = (path.parent / CERTIFICATE).is_file() or path.name.endswith(".pub.pem")
         if not published and not is_policy(path):  # rows and private keys are not sent
             raise HTTPException(404)
         if path.suffix == ".html" and "save" not in request.query_params:

@@ -60,6 +60,10 @@ class Asked:
         name = self.value("policy")
         if not name:
             raise InvalidParameter("choose a policy first: open a table, or a policy of this folder.")
+        return self.named_policy(name)
+
+    def named_policy(self, name: str) -> PolicyFile:
+        """Return a policy of the folder by its name."""
         return PolicyFile(self.folder.file(name), name, self.folder.root)
 
     def table(self) -> Path:

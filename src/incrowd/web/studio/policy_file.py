@@ -57,10 +57,9 @@ class PolicyFile:
 
     def _check_inside(self, content: Any, key: str) -> None:
         """Refuse a policy that names a file elsewhere: only what was opened is read here."""
-        parts = content.items() if isinstance(content, dict) else ()
-        parts = ((key, each) for each in content) if isinstance(content, list) else parts
-        for name, part in parts:
-            self._check_inside(part, name)
+        if isinstance(content, dict | list):
+            for name, part in content.items() if isinstance(content, dict) else [(key, each) for each in content]:
+                self._check_inside(part, name)
         if isinstance(content, str) and key in _FILES and "://" not in content:
             place = self.path.parent / content.rpartition("::")[0] if "::" in content else self.path.parent / content
             if not place.resolve().is_relative_to(self.root.resolve()):

@@ -80,7 +80,8 @@ def _columns(file: PolicyFile, found: TableProfile | None) -> list[dict[str, Any
 
 def _drafted(told: dict[str, Any]) -> bool:
     """Whether something of a column was read off the rows, and nobody vouched for it."""
-    parts = (told, told.get("hierarchy") if isinstance(told.get("hierarchy"), dict) else {})
+    rule = told.get("hierarchy")
+    parts = [told, *([rule] if isinstance(rule, dict) else [])]
     return any(part.get("derived") and not part.get("public") for part in parts)
 
 

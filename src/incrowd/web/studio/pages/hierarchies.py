@@ -122,8 +122,9 @@ def _levels(column: Column) -> dict[str, Any]:
     members = hierarchy.members(0)
     if members is None:
         return {"heads": list(heights), "rows": [], "more": 0}
-    places = np.unique(np.linspace(0, len(members) - 1, min(_SHOWN, len(members))).astype(int)) if len(members) else []
-    values = hierarchy.names(members.take(places), 0).to_pylist() if len(members) else []
+    many = len(members)
+    places = np.unique(np.linspace(0, max(0, many - 1), min(_SHOWN, many)).astype(np.int64))
+    values = hierarchy.names(members.take(places), 0).to_pylist() if many else []
     rows = [[hierarchy.generalize(value, level) or "" for level in heights] for value in values]
     return {"heads": list(heights), "rows": rows, "more": max(0, len(members) - len(rows))}
 
@@ -150,9 +151,9 @@ def _changes(asked: Asked, file: PolicyFile, name: str) -> dict[Place, Value]:
         local = path.resolve().relative_to(file.path.resolve().parent).as_posix()
         mark = delimiter_of(path.read_bytes()[:4096])
         rule: dict[str, Any] = {"file": local} | ({} if mark == ";" else {"delimiter": mark})
-        gone = {("columns", name, key): None for key in ("categories", "bounds", "type", "derived", "public")}
-        kept = {place: None for place in gone if file.at(*place) is not None}
-        return {**kept, place: rule, **provenance(name, {"hierarchy": rule}, asked.value("source"), file.seen)}
+        replaced = (("columns", name, key) for key in ("categories", "bounds", "type", "derived", "public"))
+        gone: dict[Place, Value] = {each: None for each in replaced if file.at(*each) is not None}
+        return {**gone, place: rule, **provenance(name, {"hierarchy": rule}, asked.value("source"), file.seen)}
     kind, steps = asked.value("kind"), asked.value("steps")
     if not kind or (kind == _kind(file, name) and steps == _steps(file, name)):
         return {}

@@ -145,11 +145,9 @@ def _sections(asked: Asked, file: PolicyFile, goal: str) -> dict[str, Any]:
             raise InvalidParameter("say which column the model predicts.")
         return {"release": {"method": "classifier", "target_column": column, **target}}
     columns = [
-        DraftColumn(name, dict(section) if isinstance(section, dict) else {"role": "quasi"}, "declared")
+        DraftColumn(name, {"role": "quasi"} | (dict(section) if isinstance(section, dict) else {}), "declared")
         for name, section in (file.at("columns") or {}).items()
     ]
-    for column in columns:
-        column.section.setdefault("role", "quasi")
     text, _ = release_text(columns, Goal(goal), Path(file.path.parent))
     found = read_document(text).content
     if "target" in (found.get("release") or {}):

@@ -11,7 +11,6 @@ from incrowd.verify.files import CERTIFICATE, REPORT, tables_of
 from incrowd.web.studio.jobs import Job
 from incrowd.web.studio.page import Asked, Next, Page, Shown, command
 from incrowd.workflows.policy.ledger import find_book
-from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.registry import picture_of
 from incrowd.workflows.report.label import label_of
 from incrowd.workflows.report.page import assumptions, gaps
@@ -59,7 +58,7 @@ def policy_of(asked: Asked, certificate: Certificate) -> str:
     """Return the policy of the folder that a release was made under, if it is still as it was."""
     for name in asked.folder.policies():
         try:
-            if load_policy(asked.folder.file(name)).hash == certificate.policy_hash:
+            if asked.named_policy(name).policy.hash == certificate.policy_hash:
                 return name
         except IncrowdError:
             continue
@@ -68,7 +67,7 @@ def policy_of(asked: Asked, certificate: Certificate) -> str:
 
 def _verification(asked: Asked, folder: Path, policy_name: str, public: list[Path]) -> Job:
     written = (folder / CERTIFICATE).stat().st_mtime_ns
-    policy = load_policy(asked.folder.file(policy_name)) if policy_name else None
+    policy = asked.named_policy(policy_name).policy if policy_name else None
     trusted = public[0] if len(public) == 1 and read_certificate(folder).signature is not None else None
 
     def work(_tell: object) -> Verification:
@@ -85,7 +84,7 @@ def _plain(found: Verification) -> dict[str, Any]:
 
 
 def _ledger_words(asked: Asked, policy_name: str) -> tuple[str, ...]:
-    policy: Policy = load_policy(asked.folder.file(policy_name))
+    policy = asked.named_policy(policy_name).policy
     return () if find_book(policy) is None else ("--ledger", policy.ledger)
 
 

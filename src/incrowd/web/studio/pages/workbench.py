@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 from markupsafe import Markup
 
@@ -127,8 +127,8 @@ def _changes(asked: Asked, file: PolicyFile) -> dict[Place, Value]:
     key = _levels_key(file)
     told = {} if key is None else dict(file.at("release", key))
     moved = {}
-    for place, column in enumerate(file.policy.schema.released):
-        wanted = asked.value(f"level-{place}")
+    for number, column in enumerate(file.policy.schema.released):
+        wanted = asked.value(f"level-{number}")
         if key is not None and wanted and wanted != str(told.get(column.name, "0")):
             moved[column.name] = wanted
     for name, level in moved.items():
@@ -193,12 +193,14 @@ def _suggestions(policy: Policy) -> list[dict[str, Any]]:
     """Return what other losses would keep by public numbers, for a method with a target: accuracy first."""
     method, rows = policy.step, declared_rows(policy)
     target = getattr(method, "target", None)
-    if rows is None or not isinstance(target, Target) or getattr(method, "k", None) is not None:
+    slow = hasattr(method, "choosing")  # levels that are chosen privately: each loss takes a second to solve
+    solved = isinstance(target, Target) and getattr(method, "k", None) is None
+    if rows is None or slow or not solved or target is None:
         return []
     found = []
     for text in _SUGGESTED:
         try:
-            plan = replace(method, target=replace(target, epsilon=Fraction(text))).plan(policy.schema)  # type: ignore[type-var]
+            plan = replace(cast(Any, method), target=replace(target, epsilon=Fraction(text))).plan(policy.schema)
         except IncrowdError:
             continue
         expected = expectation(plan, policy.schema, rows)
