@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from incrowd.accounting.ledger.ledger import Ledger
-from tests.browser.visiting import Visit, browsing, visiting
+from tests.browser.visiting import Visit, assert_accessible, browsing, visiting
 from tests.web.studio.visiting import POLICY, rows
 
 if TYPE_CHECKING:
@@ -121,15 +121,6 @@ def visit(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 @pytest.fixture(scope="module")
 def page(visit: Visit) -> Page:
     return visit.tab()
-
-
-def assert_accessible(page: Page) -> None:
-    """Assert that axe finds nothing serious."""
-    from axe_playwright_python.sync_playwright import Axe
-
-    found: dict[str, Any] = Axe().run(page).response
-    serious = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
-    assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in serious] == []
 
 
 @pytest.mark.parametrize("name", ["open", *PAGES])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
@@ -81,3 +81,12 @@ def visiting(browser: Browser, folder: Path, width: int = 1280) -> Iterator[Visi
     finally:
         server.should_exit = True
         thread.join()
+
+
+def assert_accessible(page: Page) -> None:
+    """Assert that axe finds nothing serious."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found: dict[str, Any] = Axe().run(page).response
+    serious = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
+    assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in serious] == []

@@ -39,6 +39,12 @@ ODD = "<img src=x onerror=alert(1)>"
 def desks(folder: Path) -> Visitor:
     """Return a visitor of a folder in which everything was done once."""
     visitor = studio(folder, BOOK)
+    furnish(folder)
+    return visitor.come_in()
+
+
+def furnish(folder: Path) -> None:
+    """Release a table and a graph in a folder, and put decisions to take and questions to ask beside them."""
     release_to(None, folder / "policy.yaml", Destination(folder / "out", "csv"))
     shutil.copytree(folder / "out", folder / ODD)
     shutil.copytree(EXAMPLES / "club", folder / "club", ignore=shutil.ignore_patterns(".incrowd"))
@@ -48,7 +54,6 @@ def desks(folder: Path) -> Visitor:
     (folder / "asked" / "key" / "consent.key").write_bytes(bytes(range(32)))
     (folder / "asked" / "policy.yaml").write_text(CONSENT)
     (folder / "survey.yaml").write_text(SURVEY)
-    return visitor.come_in()
 
 
 def leave(visitor: Visitor) -> None:

@@ -76,7 +76,7 @@ each("[data-job]", (section) => {
       return;
     }
     if (job.state !== "running") {
-      location.replace(section.dataset.then || location.href);
+      section.dataset.then ? location.replace(section.dataset.then) : location.reload();
       return;
     }
     if (job.total) {
