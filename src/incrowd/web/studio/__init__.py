@@ -24,7 +24,8 @@ It is then at `/board`, its twin at `/board?format=json`, in the menu, and behin
 - `asked.policy_file()` is the policy of `?policy=`, `asked.table()` the table of `?data=`, `asked.release()` that of
   `?release=`: all under the opened folder, or refused.
 - What a form does is in `Page.actions`: `POST /board/NAME` calls it with `asked.form`; it returns where to go next
-  (`asked.to("plan", policy=…)`).  A form holds `{{ mark }}` (the macro `form_start` does); nothing is done without it.
+  (`asked.to("plan", policy=…)`), a `Download`, or a `Shown` that no address may hold.  A form holds `{{ mark }}` (the
+  macro `start` does); nothing is done without it.
 - What reads rows is a job: `asked.job(key, title, work)` starts it once and returns it.  While it runs, return
   `Shown(…, job=job)`: the layout shows progress and a stop button, and loads the page again at the end.
 - What shows the holder something made from rows first calls `record_look(policy, "verb")` and

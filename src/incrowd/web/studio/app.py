@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
@@ -28,7 +28,7 @@ from incrowd.web import replies
 from incrowd.web.studio.entrance import DOCUMENT, FORM, MARK, UPLOAD, Entrance, Keys
 from incrowd.web.studio.folder import Folder
 from incrowd.web.studio.jobs import Jobs
-from incrowd.web.studio.page import Asked, Next, Page, Sent, Shown
+from incrowd.web.studio.page import Asked, Download, Next, Page, Shown
 from incrowd.web.studio.pages import pages
 from incrowd.web.studio.rendering import Renderer
 from incrowd.workflows.policy.document import is_policy
@@ -96,13 +96,8 @@ class _Studio:
             raise HTTPException(404)
         asked = self._asked(request, await self._form(request))
         done = await run_in_threadpool(action, asked)
-        if isinstance(done, Sent):
-            return FileResponse(
-                done.path,
-                media_type="application/octet-stream",
-                filename=done.name,
-                background=BackgroundTask(done.path.unlink),
-            )
+        if isinstance(done, Download):
+            return _download(done)
         if isinstance(done, Shown):
             return await run_in_threadpool(self._reply, request, page, asked, done)
         if asked.form.get("format") == "json":
@@ -210,6 +205,16 @@ class _Studio:
         if not is_mark(request.headers.get(MARK) or form.get("mark"), self.keys.session):
             raise AccessDenied("this page is not of this session: load it again. Nothing was done.")
         return {name: value for name, value in form.items() if name != "mark"}
+
+
+def _download(made: Download) -> Response:
+    """Return a file to be saved; one that lies on the disk is removed afterwards."""
+    kind = "application/octet-stream"
+    if isinstance(made.content, bytes):
+        headers = {"content-disposition": f"attachment; filename*=utf-8''{quote(made.name)}"}
+        return Response(made.content, media_type=kind, headers=headers)
+    task = BackgroundTask(made.content.unlink)
+    return FileResponse(made.content, media_type=kind, filename=made.name, background=task)
 
 
 def _constant(content: bytes, kind: str) -> Callable[[Request], Response]:

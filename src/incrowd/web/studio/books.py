@@ -19,7 +19,7 @@ _FILE = "sqlite:///"
 
 
 @dataclass(frozen=True)
-class Book:
+class FolderLedger:
     """A ledger, its name for people, and the files that name it, by the dataset that each is about."""
 
     ledger: Ledger
@@ -40,9 +40,9 @@ class Unread:
     problem: str
 
 
-def books_of(folder: Folder) -> tuple[list[Book], list[Unread]]:
+def books_of(folder: Folder) -> tuple[list[FolderLedger], list[Unread]]:
     """Return every ledger that was made, and the files that cannot be read or whose ledger is lost."""
-    found, unread = dict[str, Book](), list[Unread]()
+    found, unread = dict[str, FolderLedger](), list[Unread]()
     for file, dataset, booked in _booked(folder, unread):
         try:
             ledger = find_book(booked)
@@ -51,7 +51,7 @@ def books_of(folder: Folder) -> tuple[list[Book], list[Unread]]:
             continue
         if ledger is not None:
             address = booked.ledger_address
-            book = found.setdefault(address, Book(ledger, ledger_name(address, folder.root), {}))
+            book = found.setdefault(address, FolderLedger(ledger, ledger_name(address, folder.root), {}))
             book.files.setdefault(dataset, file)
     return list(found.values()), unread
 

@@ -25,11 +25,11 @@ class Next:
 
 
 @dataclass(frozen=True)
-class Sent:
-    """A file that an action made for whoever asked; it is removed once it was sent."""
+class Download:
+    """A file that an action made for whoever asked: its content, or where it lies until it was sent."""
 
-    path: Path
     name: str
+    content: bytes | Path
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Asked:
 
 
 Show = Callable[[Asked], "Shown | Next"]
-Act = Callable[[Asked], "Next | Sent | Shown"]
+Act = Callable[[Asked], "Next | Download | Shown"]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 from incrowd.accounting.budget import Amount, shown_down, shown_up
 from incrowd.accounting.ledger.standing import AnalystShare, Charged, Entry, Overview, Standing
 from incrowd.errors import IncrowdError
-from incrowd.web.studio.books import Book, books_of
+from incrowd.web.studio.books import FolderLedger, books_of
 from incrowd.web.studio.folder import Folder
 from incrowd.web.studio.page import Asked, Page, Shown
 from incrowd.workflows.verify.verify import read_certificate
@@ -42,7 +42,7 @@ def _published(folder: Folder) -> dict[str, str]:
     return found
 
 
-def _book(book: Book, folders: dict[str, str]) -> dict[str, Any]:
+def _book(book: FolderLedger, folders: dict[str, str]) -> dict[str, Any]:
     """Return one ledger: how its datasets stand, and the latest of what was charged to each."""
     overview = book.ledger.show()
     charges, outcomes = defaultdict[str, list[tuple[Entry, Charged]]](list), dict[str, str | None]()
@@ -65,7 +65,7 @@ def _book(book: Book, folders: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _dataset(standing: Standing, book: Book, overview: Overview) -> dict[str, Any]:
+def _dataset(standing: Standing, book: FolderLedger, overview: Overview) -> dict[str, Any]:
     budget, left, spent = standing.terms.budget, standing.left, standing.totals.spent
     names = [standing.dataset, *(name for name, root in overview.shared.items() if root == standing.dataset)]
     return {

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.governance.consent.event import Decided
 from incrowd.web.studio.jobs import Job, Tell
-from incrowd.web.studio.page import Asked, Next, Page, Sent, Shown, command
+from incrowd.web.studio.page import Asked, Download, Next, Page, Shown, command
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.sources import rows_state
 from incrowd.workflows.consent.decisions import FORMATS, check_registry, decide, import_records, receipt, status
@@ -63,9 +61,10 @@ def _shown(asked: Asked, more: Mapping[str, Any] | None = None, lines: tuple[str
 
 def _plain(job: Job) -> dict[str, Any]:
     found: ConsentPreview | None = job.result
-    told = {"problem": job.problem} if found is None else found.to_json() | {"problem": None}
-    small = told.get("below_k", [])
-    return told | {"below_k": small[:_LISTED], "small": len(small)}
+    if found is None:
+        return {"problem": job.problem}
+    told = found.to_json()
+    return told | {"problem": None, "below_k": told["below_k"][:_LISTED], "small": len(told["below_k"])}
 
 
 def _key(file: PolicyFile) -> str:
@@ -121,14 +120,12 @@ def take(asked: Asked) -> Next:
     return asked.to("consent", done="import")
 
 
-def tell(asked: Asked) -> Sent:
+def tell(asked: Asked) -> Download:
     """Send a person's receipt: a page, or JSON after ISO/IEC TS 27560."""
     found = receipt(asked.policy_file().policy, _person(asked))
     page = asked.value("as") != "json"
     text = found.to_html() if page else json.dumps(found.to_json(), indent=1, ensure_ascii=False)
-    with tempfile.NamedTemporaryFile("w", prefix="incrowd-", delete=False, encoding="utf-8") as file:
-        file.write(text)
-    return Sent(Path(file.name), f"receipt.{'html' if page else 'json'}")
+    return Download(f"receipt.{'html' if page else 'json'}", text.encode())
 
 
 def subject(asked: Asked) -> Shown:

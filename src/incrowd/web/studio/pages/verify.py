@@ -15,7 +15,7 @@ from incrowd.verify.statement import Finding, Verdict
 from incrowd.web.studio.books import books_of, ledger_name
 from incrowd.web.studio.entrance import UPLOAD
 from incrowd.web.studio.jobs import Job, Work
-from incrowd.web.studio.page import Asked, Next, Page, Sent, Shown, command
+from incrowd.web.studio.page import Asked, Download, Next, Page, Shown, command
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.workflows.export.formats import Exported, Holder, exported
 from incrowd.workflows.policy.ledger import find_book
@@ -43,8 +43,8 @@ class _Held:
 def show(asked: Asked) -> Shown:
     """Show the releases of the folder, or what a check of one of them found."""
     if not asked.value("release"):
-        content = {"release": None, "releases": asked.folder.releases(), "most": UPLOAD}
-        return Shown(content, commands=("incrowd verify FOLDER",))
+        chosen = {"release": None, "releases": asked.folder.releases(), "most": UPLOAD}
+        return Shown(chosen, commands=("incrowd verify FOLDER",))
     folder, name = asked.release(), asked.value("release")
     held = _against(asked, folder)
     checked = _begun(asked, *_check(asked, folder))
@@ -97,12 +97,11 @@ def _against(asked: Asked, folder: Path) -> _Held:
         certificate = read_certificate(folder)
     except IncrowdError:  # the check says so
         return _Held()
-    found = next(
-        ((name, each) for name, each in _policies(asked) if each.hash == certificate.policy_hash), (None, None)
-    )
+    same = ((name, each) for name, each in _policies(asked) if each.hash == certificate.policy_hash)
+    name, found = next(same, (None, None))
     books = books_of(asked.folder)[0]
     book = next((each for each in books if each.ledger.id == certificate.ledger.chain), None)
-    return _Held(*found) if book is None else _Held(*found, book.ledger, book.name)
+    return _Held(name, found) if book is None else _Held(name, found, book.ledger, book.name)
 
 
 def _policy(asked: Asked, name: str) -> Policy:
@@ -195,19 +194,25 @@ def _export(asked: Asked, job: Job) -> dict[str, Any]:
     }
 
 
-def export(asked: Asked) -> Sent:
+def export(asked: Asked) -> Download:
     """Send a release in another form; nothing is kept here."""
     job = asked.jobs.wait(_written(asked, asked.release()).id)
     made: Exported = asked.result(job)
+    name = f"{asked.release().name}-{FORMS[asked.value('to')]}"
+    if made.name is None:
+        return Download(name, made.content)
+    return Download(name, _packed(made, made.name))
+
+
+def _packed(made: Exported, name: str) -> Path:
+    """Return an archive of a description under its name, and of the files that belong beside it."""
     with tempfile.NamedTemporaryFile(prefix="incrowd-", delete=False) as file:
-        if made.name is None:
-            file.write(made.content)
-        else:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
-                packed.writestr(made.name, made.content)
-                for each in made.files:
-                    packed.write(each, each.name)
-    return Sent(Path(file.name), f"{asked.release().name}-{FORMS[asked.value('to')]}")
+        pass
+    with zipfile.ZipFile(file.name, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr(name, made.content)
+        for each in made.files:
+            packed.write(each, each.name)
+    return Path(file.name)
 
 
 def again(asked: Asked) -> Next:
