@@ -123,8 +123,14 @@ def test_nothing_is_spent_without_the_name_of_the_dataset(fresh: Visitor) -> Non
 def test_a_refused_release_says_why_and_charges_nothing(tmp_path: Path) -> None:
     visitor = studio(tmp_path, table="who,age,ward\n1,old,east\n").come_in()
     reply = visitor.settled(visitor.post("/plan/release", paying(visitor)).headers["location"])
-    assert "Nothing was released" in reply.text
+    assert "Not done" in reply.text
+    assert 'name="key"' in reply.text  # mended, it can be tried again
     assert charges(visitor) == 0
+    for page in ("columns", "hierarchies", "plan"):  # whatever fails, the page stays and says why
+        visitor.post(f"/{page}/{'check' if page == 'plan' else 'look'}", {"policy": "policy.yaml"})
+        found = visitor.settled(f"/{page}{P}")
+        assert found.status_code == 200
+        assert ("Not done" in found.text) == (page == "plan")
     poor = studio(tmp_path, POLICY.replace("epsilon: 1.2", "epsilon: 0.1")).come_in()
     page = poor.get(f"/plan{P}")
     assert "Would be refused" in page.text

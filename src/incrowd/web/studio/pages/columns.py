@@ -7,8 +7,7 @@ from typing import Any
 from incrowd.core.domain import Type
 from incrowd.core.schema import Role
 from incrowd.errors import InvalidParameter
-from incrowd.web.studio.jobs import Job
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command
+from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.rows import PROFILE
 from incrowd.workflows.policy.edit import Place, Value
@@ -30,7 +29,7 @@ def show(asked: Asked) -> Shown:
     """Show each column with its role, and what the rows say of it once they were looked at."""
     file = asked.policy_file()
     job = PROFILE.known(asked, file)
-    found: TableProfile | None = None if job is None or job.running else asked.result(job)
+    found: TableProfile | None = result(job)
     person = None if found is None else person_column(found)
     content = {
         "columns": _columns(file, found),
@@ -45,11 +44,7 @@ def show(asked: Asked) -> Shown:
         "seen": list(file.seen.what),
     }
     line = command("incrowd", "profile", "--policy", file.name)
-    return Shown(content, commands=(line,), job=_running(job))
-
-
-def _running(job: Job | None) -> Job | None:
-    return job if job is not None and job.running else None
+    return Shown(content, commands=(line,), job=foremost(job))
 
 
 def _columns(file: PolicyFile, found: TableProfile | None) -> list[dict[str, Any]]:
