@@ -132,9 +132,9 @@ def test_a_refused_release_says_why_and_charges_nothing(tmp_path: Path) -> None:
         assert found.status_code == 200
         assert ("Not done" in found.text) == (page == "plan")
     poor = studio(tmp_path, POLICY.replace("epsilon: 1.2", "epsilon: 0.1")).come_in()
-    page = poor.get(f"/plan{P}")
-    assert "Would be refused" in page.text
-    assert 'name="key"' not in page.text
+    refused = poor.get(f"/plan{P}").text
+    assert "Would be refused" in refused
+    assert 'name="key"' not in refused
 
 
 def test_the_policy_keeps_its_comments_and_is_not_overwritten_by_an_old_page(fresh: Visitor) -> None:
@@ -163,6 +163,11 @@ def test_what_is_chosen_after_a_look_is_marked_until_somebody_vouches_for_it(fre
     assert "derived: rows" in (fresh.folder / "policy.yaml").read_text()
     assert fresh.json(f"/plan{P}")["bounded"] is False
     fresh.save("/hierarchies/vouch", {"column": "age", "source": "yearbook, table 3"})
+    assert fresh.save("/columns/save", {"role-2": "identifier"}).status_code == 303
+    assert fresh.json(f"/plan{P}")["bounded"] is True  # what is held back needs no source
+    assert fresh.save("/columns/save", {"role-2": "quasi"}).status_code == 303
+    assert fresh.json(f"/plan{P}")["bounded"] is False
+    fresh.save("/hierarchies/vouch", {"column": "ward", "source": "the hospital's signs"})
     assert fresh.json(f"/plan{P}")["bounded"] is True
     assert fresh.save("/hierarchies/save", {"column": "age", "kind": "intervals", "steps": "20"}).status_code == 303
     assert "[20]" in (fresh.folder / "policy.yaml").read_text()

@@ -7,6 +7,7 @@ from typing import Any
 from incrowd.core.domain import Type
 from incrowd.core.schema import Role
 from incrowd.errors import InvalidParameter
+from incrowd.web.studio.looks import provenance
 from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.rows import PROFILE
@@ -107,8 +108,22 @@ def save(asked: Asked) -> Next:
             wanted = asked.form.get(f"{key}-{place}")
             if wanted is not None and wanted != str(told.get(key, least)):
                 changes["columns", name, key] = wanted
+                if key == "role" and Role.IDENTIFIER.covers(told.get("role")):  # it is to leave, by a look
+                    changes |= provenance(name, told, "", file.seen)
+                if key == "role" and Role.IDENTIFIER.covers(wanted):
+                    changes |= _unreleased(file, name)
     file.save(changes, asked.value("base"))
     return asked.to("columns")
+
+
+def _unreleased(file: PolicyFile, name: str) -> dict[Place, Value]:
+    """Return what a release no longer says of a column that it does not hold."""
+    places: list[Place] = [("release", key, name) for key in ("levels", "lowest", "highest")]
+    changes: dict[Place, Value] = {place: None for place in places if file.at(*place) is not None}
+    listed = file.at("release", "columns")
+    if isinstance(listed, list) and name in listed:
+        changes["release", "columns"] = [each for each in listed if each != name]
+    return changes
 
 
 def dataset(asked: Asked) -> Next:
