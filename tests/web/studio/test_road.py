@@ -15,6 +15,7 @@ from incrowd.web.studio.pages import PAGES, pages
 from tests.web.studio.visiting import POLICY, Visitor, studio
 
 P = "?policy=policy.yaml"
+ROAD = [page.name for page in pages() if page.step]
 
 
 def charges(visitor: Visitor) -> int:
@@ -54,7 +55,7 @@ def test_every_page_has_a_twin_that_says_the_same_command_and_policy(released: V
     assert page.status_code == 200
     twin = released.json(address)
     assert twin["page"] == name
-    assert twin["commands"]
+    assert twin["commands"] or name not in ROAD
     assert twin["policy"]["text"] == POLICY
     assert "style=" not in page.text
     assert "<script>" not in page.text

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from incrowd.errors import InvalidParameter
+from incrowd.errors import InvalidParameter, Refused
 from incrowd.web.studio.folder import Folder
 from incrowd.web.studio.jobs import Job, Jobs, State, Work
 from incrowd.web.studio.policy_file import PolicyFile
@@ -78,6 +78,12 @@ class Asked:
         kept = {"policy": self.value("policy")} | given
         words = {name: value for name, value in kept.items() if value}
         return Next(f"/{page}" + (f"?{urlencode(words)}" if words else ""))
+
+    def result(self, job: Job) -> Any:
+        """Return what a job that is over came to, or raise why it came to nothing."""
+        if job.problem is not None:
+            raise Refused(job.problem)
+        return job.result
 
 
 Show = Callable[[Asked], "Shown | Next"]
