@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from incrowd.errors import InvalidParameter
@@ -88,19 +89,28 @@ class Folder:
 
     def releases(self) -> list[str]:
         """Return the folders of releases, the newest first."""
-        found = [path for path in self._folders(self.root, 0) if (path / CERTIFICATE).is_file()]
+        found = [path for path in self._folders() if (path / CERTIFICATE).is_file()]
         found.sort(key=lambda path: -(path / CERTIFICATE).stat().st_mtime_ns)
         return [self.name(path) for path in found if path != self.root]
 
     def _files(self) -> Iterator[Path]:
-        folders = (path for path in self._folders(self.root, 0) if not (path / CERTIFICATE).is_file())
-        found = (path for folder in folders for path in sorted(folder.iterdir()))
-        kept = (path for path in found if path.is_file() and not path.name.startswith("."))
-        yield from (path for path, _ in zip(kept, range(_MOST), strict=False))
+        folders = (path for path in self._folders() if not (path / CERTIFICATE).is_file())
+        found = (path for folder in folders for path in _inside(folder))
+        yield from islice((path for path in found if path.is_file()), _MOST)
 
-    def _folders(self, folder: Path, depth: int) -> Iterator[Path]:
-        yield folder
-        if depth < _DEEP:
-            for path in sorted(folder.iterdir()):
-                if path.is_dir() and not path.is_symlink() and not path.name.startswith("."):
-                    yield from self._folders(path, depth + 1)
+    def _folders(self) -> list[Path]:
+        """Return the folder and those in it, the nearest first: not too deep, and not too many."""
+        found, layer = [self.root], [self.root]
+        for _ in range(_DEEP):
+            layer = [path for folder in layer for path in _inside(folder) if path.is_dir() and not path.is_symlink()]
+            found += layer[: _MOST - len(found)]
+            layer = layer[:_MOST]
+        return found
+
+
+def _inside(folder: Path) -> list[Path]:
+    """Return what is in a folder, hidden things and folders that may not be read left out."""
+    try:
+        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError:
+        return []

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.web.studio.folder import Folder
-from incrowd.web.studio.jobs import Job, Jobs, Work
+from incrowd.web.studio.jobs import Job, Jobs, State, Work
 from incrowd.web.studio.policy_file import PolicyFile
 
 
@@ -34,7 +34,10 @@ class Download:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a page shows: plain values, pictures of them, the command lines that it equals, and work that goes on."""
+    """What a page shows: plain values, pictures of them, the command lines that it equals, and the work behind it.
+
+    Of work that goes on the layout shows how far it is, and of work that failed, why; the page says the rest.
+    """
 
     content: Mapping[str, Any] = field(default_factory=dict)
     pictures: Mapping[str, Markup] = field(default_factory=dict)
@@ -110,6 +113,17 @@ class Page:
     actions: Mapping[str, Act] = field(default_factory=dict)
     step: int | None = None
     needs: tuple[str, ...] = ()
+
+
+def result(job: Job | None) -> Any:
+    """Return what a job came to; None while it goes on, if it failed, or if there is none."""
+    return job.result if job is not None and job.state is State.DONE else None
+
+
+def foremost(*jobs: Job | None) -> Job | None:
+    """Return the job that a page tells of: one that goes on, else one that failed."""
+    there = [job for job in jobs if job is not None and job.state is not State.DONE]
+    return next((job for job in there if job.running), there[0] if there else None)
 
 
 def command(*words: str) -> str:

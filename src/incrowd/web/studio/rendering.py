@@ -34,7 +34,8 @@ class Renderer:
     def html(self, page: Page, asked: Asked, shown: Shown) -> str:
         """Return a page as HTML."""
         own = {**shown.content, **shown.pictures}
-        around = self._around(asked, page) | {"commands": shown.commands, "job": _job(shown)}
+        failed = None if shown.job is None else shown.job.problem
+        around = self._around(asked, page) | {"commands": shown.commands, "job": _job(shown), "failed": failed}
         return self._templates.get_template(f"{page.name}.html").render({**own, **around})
 
     def twin(self, page: Page, asked: Asked, shown: Shown) -> dict[str, Any]:
@@ -47,11 +48,12 @@ class Renderer:
             "commands": list(shown.commands),
             "policy": None if policy is None else {"name": policy.name, "base": policy.base, "text": policy.text},
             "job": _job(shown),
+            "failed": None if shown.job is None else shown.job.problem,
         }
 
     def problem(self, asked: Asked, words: str) -> str:
         """Return a page that says what is wrong."""
-        around = self._around(asked, None) | {"commands": (), "job": None}
+        around = self._around(asked, None) | {"commands": (), "job": None, "failed": None}
         return self._templates.get_template("problem.html").render({"problem": words, **around})
 
     def _around(self, asked: Asked, page: Page | None) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from typing import Any
 from incrowd.core.domain import Type
 from incrowd.core.schema import Role
 from incrowd.errors import InvalidParameter
-from incrowd.web.studio.jobs import Job
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command
+from incrowd.web.studio.looks import provenance
+from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.rows import PROFILE
 from incrowd.workflows.policy.edit import Place, Value
@@ -30,7 +30,7 @@ def show(asked: Asked) -> Shown:
     """Show each column with its role, and what the rows say of it once they were looked at."""
     file = asked.policy_file()
     job = PROFILE.known(asked, file)
-    found: TableProfile | None = None if job is None or job.running else asked.result(job)
+    found: TableProfile | None = result(job)
     person = None if found is None else person_column(found)
     content = {
         "columns": _columns(file, found),
@@ -45,11 +45,7 @@ def show(asked: Asked) -> Shown:
         "seen": list(file.seen.what),
     }
     line = command("incrowd", "profile", "--policy", file.name)
-    return Shown(content, commands=(line,), job=_running(job))
-
-
-def _running(job: Job | None) -> Job | None:
-    return job if job is not None and job.running else None
+    return Shown(content, commands=(line,), job=foremost(job))
 
 
 def _columns(file: PolicyFile, found: TableProfile | None) -> list[dict[str, Any]]:
@@ -112,8 +108,22 @@ def save(asked: Asked) -> Next:
             wanted = asked.form.get(f"{key}-{place}")
             if wanted is not None and wanted != str(told.get(key, least)):
                 changes["columns", name, key] = wanted
+                if key == "role" and Role.IDENTIFIER.covers(told.get("role")):  # it is to leave, by a look
+                    changes |= provenance(name, told, "", file.seen)
+                if key == "role" and Role.IDENTIFIER.covers(wanted):
+                    changes |= _unreleased(file, name)
     file.save(changes, asked.value("base"))
     return asked.to("columns")
+
+
+def _unreleased(file: PolicyFile, name: str) -> dict[Place, Value]:
+    """Return what a release no longer says of a column that it does not hold."""
+    places: list[Place] = [("release", key, name) for key in ("levels", "lowest", "highest")]
+    changes: dict[Place, Value] = {place: None for place in places if file.at(*place) is not None}
+    listed = file.at("release", "columns")
+    if isinstance(listed, list) and name in listed:
+        changes["release", "columns"] = [each for each in listed if each != name]
+    return changes
 
 
 def dataset(asked: Asked) -> Next:

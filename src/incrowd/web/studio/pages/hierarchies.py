@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from incrowd.core.cells import Cells
 from incrowd.core.hierarchy.hierarchy import Hierarchy
@@ -13,7 +14,7 @@ from incrowd.core.schema import Column
 from incrowd.core.table import Engine, Rows
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.web.studio.looks import provenance
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command
+from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.rows import RowsLook
 from incrowd.workflows.hierarchies.check import Report, check_file, check_policy
@@ -69,7 +70,7 @@ def show(asked: Asked) -> Shown:
     if name not in names:
         raise InvalidParameter("there is no such column that is released: give it another role first.")
     job = SIZES.known(asked, file)
-    found: Mapping[str, Any] | None = None if job is None or job.running else asked.result(job)
+    found: Mapping[str, Any] | None = result(job)
     changes, problem, tried = _changes(asked, file, name), None, policy
     if changes:
         try:
@@ -94,7 +95,7 @@ def show(asked: Asked) -> Shown:
         "seen": list(file.seen.what),
     }
     commands = (command("incrowd", "hierarchy", "check", "--policy", file.name),)
-    return Shown(content, commands=commands, job=job)
+    return Shown(content, commands=commands, job=foremost(job))
 
 
 def _line(column: Column) -> dict[str, Any]:
@@ -122,11 +123,18 @@ def _levels(column: Column) -> dict[str, Any]:
     members = hierarchy.members(0)
     if members is None:
         return {"heads": list(heights), "rows": [], "more": 0}
-    many = len(members)
-    places = np.unique(np.linspace(0, max(0, many - 1), min(_SHOWN, many)).astype(np.int64))
-    values = hierarchy.names(members.take(places), 0).to_pylist() if many else []
+    values = hierarchy.names(members.take(_places(hierarchy, len(members))), 0).to_pylist() if len(members) else []
     rows = [[hierarchy.generalize(value, level) or "" for level in heights] for value in values]
     return {"heads": list(heights), "rows": rows, "more": max(0, len(members) - len(rows))}
+
+
+def _places(hierarchy: Hierarchy, many: int) -> NDArray[np.int64]:
+    """Return the places of some values: of different classes at level 1 first, then evenly over all."""
+    firsts = np.unique(hierarchy.rise(0, 1), return_index=True)[1] if hierarchy.depth else np.arange(many)
+    firsts = np.sort(firsts)
+    chosen = firsts[np.unique(np.linspace(0, len(firsts) - 1, min(_SHOWN, len(firsts))).astype(np.int64))]
+    others = np.linspace(0, many - 1, min(many, _SHOWN - len(chosen))).astype(np.int64)
+    return np.unique(np.concatenate([chosen, others]))
 
 
 def _kind(file: PolicyFile, name: str) -> str:

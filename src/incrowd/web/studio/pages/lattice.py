@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from incrowd.errors import InvalidParameter
 from incrowd.web.studio.drawing import hasse, loss_risk_map
 from incrowd.web.studio.looks import provenance
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command
+from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.rows import RowsLook
 from incrowd.workflows.plan.explore import LevelSearch
@@ -32,7 +32,7 @@ def show(asked: Asked) -> Shown:
     method = file.policy.method
     able = isinstance(method, LevelSearch)
     job = LATTICE.known(asked, file) if able else None
-    view: LatticeView | None = None if job is None or job.running else asked.result(job)
+    view: LatticeView | None = result(job)
     pins = [pin for pin in asked.value("pins").split(",") if pin][:_MOST_PINS]
     content: dict[str, Any] = {
         "able": able,
@@ -60,7 +60,7 @@ def show(asked: Asked) -> Shown:
 
         pictures["picture"] = hasse(view, address) if view.whole else loss_risk_map(view, address)
     lines = (command("incrowd", "plan", "--policy", file.name, "--minimal", "--frontier"),)
-    return Shown(content, pictures, lines, job)
+    return Shown(content, pictures, lines, foremost(job))
 
 
 def _name(node: LatticeNode) -> str:
@@ -106,10 +106,9 @@ def use(asked: Asked) -> Next:
 
 
 def _view(asked: Asked, file: PolicyFile) -> LatticeView:
-    job = LATTICE.known(asked, file)
-    if job is None or job.running:
+    found: LatticeView | None = result(LATTICE.known(asked, file))
+    if found is None:
         raise InvalidParameter("the combinations of levels were not weighed yet.")
-    found: LatticeView = asked.result(job)
     return found
 
 

@@ -13,7 +13,7 @@ from incrowd.engines.readers.guess import guessed_options, policy_keys
 from incrowd.errors import InvalidParameter
 from incrowd.web.studio.entrance import UPLOAD
 from incrowd.web.studio.jobs import Tell
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command
+from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.rows import PROFILE
 from incrowd.workflows.policy.document import read_document
@@ -62,8 +62,9 @@ def _reading(asked: Asked) -> Shown | Next:
     """Show how a table is read: what was told, what was guessed, and its first rows."""
     path, name = asked.table(), asked.value("data")
     job = asked.jobs.known(_key(asked, path))
-    if asked.value("drafted") and job is not None and not job.running:
-        return asked.to("columns", policy=asked.result(job).name, data="")
+    drafted: PolicyFile | None = result(job)
+    if asked.value("drafted") and drafted is not None:
+        return asked.to("columns", policy=drafted.name, data="")
     told = _told(asked)
     read = guessed_options(path, told)
     rows = LOCAL.open(path, read)
@@ -87,7 +88,7 @@ def _reading(asked: Asked) -> Shown | Next:
         word for each in _SINGLE if asked.value(each) for word in (f"--{each.replace('_', '-')}", asked.value(each))
     ]
     line = command("incrowd", "profile", name, *given, "--write", target)
-    return Shown({"reading": reading, "most": UPLOAD}, commands=(line,), job=job)
+    return Shown({"reading": reading, "most": UPLOAD}, commands=(line,), job=foremost(job))
 
 
 def _told(asked: Asked) -> SourceOptions:

@@ -16,8 +16,8 @@ from incrowd.drawing.glyphs import scenes
 from incrowd.drawing.markup import joined, tag
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.web.studio.folder import Folder
-from incrowd.web.studio.jobs import Tell
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command
+from incrowd.web.studio.jobs import State, Tell
+from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
 from incrowd.web.studio.payments import paid, pay, payment_key
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.rows import RowsLook
@@ -55,18 +55,16 @@ def show(asked: Asked) -> Shown | Next:
     """Show the plan, its price and what is left, and the form that pays; or how the work that was paid for goes."""
     file = asked.policy_file()
     job = paid(asked, asked.value("paid")) if asked.value("paid") else None
-    if job is not None and job.problem is None and not job.running:
-        return asked.to("released", release=job.result["folder"])
+    done = result(job)
+    if done is not None:
+        return asked.to("released", release=done["folder"])
     policy = file.policy
     rehearsal = REHEARSAL.known(asked, file)
-    checked = rehearsal is not None and not rehearsal.running
-    refusal = asked.result(rehearsal) if rehearsal is not None and checked else None
-    found = forecast(policy, refusal)
+    found = forecast(policy, result(rehearsal))
     out = asked.value("out") or _free(asked.folder, file)
     content = {
         **_plain(found),
-        "failed": None if job is None or job.running else job.problem,
-        "checked": checked,
+        "checked": rehearsal is not None and rehearsal.state is State.DONE,
         "out": out,
         "formats": FORMATS,
         "keys": _signing_keys(asked.folder),
@@ -74,8 +72,8 @@ def show(asked: Asked) -> Shown | Next:
     }
     pictures = {"chain": _chain(policy), "budget": _budget(found)}
     line = command("incrowd", "release", "--policy", file.name, "--out", out)
-    running = job if job is not None and job.running else rehearsal
-    return Shown(content, pictures, (command("incrowd", "plan", "--policy", file.name), line), running)
+    lines = (command("incrowd", "plan", "--policy", file.name), line)
+    return Shown(content, pictures, lines, foremost(job, rehearsal))
 
 
 def _plain(found: Forecast) -> dict[str, Any]:

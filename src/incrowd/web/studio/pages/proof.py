@@ -16,7 +16,7 @@ from incrowd.engines.choose import engine_of
 from incrowd.errors import InvalidParameter
 from incrowd.verify.files import CERTIFICATE
 from incrowd.web.studio.jobs import Job, Tell
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command
+from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
 from incrowd.workflows.assess.assess import Assessment
 from incrowd.workflows.assess.assess import assess as assessed
 from incrowd.workflows.assess.kept import keep_assessment
@@ -37,8 +37,8 @@ def show(asked: Asked) -> Shown:
     file, folder, name = asked.policy_file(), asked.release(), asked.value("release")
     certificate = read_certificate(folder)
     before, lab = _job(asked, "assess"), _job(asked, "attack")
-    found: Assessment | None = None if before is None or before.running else asked.result(before)
-    tried: Lab | None = None if lab is None or lab.running else asked.result(lab)
+    found: Assessment | None = result(before)
+    tried: Lab | None = result(lab)
     held = any(isinstance(step, HoldOut) for step in walk(certificate.steps))
     content: dict[str, Any] = {
         "release": name,
@@ -62,8 +62,7 @@ def show(asked: Asked) -> Shown:
         command("incrowd", "assess", name, "--policy", file.name),
         command("incrowd", "attack", name, "--policy", file.name, "--replay", *more),
     )
-    running = next((job for job in (before, lab) if job is not None and job.running), None)
-    return Shown(content, pictures, lines, running)
+    return Shown(content, pictures, lines, foremost(before, lab))
 
 
 def _story(each: Any) -> dict[str, Any]:

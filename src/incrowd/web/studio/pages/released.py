@@ -9,7 +9,7 @@ from incrowd.core.certificate import Certificate
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.verify.files import CERTIFICATE, REPORT, tables_of
 from incrowd.web.studio.jobs import Job
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command
+from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.registry import picture_of
 from incrowd.workflows.report.label import label_of
@@ -46,12 +46,12 @@ def show(asked: Asked) -> Shown:
         "report": REPORT if (folder / REPORT).is_file() else None,
         "certificate_file": CERTIFICATE,
         "keys": _private_keys(asked),
-        "verification": None if job.running else _plain(asked.result(job)),
+        "verification": None if result(job) is None else _plain(result(job)),
     }
     lines = [command("incrowd", "verify", name)]
     if policy_name:
         lines = [command("incrowd", "verify", name, "--policy", policy_name, *_ledger_words(asked, policy_name))]
-    return Shown(content, commands=tuple(lines), job=job)
+    return Shown(content, commands=tuple(lines), job=foremost(job))
 
 
 def policy_of(asked: Asked, certificate: Certificate) -> str:

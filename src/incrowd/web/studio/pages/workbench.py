@@ -6,6 +6,7 @@ What can be seen of the rows here is a private look, whose price stands on its b
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -20,7 +21,7 @@ from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.methods.crowds.parameters import Target
 from incrowd.web.studio.jobs import Job, Tell
 from incrowd.web.studio.looks import provenance
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command
+from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
 from incrowd.web.studio.payments import pay, payment_key
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.workflows.bounds.odds import PRIORS, Odds, in_words
@@ -70,13 +71,13 @@ def show(asked: Asked) -> Shown:
         "seen": list(file.seen.what),
         "suggestions": [] if live else _suggestions(policy),
         "look": _NO_OFFER if live else _offer(file, asked),
-        "looked": None if live else _looked(look_job, asked),
+        "looked": None if live else _looked(look_job),
     }
     pictures = {"band": Markup()}
     if found is not None and found.expectation is not None:
         pictures["band"] = _band(found.expectation)
     line = command("incrowd", "plan", "--policy", file.name)
-    return Shown(content, pictures, (line,), look_job)
+    return Shown(content, pictures, (line,), foremost(look_job))
 
 
 def _sliders(asked: Asked, file: PolicyFile) -> list[dict[str, str]]:
@@ -245,8 +246,9 @@ def pay_look(asked: Asked) -> Next:
 
     def work(tell: Tell) -> Looked:
         looked = look(None, policy, epsilon, tell)
-        name = f"{file.path.name}.look-{looked.chosen.entry}.json"
-        file.path.with_name(name).write_text(looked.certificate.to_text(), encoding="utf-8")
+        with suppress(OSError):  # it is paid: what it showed is shown, also where it cannot be kept
+            name = f"{file.path.name}.look-{looked.chosen.entry}.json"
+            file.path.with_name(name).write_text(looked.certificate.to_text(), encoding="utf-8")
         return looked
 
     job = pay(asked, policy, "look", "A private look", work)
@@ -254,10 +256,10 @@ def pay_look(asked: Asked) -> Next:
     return asked.to("workbench")
 
 
-def _looked(job: Job | None, asked: Asked) -> dict[str, Any] | None:
-    if job is None or job.running:
+def _looked(job: Job | None) -> dict[str, Any] | None:
+    looked: Looked | None = result(job)
+    if looked is None:
         return None
-    looked: Looked = asked.result(job)
     return {
         "sentence": looked.sentence,
         "useless": looked.result.useless,
@@ -276,10 +278,9 @@ def _choice(each: Any) -> dict[str, Any]:
 def take(asked: Asked) -> Next:
     """Write the levels, k and rate of a choice that the private look showed, with the entry that paid for it."""
     file = asked.policy_file()
-    job = asked.jobs.known(_look_key(file))
-    if job is None or job.running:
+    looked: Looked | None = result(asked.jobs.known(_look_key(file)))
+    if looked is None:
         raise InvalidParameter("no private look was paid for here.")
-    looked: Looked = asked.result(job)
     place = asked.value("choice")
     if not place.isdigit() or int(place) >= len(looked.result.estimates):
         raise InvalidParameter("there is no such choice.")
