@@ -8,8 +8,8 @@ from typing import Any
 
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.governance.consent.event import Decided
-from incrowd.web.studio.jobs import Job, Tell
-from incrowd.web.studio.page import Asked, Download, Next, Page, Shown, command
+from incrowd.web.studio.jobs import Tell
+from incrowd.web.studio.page import Asked, Download, Next, Page, Shown, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.sources import rows_state
 from incrowd.workflows.consent.decisions import FORMATS, check_registry, decide, import_records, receipt, status
@@ -54,17 +54,14 @@ def _shown(asked: Asked, more: Mapping[str, Any] | None = None, lines: tuple[str
         job = asked.jobs.known(_key(file))
     except IncrowdError as problem:
         content["problem"] = str(problem)
-    if job is not None and not job.running:
-        content["preview"] = _plain(job)
-    return Shown(content, commands=(*lines, line), job=job)
+    found: ConsentPreview | None = result(job)
+    content["preview"] = None if found is None else _plain(found)
+    return Shown(content, commands=(*lines, line), job=foremost(job))
 
 
-def _plain(job: Job) -> dict[str, Any]:
-    found: ConsentPreview | None = job.result
-    if found is None:
-        return {"problem": job.problem}
+def _plain(found: ConsentPreview) -> dict[str, Any]:
     told = found.to_json()
-    return told | {"problem": None, "below_k": told["below_k"][:_LISTED], "small": len(told["below_k"])}
+    return told | {"below_k": told["below_k"][:_LISTED], "small": len(told["below_k"])}
 
 
 def _key(file: PolicyFile) -> str:

@@ -20,7 +20,7 @@ from incrowd.queries.answer import Answer, AnswerColumn
 from incrowd.queries.question import Terms
 from incrowd.queries.steps.question import Understand
 from incrowd.web.studio.jobs import Job, Tell
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command
+from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
 from incrowd.web.studio.payments import paid, pay, payment_key
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.sources import rows_state
@@ -67,14 +67,12 @@ def show(asked: Asked) -> Shown | Next:
     if policy.section.queries is None:
         return Shown(content, commands=_lines(asked, file.name))
     work = paid(asked, asked.value("paid")) if asked.value("paid") else None
-    if work is not None and work.result is not None:
-        return asked.to("console", answer=work.result.certificate.id)
-    if work is not None and work.problem is not None:
-        content["problem"] = work.problem
+    if (answered := result(work)) is not None:
+        return asked.to("console", answer=answered.certificate.id)
     opening = _opening(asked, file)
     if opening.result is None:
-        content |= {"problem": content["problem"] or opening.problem, "unopened": not opening.running}
-        return Shown(content, commands=_lines(asked, file.name), job=opening)
+        content["unopened"] = not opening.running
+        return Shown(content, commands=_lines(asked, file.name), job=foremost(work, opening))
     desk: Desk = opening.result
     content |= {"tables": desk.schema()["tables"], "standing": desk.budget(None)[policy.name]}
     content["history"] = _history(desk.answers, policy)
@@ -84,9 +82,9 @@ def show(asked: Asked) -> Shown | Next:
         answer = Answer.from_json(json.loads(stored.answer))
         content["answer"] = _answer(answer, stored, again=bool(asked.value("again")))
         pictures["picture"] = _picture(answer)
-    elif asked.value("sql") and work is None:
+    elif asked.value("sql") and (work is None or not work.running):
         content |= _priced(asked, desk, policy)
-    return Shown(content, pictures, _lines(asked, file.name), work)
+    return Shown(content, pictures, _lines(asked, file.name), foremost(work))
 
 
 def _opening(asked: Asked, file: PolicyFile) -> Job:

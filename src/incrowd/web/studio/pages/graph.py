@@ -12,7 +12,7 @@ from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.methods.graphs.pictures import graph_figure
 from incrowd.verify.files import REPORT
 from incrowd.web.studio.jobs import Tell
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command
+from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.sources import rows_state
 from incrowd.workflows.graph.assess import GraphAssessment, assess_graph
@@ -35,11 +35,11 @@ def show(asked: Asked) -> Shown:
     looked = asked.jobs.known(_key(file))
     held = None if folder is None else asked.jobs.known(_key(file, folder))
     pictures = {"before": Markup(), "beside": Markup()}
-    if looked is not None and not looked.running:
-        found: Profiled = asked.result(looked)
+    found: Profiled | None = result(looked)
+    assessed: GraphAssessment | None = result(held)
+    if found is not None:
         content["profile"], pictures["before"] = found[0].to_json(), found[1]
-    if held is not None and not held.running:
-        assessed: GraphAssessment = asked.result(held)
+    if assessed is not None:
         content["after"], pictures["beside"] = assessed.to_json(), assessed.pictures
     content |= {
         "release": release or None,
@@ -49,8 +49,7 @@ def show(asked: Asked) -> Shown:
         "method": policy.method.name,
         "promise": [claim.sentence for claim in policy.plan.claims],
     }
-    running = next((job for job in (looked, held) if job is not None and job.running), None)
-    return Shown(content, pictures, _lines(file.name, release), running)
+    return Shown(content, pictures, _lines(file.name, release), foremost(looked, held))
 
 
 def _releases(asked: Asked, policy: Policy) -> list[str]:

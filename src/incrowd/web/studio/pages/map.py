@@ -12,7 +12,7 @@ from incrowd.engines.choose import engine_of
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.measures.frontier import placed
 from incrowd.web.studio.jobs import Tell
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command
+from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.sources import rows_state
 from incrowd.workflows.assess.assess import Assessment, assess
@@ -43,17 +43,16 @@ def show(asked: Asked) -> Shown:
         "chosen": chosen,
         "found": [],
         "frontier": [],
-        "problem": None if job is None else job.problem,
         "risk": RISK,
         "loss": LOSS,
     }
     pictures = {"map": Markup()}
-    found: list[Assessment] | None = None if job is None else job.result
+    found: list[Assessment] | None = result(job)
     if found is not None:
         content["found"] = [_plain(each) for each in found]
         content["frontier"] = [each.name for each in placed([candidate(each) for each in found]) if each.best]
         pictures["map"] = map_of(found)
-    return Shown(content, pictures, _lines(file.name, chosen), job)
+    return Shown(content, pictures, _lines(file.name, chosen), foremost(job))
 
 
 def _releases(asked: Asked, policy: Policy) -> dict[str, dict[str, str]]:
