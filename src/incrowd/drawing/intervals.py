@@ -38,8 +38,8 @@ def error_bars(title: str, shown: Sequence[Estimated]) -> Markup:
     >>> "whisker" in error_bars("People", [Estimated("F", 90, 80, 100), Estimated("M", 70, 60, 80)])
     True
     """
-    low = min(0.0, *(each.ends[0] for each in shown))
-    high = max(0.0, *(each.ends[1] for each in shown))
+    low = min(0.0, *(min(each.value, *each.ends) for each in shown))
+    high = max(0.0, *(max(each.value, *each.ends) for each in shown))
     low, high = -rounded_up(-low) if low < 0 else 0.0, rounded_up(high) if high > 0 else 0.0
     high = high if high > low else low + 1.0
     tall = _TOP + _LINE * len(shown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from incrowd.web.studio.page import command
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.workflows.local.survey_file import load_survey
 from incrowd.workflows.policy.ledger import Booked, find_book
+from incrowd.workflows.policy.policy import Policy
 
 _FILE = "sqlite:///"
 
@@ -34,42 +35,52 @@ class FolderLedger:
 
 @dataclass(frozen=True)
 class Unread:
-    """A file whose ledger cannot be shown, and why."""
+    """A file that cannot be read, or whose ledger cannot be shown, and why."""
 
     file: str
     problem: str
 
 
-def books_of(folder: Folder) -> tuple[list[FolderLedger], list[Unread]]:
-    """Return every ledger that was made, and the files that cannot be read or whose ledger is lost."""
-    found, unread = dict[str, FolderLedger](), list[Unread]()
-    for file, dataset, booked in _booked(folder, unread):
+@dataclass(frozen=True)
+class FolderBooks:
+    """Every ledger that was made under some file of a folder, its policies by name, and what could not be read."""
+
+    ledgers: tuple[FolderLedger, ...]
+    policies: dict[str, Policy]
+    unread: tuple[Unread, ...]
+
+
+def books_of(folder: Folder) -> FolderBooks:
+    """Read the policies and surveys of a folder and open their ledgers; none is made."""
+    found, policies, unread = dict[str, FolderLedger](), dict[str, Policy](), list[Unread]()
+    readers: dict[str, Callable[[str], tuple[str, Booked]]] = {
+        **dict.fromkeys(folder.policies(), lambda name: _policy(folder, name)),
+        **dict.fromkeys(folder.surveys(), lambda name: _survey(folder, name)),
+    }
+    for file, read in readers.items():
         try:
+            dataset, booked = read(file)
+            if isinstance(booked, Policy):
+                policies[file] = booked
             ledger = find_book(booked)
         except IncrowdError as problem:
             unread.append(Unread(file, str(problem)))
             continue
         if ledger is not None:
             address = booked.ledger_address
-            book = found.setdefault(address, FolderLedger(ledger, ledger_name(address, folder.root), {}))
-            book.files.setdefault(dataset, file)
-    return list(found.values()), unread
+            name = ledger_name(address, folder.root)
+            found.setdefault(address, FolderLedger(ledger, name, {})).files.setdefault(dataset, file)
+    return FolderBooks(tuple(found.values()), policies, tuple(unread))
 
 
-def _booked(folder: Folder, unread: list[Unread]) -> Iterator[tuple[str, str, Booked]]:
-    """Yield what has a ledger, by the name of its file and its dataset."""
-    for name in folder.policies():
-        try:
-            policy = PolicyFile(folder.file(name), name, folder.root).policy
-            yield name, policy.name, policy
-        except IncrowdError as problem:
-            unread.append(Unread(name, str(problem)))
-    for name in folder.surveys():
-        try:
-            survey = load_survey(folder.file(name))
-            yield name, survey.survey.name, survey
-        except IncrowdError as problem:
-            unread.append(Unread(name, str(problem)))
+def _policy(folder: Folder, name: str) -> tuple[str, Booked]:
+    policy = PolicyFile(folder.file(name), name, folder.root).policy
+    return policy.name, policy
+
+
+def _survey(folder: Folder, name: str) -> tuple[str, Booked]:
+    survey = load_survey(folder.file(name))
+    return survey.survey.name, survey
 
 
 def ledger_name(address: str, root: Path) -> str:

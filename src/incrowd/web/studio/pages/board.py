@@ -21,14 +21,14 @@ _NOTHING, _OPEN = "nothing came of it", "not concluded: still at work, or killed
 
 def show(asked: Asked) -> Shown:
     """Show every ledger of the folder."""
-    books, unread = books_of(asked.folder)
-    folders = _published(asked.folder) if books else {}
+    books = books_of(asked.folder)
+    folders = _published(asked.folder) if books.ledgers else {}
     content = {
-        "books": [_book(book, folders) for book in books],
-        "unread": [{"file": each.file, "problem": each.problem} for each in unread],
+        "books": [_book(book, folders) for book in books.ledgers],
+        "unread": [{"file": each.file, "problem": each.problem} for each in books.unread],
         "most": _MOST,
     }
-    return Shown(content, commands=tuple(book.line for book in books) or ("incrowd ledger show",))
+    return Shown(content, commands=tuple(book.line for book in books.ledgers) or ("incrowd ledger show",))
 
 
 def _published(folder: Folder) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,7 +46,7 @@ def show(asked: Asked) -> Shown:
         return Shown(chosen, commands=("incrowd verify FOLDER",))
     folder, name = asked.release(), asked.value("release")
     held = _against(asked, folder)
-    checked = _begun(asked, *_check(asked, folder))
+    checked = _begun(asked, *_check(asked, folder, held))
     written = _written(asked, folder) if asked.value("to") else None
     found: Verification | None = checked.result
     content = {
@@ -70,9 +69,8 @@ def show(asked: Asked) -> Shown:
     return Shown(content, commands=_lines(asked, held), job=running)
 
 
-def _check(asked: Asked, folder: Path) -> tuple[str, str, Work]:
+def _check(asked: Asked, folder: Path, held: _Held) -> tuple[str, str, Work]:
     """Return a check as a job: its key says what is checked and against what, as these are now."""
-    held = _against(asked, folder)
     signer = asked.folder.file(asked.value("signer")) if asked.value("signer") else None
     head = None if held.ledger is None else held.ledger.chain.head().hash
     told = (held.file, None if held.policy is None else held.policy.hash, head, asked.value("signer"))
@@ -90,30 +88,18 @@ def _against(asked: Asked, folder: Path) -> _Held:
     if named == _NOTHING:
         return _Held()
     if named:
-        policy = _policy(asked, named)
+        policy = PolicyFile(asked.folder.file(named), named, asked.folder.root).policy
         ledger, address = find_book(policy), ledger_name(policy.ledger_address, asked.folder.root)
         return _Held(named, policy, ledger, None if ledger is None else address)
     try:
         certificate = read_certificate(folder)
     except IncrowdError:  # the check says so
         return _Held()
-    same = ((name, each) for name, each in _policies(asked) if each.hash == certificate.policy_hash)
+    books = books_of(asked.folder)
+    same = ((name, each) for name, each in books.policies.items() if each.hash == certificate.policy_hash)
     name, found = next(same, (None, None))
-    books = books_of(asked.folder)[0]
-    book = next((each for each in books if each.ledger.id == certificate.ledger.chain), None)
+    book = next((each for each in books.ledgers if each.ledger.id == certificate.ledger.chain), None)
     return _Held(name, found) if book is None else _Held(name, found, book.ledger, book.name)
-
-
-def _policy(asked: Asked, name: str) -> Policy:
-    return PolicyFile(asked.folder.file(name), name, asked.folder.root).policy
-
-
-def _policies(asked: Asked) -> Iterator[tuple[str, Policy]]:
-    for name in asked.folder.policies():
-        try:
-            yield name, _policy(asked, name)
-        except IncrowdError:  # the page of the policy says what is wrong with it
-            continue
 
 
 def _require_plain_names(folder: Path) -> None:
@@ -217,7 +203,8 @@ def _packed(made: Exported, name: str) -> Path:
 
 def again(asked: Asked) -> Next:
     """Forget what a check found, so that it is done once more."""
-    asked.jobs.forget(_check(asked, asked.release())[0])
+    folder = asked.release()
+    asked.jobs.forget(_check(asked, folder, _against(asked, folder))[0])
     given = {name: asked.value(name) for name in ("release", "against", "signer") if asked.value(name)}
     return asked.to("verify", **given)
 
