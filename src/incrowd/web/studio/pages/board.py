@@ -26,6 +26,7 @@ def show(asked: Asked) -> Shown:
     content = {
         "books": [_book(book, folders) for book in books.ledgers],
         "unread": [{"file": each.file, "problem": each.problem} for each in books.unread],
+        "surveys": asked.folder.surveys(),
         "most": _MOST,
     }
     return Shown(content, commands=tuple(book.line for book in books.ledgers) or ("incrowd ledger show",))

@@ -60,6 +60,7 @@ def show(asked: Asked) -> Shown | Next:
         "price": None,
         "problem": None,
         "unopened": False,
+        "typing": bool(asked.value("live")),
         "key": None,
         "answer": None,
         "history": [],
