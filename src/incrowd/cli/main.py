@@ -37,6 +37,7 @@ VERBS = (
     "release",
     "learn",
     "predict",
+    "export",
     "query",
     "coarsen",
     "verify",

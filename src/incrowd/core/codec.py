@@ -15,7 +15,7 @@ from dataclasses import MISSING, Field, field, fields, is_dataclass
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 from hashlib import sha256
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -44,16 +44,29 @@ def encode(value: Any) -> Any:
     >>> encode((Fraction(1, 10), None, "sex", 5))
     ['1/10', None, 'sex', 5]
     """
-    if is_dataclass(value) and not isinstance(value, type):
-        parts = ((_name(each), getattr(value, each.name)) for each in fields(value))
-        return {name: encode(part) for name, part in parts if part is not None}
-    if isinstance(value, Mapping):
-        return {str(key): encode(part) for key, part in value.items()}
-    if isinstance(value, tuple | list | frozenset):
-        return [encode(part) for part in (sorted(value) if isinstance(value, frozenset) else value)]
-    if isinstance(value, StrEnum):
-        return str(value)
-    return _TEXTS[type(value)][1](value) if type(value) in _TEXTS else value
+    cls: Any = type(value)
+    return _writer(cls)(value)
+
+
+@cache
+def _writer(cls: type) -> Callable[[Any], Any]:
+    """Return what writes the values of a class: which of the few ways it is, is asked once."""
+    if is_dataclass(cls):
+        places = tuple((_name(each), each.name) for each in fields(cls))
+        return lambda value: _written((name, getattr(value, place)) for name, place in places)
+    if issubclass(cls, Mapping):
+        return lambda value: {str(key): encode(part) for key, part in value.items()}
+    if issubclass(cls, frozenset):
+        return lambda value: [encode(part) for part in sorted(value)]
+    if issubclass(cls, tuple | list):
+        return lambda value: [encode(part) for part in value]
+    if issubclass(cls, StrEnum):
+        return str
+    return _TEXTS[cls][1] if cls in _TEXTS else lambda value: value
+
+
+def _written(parts: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: encode(part) for name, part in parts if part is not None}
 
 
 def decode(cls: type[Value], plain: Any) -> Value:
@@ -82,6 +95,7 @@ def decode(cls: type[Value], plain: Any) -> Value:
 
 def pick(classes: Iterable[type[Value]], plain: Any, write: Callable[[Value], Any]) -> Value | None:
     """Return the one reading of a plain form among several classes that is written the same way again, or None."""
+    cls: Any
     for cls in classes:
         try:
             value = cast("Value", _read(cls, {name: plain[name] for name in _names(cls) if name in plain}))
@@ -93,22 +107,44 @@ def pick(classes: Iterable[type[Value]], plain: Any, write: Callable[[Value], An
 
 
 def _read(hint: Any, plain: Any) -> Any:
+    return _reader(hint)(plain)
+
+
+@cache
+def _reader(hint: Any) -> Callable[[Any], Any]:
+    """Return what reads a plain value as a type: which of the few ways it is, is asked once."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        return None if plain is None else _first([each for each in inner if each is not type(None)], plain)
+        options = [each for each in inner if each is not type(None)]
+        return lambda plain: None if plain is None else _first(options, plain)
     if origin is tuple:
-        parts = _of(plain, list)
-        each = [inner[0]] * len(parts) if inner[1:] == (...,) else inner
-        return tuple(_read(part, item) for part, item in zip(each, parts, strict=True))
+        return _tuples(inner)
     if origin is frozenset:
-        return frozenset(_read(inner[0], item) for item in _of(plain, list))
+        return lambda plain: frozenset(_read(inner[0], item) for item in _of(plain, list))
     if origin is not None and issubclass(origin, Mapping):
-        return {_of(key, str): _read(inner[1], item) for key, item in _of(plain, dict).items()}
+        return lambda plain: {_of(key, str): _read(inner[1], item) for key, item in _of(plain, dict).items()}
     if hint in _TEXTS:
-        return _TEXTS[hint][0](_of(plain, str))
+        return lambda plain: _TEXTS[hint][0](_of(plain, str))
     if isinstance(hint, type) and issubclass(hint, StrEnum):
-        return hint(_of(plain, str))
-    return _object(hint, plain) if is_dataclass(hint) else _of(plain, hint)
+        return lambda plain: hint(_of(plain, str))
+    return _objects(hint) if is_dataclass(hint) else lambda plain: _of(plain, hint)
+
+
+def _tuples(inner: tuple[Any, ...]) -> Callable[[Any], Any]:
+    if inner[1:] == (...,):
+        return lambda plain: tuple(_read(inner[0], item) for item in _of(plain, list))
+    return lambda plain: tuple(_read(part, item) for part, item in zip(inner, _of(plain, list), strict=True))
+
+
+def _objects(cls: Any) -> Callable[[Any], Any]:
+    hints = get_type_hints(cls)
+    known = {_name(each): (each.name, hints[each.name]) for each in fields(cls)}
+
+    def read(plain: Any) -> Any:
+        places = [(*known[name], item) for name, item in _of(plain, dict).items()]
+        return cls(**{place: _read(hint, item) for place, hint, item in places})
+
+    return read
 
 
 def _first(hints: list[Any], plain: Any) -> Any:
@@ -122,25 +158,15 @@ def _first(hints: list[Any], plain: Any) -> Any:
     return _read(hints[-1], plain)
 
 
-def _object(cls: Any, plain: Any) -> Any:
-    known = {_name(each): each.name for each in fields(cls)}
-    hints = _hints(cls)
-    return cls(**{known[name]: _read(hints[known[name]], item) for name, item in _of(plain, dict).items()})
-
-
 def _of(plain: Any, kind: type[Value]) -> Value:
     if type(plain) is not kind:
         raise TypeError
     return plain
 
 
-@lru_cache(maxsize=512)
-def _hints(cls: type) -> dict[str, Any]:
-    return get_type_hints(cls)
-
-
-def _names(cls: Any) -> list[str]:
-    return [_name(each) for each in fields(cls)]
+@cache
+def _names(cls: Any) -> tuple[str, ...]:
+    return tuple(_name(each) for each in fields(cls))
 
 
 def _name(each: Field[Any]) -> str:
@@ -156,6 +182,7 @@ def _no_float(_text: str) -> None:
 
 
 _DECODER = json.JSONDecoder(parse_float=_no_float)
+_NO_TEXT = "an entry holds something that has no unique text: write numbers as text."
 
 
 def canonical(value: Any) -> str:
@@ -172,10 +199,30 @@ def canonical(value: Any) -> str:
         returned = _DECODER.decode(text)
         text.encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidParameter("an entry holds something that has no unique text: write numbers as text.") from error
+        raise InvalidParameter(_NO_TEXT) from error
     if returned != value:
         raise InvalidParameter("an entry holds something that JSON does not give back: use lists, and texts as keys.")
     return text
+
+
+def parsed(text: str) -> Any:
+    """Return the value of a canonical text; a text that is not the one of its value is refused.
+
+    >>> parsed('{"a":"ε","b":[1,null]}')
+    {'a': 'ε', 'b': [1, None]}
+    >>> parsed('{"b":1, "a":2}')
+    Traceback (most recent call last):
+    incrowd.errors.InvalidParameter: an entry holds something that has no unique text: write numbers as text.
+    """
+    try:
+        value = _DECODER.decode(text)
+        text.encode()
+        same = _ENCODER.encode(value) == text
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidParameter(_NO_TEXT) from error
+    if not same:
+        raise InvalidParameter(_NO_TEXT)
+    return value
 
 
 def digest(domain: str, value: Any) -> str:
@@ -184,4 +231,13 @@ def digest(domain: str, value: Any) -> str:
     >>> digest("a use", 1) == digest("another use", 1)
     False
     """
-    return sha256(domain.encode() + b"\n" + canonical(value).encode()).hexdigest()
+    return text_digest(domain, canonical(value))
+
+
+def text_digest(domain: str, text: str) -> str:
+    """Return the same of a value whose canonical text is known.
+
+    >>> text_digest("a use", "1") == digest("a use", 1)
+    True
+    """
+    return sha256(domain.encode() + b"\n" + text.encode()).hexdigest()

@@ -30,6 +30,9 @@ OTHERS = {
 MODELS = ("marginals", "tree")
 """The methods that make a model, from which rows are drawn."""
 
+LEARNING = ("classifier", "regressor", "kmeans", "pca", "tuning")
+"""The methods that release a model that says something of rows."""
+
 
 def method_names() -> tuple[str, ...]:
     """Return the names of the methods that a policy of a table can ask for."""
@@ -69,6 +72,16 @@ def _module(name: str, part: str) -> str | None:
     own = _package(name)
     places = (f"{package}.{part}" for package in (own, own.rpartition(".")[0]))
     return next((place for place in places if find_spec(place) is not None), None)
+
+
+def family_of(name: str) -> str:
+    """Return the family that a method belongs to: the folder that its package lies in.
+
+    >>> family_of("safe"), family_of("question")
+    ('anonymity', 'queries')
+    """
+    parts = _package(name).split(".")
+    return parts[2] if parts[1] == "methods" else parts[1]
 
 
 def _package(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -36,7 +37,7 @@ class CurvePoint(NamedTuple):
 
 def loss_curve(guarantee: Guarantee, odds: Odds) -> Markup | None:
     """Return the chart of δ over ε with the promised point; None where no accountant gives such a curve."""
-    points = curve(guarantee, odds) if odds.bounded and odds.delta else []
+    points = curve(guarantee, odds) if odds.bounded and odds.delta else ()
     if len(points) < 2:
         return None
     promised = CurvePoint(float(odds.epsilon), float(odds.delta))
@@ -61,7 +62,8 @@ def loss_curve(guarantee: Guarantee, odds: Odds) -> Markup | None:
     return figure(drawing, caption, table("δ over ε", ["ε", "Factor e^ε", "δ at most"], rows))
 
 
-def curve(guarantee: Guarantee, odds: Odds) -> list[CurvePoint]:
+@lru_cache(maxsize=64)
+def curve(guarantee: Guarantee, odds: Odds) -> tuple[CurvePoint, ...]:
     """Return the curve from ε = 0 to twice the promised one, as the tightest accountant gives it.
 
     >>> from fractions import Fraction
@@ -77,20 +79,20 @@ def curve(guarantee: Guarantee, odds: Odds) -> list[CurvePoint]:
     replaced = guarantee.unit.adjacency is Adjacency.REPLACE
     composed = isinstance(guarantee.loss, Sequence)
     if composed and any(isinstance(part, Crowd if replaced else Grouped) for part in walk(guarantee.loss)):
-        return []  # each point would take seconds
+        return ()  # each point would take seconds
     steps = _COMPOSED_STEPS if composed else _STEPS
     for step in range(steps + 1):
         epsilon = width * step / steps
         try:
             delta = accountant.delta(guarantee.loss, repr(epsilon), guarantee.unit.adjacency).value
         except IncrowdError:
-            return []
+            return ()
         if delta > 0.0:
             points.append(CurvePoint(epsilon, delta))
-    return points
+    return tuple(points)
 
 
-def _line(points: list[CurvePoint], area: Area) -> Markup:
+def _line(points: tuple[CurvePoint, ...], area: Area) -> Markup:
     """Return the curve in a picture of its own, which stretches while the stroke does not."""
     drawn = " ".join(f"{1000 * p.epsilon / area.high:.1f},{1000 * p.power / area.bottom:.1f}" for p in points)
     return tag(

@@ -1,0 +1,106 @@
+"""Deployment: an entry for the public registry of differential privacy deployments.
+
+What only the publisher knows (who, for which use, where) is left to be filled in; the numbers are the certificate's.
+"""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from incrowd.core.rounding import exact, float_up
+from incrowd.core.unit import Kind
+from incrowd.core.words import counted, listed
+from incrowd.errors import InvalidParameter
+from incrowd.workflows.export.description import ReleaseDescription, describe
+from incrowd.workflows.export.formats import Exported, Holder
+from incrowd.workflows.registry import family_of
+
+_FILL_IN = "to be filled in by the publisher"
+
+
+def exported(source: Path, holder: Holder) -> Exported:
+    """Return the description of a release."""
+    release = describe(source, holder)
+    return release.exported(document(release))
+
+
+def document(release: ReleaseDescription) -> str:
+    """Return the entry as YAML; a release without an epsilon has no place in the registry."""
+    if not release.odds.bounded:
+        raise InvalidParameter(
+            "this release is not differentially private, and the registry lists only releases that are. "
+            "Its claims: " + listed([claim.kind for claim in release.certificate.claims]) + "."
+        )
+    writer, text = YAML(), StringIO()
+    writer.width = 4096
+    writer.dump(entry(release), text)
+    return text.getvalue()
+
+
+def entry(release: ReleaseDescription) -> dict[str, Any]:
+    """Return the entry in plain form."""
+    stated = release.certificate
+    curator = release.holder.curator
+    return {
+        "url_slug": stated.id,
+        "deployment": {
+            "basic": {
+                "name": release.name,
+                "data_curators": [{"data_curator_name": curator or _FILL_IN, "data_curator_type": _FILL_IN}],
+                "description": release.summary,
+                "intended_use": _FILL_IN,
+                "data_product_type": _product(release),
+                "data_product_region": _FILL_IN,
+                "data_product_sector": _FILL_IN,
+                "publication_date": release.day,
+            },
+            "dp_variant": {
+                "variant_name": "Pure DP" if release.odds.delta == 0 else "Approximate DP",
+                "data_domain": f"Tables with the columns {listed([each.name for each in stated.schema.columns])}.",
+                "unprotected_quantities": release.open,
+            },
+            "privacy_loss": {
+                "privacy_unit": _LEVELS[stated.guarantee.unit.kind],
+                "privacy_unit_details": f"Two datasets are neighbors if they differ by {stated.dataset.unit}.",
+                "privacy_parameters": {
+                    "epsilon": float_up(exact(stated.accounting.spent.epsilon)),
+                    "delta": float_up(exact(stated.accounting.spent.delta)),
+                },
+                "privacy_parameters_details": (
+                    f"By {stated.accounting.rule}. Charged to this dataset so far: "
+                    f"{counted(stated.accounting.releases, 'release')}, together epsilon "
+                    f"{stated.accounting.total.epsilon} and delta {stated.accounting.total.delta}."
+                ),
+            },
+            "deployment_model": {
+                "model_name": "Local" if family_of(stated.method.name) == "local" else "Central",
+                "trust_assumptions": f"Assumed: {release.assumptions}.",
+                "release_type": "One release" if stated.accounting.releases == 1 else "Many releases",
+                "data_source_type": "Static",
+                "access_type": "Non-interactive",
+            },
+            "implementation": {
+                "preprocessing_and_hyperparameter_tuning": _FILL_IN,
+                "mechanisms": f"{release.processing} Made by {stated.tool}.",
+                "composition": stated.accounting.composition,
+                "justification": f"Theorem: {stated.claims[0].theorem}." if stated.claims else _FILL_IN,
+            },
+            "administrative": {"status": "Draft", "registry_authors": [curator or _FILL_IN], "tier": 3},
+        },
+    }
+
+
+_LEVELS = {kind: f"{kind.value.capitalize()}-level" for kind in Kind}
+_FAMILIES_OF_ROWS = {"anonymity", "perturbation", "synthesis"}
+
+
+def _product(release: ReleaseDescription) -> str:
+    """Return which of the registry's three products this is, by the family of its method."""
+    family = family_of(release.certificate.method.name)
+    if family == "learning":
+        return "Machine learning model"
+    return "Dataset" if family in _FAMILIES_OF_ROWS else "Summary statistics"
