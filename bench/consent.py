@@ -27,7 +27,7 @@ from incrowd.governance.consent.registry import Registry
 from incrowd.governance.consent.state import AsOf, RecordedRows, consenting
 
 PURPOSE, NOW = "research/newborns", "2026-06-01T00:00:00.000000Z"
-_CHUNK = 100_000
+_CHUNK, _ENTRY = 100_000, 2_000
 _SQL = """
 SELECT count(*) FROM (
     SELECT subject,
@@ -84,7 +84,7 @@ def fold(folder: Path) -> int:
     """Fold the same events from the Parquet file."""
 
     def batches() -> Iterator[RecordedRows]:
-        for batch in pq.ParquetFile(folder / "events.parquet").iter_batches(_CHUNK):
+        for batch in pq.ParquetFile(folder / "events.parquet").iter_batches(_ENTRY):
             yield NOW, list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
 
     return len(consenting(batches(), PURPOSE, AsOf(NOW, "9999")))

@@ -2,6 +2,7 @@
 
     INCROWD_ADULT=folder python bench/learning.py            # every table; a classifier, regressor, k-means, PCA
     python bench/learning.py --rows 10000000                 # so many rows from a Parquet file: time and memory
+    python bench/learning.py --rehearsals                    # only what `incrowd plan` expects of each of them
 
 Everything goes through `incrowd.learn_model` with real coins at δ = 1e-6; the mean of so many splits, 70 % of the rows
 to learn from and the others to test.  Bounds are declared: those of Adult and digits are public, those of the other
@@ -158,6 +159,30 @@ def row(data: Data, release: dict[str, Any], measure: Measure, seeds: int) -> No
     print(f"{data.name:14s} {what + pure:24s} {'  '.join(shown)}   {spent / seeds / len(EPSILONS):.2f} s", flush=True)
 
 
+def rehearsal(data: Data, release: dict[str, Any]) -> None:
+    """Print what a plan expects at each ε: the gain where some columns matter, and where all do."""
+    from incrowd.workflows.plan.forecast import plan
+
+    shown, start = [], time.process_time()
+    for epsilon in EPSILONS:
+        dataset = {"name": "bench", "rows": int(0.7 * data.table.num_rows)}
+        told = {"incrowd": 1, "dataset": dataset, "columns": data.columns, "ledger": "sqlite:///nowhere.sqlite"}
+        band = plan(told | {"release": release | {"epsilon": epsilon, "delta": "1e-6"}}).rehearsed
+        shown.append("-" if band is None else f"{band.some:.2f} to {band.all:.2f}{' hopeless' * band.hopeless}")
+    spent = (time.process_time() - start) / len(EPSILONS)
+    print(f"{data.name:14s} {release['method']:12s} {'  '.join(shown)}   {spent:.2f} s", flush=True)
+
+
+def rehearsals() -> None:
+    for data in (adult(), *map(bundled, ("breast_cancer", "wine", "digits"))):
+        rows = int(0.7 * data.table.num_rows)
+        rehearsal(data, {"method": "classifier", "target_column": data.target, "expected_rows": rows})
+    rehearsal(bundled("diabetes"), {"method": "regressor", "target_column": "y"})
+    for data in map(bundled, ("breast_cancer", "wine", "digits", "diabetes")):
+        names = [name for name in data.columns if name != data.target]
+        rehearsal(data, {"method": "pca", "components": 3, "columns": names})
+
+
 def everything(seeds: int) -> None:
     tables = [adult(), bundled("breast_cancer"), bundled("wine"), bundled("digits")]
     for data in tables:
@@ -168,10 +193,17 @@ def everything(seeds: int) -> None:
         }
         row(data, release, classes, seeds)
         row(data, release | {"delta": None}, classes, seeds)
-        for model in ("naive-bayes", "gradient", "additive", "moments"):
+        streamed = () if len(data.columns) > 20 else ("stream",)  # which reads all rows once for each column and round
+        for model in ("naive-bayes", "gradient", "additive", "moments", "tree", "forest", "random-trees", *streamed):
             row(data, release | {"model": model}, classes, seeds)
     diabetes = bundled("diabetes")
-    row(diabetes, {"method": "regressor", "target_column": "y"}, numbers, seeds)
+    for model in ("moments", "additive", "tree", "forest"):
+        row(
+            diabetes,
+            {"method": "regressor", "target_column": "y", "model": model, "expected_rows": 309},
+            numbers,
+            seeds,
+        )
     for data, clusters in ((tables[1], 2), (tables[2], 3), (tables[3], 10), (diabetes, 3)):
         names = [name for name in data.columns if name != data.target]
         row(data, {"method": "kmeans", "clusters": clusters, "columns": names}, distances, seeds)
@@ -200,8 +232,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--rows", type=int)
+    parser.add_argument("--rehearsals", action="store_true")
     told = parser.parse_args()
-    if told.rows:
+    if told.rehearsals:
+        rehearsals()
+    elif told.rows:
         many(told.rows)
     else:
         everything(told.seeds)

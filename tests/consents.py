@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,13 @@ GATED = changed(
     budget={"epsilon": 9, "delta": "1e-3", "unbounded": "a test"},
 )
 """The small policy of releases, with people who decide."""
-FORM = changed(GATED, release={"method": "full-domain", "k": 10, "lowest": {"age": 2, "zip": 1}})
-"""The same, released without an ε."""
+TODAY, TOMORROW = ((datetime.now(UTC) + timedelta(days=ahead)).date().isoformat() for ahead in (0, 1))
+FORM = changed(
+    GATED,
+    release={"method": "full-domain", "k": 10, "lowest": {"age": 2, "zip": 1}},
+    consent__calendar=[TODAY, TOMORROW],
+)
+"""The same, released without an ε, on days that were fixed before; a test may begin before midnight and end after."""
 QUESTIONS = changed(GATED, release=None, queries={"table": "people"})
 
 

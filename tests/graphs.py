@@ -117,10 +117,16 @@ def graph_policy(folder: Path, release: dict[str, Any], unit: str = "edge", **ed
     }
 
 
+def example_graph(name: str) -> Graph:
+    """The graph of an example: the karate club, or a smaller one where a proof that nothing is nearer takes long."""
+    return random_graph(20, 50, 1) if name == "degrees and labels" else karate()
+
+
 EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
-    "degrees": ("edge", {"method": "degree-anonymity", "k": 3}),
-    "degrees and labels": ("edge", {"method": "degree-anonymity", "k": 3, "columns": ["club"]}),
+    "degrees": ("edge", {"method": "degree-anonymity", "k": 2}),
+    "degrees and labels": ("edge", {"method": "degree-anonymity", "k": 2, "columns": ["club"]}),
     "switched": ("node", {"method": "switching", "share": "1/10"}),
+    "added and deleted": ("edge", {"method": "add-delete", "share": "1/10", "columns": ["club"]}),
     "answers": ("edge", {"method": "edge-response", "epsilon": 1, "columns": ["club"]}),
     "groups": ("edge", {"method": "super-nodes", "k": 5, "columns": ["club"]}),
     "edge distribution": ("edge", {"method": "degree-distribution", "epsilon": 1}),
@@ -129,6 +135,9 @@ EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
     "edges of nodes": ("node", {"method": "subgraph-count", "count": "edges", "epsilon": 1, "bound": 5}),
     "stars": ("edge", {"method": "subgraph-count", "count": "stars", "leaves": 2, "bound": 10, "epsilon": 1}),
     "triangles": ("edge", {"method": "subgraph-count", "count": "triangles", "epsilon": 1}),
-    "blocks": ("edge", {"method": "block-model", "column": "club", "epsilon": 1}),
+    "clustering": ("edge", {"method": "clustering", "epsilon": 1}),
+    "kinds": ("edge of one kind", {"method": "edge-kinds", "count": "degrees", "epsilon": 1}),
+    "blocks": ("edge of one kind", {"method": "block-model", "column": "club", "epsilon": 1}),
+    "sequence": ("edge", {"method": "degree-sequence", "epsilon": 1}),
 }
 """For every method of graphs: policies that use it in different ways."""

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import (
     Approximate,
+    BestRun,
     Crowd,
     Gaussian,
     Grouped,
@@ -62,6 +63,7 @@ leaves: st.SearchStrategy[Loss] = st.one_of(
     st.builds(NoisyWhenSmall, st.integers(1, 500), epsilons.filter(bool)),
     st.builds(Syntactic, st.text(max_size=10), st.lists(st.tuples(st.text(), st.text()), max_size=3).map(tuple)),
     biased(),
+    st.builds(BestRun, rates, st.one_of(st.builds(Pure, epsilons), st.builds(ZeroConcentrated, epsilons))),
 )
 losses: st.SearchStrategy[Loss] = st.recursive(
     leaves,

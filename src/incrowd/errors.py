@@ -81,6 +81,10 @@ class SourceChanged(SourceUnreadable):
     """A source changed while it was in use: positions of rows would no longer mean the same rows."""
 
 
+class SourceUnavailable(SourceUnreadable):
+    """The rows of a dataset cannot be asked about now, whatever the cause; nothing was charged."""
+
+
 class SourceInvalid(IncrowdError):
     """The rows of a source do not fit what was declared about them; the message names lines, never values."""
 
@@ -107,6 +111,10 @@ class JobFailed(IncrowdError):
 
 class QuestionFailed(IncrowdError):
     """A question could not be answered to its end; what it cost stays spent."""
+
+
+class QuestionStopped(QuestionFailed):
+    """A question took longer than it may and was stopped; what it cost stays spent."""
 
 
 class OutputUnavailable(IncrowdError):

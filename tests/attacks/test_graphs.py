@@ -15,7 +15,10 @@ from incrowd.attacks.graphs.vectors import largest_shared
 from incrowd.core.graph import Graph
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.block_model.method import BlockModel
+from incrowd.methods.graphs.clustering.method import Clustering
 from incrowd.methods.graphs.degree_distribution.method import DegreeDistribution
+from incrowd.methods.graphs.degree_sequence.method import DegreeSequence
+from incrowd.methods.graphs.subgraph_count.method import SubgraphCount
 from incrowd.methods.graphs.super_nodes.method import SuperNodes
 from incrowd.methods.graphs.switching.method import Switching
 from incrowd.workflows.graph.published import HeldRelease
@@ -50,6 +53,7 @@ def test_characteristic_vectors_find_most_nodes_of_a_graph_with_5_percent_of_its
         SuperNodes(k=10),
         DegreeDistribution(epsilon=Fraction(1)),
         BlockModel(column="club", epsilon=Fraction(1)),
+        DegreeSequence(epsilon=Fraction(1)),
     ],
     ids=lambda method: method.name,
 )
@@ -57,6 +61,12 @@ def test_characteristic_vectors_find_no_more_than_by_luck_where_a_promise_holds(
     found = graph_attack_of("characteristic-vectors")(trial_of(known, method))
     assert found.verdict is Verdict.NOT_FOUND
     assert found.success.estimate < 0.01
+
+
+def test_numbers_alone_can_not_be_laid_on_a_graph() -> None:
+    for method in (Clustering(epsilon=Fraction(1)), SubgraphCount(count="edges", epsilon=Fraction(1))):
+        with pytest.raises(InvalidParameter, match="only numbers"):
+            trial_of(karate(), method)
 
 
 @pytest.mark.parametrize("name", [name for name, _ in GRAPH_ATTACKS])

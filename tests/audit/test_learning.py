@@ -22,7 +22,7 @@ from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy.policy import Policy, load_policy
 from tests.audit.auditing import Trials, proved_epsilon
 
-VALUES, ROWS, FITS = 4000, 2, 120
+VALUES, ROWS, FITS = 4000, 2, 60
 EPSILON, DELTA = 1.0, 0.1
 DROP = {"missing": "drop", "outside": "drop"}
 MANY: dict[str, Any] = {

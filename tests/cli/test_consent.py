@@ -10,8 +10,9 @@ import pyarrow.csv as pcsv
 import pytest
 
 from tests.cli.running import Runner
-from tests.consents import FORM, consented, known_people
-from tests.policies import changed
+from tests.consents import FORM, PURPOSE, consented, known_people
+from tests.policies import changed, written
+from tests.surveys import TRAVEL
 
 ROWS = known_people()
 
@@ -49,6 +50,21 @@ def test_decisions_are_imported_counted_released_previewed_and_checked(
     restored = run(f"consent check --against {tmp_path}/third {told}")
     assert (restored.code, restored.json["ok"]) == (1, False)
     assert "restored" in restored.json["finding"]
+
+
+def test_tokens_of_a_survey_go_to_people_who_consent(run: Runner, policy: Path, tmp_path: Path) -> None:
+    run(f"consent give p7 --policy {policy}")
+    (tmp_path / "survey").mkdir()
+    places = {"registry": "../registry/consent.sqlite", "key": "../key/consent.key"}
+    told = TRAVEL | {"purpose": PURPOSE, "consent": places}
+    survey = written(told, tmp_path / "survey", "survey.yaml")
+    (tmp_path / "people.txt").write_text("p6\np7\n")
+    assert run(f"collect tokens --survey {survey}").code == 1
+    assert run(f"collect tokens --survey {survey} --for {tmp_path}/nobody.txt").code == 2
+    assert not (tmp_path / "survey" / ".incrowd").exists()
+    made = run(f"collect tokens --survey {survey} --for {tmp_path}/people.txt").out.split()
+    assert (made[0], len(made), len(made[1])) == ("p7", 2, 64)
+    assert list(run(f"collect tokens --survey {survey} --for {tmp_path}/people.txt --json").json["tokens"]) == ["p7"]
 
 
 def test_somebody_gets_a_receipt_an_account_and_a_token(run: Runner, policy: Path, tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from incrowd.cli.main import main
+from incrowd.workflows.graph.release import release_graph
+from incrowd.workflows.release.publish import Destination
 from tests.graphs import graph_files, graph_policy, karate
 
 
@@ -15,7 +17,7 @@ from tests.graphs import graph_files, graph_policy, karate
 def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
     graph_files(tmp_path, karate())
-    release = {"method": "degree-anonymity", "k": 3, "columns": ["club"]}
+    release = {"method": "degree-anonymity", "k": 2}
     (tmp_path / "policy.yaml").write_text(json.dumps(graph_policy(tmp_path, release)), encoding="utf-8")
     return "policy.yaml"
 
@@ -43,12 +45,39 @@ def test_a_graph_walks_through_all_verbs(policy: str, tmp_path: Path, capsys: py
     assert main(["graph", "assess", "out", "--policy", policy, "--report", "out/page.html"]) == 2
 
 
-def test_the_report_speaks_of_edges(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_graph_that_is_refused_ends_with_2_and_names_nobody(
+    policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "edges.csv").write_text("source,target\n1,2\n1,mallory\n", encoding="utf-8")
+    assert main(["graph", "release", "--policy", policy, "--out", "out"]) == 2
+    told = "".join(capsys.readouterr())
+    assert "unknown: drop" in told
+    assert "mallory" not in told
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("unit", "question", "secret", "hidden"),
+    [
+        (
+            "edge",
+            "Can anyone tell that two people are connected?",
+            "a guess whether two people are connected",
+            "nodes, their number and their columns are not hidden",
+        ),
+        (
+            "edge of one kind",
+            "Can anyone tell that an edge is there?",
+            "a guess whether an edge is there",
+            "other edges of the same two nodes",
+        ),
+    ],
+    ids=["pair", "edge"],
+)
+def test_the_report_speaks_of_edges(unit: str, question: str, secret: str, hidden: str, tmp_path: Path) -> None:
     graph_files(tmp_path, karate())
     release = {"method": "degree-distribution", "epsilon": 1}
-    (tmp_path / "p.json").write_text(json.dumps(graph_policy(tmp_path, release)), encoding="utf-8")
-    printed(capsys, "graph", "release", "--policy", str(tmp_path / "p.json"), "--out", str(tmp_path / "out"), "--json")
+    release_graph(graph_policy(tmp_path, release, unit), Destination(tmp_path / "out"))
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert "Can anyone tell that two people are connected?" in page
-    assert "whether you are in the data" not in page
-    assert "nodes, their number and their columns are not hidden" in page
+    assert all(words in page for words in (question, secret, hidden))
+    assert "you are in the data" not in page

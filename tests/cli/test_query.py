@@ -161,3 +161,16 @@ def test_numbers_of_a_capped_table_say_so_wherever_they_are_shown(people: Path, 
     assert "of the capped table" in run(f"{asked} --out answer").out
     assert caps in Path("answer/report.html").read_text()
     assert run("verify answer/certificate.json").code == 0
+
+
+def test_declarations_are_told_for_nothing(people: Path, run: Runner) -> None:
+    shown = run('query "SHOW TABLES" --policy policy.yaml')
+    assert shown.code == 0
+    assert "people" in shown.out
+    assert "nothing was spent" in shown.out
+    told = run('query "DESCRIBE people" --policy policy.yaml --json').json
+    assert told["answer"]["columns"][2]["values"] == ["F, M", "0 to 120"]
+    assert told["cost"] == {"epsilon": "0", "delta": "0"}
+    refused = run('query "SHOW GRANTS" --policy policy.yaml')
+    assert refused.code == 1
+    assert "SHOW TABLES, DESCRIBE" in refused.err

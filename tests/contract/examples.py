@@ -97,6 +97,15 @@ _COMPONENTS: dict[str, Any] = {
     "epsilon": 2,
     "delta": "1e-4",
 }
+_TUNED: dict[str, Any] = {
+    "method": "tuning",
+    "target_column": "sex",
+    "models": ["naive-bayes"],
+    "column_sets": {"both": ["age", "zip"], "age": ["age"]},
+    "runs": 2,
+    "epsilon": 2,
+    "delta": "1e-4",
+}
 _LEVEL = {"levels": {"zip": 1}}
 _SURVEY: dict[str, Any] = {
     **_MASKED,
@@ -183,18 +192,32 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
             PEOPLE, **_ZIPS, dataset__unit={"adjacency": "replace-one"}, release=_SEX, release__model="moments"
         ),
         "few rows": changed(PEOPLE, **_ZIPS, release=_SEX, release__expected_rows=400, release__levels={"age": 1}),
+        "tree, people with two rows": changed(
+            PEOPLE, **_ZIPS, **_PERSON, dataset__unit__max_rows=2, release=_SEX, release__model="tree"
+        ),
+        "random trees": changed(PEOPLE, **_ZIPS, release=_SEX, release__model="random-trees", release__depth=3),
     },
     "regressor": {
         "moments": changed(PEOPLE, release=_AGE),
         "people": changed(PEOPLE, **_PERSON, release=_AGE),
+        "additive": changed(PEOPLE, release=_AGE, release__model="additive"),
+        "forest": changed(PEOPLE, release=_AGE, release__model="forest", release__expected_rows=400),
     },
     "kmeans": {
         "rows": changed(PEOPLE, release=_CLUSTERS),
         "people with two rows": changed(PEOPLE, **_PERSON, dataset__unit__max_rows=2, release=_CLUSTERS),
+        "grid": changed(PEOPLE, release=_CLUSTERS, release__columns=["age"], release__expected_rows=400),
     },
     "pca": {
         "rows": changed(PEOPLE, release=_COMPONENTS),
         "people": changed(PEOPLE, **_PERSON, release=_COMPONENTS),
+    },
+    "tuning": {
+        "models and columns": changed(PEOPLE, **_ZIPS, release=_TUNED),
+        "pure": changed(PEOPLE, **_ZIPS, release=_TUNED, release__delta=None),
+        "folds, people with two rows": changed(
+            PEOPLE, **_ZIPS, **_PERSON, dataset__unit__max_rows=2, release=_TUNED, release__folds=2
+        ),
     },
     "points": {
         "noisy": changed(PEOPLE, release=_POINTS, release__epsilon=1),

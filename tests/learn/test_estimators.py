@@ -12,7 +12,6 @@ from sklearn.base import clone, is_classifier, is_clusterer, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils.estimator_checks import check_estimator
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import InvalidParameter, Refused
@@ -134,22 +133,5 @@ def test_a_policy_for_something_else_is_refused(given: str | None, words: str, t
 
 
 def test_arrays_have_the_declared_columns(tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameter, match="one column for each of the 2"):
+    with pytest.raises(InvalidParameter, match="X has 5 features, but Classifier is expecting 2"):
         Classifier(policy("classifier", tmp_path)).fit(np.zeros((3, 5)), [0, 1, 0])
-
-
-@pytest.mark.parametrize("kind", CLASSES)
-@pytest.mark.filterwarnings("ignore")
-def test_checks_of_scikit_learn_that_need_no_rows_pass(kind: str, tmp_path: Path) -> None:
-    """Whatever fits rows of its own cannot pass: their columns and bounds are not those of the policy."""
-    found = check_estimator(CLASSES[kind](policy(kind, tmp_path)), on_fail=None, on_skip=None)
-    passed = {each["check_name"] for each in found if each["status"] == "passed"}
-    assert passed >= {
-        "check_estimator_cloneable",
-        "check_estimator_repr",
-        "check_estimator_tags_renamed",
-        "check_get_params_invariance",
-        "check_no_attributes_set_in_init",
-        "check_set_params",
-        "check_valid_tag_types",
-    }

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -9,6 +11,7 @@ import pytest
 from incrowd.errors import LedgerUnavailable
 from incrowd.store.chain import Chain
 from incrowd.store.database import Conflict
+from incrowd.store.line import Waiting
 from incrowd.store.transaction import Writer
 
 
@@ -150,3 +153,62 @@ def test_a_transaction_that_always_meets_another_gives_up(sqlite: str, monkeypat
     monkeypatch.setattr("incrowd.store.chain.time.sleep", lambda _seconds: None)
     with pytest.raises(LedgerUnavailable, match="again"):
         Chain.create(sqlite, "notes").transact(work)
+
+
+def test_works_that_wait_at_once_are_committed_together_and_each_for_itself(address: str) -> None:
+    """Whoever holds the line lets three others gather: one of them fails, and the others are on disk."""
+    chain = Chain.create(address, "notes")
+    commits, outcomes = list[int](), dict[str, object]()
+
+    def counted(works: list[Waiting]) -> None:
+        chain._together(works)
+        commits.append(len(works))
+
+    def work(writer: Writer, name: str) -> str:
+        writer.append("note", {"text": name}, {("last",): name})
+        if name == "bad":
+            raise KeyError(name)
+        return name
+
+    def ask(name: str) -> None:
+        try:
+            outcomes[name] = chain.line.do(lambda writer: work(writer, name), counted)
+        except KeyError as problem:
+            outcomes[name] = problem
+
+    threads = [threading.Thread(target=ask, args=(name,)) for name in ("one", "bad", "two")]
+    with chain.line.turn:
+        for thread in threads:
+            thread.start()
+        while len(chain.line.waiting) < len(threads):
+            time.sleep(0.001)
+    for thread in threads:
+        thread.join()
+    assert commits == [2]
+    assert {name: outcomes[name] for name in ("one", "two")} == {"one": "one", "two": "two"}
+    assert isinstance(outcomes["bad"], KeyError)
+    assert {link.body.get("text") for link in chain.links()} == {None, "one", "two"}
+
+
+def test_what_is_wrong_with_the_database_is_told_to_all_who_wait(address: str) -> None:
+    chain = Chain.create(address, "notes")
+    outcomes = list[str]()
+
+    def broken(_works: list[Waiting]) -> None:
+        raise LedgerUnavailable("the disk is full.")
+
+    def ask() -> None:
+        try:
+            chain.line.do(lambda _: None, broken)
+        except LedgerUnavailable as problem:
+            outcomes.append(str(problem))
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    with chain.line.turn:
+        for thread in threads:
+            thread.start()
+        while len(chain.line.waiting) < len(threads):
+            time.sleep(0.001)
+    for thread in threads:
+        thread.join()
+    assert outcomes == ["the disk is full."] * 3

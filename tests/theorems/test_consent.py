@@ -15,6 +15,7 @@ import pytest
 from incrowd.accounting.suppression.tight_delta import delta
 from incrowd.core.loss import Sampled
 from incrowd.core.schema import Column
+from incrowd.core.steps.consent import CONSENTERS
 from incrowd.core.subjects import SubjectKey
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.engines.local.consenting import Admitted, Consenting
@@ -103,7 +104,13 @@ def test_k_is_counted_after_the_gate(tmp_path: Path) -> None:
 
 def test_refusers_hide_nobody() -> None:
     given = VECTORS["S_complement"]
-    assert given["total_public"] - given["consenting_sum"] == given["lone_refuser"]
+    refuser = given["lone_refuser"]
+    rows = [("refuser", refuser), *((f"p{each}", each) for each in (155, 300))]
+    assert sum(value for _, value in rows) == given["total_public"]
+    consenters = sum(value for _, value in gated(rows, frozenset({"p155", "p300"})))
+    assert consenters == given["consenting_sum"]
+    assert given["total_public"] - consenters == refuser  # so the certificate says that refusers hide nobody
+    assert all(CONSENTERS in claim.not_protected for claim in load_policy(GATED).plan.claims)
 
 
 def binomial(n: int, p: Fraction, hits: int) -> Fraction:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -16,7 +16,7 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
-from incrowd.errors import BudgetExceeded, InvalidParameter, SourceInvalid
+from incrowd.errors import BudgetExceeded, InvalidParameter, SourceInvalid, SourceUnavailable
 from incrowd.governance.access.book import Access, Issued
 from incrowd.governance.access.grant import AccessRole, Decision, Holder
 from incrowd.governance.books import Books, open_books
@@ -40,6 +40,13 @@ ANSWER: dict[str, Any] = {
 }
 
 
+COLUMNS: list[dict[str, Any]] = [
+    {"name": "sex", "type": "text", "values": ["f", "m"], "more": 0},
+    {"name": "age", "type": "integer", "bounds": ["0", "99"]},
+    {"name": "born", "type": "date", "bounds": [None, None]},
+]
+
+
 @dataclass(frozen=True)
 class Plain:
     content: Mapping[str, Any]
@@ -58,6 +65,7 @@ class FakeDesk:
     shown: list[float] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     go: threading.Event = field(default_factory=threading.Event)
+    gone: bool = False
 
     def price(self, asking: Asking) -> Plain:
         return Plain({"cost": {"epsilon": str(asking.terms.epsilon), "delta": "0"}, "datasets": [self._table(asking)]})
@@ -65,7 +73,7 @@ class FakeDesk:
     def prepare(self, asking: Asking) -> Waiting:
         return Waiting(self, asking)
 
-    def ask(self, asking: Asking, ready: Callable[[], None]) -> Plain:
+    def begin(self, asking: Asking) -> Begun:
         self._table(asking)
         with self.lock:
             self.asked.append(asking)
@@ -76,20 +84,16 @@ class FakeDesk:
             raise BudgetExceeded("this needs epsilon 2 of a budget of 3; 2 is already spent. Ask for at most 1.")
         if "source" in asking.sql:
             raise SourceInvalid(f"line 7: {SECRET}")
+        if self.gone:
+            raise SourceUnavailable(SECRET)
         if "crash" in asking.sql:
             raise ValueError(SECRET)
-        ready()
-        self.shown.append(time.monotonic())
-        told = {
-            "cost": {"epsilon": "1", "delta": "0"},
-            "left": {},
-            "repeated": False,
-            "certificate": {"id": "births-1"},
-        }
-        return Plain({"answer": ANSWER, **told})
+        return Begun(self)
 
     def schema(self) -> dict[str, Any]:
-        return {"tables": [{"name": each, "dataset": each, "columns": []} for each in self.datasets]}
+        return {
+            "tables": [{"name": each, "dataset": each, "unit": "one row", "columns": COLUMNS} for each in self.datasets]
+        }
 
     def budget(self, analyst: str | None) -> dict[str, Any]:
         return {each: {"left": {"epsilon": "3", "delta": "0"}, "of": analyst} for each in self.datasets}
@@ -105,6 +109,13 @@ class FakeDesk:
 
     def within(self, datasets: Collection[str]) -> FakeDesk:
         return replace(self, datasets=[each for each in self.datasets if each in datasets])
+
+    def load(self) -> None:
+        pass
+
+    def check(self) -> None:
+        if self.gone:
+            raise SourceUnavailable(SECRET)
 
     def _table(self, asking: Asking) -> str:
         for each in self.datasets:
@@ -124,8 +135,29 @@ class Waiting:
     def steps(self) -> int:
         return 600_000_000 if "heavy" in self.asking.sql else 10**12 if "endless" in self.asking.sql else 1000
 
-    def answer(self, ready: Callable[[], None]) -> Plain:
-        return self.desk.ask(self.asking, ready)
+    @property
+    def mark(self) -> str:
+        return self.asking.sql
+
+    def begin(self) -> Begun:
+        return self.desk.begin(self.asking)
+
+
+@dataclass
+class Begun:
+    """An answer that is there and does not show yet."""
+
+    desk: FakeDesk
+
+    def finish(self) -> Plain:
+        self.desk.shown.append(time.monotonic())
+        told = {
+            "cost": {"epsilon": "1", "delta": "0"},
+            "left": {},
+            "repeated": False,
+            "certificate": {"id": "births-1"},
+        }
+        return Plain({"answer": ANSWER, **told})
 
 
 @dataclass

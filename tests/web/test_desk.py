@@ -121,7 +121,9 @@ def test_a_price_and_a_refusal_cost_nothing(office: Office) -> None:
 def test_an_answer_is_charged_and_not_yet_listed_when_its_rows_were_read(office: Office) -> None:
     desk, seen = office.application.state.services.desk, list[object]()
     asking = Asking(BIRTHS, Terms(epsilon=Fraction(1)))
-    desk.ask(asking, lambda: seen.extend([office.spent("births"), desk.releases(), desk.price(asking).repeated]))
+    begun = desk.prepare(asking).begin()
+    seen.extend([office.spent("births"), desk.releases(), desk.price(asking).repeated])
+    begun.finish()
     assert seen == ["1", [], False]
     assert desk.price(asking).repeated
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from incrowd.web.services import Limiter
 from incrowd.web.settings import Settings
 from incrowd.web.threads import ThreadPool
-from incrowd.web.timing import NotFinished, NotStarted, bucket, pace_reply
+from incrowd.web.timing import NotFinished, NotStarted, Pacing, bucket
 
 T = TypeVar("T")
 
@@ -27,14 +27,14 @@ PATIENCE = 300.0
 class Prompt(ThreadPool):
     """A pool whose work has begun when it was handed over, however busy the machine is."""
 
-    def submit(self, work: Callable[[], T]) -> Future[T]:
+    def submit(self, work: Callable[[], T], holder: str = "") -> Future[T]:
         begun = threading.Event()
 
         def begin() -> T:
             begun.set()
             return work()
 
-        job = super().submit(begin)
+        job = super().submit(begin, holder)
         assert begun.wait(PATIENCE)
         return job
 
@@ -48,6 +48,10 @@ def holding(begun: threading.Event, go: threading.Event) -> Callable[[], int]:
         return 1
 
     return work
+
+
+async def waited(pool: ThreadPool, work: Callable[[], None], settings: Settings) -> None:
+    await Pacing(settings).done(pool.submit(work))
 
 
 def test_what_was_begun_is_finished_and_what_waits_is_cancelled() -> None:
@@ -86,7 +90,8 @@ def test_work_that_waits_too_long_for_its_turn_is_never_begun() -> None:
     assert begun.wait(PATIENCE)
     done: list[int] = []
     settings = Settings(pace=0.0, longest=0.05)
-    assert isinstance(asyncio.run(pace_reply(lambda _wait: done.append(1), pool, settings)), NotStarted)
+    with pytest.raises(NotStarted):
+        asyncio.run(waited(pool, lambda: done.append(1), settings))
     go.set()
     assert pool.stop(PATIENCE)
     assert done == []
@@ -96,7 +101,8 @@ def test_work_that_takes_too_long_goes_on_without_whoever_waited() -> None:
     pool, begun, go = Prompt.of(1), threading.Event(), threading.Event()
     done: list[int] = []
     work, settings = holding(begun, go), Settings(pace=0.0, longest=0.05)
-    assert isinstance(asyncio.run(pace_reply(lambda _wait: done.append(work()), pool, settings)), NotFinished)
+    with pytest.raises(NotFinished):
+        asyncio.run(waited(pool, lambda: done.append(work()), settings))
     go.set()
     assert pool.stop(PATIENCE)
     assert done == [1]

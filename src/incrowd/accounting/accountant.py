@@ -12,14 +12,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from incrowd.accounting.blending import crowd_losses
 from incrowd.accounting.bound import INFINITE, LossBound, delta_at, epsilon_at, least_epsilon, shares_of, stated
 from incrowd.accounting.noise import additive, distribution
-from incrowd.accounting.noise.concentrated import approximate_rho_of, delta_of_rho, epsilon_of_rho
+from incrowd.accounting.noise.best_run import delta_of_runs, epsilon_of_runs
+from incrowd.accounting.noise.concentrated import approximate_rho_of, delta_of_rho, epsilon_of_rho, rho_of
 from incrowd.accounting.people import person_delta, smallest_person_epsilon
 from incrowd.core.loss import (
     Approximate,
+    BestRun,
     Crowd,
     Gaussian,
     Grouped,
@@ -39,6 +42,9 @@ from incrowd.core.loss import (
 from incrowd.core.rounding import Number, exact, float_down, float_up, round_up
 from incrowd.core.unit import Adjacency
 from incrowd.errors import DoesNotCompose, Infeasible, InvalidParameter, SampleReused, UnknownLoss
+
+_REMEMBERED = 4096
+"""How many bounds are kept: plan, charge, claims and report ask for the same ones."""
 
 
 @dataclass(frozen=True)
@@ -133,16 +139,15 @@ def least_delta(loss: Loss) -> Fraction:
     return Fraction(0)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def _epsilon(loss: Loss, delta: Fraction, adjacency: Adjacency) -> LossBound:
     match loss:
-        case Pure(own):
-            return LossBound(epsilon_at(Approximate(own, Fraction(0)), delta), "as stated")
-        case Approximate():
-            return LossBound(epsilon_at(loss, delta), "as stated")
+        case Pure() | Approximate() | BestRun(inner=Pure()) if (promise := stated(loss)) is not None:
+            return LossBound(epsilon_at(promise, delta), _rule(loss, "as stated"))
         case Profile(points):
             return min(LossBound(epsilon_at(Approximate(*point), delta), "as stated") for point in points)
-        case ZeroConcentrated(rho):
-            return LossBound(epsilon_of_rho(rho, delta) if delta else math.inf, "zero-concentrated")
+        case ZeroConcentrated() | BestRun(inner=ZeroConcentrated()):
+            return LossBound(_run_epsilon(loss, delta) if delta else math.inf, _rule(loss, "zero-concentrated"))
         case Laplace():
             return LossBound(additive.laplace_epsilon(loss, float_down(delta)), "integer Laplace noise")
         case Gaussian():
@@ -171,22 +176,21 @@ def _epsilon(loss: Loss, delta: Fraction, adjacency: Adjacency) -> LossBound:
     raise UnknownLoss(f"no accountant here understands a loss of class {type(loss).__name__}.")
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def _delta(loss: Loss, epsilon: float, adjacency: Adjacency) -> LossBound:
     match loss:
-        case Pure(own):
-            return LossBound(delta_at(Approximate(own, Fraction(0)), epsilon), "as stated")
-        case Approximate():
-            return LossBound(delta_at(loss, epsilon), "as stated")
+        case Pure() | Approximate() | BestRun(inner=Pure()) if (promise := stated(loss)) is not None:
+            return LossBound(delta_at(promise, epsilon), _rule(loss, "as stated"))
         case Profile(points):
             return min(LossBound(delta_at(Approximate(*point), epsilon), "as stated") for point in points)
-        case ZeroConcentrated(rho):
-            return LossBound(delta_of_rho(rho, epsilon), "zero-concentrated")
+        case ZeroConcentrated() | BestRun(inner=ZeroConcentrated()):
+            return LossBound(_run_delta(loss, epsilon), _rule(loss, "zero-concentrated"))
         case Laplace():
             return LossBound(additive.laplace_delta(loss, epsilon), "integer Laplace noise")
         case Gaussian():
             return LossBound(additive.gaussian_delta(loss, epsilon), "integer Gaussian noise")
         case Sequence():
-            return min(_sequence_deltas(loss, epsilon, adjacency))
+            return _rounds_delta(loss, epsilon, adjacency) or min(_sequence_deltas(loss, epsilon, adjacency))
         case Parallel(parts):
             _partition_needs_add_remove(adjacency)
             return max((_delta(part, epsilon, adjacency) for part in parts), default=LossBound(0.0, ""))
@@ -201,6 +205,24 @@ def _delta(loss: Loss, epsilon: float, adjacency: Adjacency) -> LossBound:
             value = person_delta(_row_curve(inner, adjacency), epsilon, size)
             return LossBound(value, _person_rule(_delta(inner, epsilon / size, adjacency), size))
     raise UnknownLoss(f"no accountant here understands a loss of class {type(loss).__name__}.")
+
+
+def _rule(loss: Loss, alone: str) -> str:
+    return "best of a random number of runs" if isinstance(loss, BestRun) else alone
+
+
+def _run_epsilon(loss: ZeroConcentrated | BestRun, delta: Fraction) -> float:
+    if isinstance(loss, ZeroConcentrated):
+        return epsilon_of_rho(loss.rho, delta)
+    rho = rho_of(loss.inner)
+    return math.inf if rho is None else epsilon_of_runs(rho, loss.gamma, delta)
+
+
+def _run_delta(loss: ZeroConcentrated | BestRun, epsilon: float) -> float:
+    if isinstance(loss, ZeroConcentrated):
+        return delta_of_rho(loss.rho, epsilon)
+    rho = rho_of(loss.inner)
+    return 1.0 if rho is None else delta_of_runs(rho, loss.gamma, epsilon)
 
 
 def _person_epsilon(inner: Loss, delta: Fraction, size: int, adjacency: Adjacency) -> LossBound:
@@ -278,6 +300,18 @@ def _concentrated(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> Loss
 def _composed_distribution(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound | None:
     found = distribution.epsilon(loss, float_down(delta), adjacency)
     return None if found is None else LossBound(found, "privacy loss distribution")
+
+
+def _rounds_delta(loss: Sequence, epsilon: float, adjacency: Adjacency) -> LossBound | None:
+    """Return δ of alike noisy samples by their loss distribution, if no sum of them can beat it; None elsewhere.
+
+    A sum that is above ε at this δ needs a larger one, so that the search for its least δ is spared.
+    """
+    if len(set(loss.parts)) != 1 or not isinstance(loss.parts[0], Sampled):
+        return None
+    found = distribution.delta(loss, epsilon, adjacency)
+    beaten = found is None or found >= 1.0 or _sums(loss, Fraction(found), adjacency).value <= epsilon
+    return None if found is None or beaten else LossBound(found, "privacy loss distribution")
 
 
 def _sequence_deltas(loss: Sequence, epsilon: float, adjacency: Adjacency) -> list[LossBound]:

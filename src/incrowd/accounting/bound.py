@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from incrowd.core.loss import Approximate, Grouped, Laplace, Loss, Parallel, Pure, Sequence
+from incrowd.core.loss import Approximate, BestRun, Grouped, Laplace, Loss, Parallel, Pure, Sequence
 from incrowd.core.rounding import float_down, float_up, not_below
 
 _CEILING = 2.0**20
@@ -116,6 +116,8 @@ def stated(loss: Loss) -> Approximate | None:
             return loss
         case Laplace(scale, sensitivity):
             return Approximate(sensitivity / scale, Fraction(0))
+        case BestRun(_, Pure(epsilon)):
+            return Approximate(2 * epsilon, Fraction(0))
         case Grouped(size, inner):
             single = stated(inner)
             return Approximate(size * single.epsilon, Fraction(0)) if single is not None and not single.delta else None

@@ -12,7 +12,7 @@ import typer
 from incrowd.cli.options import EngineName, Json, Master, ReadingOptions, Remote, takes
 from incrowd.cli.output import print_json, print_table
 from incrowd.cli.progress import progress, watched
-from incrowd.errors import OutputUnavailable
+from incrowd.errors import InvalidParameter, OutputUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +64,7 @@ def assess(options: AssessOptions) -> None:
 
     Releases of every method are read at the levels they were released at. Several releases of one table are put on a
     map of risk and loss, with the frontier among them. With --outsiders or --held-out all attacks that apply are run
-    too.
+    too. Of a model it is said how right it is about the rows: accuracy, calibration and curve, or errors of numbers.
 
     These numbers are made from the original rows. They are for the holder of the data, and never belong beside the
     release.
@@ -73,6 +73,9 @@ def assess(options: AssessOptions) -> None:
 
     if options.write is not None:
         check_apart(options.write, options.releases)
+    if len(options.releases) == 1 and _is_model(options.releases[0]):
+        _assess_model(options)
+        return
     found = _assessed(options)
     if options.write is not None:
         _write(found, options.write)
@@ -82,6 +85,40 @@ def assess(options: AssessOptions) -> None:
         _show(found[0])
     else:
         _show_map(found)
+
+
+def _is_model(release: Path) -> bool:
+    from incrowd.workflows.assess.model_scores import is_model
+
+    return is_model(release)
+
+
+def _assess_model(options: AssessOptions) -> None:
+    """Show how right a model is about rows whose truth is known."""
+    from incrowd.engines.choose import engine_of
+    from incrowd.workflows.assess.model_scores import INTERNAL, model_scores
+    from incrowd.workflows.policy.ledger import record_look
+    from incrowd.workflows.policy.policy import load_policy
+    from incrowd.workflows.policy.rows import open_rows, settings_of
+
+    if options.weights or options.outsiders or options.held_out or (options.write and options.write.suffix == _PAGE):
+        raise InvalidParameter("of a model scores alone are shown: leave out weights, attacks and a page.")
+    policy = load_policy(options.policy)
+    with engine_of(settings_of(policy, options.against, options.engine, options.master, options.remote)) as engine:
+        rows = open_rows(options.against, policy, options.told, engine)
+        record_look(policy, "assess")
+        found = model_scores(options.releases[0], rows, policy)
+    if options.write is not None:
+        _write_text(json.dumps(found.to_json(), indent=1, ensure_ascii=False), options.write)
+    if options.json:
+        print_json(found.to_json())
+        return
+    lines = [("rows with a known truth", f"{found.rows:,}"), *((name, f"{x:.4f}") for name, x in found.figures.items())]
+    note = f"{INTERNAL[0].upper()}{INTERNAL[1:]}. About rows that it was learned from a model looks a little too good."
+    print_table("Internal: made from the original rows", lines, note)
+    if found.calibration:
+        rows_ = [(f"{number:,}", f"{said:.3f}", f"{right:.3f}") for number, said, right in found.calibration]
+        print_table("How sure it is, and how often it is right", rows_, header=("rows", "chance said", "share right"))
 
 
 def _assessed(options: AssessOptions) -> list[Assessment]:
@@ -136,7 +173,10 @@ def _write(found: Sequence[Assessment], target: Path) -> None:
     from incrowd.cli.output import finite
 
     page = target.suffix == _PAGE
-    text = _page(found) if page else json.dumps(finite(_plain(found)), indent=1, ensure_ascii=False)
+    _write_text(_page(found) if page else json.dumps(finite(_plain(found)), indent=1, ensure_ascii=False), target)
+
+
+def _write_text(text: str, target: Path) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")

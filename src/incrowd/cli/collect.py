@@ -40,6 +40,12 @@ class CollectTokensOptions:
 
     survey: SurveyPath
     count: Annotated[str, typer.Option(metavar="COUNT", help="How many tokens to make.")] = "1"
+    people: Annotated[
+        Path | None,
+        typer.Option(
+            "--for", metavar="FILE", help="For people who consent to the purpose, of those named an id a line."
+        ),
+    ] = None
     json: Json = False
 
 
@@ -53,7 +59,7 @@ def serve(options: CollectServeOptions) -> None:
     """
     from importlib.util import find_spec
 
-    if not all(find_spec(package) for package in ("fastapi", "uvicorn")):
+    if not all(find_spec(package) for package in ("fastapi", "uvicorn", "pythonjsonlogger")):
         raise PackageMissing("a server needs more packages: pip install 'incrowd[web]'.")
     if (options.tls_certificate is None) != (options.tls_key is None):
         raise InvalidParameter("HTTPS needs both --tls-certificate and --tls-key.")
@@ -96,18 +102,37 @@ def _serve(options: CollectServeOptions) -> None:
 @collect.command("tokens")
 @takes(CollectTokensOptions)
 def tokens(options: CollectTokensOptions) -> None:
-    """Make tokens, one a line: whoever has one can send one report. They are not kept."""
+    """Make tokens, one a line: whoever has one can send one report. They are not kept.
+
+    A survey with a purpose has tokens for people who consent to it when they are made: each line is an id and a token.
+    """
     from incrowd.workflows.collect.collector import Collector
+    from incrowd.workflows.local.invitations import invited_people, require_no_purpose
     from incrowd.workflows.local.opening import open_survey
     from incrowd.workflows.local.survey_file import load_survey
 
     number = whole(options.count, "count")
     if not 1 <= number <= 10_000_000:
         raise InvalidParameter("tokens are made 1 to 10,000,000 at a time: write --count.")
-    maker = Collector.beside(open_survey(load_survey(options.survey))).tokens
+    file = load_survey(options.survey)
+    if options.people is None:
+        require_no_purpose(file)
+    invited = None if options.people is None else invited_people(file, options.people)
+    maker = Collector.beside(open_survey(file)).tokens
+    if invited is not None:
+        _show_invited({each: maker.issue() for each in invited}, options)
+        return
     made = [maker.issue() for _ in range(number)]
     if options.json:
         print_json({"tokens": made})
         return
     for token in made:
         print(token)
+
+
+def _show_invited(made: dict[str, str], options: CollectTokensOptions) -> None:
+    if options.json:
+        print_json({"tokens": made})
+        return
+    for person, token in made.items():
+        print(person, token, sep="\t")

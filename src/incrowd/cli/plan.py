@@ -200,6 +200,7 @@ def _as_json(found: Forecast) -> dict[str, object]:
         "drafted": _drafted(found),
         "defaults": _defaults(found),
         "expectation": None if found.expectation is None else found.expectation.to_json(),
+        "rehearsed": None if found.rehearsed is None else found.rehearsed.to_json(),
         "undeclared": undeclared(found.policy),
         "nearest": [{name: str(value) for name, value in asdict(each).items()} for each in found.nearest],
         "biased": [
@@ -256,6 +257,8 @@ def _expected(found: Forecast) -> list[tuple[str, str]]:
 
     expectation, line = found.expectation, undeclared(found.policy)
     unsaid = [] if line is None else [("expect", line)]
+    if found.rehearsed is not None:
+        return [("expect", found.rehearsed.sentence)]
     if expectation is None:
         return unsaid
     guessed = ", ".join(expectation.guessed)

@@ -81,6 +81,7 @@ def query(options: QueryOptions) -> None:
     What is asked is charged before a row is read; the same question again gets the same answer and costs the dataset
     nothing.
     """
+    from incrowd.queries.declarations import may_be_declaration
     from incrowd.queries.language.reading import is_explain
     from incrowd.workflows.ask.desk import Answered, Asking, Priced
 
@@ -91,6 +92,8 @@ def query(options: QueryOptions) -> None:
     if options.batch is not None:
         return _answer_batch(options, options.batch)
     only_price, sql = is_explain(options.sql or "")
+    if may_be_declaration(sql) and _answer_from_declarations(options, sql):
+        return None
     asking = Asking(sql, terms_of(options), options.analyst, options.account)
     with progress(not options.json) as tell, _desk(options, tell) as desk:
         if options.price or only_price:
@@ -106,6 +109,20 @@ def query(options: QueryOptions) -> None:
     if options.json:
         return print_json(found.to_json())
     return show_price(found) if isinstance(found, Priced) else show_answer(found, options)
+
+
+def _answer_from_declarations(options: QueryOptions, sql: str) -> bool:
+    """Answer SHOW TABLES and the like, and say whether it was one; they cost nothing."""
+    from incrowd.queries.declarations import declaration_answer
+
+    with progress(not options.json) as tell, _desk(options, tell) as desk:
+        found = declaration_answer(sql, desk.schema())
+    if found is not None and options.json:
+        print_json(found.to_json())
+    elif found is not None:
+        rows = [tuple("" if value is None else str(value) for value in row) for row in found.rows]
+        print_table("as declared", rows, "No row was read, and nothing was spent.", found.names)
+    return found is not None
 
 
 def _answer_batch(options: QueryOptions, file: Path) -> None:

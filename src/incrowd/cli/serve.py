@@ -44,7 +44,7 @@ class ServeOptions:
         str, typer.Option(metavar="STEPS", help="How many steps of a question's work a worker surely does in a second.")
     ] = "500000000"
     rate: Annotated[str, typer.Option(metavar="COUNT", help="Requests a minute of one holder at one worker.")] = "120"
-    threads: Annotated[str, typer.Option(metavar="COUNT", help="How many questions a worker answers at once.")] = "16"
+    threads: Annotated[str, typer.Option(metavar="COUNT", help="How many questions a worker works on at once.")] = "4"
     each: Annotated[
         str, typer.Option(metavar="COUNT", help="Questions that one holder has in hand at once at one worker.")
     ] = "8"
@@ -60,6 +60,9 @@ class ServeOptions:
     ] = False
     show_questions: Annotated[
         bool, typer.Option("--show-questions", help="Write the text of questions into the audit log, not a mark of it.")
+    ] = False
+    reload: Annotated[
+        bool, typer.Option("--reload", help="Take new rows when a policy declares a new version of its data.")
     ] = False
     as_json: Json = False
 
@@ -101,6 +104,7 @@ def _order(options: ServeOptions) -> ServeOrder:
         queue=whole(options.queue, "queue"),
         https=options.https or options.tls_certificate is not None,
         show_questions=options.show_questions,
+        reload=options.reload,
     )
     return ServeOrder(tuple(options.policy), options.data, settings)
 
@@ -108,7 +112,7 @@ def _order(options: ServeOptions) -> ServeOrder:
 def _check_packages() -> None:
     from importlib.util import find_spec
 
-    if not all(find_spec(package) for package in ("fastapi", "uvicorn", "argon2")):
+    if not all(find_spec(package) for package in ("fastapi", "uvicorn", "argon2", "pythonjsonlogger")):
         raise PackageMissing("a server needs more packages: pip install 'incrowd[web]'.")
 
 

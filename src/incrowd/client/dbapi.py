@@ -6,7 +6,8 @@ Every `execute` is a question that costs what the connection was told; a repeate
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn, Self
+from contextlib import contextmanager
+from typing import Any, NoReturn, Self, TypedDict, Unpack
 
 from incrowd.client.client import Client, Number
 from incrowd.client.reply import Reply
@@ -59,8 +60,15 @@ class NotSupportedError(DatabaseError):
     """Something that no question can do."""
 
 
+class Wishes(TypedDict, total=False):
+    """How a connection answers, and whether the way to the server is safe without HTTPS."""
+
+    intervals: bool
+    insecure: bool
+
+
 def connect(
-    address: str, token: str, epsilon: Number, delta: Number | None = None, *, intervals: bool = False
+    address: str, token: str, epsilon: Number, delta: Number | None = None, **wishes: Unpack[Wishes]
 ) -> Connection:
     """Return a connection on which every question costs ε (and δ); `intervals` adds `…_low` and `…_high` columns.
 
@@ -68,7 +76,19 @@ def connect(
     Traceback (most recent call last):
     incrowd.client.dbapi.InterfaceError: nothing was asked yet: execute a question first.
     """
-    return Connection(Client(address, token), epsilon, delta, intervals)
+    client = Client(address, token, insecure=wishes.get("insecure", False))
+    return Connection(client, epsilon, delta, wishes.get("intervals", False))
+
+
+@contextmanager
+def _standard_errors() -> Iterator[None]:
+    """Raise what a server refuses as the errors of PEP 249."""
+    try:
+        yield
+    except (ServerUnavailable, LedgerUnavailable) as problem:
+        raise OperationalError(str(problem)) from problem
+    except IncrowdError as problem:
+        raise (ProgrammingError if problem.exit_code == 2 else DatabaseError)(str(problem)) from problem
 
 
 class Connection:
@@ -102,14 +122,16 @@ class Connection:
     def ask(self, sql: str, parameters: Sequence[Any] = ()) -> tuple[Reply, list[tuple[str, str, tuple[Any, ...]]]]:
         """Return the reply to a question, and its columns as they were wished."""
         self._check()
-        try:
+        with _standard_errors():
             reply = self._client.query(sql, self._epsilon, self._delta, parameters)
-        except (ServerUnavailable, LedgerUnavailable) as problem:
-            raise OperationalError(str(problem)) from problem
-        except IncrowdError as problem:
-            raise (ProgrammingError if problem.exit_code == 2 else DatabaseError)(str(problem)) from problem
         plain = [(column.name, column.type, column.values) for column in reply.columns]
         return reply, reply.parts() if self._intervals else plain
+
+    def tables(self) -> list[dict[str, Any]]:
+        """Return the tables that may be asked about, as they are declared; it costs nothing."""
+        self._check()
+        with _standard_errors():
+            return list(self._client.schema()["tables"])
 
     def _check(self) -> None:
         if self._closed:

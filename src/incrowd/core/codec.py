@@ -182,6 +182,7 @@ def _no_float(_text: str) -> None:
 
 
 _DECODER = json.JSONDecoder(parse_float=_no_float)
+_NO_TEXT = "an entry holds something that has no unique text: write numbers as text."
 
 
 def canonical(value: Any) -> str:
@@ -198,10 +199,30 @@ def canonical(value: Any) -> str:
         returned = _DECODER.decode(text)
         text.encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidParameter("an entry holds something that has no unique text: write numbers as text.") from error
+        raise InvalidParameter(_NO_TEXT) from error
     if returned != value:
         raise InvalidParameter("an entry holds something that JSON does not give back: use lists, and texts as keys.")
     return text
+
+
+def parsed(text: str) -> Any:
+    """Return the value of a canonical text; a text that is not the one of its value is refused.
+
+    >>> parsed('{"a":"ε","b":[1,null]}')
+    {'a': 'ε', 'b': [1, None]}
+    >>> parsed('{"b":1, "a":2}')
+    Traceback (most recent call last):
+    incrowd.errors.InvalidParameter: an entry holds something that has no unique text: write numbers as text.
+    """
+    try:
+        value = _DECODER.decode(text)
+        text.encode()
+        same = _ENCODER.encode(value) == text
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidParameter(_NO_TEXT) from error
+    if not same:
+        raise InvalidParameter(_NO_TEXT)
+    return value
 
 
 def digest(domain: str, value: Any) -> str:
@@ -210,4 +231,13 @@ def digest(domain: str, value: Any) -> str:
     >>> digest("a use", 1) == digest("another use", 1)
     False
     """
-    return sha256(domain.encode() + b"\n" + canonical(value).encode()).hexdigest()
+    return text_digest(domain, canonical(value))
+
+
+def text_digest(domain: str, text: str) -> str:
+    """Return the same of a value whose canonical text is known.
+
+    >>> text_digest("a use", "1") == digest("a use", 1)
+    True
+    """
+    return sha256(domain.encode() + b"\n" + text.encode()).hexdigest()

@@ -13,13 +13,15 @@ from incrowd.errors import InvalidParameter
 Ends = NDArray[np.int64]
 """Pairs of places of nodes, the smaller place first."""
 Degrees = NDArray[np.int64]
+Keys = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
     """A simple graph: no loops, each edge once, in order; nodes are known by their place in `ids`.
 
-    `columns` holds a row for each node.
+    `columns` holds a row for each node.  `layers`, where kinds and directions are told apart, holds the edges of each
+    kind; an edge with a direction goes from its first node to its second.
 
     >>> graph = Graph.of(4, [(1, 0), (1, 2), (0, 1)])
     >>> graph.ends.tolist(), graph.degrees.tolist()
@@ -29,6 +31,7 @@ class Graph:
     ids: pa.Array
     ends: Ends
     columns: pa.Table
+    layers: tuple[Ends, ...] = ()
 
     @classmethod
     def of(cls, size: int, pairs: object, columns: pa.Table | None = None) -> Graph:
@@ -58,13 +61,43 @@ class Graph:
         return Graph(self.ids, ends, self.columns)
 
 
-def simple(pairs: Ends, size: int) -> Ends:
+def simple(pairs: NDArray[np.int32] | Ends, size: int) -> Ends:
     """Return pairs as the edges of a simple graph: the smaller place first, in order, each once; loops are refused."""
-    keys = np.sort(keys_of(pairs, size))
-    keys = keys[np.append(True, keys[1:] != keys[:-1])] if len(keys) else keys
-    return np.stack([keys // max(1, size), keys % max(1, size)], axis=1)
+    return _ends(keys_of(pairs, size), size)
 
 
-def keys_of(pairs: Ends, size: int) -> NDArray[np.int64]:
+def arcs(pairs: NDArray[np.int32] | Ends, size: int) -> Ends:
+    """Return pairs as edges with a direction: in order, each once.
+
+    >>> arcs(np.array([[1, 0], [0, 1], [1, 0]]), 2).tolist()
+    [[0, 1], [1, 0]]
+    """
+    return _ends(arc_keys(pairs, size), size)
+
+
+def keys_of(pairs: NDArray[np.int32] | Ends, size: int) -> Keys:
     """Return one number for each pair of nodes, whichever stands first."""
-    return np.asarray(pairs.min(axis=1) * size + pairs.max(axis=1), np.int64)
+    low, high = np.minimum(pairs[:, 0], pairs[:, 1]), np.maximum(pairs[:, 0], pairs[:, 1])
+    return _joined(low, high, size)
+
+
+def arc_keys(pairs: NDArray[np.int32] | Ends, size: int) -> Keys:
+    """Return one number for each pair of nodes, another one if they change places."""
+    return _joined(pairs[:, 0], pairs[:, 1], size)
+
+
+def _joined(first: NDArray[np.int32] | Keys, second: NDArray[np.int32] | Keys, size: int) -> Keys:
+    keys = first.astype(np.int64)
+    keys *= size
+    keys += second
+    return keys
+
+
+def _ends(keys: Keys, size: int) -> Ends:
+    """Return the pairs of numbers, in order and each once; the numbers themselves are put in order."""
+    keys.sort()
+    if len(keys):
+        keys = keys[np.append(True, keys[1:] != keys[:-1])]
+    found = np.empty((len(keys), 2), np.int64)
+    np.divmod(keys, max(1, size), out=(found[:, 0], found[:, 1]))
+    return found

@@ -189,6 +189,23 @@ class Grouped:
             raise InvalidParameter("a unit has at least one row.")
 
 
+@dataclass(frozen=True)
+class BestRun:
+    """The best of K independent runs of `inner`, each of which publishes a score of its own, and nothing of the others.
+
+    K is secret and follows the logarithmic law: P[K = k] = (1 − γ)^k / (k · ln(1/γ)) for k = 1, 2, ….
+    """
+
+    gamma: Fraction
+    inner: Loss
+
+    def __post_init__(self) -> None:
+        if not 0 < self.gamma < 1:
+            raise InvalidParameter("the law of the number of runs has a gamma strictly between 0 and 1.")
+        if not isinstance(self.inner, (Pure, ZeroConcentrated)):
+            raise InvalidParameter("a random number of runs is priced where each is ε- or ρ-private alone.")
+
+
 Loss = (
     Pure
     | Approximate
@@ -204,6 +221,7 @@ Loss = (
     | Sampled
     | RobustlySampled
     | Grouped
+    | BestRun
 )
 
 
@@ -217,7 +235,7 @@ def walk(loss: Loss) -> Iterator[Loss]:
     if isinstance(loss, (Sequence, Parallel)):
         for part in loss.parts:
             yield from walk(part)
-    elif isinstance(loss, (Sampled, RobustlySampled, Grouped)):
+    elif isinstance(loss, (Sampled, RobustlySampled, Grouped, BestRun)):
         yield from walk(loss.inner)
 
 
@@ -260,6 +278,7 @@ TAGS: dict[str, type] = {
     "sampled": Sampled,
     "robustly-sampled": RobustlySampled,
     "grouped": Grouped,
+    "best-run": BestRun,
 }
 _TAG_OF = {cls: tag for tag, cls in TAGS.items()}
 
@@ -344,6 +363,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "low": _fraction,
     "high": _fraction,
     "max_rate": _fraction,
+    "gamma": _fraction,
     "k": _whole,
     "sensitivity": _whole,
     "size": _whole,

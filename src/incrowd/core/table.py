@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
@@ -128,6 +128,20 @@ class Summary(Protocol):
 Learned = TypeVar("Learned", bound=Summary)
 
 
+class Admitting(Protocol):
+    """Whose rows take part; it is asked in this process and sent nowhere, for it may hold keys."""
+
+    @property
+    def person(self) -> Column:
+        """The column that tells people apart."""
+
+    def of(self, ids: pa.Array) -> NDArray[np.bool_]:
+        """Return for each id whether its rows take part."""
+
+    def among(self, names: Iterable[str]) -> frozenset[str]:
+        """Return who of some people takes part; each is named by the one way in which their id is written."""
+
+
 class Engine(Protocol):
     """Where rows live, and the few things that are done to them there."""
 
@@ -164,6 +178,12 @@ class Engine(Protocol):
 
     def exclude(self, rows: Rows, column: Column, beyond: int, coins: Coins) -> Kept:
         """Keep all rows of people who have at most `beyond` of them, and none of anybody else's."""
+
+    def admitted(self, rows: Rows, whose: Admitting) -> Rows:
+        """Return the rows of admitted people alone, by a semi-join on the column that tells them apart.
+
+        Where rows live elsewhere, their people are named here, and all that is sent back is who of them takes part.
+        """
 
     def learn(self, rows: Rows, columns: Sequence[str], empty: Callable[[], Learned]) -> Learned:
         """Read these columns once and return what a summary, started by `empty` wherever rows are, learned of them.

@@ -23,8 +23,16 @@ class Kind(StrEnum):
     ROW = "row"
     PERSON = "person"
     EDGE = "edge"
+    """All that connects two nodes, of whatever kind and direction."""
+    RELATION = "edge of one kind"
+    """One edge: of one kind, and where edges have directions in one of them."""
     NODE = "node"
     REPORT = "report of one person"
+
+    @property
+    def of_edges(self) -> bool:
+        """Whether edges are hidden, and nodes are not."""
+        return self in (Kind.EDGE, Kind.RELATION)
 
 
 class More(StrEnum):

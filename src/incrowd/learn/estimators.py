@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
+from warnings import warn
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, ClusterMixin, RegressorMixin, TransformerMixin
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from incrowd.core.domain import Type
@@ -38,6 +40,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     """
 
     method: ClassVar[str]
+    also: ClassVar[tuple[str, ...]] = ()
 
     model_: LearnedModel
     certificate_: Certificate
@@ -53,10 +56,15 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """Learn from rows, charged to the ledger before one is read; a further fit is a further charge."""
         policy = self._policy()
         names, target = _inputs(policy), getattr(policy.method, "target_column", None)
-        table = _table(X, names)
+        table = _table(X, names, type(self).__name__)
+        if target is not None and y is None and target not in table.column_names:
+            raise InvalidParameter(
+                f"{type(self).__name__} requires y to be passed, but the target y is None: give y, or a frame with the "
+                f"column {target}."
+            )
         if target is not None and y is not None:
             table = table.drop_columns([target]) if target in table.column_names else table
-            table = table.append_column(target, _column(y))
+            table = table.append_column(target, _target(y))
         found = learn_model(table, policy)
         self.model_, self.certificate_ = found.model, found.certificate
         self.feature_names_in_ = np.array(names, dtype=object)
@@ -69,7 +77,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} needs a policy: what the columns are and may cost, with method: {self.method}."
             )
         policy = load_policy(self.policy)
-        if policy.plan.method != self.method:
+        if policy.plan.method not in (self.method, *self.also):
             raise InvalidParameter(
                 f"{type(self).__name__} learns by method: {self.method}, and the policy says {policy.plan.method!r}."
             )
@@ -77,7 +85,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, X: object) -> pa.Table:  # noqa: N803 - the name that scikit-learn gives it
         check_is_fitted(self, "model_")
-        return _table(X, [each.name for each in self.model_.columns])
+        return _table(X, list(self.feature_names_in_), type(self).__name__)
 
     def __sklearn_tags__(self) -> Any:
         """Say that rows may hold text and missing values, and that two fits differ by their noise."""
@@ -88,9 +96,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
 
 class Classifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
-    """A private model that predicts a class; its policy says `method: classifier`."""
+    """A private model that predicts a class; its policy says `method: classifier`, or `method: tuning`."""
 
     method = "classifier"
+    also = ("tuning",)
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -101,7 +110,8 @@ class Classifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: object) -> NDArray[np.float64]:  # noqa: N803 - the name that scikit-learn gives it
         """Return the chance of each declared class for each row; it costs nothing."""
-        return self.model_.chances(self._rows(X))
+        rows = self._rows(X)
+        return self.model_.chances(rows)
 
     def predict(self, X: object) -> NDArray[Any]:  # noqa: N803 - the name that scikit-learn gives it
         """Return the likeliest class of each row; it costs nothing."""
@@ -166,19 +176,28 @@ def _vectors(model: LearnedModel) -> NDArray[np.float64]:
 def _inputs(policy: Policy) -> list[str]:
     """Return the columns that a policy's model reads, in order."""
     target = getattr(policy.method, "target_column", None)
-    chosen = getattr(policy.method, "columns", ())
+    sets = getattr(policy.method, "column_sets", {}).values()
+    chosen = getattr(policy.method, "columns", ()) or dict.fromkeys(name for each in sets for name in each)
     return list(chosen) or [each.name for each in policy.schema.released if each.name != target]
 
 
-def _table(rows: object, names: list[str]) -> pa.Table:
+def _table(rows: object, names: list[str], whose: str) -> pa.Table:
     """Return a frame as it is, and an array with the columns that the policy declares, in that order."""
     if hasattr(rows, "__arrow_c_stream__") or hasattr(rows, "to_arrow"):
         return _whole(open_source(rows))
+    if hasattr(rows, "toarray"):
+        raise InvalidParameter("sparse rows are not read: give a frame with named columns, or a dense array.")
     array = np.asarray(rows)
-    if array.ndim != 2 or array.shape[1] != len(names):
+    if array.dtype.kind == "c":
+        raise InvalidParameter("Complex data not supported: a column is of numbers, texts or days.")
+    if array.ndim != 2:
+        raise InvalidParameter("Expected 2D array. Reshape your data: a line for each row, a column for each declared.")
+    if array.shape[1] != len(names):
+        found = f"X has {array.shape[1]} features, but {whose} is expecting {len(names)} features as input"
+        empty = "" if array.shape[1] else f" (0 feature(s) (shape={array.shape}) while a minimum of 1 is required)"
         raise InvalidParameter(
-            f"an array has one column for each of the {len(names)} that the policy declares: {', '.join(names)}. Give "
-            "a frame with named columns, or such an array."
+            f"{found}{empty}: those that the policy declares, {', '.join(names)}. Give a frame with named columns, or "
+            "such an array."
         )
     return pa.table({name: _column(array[:, place]) for place, name in enumerate(names)})
 
@@ -187,6 +206,15 @@ def _whole(source: Source) -> pa.Table:
     batches = list(source.batches(source.names))
     empty = {name: pa.array([], pa.string()) for name in source.names}
     return pa.Table.from_batches(batches) if batches else pa.table(empty)
+
+
+def _target(values: object) -> pa.Array:
+    """Return a target as a column; one that is a single column of a table is taken with a warning."""
+    array = np.asarray(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=3)
+        array = array[:, 0]
+    return _column(array)
 
 
 def _column(values: object) -> pa.Array:

@@ -17,6 +17,7 @@ METHODS: Mapping[str, tuple[str, str]] = {
     "regressor": ("incrowd.methods.learning.regressor", "PrivateRegressor"),
     "kmeans": ("incrowd.methods.learning.kmeans", "PrivateClusters"),
     "pca": ("incrowd.methods.learning.pca", "PrivateComponents"),
+    "tuning": ("incrowd.methods.learning.tuning", "TunedClassifier"),
     "points": ("incrowd.methods.synthesis.points", "SyntheticPoints"),
     "full-domain": ("incrowd.methods.anonymity.full_domain", "FullDomain"),
     "local-recoding": ("incrowd.methods.anonymity.local", "LocalRecoding"),
@@ -46,10 +47,14 @@ Being here gives it a policy section, a help page and the contract tests.
 GRAPHS: Mapping[str, tuple[str, str]] = {
     "degree-anonymity": ("incrowd.methods.graphs.degree_anonymity", "DegreeAnonymous"),
     "switching": ("incrowd.methods.graphs.switching", "Switching"),
+    "add-delete": ("incrowd.methods.graphs.add_delete", "AddingDeleting"),
     "edge-response": ("incrowd.methods.graphs.edge_response", "EdgeResponse"),
     "super-nodes": ("incrowd.methods.graphs.super_nodes", "SuperNodes"),
     "degree-distribution": ("incrowd.methods.graphs.degree_distribution", "DegreeDistribution"),
     "subgraph-count": ("incrowd.methods.graphs.subgraph_count", "SubgraphCount"),
+    "clustering": ("incrowd.methods.graphs.clustering", "Clustering"),
+    "edge-kinds": ("incrowd.methods.graphs.edge_kinds", "EdgeKinds"),
     "block-model": ("incrowd.methods.graphs.block_model", "BlockModel"),
+    "degree-sequence": ("incrowd.methods.graphs.degree_sequence", "DegreeSequence"),
 }
 """Every method for a graph, in the same way: a policy with `nodes:` and `edges:` asks for them."""

@@ -18,13 +18,14 @@ class Relation:
     `dataset` is the name under which the ledger keeps the budget of a private table; a public table has none.  The
     person column of a private table stands in its schema's unit, with the most rows of one person that take part.  Of a
     public table `most` tells for each set of columns how many rows share their values at most: read off the table,
-    which is no secret.
+    which is no secret.  `ready` says that an engine holds its rows as questions read them, under a name of their own.
     """
 
     name: str
     schema: Schema
     dataset: str | None = None
     most: Mapping[frozenset[str], int] = field(default_factory=dict)
+    ready: bool = False
 
     @property
     def private(self) -> bool:

@@ -182,7 +182,7 @@ class Measurement:
         """Collect the statistics, all of them from one secret sample if one is asked for, and answer the question."""
         rate = self.terms.rate
         drawn = None if rate is None else SampledTable(self.question.tables[0], coins.sample(rate))
-        return AnswerTables((self.answer(tuple(rows.collect(query, drawn) for query in self.statistics), coins),))
+        return AnswerTables((self.answer(rows.collect_together(self.statistics, drawn), coins),))
 
     def answer(self, collected: tuple[pa.Table, ...], coins: Coins) -> Answer:
         """Return the noisy answer to what the engine collected for `statistics`."""

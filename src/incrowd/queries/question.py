@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from incrowd.core.domain import Type
 from incrowd.core.rounding import exact
 from incrowd.core.words import counted
+from incrowd.engines.sql.engine import PERSON_COLUMN
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-PERSON = "_person"
+
+PERSON = PERSON_COLUMN
 """The column of the rows that tells people apart, where the unit is a person."""
 
 

@@ -15,9 +15,11 @@ from sqlglot import exp
 
 from incrowd.core.domain import Categories, Type
 from incrowd.core.schema import Column
+from incrowd.engines.sql.engine import ready_name
 from incrowd.errors import QuestionRefused
-from incrowd.queries.catalog import Catalog, Relation
+from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.row_query import PLACE
+from incrowd.queries.question import PERSON
 
 MOST_STEPS = 40_000_000
 """The most steps that one unit may cause: some hundredths of a second."""
@@ -49,6 +51,7 @@ def unit_steps(query: exp.Expr, catalog: Catalog) -> int:
     """Return how many steps one unit of privacy can cause at most where this tree is run.
 
     >>> from incrowd.core.schema import Column, Schema
+    >>> from incrowd.queries.catalog import Relation
     >>> from sqlglot import parse_one
     >>> catalog = Catalog((Relation("t", Schema((Column("note"),)), dataset="t"),))
     >>> short = unit_steps(parse_one("SELECT LENGTH(note) FROM t"), catalog)
@@ -79,7 +82,7 @@ def _flow(query: exp.Expr, catalog: Catalog) -> _Flow:
         case exp.Subquery():
             return _flow(query.this, catalog)
         case exp.Table():
-            return _table(catalog[query.name])
+            return _table(query.name, catalog)
         case exp.Union():
             left, right = _flow(query.this, catalog), _flow(query.expression, catalog)
             widths = {name: max(width, right.widths.get(name, _NUMBER)) for name, width in left.widths.items()}
@@ -89,8 +92,12 @@ def _flow(query: exp.Expr, catalog: Catalog) -> _Flow:
     raise TypeError("a question is made of SELECT, UNION ALL and tables")
 
 
-def _table(relation: Relation) -> _Flow:
+def _table(name: str, catalog: Catalog) -> _Flow:
+    """Return the rows of a table, as it is or as it is ready: one unit has at most so many that take part."""
+    relation = next((each for each in catalog.relations if ready_name(each.name) == name), None) or catalog[name]
     widths = {column.name: _width(column) for column in relation.schema.columns}
+    if relation.unit.column is not None:
+        widths[PERSON] = widths[relation.unit.column]
     return _Flow(relation.unit.max_rows if relation.private else None, widths)
 
 

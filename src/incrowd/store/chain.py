@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from incrowd.store.database import Conflict, Connection, Database, database_at
+from incrowd.store.line import Line, Waiting
 from incrowd.store.link import NOTHING_BEFORE, VERSION, Anchor, Link
 from incrowd.store.seal import Seal
 from incrowd.store.tally import NoTally, Tally
@@ -40,46 +41,54 @@ class Chain:
     database: Database
     clock: Callable[[], datetime] = _now
     tally: Tally = field(default_factory=NoTally)
+    newest: int = NEWEST
+    """So many entries at the end are checked again before anything is written after them."""
+    line: Line = field(default_factory=Line, repr=False, compare=False)
+    ends: list[int] = field(default_factory=lambda: [0], repr=False, compare=False)
+    """The number of an entry that is there for sure."""
 
     @classmethod
-    def create(cls, address: str, name: str, tally: Tally | None = None) -> Chain:
+    def create(cls, address: str, name: str, tally: Tally | None = None, newest: int = NEWEST) -> Chain:
         """Make the chain unless it is there already, and open it; of several makers at once exactly one makes it."""
         chain = cls(database_at(address, name), tally=tally or NoTally())
         chain.database.create(lambda connection: _begin(chain, connection))
-        return cls.open(address, name, tally)
+        return cls.open(address, name, tally, newest)
 
     @classmethod
-    def open(cls, address: str, name: str, tally: Tally | None = None) -> Chain:
+    def open(cls, address: str, name: str, tally: Tally | None = None, newest: int = NEWEST) -> Chain:
         """Open a chain that must be there; a damaged one opens too, to be checked, but does no work.
 
         From now on it must stay the same file: one that takes its place is refused.
         """
-        chain = cls(database_at(address, name).bound(), tally=tally or NoTally())
+        chain = cls(database_at(address, name).bound(), tally=tally or NoTally(), newest=newest)
         chain.inspect(lambda reader: reader.head)
         return chain
 
     def read(self, work: Callable[[Reader], T]) -> T:
         """Return what `work` finds in one state of the chain."""
         with self.database.reading() as connection:
-            return work(checked(self._reader(connection), self.database.shown))
+            reader = checked(self._reader(connection), self.database.shown)
+            self.ends[0] = reader.head.sequence
+            return work(reader)
 
     def transact(self, work: Callable[[Writer], T]) -> T:
         """Run `work` alone at the end of the chain and commit what it added before returning.
 
-        If the database undoes the transaction because it met another one, `work` runs again from the start; after any
-        other failure nothing was added, or the outcome is unknown and an error says so: either way nothing is returned.
+        Works of several threads that wait at once are committed together, one after the other.  If the database undoes
+        the transaction because it met another one, `work` runs again from the start; after any other failure nothing
+        was added, or the outcome is unknown and an error says so: either way nothing is returned.
         """
-        for attempt in range(1, _ATTEMPTS):
-            try:
-                return self._once(work)
-            except Conflict:
-                time.sleep(0.002 * attempt)
-        return self._once(work)
+        result: T = self.line.do(work, self._together)
+        return result
 
     def inspect(self, work: Callable[[Reader], T]) -> T:
         """Return what `work` finds in one state of the chain, even if the chain is damaged."""
         with self.database.reading() as connection:
             return work(self._reader(connection))
+
+    def before(self) -> int:
+        """Return the number of some entry that was there before this call: what comes now has a higher one."""
+        return self.ends[0] or self.head().sequence
 
     def head(self) -> Anchor:
         """Return the place of the last entry."""
@@ -100,14 +109,23 @@ class Chain:
         """Return the time by the chain: the clock's, or that of the newest entry if the clock went back."""
         return datetime.fromisoformat(self.read(self.time))
 
-    def _once(self, work: Callable[[Writer], T]) -> T:
+    def _together(self, works: list[Waiting]) -> None:
+        for attempt in range(1, _ATTEMPTS):
+            try:
+                return self._once(works)
+            except Conflict:
+                time.sleep(0.002 * attempt)
+        return self._once(works)
+
+    def _once(self, works: list[Waiting]) -> None:
         with self.database.writing() as connection:
-            reader = checked(self._reader(connection), self.database.shown, NEWEST)
+            self.line.join(works)
+            reader = checked(self._reader(connection), self.database.shown, self.newest)
             check_totals(reader, self.tally)
             writer = Writer(reader, self.time(reader), self.tally)
-            result = work(writer)
+            for each in works:
+                each.attempt(writer)
             writer.flush()
-        return result
 
     def _batch(self, after: int) -> list[Link]:
         return self.read(lambda reader: reader.links(after, _BATCH))

@@ -15,6 +15,7 @@ DOMAIN = "incrowd chain 1"
 NOTHING_BEFORE = "0" * 64
 
 Key = tuple[str, ...]
+Texts = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -69,28 +70,39 @@ class Link:
     def running(self) -> Mapping[str, Any] | None:
         """What an entry of version 2 carries: `totals` of the chain, and `since` which entry hashes are keyed."""
         found = self.sets.get(RUNNING)
-        return found if isinstance(found, Mapping) else None
+        return found if isinstance(found, dict) else None
 
     @property
     def own(self) -> dict[str, Any]:
         """The values that this entry sets, without what it carries."""
         return {key: value for key, value in self.sets.items() if key != RUNNING}
 
-    def intact(self, seal: Seal) -> bool:
-        """Whether the hash is that of the content; false also for content that no entry can have."""
+    def intact(self, seal: Seal, texts: Texts | None = None) -> bool:
+        """Whether the hash is that of the content; false also for content that no entry can have.
+
+        `texts` are the canonical texts of body and sets, where they are known.
+        """
         try:
             keyed = self.sequence >= seal.since
-            return keyed == (self.running is not None) and self.hash == self._hash(seal)
+            return keyed == (self.running is not None) and self.hash == self._hash(seal, texts or self.texts)
         except InvalidParameter:
             return False
 
-    def sealed(self, seal: Seal) -> Link:
+    def sealed(self, seal: Seal, texts: Texts | None = None) -> Link:
         """Return the entry with its hash."""
-        return replace(self, hash=self._hash(seal))
+        return replace(self, hash=self._hash(seal, texts or self.texts))
 
-    def _hash(self, seal: Seal) -> str:
-        content = {name: value for name, value in vars(self).items() if name != "hash"}
-        return seal.of(self.sequence, DOMAIN, content)
+    @property
+    def texts(self) -> Texts:
+        """The canonical texts of body and sets."""
+        return canonical(self.body), canonical(self.sets)
+
+    def _hash(self, seal: Seal, texts: Texts) -> str:
+        """Return the mark of the canonical text of all but the hash, which is put together from its parts."""
+        plain = {name: canonical(getattr(self, name)) for name in ("at", "chain", "kind", "previous", "sequence")}
+        parts = {**plain, "body": texts[0], "sets": texts[1]}
+        text = ",".join(f'"{name}":{parts[name]}' for name in sorted(parts))
+        return seal.of_text(self.sequence, DOMAIN, f"{{{text}}}")
 
 
 def link(after: Anchor, at: str, kind: str, body: Mapping[str, Any], sets: Mapping[Key, Any]) -> Link:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from incrowd.core.codec import digest
+from incrowd.core.codec import canonical, text_digest
 
 NEVER = 2**63
 """No entry has so high a number: a seal that begins there is that of version 1."""
@@ -32,7 +32,11 @@ class Seal:
 
     def of(self, sequence: int, domain: str, content: Any) -> str:
         """Return the mark of something that belongs to the entry with this number."""
-        plain = digest(domain, content)
+        return self.of_text(sequence, domain, canonical(content))
+
+    def of_text(self, sequence: int, domain: str, text: str) -> str:
+        """Return the mark of something of which the canonical text is known."""
+        plain = text_digest(domain, text)
         if sequence < self.since:
             return plain
         return hmac.new(sha256(b"seal " + self.secret).digest(), plain.encode(), sha256).hexdigest()

@@ -69,14 +69,14 @@ class SQLite:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Open a transaction that sees one state of the chain."""
-        with explained(self.explain, sqlite3.Error), self._transaction("BEGIN") as connection:
+        with explained(self.explain, sqlite3.Error), self._transaction("BEGIN", self._connect) as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Open a transaction that holds the file's write lock from its start."""
         with explained(self.explain, sqlite3.Error), self._in_turn():
-            with self._transaction("BEGIN IMMEDIATE") as connection:
+            with self._transaction("BEGIN IMMEDIATE", self._durable) as connection:
                 yield connection
             self._require_same()
 
@@ -148,12 +148,23 @@ class SQLite:
             )
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[Connection]:
+    def _transaction(self, begin: str, connect: Callable[[], sqlite3.Connection]) -> Iterator[Connection]:
         """Open the file, commit in the end, and close it again; what was not committed by then is undone."""
-        with closing(self._connect()) as session:
+        with closing(connect()) as session:
             session.execute(begin)
             yield SQLiteTransaction(session)
             session.commit()
+
+    def _durable(self) -> sqlite3.Connection:
+        """Open the file so that what is committed is on the disk."""
+        connection = self._connect()
+        try:
+            self._make_durable(connection)
+            self._require_same()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _connect(self) -> sqlite3.Connection:
         if self._file() is not None:  # else SQLite says why it cannot be opened
@@ -162,7 +173,7 @@ class SQLite:
             f"{self.path.as_uri()}?mode={self.mode}", uri=True, timeout=_PATIENCE, isolation_level=None
         )
         try:
-            self._make_durable(connection)
+            connection.execute("PRAGMA schema_version")  # the file is opened by this
             self._require_same()
         except BaseException:
             connection.close()

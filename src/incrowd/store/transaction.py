@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from incrowd.core.codec import canonical
+from incrowd.core.codec import parsed
 from incrowd.errors import InvalidParameter, LedgerCorrupted, UnsupportedVersion
 from incrowd.store.index import Index
-from incrowd.store.link import RUNNING, VERSION, Anchor, Key, Link, link, text_of
+from incrowd.store.link import RUNNING, VERSION, Anchor, Key, Link, Texts, link, text_of
 from incrowd.store.seal import Seal, secret_of
 from incrowd.store.tables import EntryRow
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from incrowd.store.tally import Sums, Tally
 
 NEWEST = 32
-"""So many entries at the end are checked again before anything is written after them."""
+"""How many entries at the end are usually checked again before anything is written after them."""
 _KNOWN = (1, VERSION)
 _ENTRY = ", ".join(EntryRow._fields)
 
@@ -91,6 +91,7 @@ class Writer:
     at: str
     tally: Tally
     added: list[Link] = field(default_factory=list)
+    texts: list[Texts] = field(default_factory=list)
     seen: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -109,8 +110,11 @@ class Writer:
         """Add an entry at the end."""
         bare = link(self.head, self.at, kind, body, sets)
         carried = {"since": self.reader.seal.since, "totals": dict(self.tally.after(self._totals(), bare))}
-        new = replace(bare, sets={**bare.sets, RUNNING: carried}).sealed(self.reader.seal)
+        new = replace(bare, sets={**bare.sets, RUNNING: carried})
+        texts = new.texts
+        new = new.sealed(self.reader.seal, texts)
         self.added.append(new)
+        self.texts.append(texts)
         self.seen.update(new.own)
         return new
 
@@ -120,10 +124,10 @@ class Writer:
             return
         connection, tables = self.reader.connection, self.reader.tables
         values = ", ".join(f":{name}" for name in EntryRow._fields)
-        for new in self.added:
+        for new, texts in zip(self.added, self.texts, strict=True):
             connection.execute(
                 f"INSERT INTO {tables.entries} ({_ENTRY}) VALUES ({values})",  # noqa: S608 - our own table
-                _row(new),
+                _row(new, texts),
             )
         for key, number in {key: new.sequence for new in self.added for key in new.own}.items():
             self.reader.index.point(key, number)
@@ -145,7 +149,9 @@ def reader_of(connection: Connection, tables: Tables, shown: str) -> Reader:
     """Return what is seen of a chain, nothing of it checked yet but its version."""
     head, version = _head_of(connection, tables, shown)
     bare = Reader(connection, tables, head, Seal(head.chain))
-    ends = [read_row(row, head.chain) for after in (0, head.sequence - 1) for row in bare.rows(after, 1)]
+    ends = [_read_once(row, head.chain) for row in bare.rows(0, 1)]
+    if ends and ends[0] is not None and ends[0].running is None:  # made by version 1
+        ends += [_read_once(row, head.chain) for row in bare.rows(head.sequence - 1, 1)]
     return replace(bare, seal=_seal_of(head, version, ends))
 
 
@@ -233,17 +239,28 @@ def _seal_of(head: Anchor, version: int, ends: Sequence[Link | None]) -> Seal:
 def read_row(row: EntryRow, chain: str) -> Link | None:
     """Return the entry in a row, or None if the row holds no canonical entry.  The hash is not checked."""
     try:
-        body, sets = json.loads(row.body), json.loads(row.sets)
-        if canonical(body) != row.body or canonical(sets) != row.sets or not isinstance(sets, dict):
-            return None
-    except (ValueError, TypeError, RecursionError, InvalidParameter):
+        body, sets = parsed(row.body), parsed(row.sets)
+    except InvalidParameter:
+        return None
+    if not isinstance(sets, dict):
         return None
     return Link(chain, row.sequence, row.at, row.kind, body, sets, row.previous, row.hash)
 
 
+_SHORT = 20_000
+_read_once = lru_cache(maxsize=64)(read_row)
+"""A row with the very same content holds the same entry: it is read once."""
+
+
 def _intact(row: EntryRow, seal: Seal) -> Link:
+    """Return the entry in a row, or raise; the last rows with the very same content are checked once."""
+    short = isinstance(row.body, str) and isinstance(row.sets, str) and len(row.body) + len(row.sets) <= _SHORT
+    return (_short_once if short else _long_once)(row, seal)
+
+
+def _check(row: EntryRow, seal: Seal) -> Link:
     found = read_row(row, seal.chain)
-    if found is None or not found.intact(seal):
+    if found is None or not found.intact(seal, (row.body, row.sets)):
         raise LedgerCorrupted(
             f"entry {row.sequence} of the ledger was changed: its hash does not match its content. "
             "Run incrowd ledger check, and restore the ledger from a backup."
@@ -251,6 +268,9 @@ def _intact(row: EntryRow, seal: Seal) -> Link:
     return found
 
 
-def _row(new: Link) -> dict[str, Any]:
+_short_once, _long_once = lru_cache(maxsize=256)(_check), lru_cache(maxsize=4)(_check)
+
+
+def _row(new: Link, texts: Texts) -> dict[str, Any]:
     plain = {name: value for name, value in vars(new).items() if name != "chain"}
-    return plain | {"body": canonical(new.body), "sets": canonical(new.sets)}
+    return plain | dict(zip(("body", "sets"), texts, strict=True))

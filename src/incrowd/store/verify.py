@@ -62,7 +62,7 @@ class _Replay:
         link = read_row(row, self.chain)
         if link is not None:
             self.seal = self._seal(link)
-        if link is None or not link.intact(self.seal):
+        if link is None or not link.intact(self.seal, (row.body, row.sets)):
             return f"entry {expected} was changed: its hash does not match its content."
         if link.previous != (self.last.hash if self.last else NOTHING_BEFORE):
             return f"entry {expected} does not follow the one before it: entries were removed, inserted or exchanged."

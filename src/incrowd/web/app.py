@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from collections.abc import AsyncIterator, Callable
@@ -13,10 +14,11 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from incrowd import __version__
-from incrowd.errors import IncrowdError
+from incrowd.errors import IncrowdError, SourceUnavailable
 from incrowd.governance.books import Books, open_books
 from incrowd.web import replies
 from incrowd.web.caller import NobodyKnown
+from incrowd.web.flights import Flights
 from incrowd.web.guard import Guard
 from incrowd.web.logs import note
 from incrowd.web.routes import access, consent, operation, questions
@@ -31,8 +33,10 @@ _ABOUT = (
     "takes one of a few durations, whatever the rows hold; no error shows data."
 )
 _ROUTES = (questions, access, operation, consent)
-_PRICING = 2
-"""How many prices are told at once, however many questions are being answered."""
+_QUICK = 4
+"""How many prices are told and outcomes kept at once, however many questions are being answered."""
+_LINGER = 60.0
+"""Seconds that a question of an earlier version may still need for its books."""
 VARIABLE = "INCROWD_SERVE"
 
 
@@ -49,7 +53,7 @@ def app(
     rate of requests are counted by each worker for itself.  At its end, when all that was begun is done, it calls
     `close`.
     """
-    pool, prices = ThreadPool.of(settings.threads), ThreadPool.of(_PRICING)
+    pool, quick = ThreadPool.of(settings.threads), ThreadPool.of(_QUICK)
     server = FastAPI(
         title="incrowd",
         version=__version__,
@@ -58,10 +62,10 @@ def app(
         redoc_url=None,
         lifespan=_lifespan,
     )
-    server.state.close = _closing((pool, prices), settings.longest, close)
+    server.state.close = _closing((pool, quick), settings.longest, close)
     limits = Limiter(settings.rate), Limiter(settings.logins)
     turns = Turns(settings.each, settings.queue)
-    server.state.services = Services(desk, books, settings, pool, prices, turns, *limits, subjects)
+    server.state.services = Services(desk, books, settings, pool, quick, turns, Flights(), *limits, subjects)
     for group in _ROUTES:
         server.include_router(group.router)
     server.add_exception_handler(NobodyKnown, _nobody)
@@ -76,6 +80,14 @@ def app(
 
 @asynccontextmanager
 async def _lifespan(server: FastAPI) -> AsyncIterator[None]:
+    """Let the rows be ready before the first question; where they are not, every question is told so."""
+    desk: QuestionDesk = server.state.services.desk
+    try:
+        desk.load()
+    except SourceUnavailable as problem:
+        note("not available", why=str(problem))
+    gc.collect()
+    gc.freeze()  # what is there now stays: it need not be looked through for garbage again and again
     yield
     server.state.close()
 
@@ -155,10 +167,22 @@ def open_server(order: ServeOrder) -> FastAPI:
     from incrowd.workflows.policy.policy import load_policy
 
     policies = [load_policy(path) for path in order.policies]
+    from incrowd.engines.sql.engine import Limits
     from incrowd.workflows.ask.desk import open_desk
 
     books = open_books(policies[0].ledger_address)
     with ExitStack() as stack:
-        desk = stack.enter_context(open_desk(policies, order.data))
+        limits = Limits(seconds=order.settings.longest)
+        desk: QuestionDesk
+        if order.settings.reload:
+            from incrowd.web.reload import ReloadingDesk
+
+            watched = ReloadingDesk.watching(
+                order.policies, lambda found: open_desk(found, order.data, limits), order.settings.longest + _LINGER
+            )
+            stack.callback(watched.close)
+            desk = watched
+        else:
+            desk = stack.enter_context(open_desk(policies, order.data, limits))
         gated = tuple(policy for policy in policies if policy.gate is not None)
         return app(desk, books, order.settings, stack.pop_all().close, SubjectDesk(gated) if gated else None)

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from datetime import UTC, datetime
 from typing import Any
 
+from pythonjsonlogger.json import JsonFormatter
+
 NAME = "incrowd.web"
 
 
-class AsJson(logging.Formatter):
+class AsJson(JsonFormatter):
     """Writes what was logged as one JSON object; an exception is named by its class alone, its text may hold data.
 
     >>> record = logging.LogRecord(NAME, logging.INFO, "", 0, "request", None, None)
     >>> record.fields = {"status": 200}
+    >>> import json
     >>> json.loads(AsJson().format(record))["status"]
     200
     """
 
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
+    def add_fields(self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: dict[str, Any]) -> None:
+        """Take what a line tells, and nothing else that hangs on a record."""
+        del message_dict
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        line: dict[str, Any] = {
-            "at": at,
-            "level": record.levelname.lower(),
-            "from": record.name,
-            "event": record.getMessage(),
-        }
-        line |= getattr(record, "fields", {})
+        told = {"at": at, "level": record.levelname.lower(), "from": record.name, "event": record.getMessage()}
+        log_data.update(told | getattr(record, "fields", {}))
         if record.exc_info and record.exc_info[0] is not None:
-            line["exception"] = record.exc_info[0].__name__
-        return json.dumps(line)
+            log_data["exception"] = record.exc_info[0].__name__
 
 
 LOGGING: dict[str, Any] = {
@@ -45,5 +42,5 @@ LOGGING: dict[str, Any] = {
 
 
 def note(event: str, **fields: Any) -> None:
-    """Log an event; fields are numbers, routes, kinds and names of holders, never what was asked or answered."""
+    """Log an event; fields are numbers, routes, kinds, holders and sources, never what was asked or answered."""
     logging.getLogger(NAME).info(event, extra={"fields": fields})

@@ -15,13 +15,21 @@ from incrowd.errors import (
     InvalidParameter,
     LedgerUnavailable,
     MixedUnits,
+    QuestionStopped,
     Refused,
+    SourceUnavailable,
     UnknownColumn,
 )
 from incrowd.web.turns import NoRoom, TooManyAtOnce
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _BAD_INPUT = (InvalidParameter, UnknownColumn, MixedUnits)
 _FAULT = "the server could not do this. Its operator finds the reason in the log, under the request's number."
+
+
+NOT_AVAILABLE = "the data is not available now; nothing was charged. Its holder finds the reason in the log."
+
+_STOPPED = "the answer took too long and was stopped. What it cost stays charged; its operator finds it in the log."
 
 
 class TooOften(Exception):
@@ -38,7 +46,10 @@ def as_json(content: Any, status: int = 200) -> Response:
     >>> as_json({"high": [math.inf, 1.5]}).body
     b'{"high":[null,1.5]}'
     """
-    text = json.dumps(_finite(content), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    try:
+        text = _ENCODER.encode(content)
+    except ValueError:
+        text = _ENCODER.encode(_finite(content))
     return Response(text.encode(), status, media_type="application/json")
 
 
@@ -70,6 +81,10 @@ def refusal(problem: Exception) -> Response:
             return error(403, type(problem).__name__, str(problem))
         case BudgetExceeded() | Refused():
             return error(422, type(problem).__name__, str(problem))
+        case QuestionStopped():
+            return error(504, "ServerUnavailable", _STOPPED)
+        case SourceUnavailable():
+            return error(503, "ServerUnavailable", NOT_AVAILABLE)
         case LedgerUnavailable():
             return error(503, "ServerUnavailable", _FAULT)
         case IncrowdError() if isinstance(problem, _BAD_INPUT):

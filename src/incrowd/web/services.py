@@ -12,6 +12,7 @@ from typing import Annotated, Any, Protocol
 from fastapi import Depends, Request
 
 from incrowd.governance.books import Books
+from incrowd.web.flights import Flights
 from incrowd.web.settings import Settings
 from incrowd.web.threads import ThreadPool
 from incrowd.web.turns import Turns
@@ -29,8 +30,10 @@ class Services:
     books: Books
     settings: Settings
     pool: ThreadPool
-    prices: ThreadPool
+    quick: ThreadPool
+    """For what takes little time: prices, and keeping what came of a question when its time has come."""
     turns: Turns
+    flights: Flights
     knocks: Limiter
     logins: Limiter
     subjects: SubjectDesk | None = None
@@ -58,8 +61,20 @@ class PlannedQuestion(Protocol):
     def steps(self) -> int:
         """How much work it is at most, from the question and what is declared alone."""
 
-    def answer(self, ready: Callable[[], None]) -> JsonDocument:
-        """Charge it and answer it, or refuse; call `ready` before anybody can see that the answer is there."""
+    @property
+    def mark(self) -> str:
+        """What all askings of the same question share."""
+
+    def begin(self) -> BegunQuestion:
+        """Charge it and read the rows, or refuse; nobody can see yet what came of it."""
+
+
+class BegunQuestion(Protocol):
+    """A question that was charged and answered, and of which nothing shows yet."""
+
+    @property
+    def finish(self) -> Callable[[], JsonDocument]:
+        """Keep the answer and return it: called once, when its time has come."""
 
 
 class QuestionDesk(Protocol):
@@ -85,6 +100,12 @@ class QuestionDesk(Protocol):
 
     def within(self, datasets: Collection[str]) -> QuestionDesk:
         """Return a desk that knows these datasets and the public tables alone."""
+
+    def load(self) -> None:
+        """Read what questions will read, or raise SourceUnavailable."""
+
+    def check(self) -> None:
+        """Raise SourceUnavailable unless the rows can be asked about now."""
 
 
 @dataclass(frozen=True)

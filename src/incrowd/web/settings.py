@@ -16,10 +16,10 @@ class Settings:
     twice that time, four times, and so on, until `longest`.  How much work it can be is known beforehand, from the
     question and what is declared; `speed` is how many steps of it a worker surely does in a second.  `size` is the
     largest request in bytes, `rate` how many requests a minute one holder may send to one worker, `logins` how many
-    attempts to log in one name or address has there, and `threads` how many questions a worker answers at once, those
-    that wait to be shown included; `each` is how many one holder, and `queue` how many all of them have in hand there,
-    those that wait for a thread included.  `session` is the hours after which a page must log in again.  `https` says
-    that browsers reach the server by HTTPS.
+    attempts to log in one name or address has there, and `threads` how many questions a worker works on at once; `each`
+    is how many one holder, and `queue` how many all of them have in hand there, those that wait for a thread or for
+    their time to be shown included.  `session` is the hours after which a page must log in again.  `https` says that
+    browsers reach the server by HTTPS, `reload` that policies are watched for new versions of the data.
     """
 
     pace: float = 0.5
@@ -28,12 +28,13 @@ class Settings:
     size: int = 65_536
     rate: int = 120
     logins: int = 10
-    threads: int = 16
+    threads: int = 4
     each: int = 8
     queue: int = 64
     session: int = 8
     https: bool = False
     show_questions: bool = False
+    reload: bool = False
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.pace <= self.longest or not math.isfinite(self.longest):

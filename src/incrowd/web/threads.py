@@ -3,17 +3,81 @@
 from __future__ import annotations
 
 import time
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
-from dataclasses import dataclass
-from queue import Empty, SimpleQueue
-from threading import Thread
+from dataclasses import dataclass, field
+from threading import Condition, Thread
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 _Job = tuple["Future[Any]", Callable[[], Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Jobs:
+    """The jobs that wait, in a line for each holder; the lines take turns, and none has more than so many at work.
+
+    So whoever has many jobs waiting, or long ones, leaves threads to others.
+
+    >>> jobs = Jobs(most=1)
+    >>> for holder in ("ann", "ann", "bob"):
+    ...     jobs.put((Future(), lambda: None), holder)
+    >>> taken = [jobs.take(), jobs.take()]
+    >>> [holder for holder, _ in taken], list(jobs.lines)
+    (['ann', 'bob'], ['ann'])
+    """
+
+    most: int
+    lines: OrderedDict[str, deque[_Job]] = field(default_factory=OrderedDict)
+    working: Counter[str] = field(default_factory=Counter)
+    more: Condition = field(default_factory=Condition)
+    ended: list[bool] = field(default_factory=list)
+
+    def put(self, job: _Job, holder: str) -> None:
+        """Let a job wait in the line of its holder; after the end it is cancelled."""
+        with self.more:
+            if self.ended:
+                job[0].cancel()
+                return
+            self.lines.setdefault(holder, deque()).append(job)
+            self.more.notify()
+
+    def take(self) -> tuple[str, _Job] | None:
+        """Wait for the next job and return it with its holder; it is at work until `done`.  None at the end."""
+        with self.more:
+            while (holder := self._next()) is None:
+                if self.ended:
+                    return None
+                self.more.wait()
+            line = self.lines.pop(holder)
+            job = line.popleft()
+            if line:
+                self.lines[holder] = line
+            self.working[holder] += 1
+            return holder, job
+
+    def done(self, holder: str) -> None:
+        """Say that a job of a holder was done."""
+        with self.more:
+            self.working[holder] -= 1
+            if not self.working[holder]:
+                del self.working[holder]
+            self.more.notify()
+
+    def _next(self) -> str | None:
+        return next((holder for holder in self.lines if self.working[holder] < self.most), None)
+
+    def end(self) -> None:
+        """Let nobody take another job, and cancel those that wait."""
+        with self.more:
+            self.ended.append(True)
+            for line in self.lines.values():
+                for job, _ in line:
+                    job.cancel()
+            self.lines.clear()
+            self.more.notify_all()
 
 
 @dataclass(frozen=True)
@@ -24,7 +88,7 @@ class ThreadPool:
     not: what was charged stays charged, so it is safe to leave a job that was not done in time.
     """
 
-    jobs: SimpleQueue[_Job | None]
+    jobs: Jobs
     threads: tuple[Thread, ...]
 
     @classmethod
@@ -35,38 +99,34 @@ class ThreadPool:
         >>> pool.submit(lambda: 6 * 7).result(), pool.stop(10)
         (42, True)
         """
-        jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        jobs = Jobs(most=max(1, size // 2))
         threads = tuple(Thread(target=_work, args=(jobs,), name="question", daemon=True) for _ in range(size))
         for thread in threads:
             thread.start()
         return cls(jobs, threads)
 
-    def submit(self, work: Callable[[], T]) -> Future[T]:
-        """Let a thread do the work as soon as one is free."""
+    def submit(self, work: Callable[[], T], holder: str = "") -> Future[T]:
+        """Let a thread do the work of a holder as soon as one is free and it is that holder's turn."""
         job: Future[T] = Future()
-        self.jobs.put((job, work))
+        self.jobs.put((job, work), holder)
         return job
 
     def stop(self, seconds: float) -> bool:
         """Begin nothing new, wait so long for what was begun, and return whether all of it was done."""
-        with suppress(Empty):
-            while True:
-                waiting = self.jobs.get_nowait()
-                if waiting is not None:
-                    waiting[0].cancel()
-        for _ in self.threads:
-            self.jobs.put(None)
+        self.jobs.end()
         end = time.monotonic() + seconds
         for thread in self.threads:
             thread.join(max(0.0, end - time.monotonic()))
         return not any(thread.is_alive() for thread in self.threads)
 
 
-def _work(jobs: SimpleQueue[_Job | None]) -> None:
-    while (waiting := jobs.get()) is not None:
-        job, work = waiting
-        if job.set_running_or_notify_cancel():
-            try:
+def _work(jobs: Jobs) -> None:
+    while (waiting := jobs.take()) is not None:
+        holder, (job, work) = waiting
+        try:
+            if job.set_running_or_notify_cancel():
                 job.set_result(work())
-            except BaseException as problem:  # noqa: BLE001 (whoever waits for the job is told)
-                job.set_exception(problem)
+        except BaseException as problem:  # noqa: BLE001 (whoever waits for the job is told)
+            job.set_exception(problem)
+        finally:
+            jobs.done(holder)

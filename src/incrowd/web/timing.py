@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from incrowd.errors import QuestionRefused
 from incrowd.web.logs import note
 from incrowd.web.settings import Settings
-from incrowd.web.threads import ThreadPool
 
 T = TypeVar("T")
 
@@ -39,38 +37,6 @@ def bucket(elapsed: float, pace: float) -> float:
     return float(pace * 2.0 ** math.ceil(math.log2(elapsed / pace)))
 
 
-def pause(start: float, pace: float) -> Callable[[], None]:
-    """Return a call that waits until the bucket is full into which this moment falls; called again, it does nothing.
-
-    >>> wait = pause(time.monotonic(), 0.0)
-    >>> wait(), wait()
-    (None, None)
-    """
-
-    @cache
-    def waiting() -> None:
-        elapsed = time.monotonic() - start
-        time.sleep(max(0.0, bucket(elapsed, pace) - elapsed))
-
-    return waiting
-
-
-@dataclass(frozen=True)
-class Pacing:
-    """When a request came, and by which settings its outcome shows."""
-
-    start: float
-    settings: Settings
-
-    def after(self, steps: int) -> Callable[[], None]:
-        """Return a call that waits until the outcome of so many steps of work shows; refuse what would take too long.
-
-        The time hangs on the question and on what is declared.  Work that is not done by then, because the machine has
-        more to do than it should, shows after twice that time, and so on.
-        """
-        return pause(self.start, shown_after(steps, self.settings))
-
-
 def shown_after(steps: int, settings: Settings) -> float:
     """Return after how many seconds the outcome of so many steps of work shows.
 
@@ -89,23 +55,37 @@ def shown_after(steps: int, settings: Settings) -> float:
     return bucket(steps / settings.speed, settings.pace) if settings.pace else 0.0
 
 
-async def pace_reply(work: Callable[[Pacing], T], pool: ThreadPool, settings: Settings) -> T | NotStarted | NotFinished:
-    """Do the work in a thread and return its outcome, or that there is none.
+@dataclass(frozen=True)
+class Pacing:
+    """When a request came, and by which settings its outcome shows."""
 
-    `work` gets what it waits by, and must wait when it knows what rows can tell, before anything of it can be seen:
-    a log, a counter, a list of releases or the next question that gets its thread would betray the moment just as
-    well as the reply.  It must not raise: whatever it finds is an outcome, and all outcomes wait alike.
-    """
-    pacing = Pacing(time.monotonic(), settings)
-    job = pool.submit(lambda: work(pacing))
-    waiting = asyncio.wrap_future(job)
-    done, _ = await asyncio.wait({waiting}, timeout=_patience(settings))
-    if done:
-        return await waiting
-    if job.cancel():
-        return NotStarted()
-    note("fault", fault=NotFinished.__name__)
-    return NotFinished()
+    settings: Settings
+    start: float = field(default_factory=time.monotonic)
+
+    async def done(self, job: Future[T]) -> T:
+        """Wait for the job of a thread and return its outcome; raise NotStarted or NotFinished if that takes too long.
+
+        What was not begun by then never is.
+        """
+        waiting = asyncio.wrap_future(job)
+        left = self.start + _patience(self.settings) - time.monotonic()
+        done, _ = await asyncio.wait({waiting}, timeout=max(0.0, left))
+        if done:
+            return waiting.result()
+        if job.cancel():
+            raise NotStarted
+        waiting.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody waits for it any more
+        note("fault", fault=NotFinished.__name__)
+        raise NotFinished
+
+    async def pause(self, steps: int) -> None:
+        """Wait until the outcome of so many steps of work shows, in the event loop: no thread waits along.
+
+        The time hangs on the question and on what is declared.  Work that is not done by then, because the machine has
+        more to do than it should, shows after twice that time, and so on.
+        """
+        elapsed = time.monotonic() - self.start
+        await asyncio.sleep(max(0.0, bucket(elapsed, shown_after(steps, self.settings)) - elapsed))
 
 
 def _patience(settings: Settings) -> float:

@@ -30,6 +30,9 @@ OTHERS = {
 MODELS = ("marginals", "tree")
 """The methods that make a model, from which rows are drawn."""
 
+LEARNING = ("classifier", "regressor", "kmeans", "pca", "tuning")
+"""The methods that release a model that says something of rows."""
+
 
 def method_names() -> tuple[str, ...]:
     """Return the names of the methods that a policy of a table can ask for."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.errors import InvalidParameter
+from incrowd.errors import InvalidParameter, LedgerCorrupted
+from incrowd.governance.consent import state
 from incrowd.governance.consent.event import ConsentEvent, Decided, covers, depth_of, moment
 from incrowd.governance.consent.state import AsOf, Recorded, as_rows
 from incrowd.governance.consent.state import consenting as consenting_rows
@@ -120,6 +122,31 @@ def test_a_consent_ends_by_itself_and_a_withdrawal_does_not() -> None:
         ConsentEvent(ANN, Decided.WITHDRAW, "a", DAYS[0], DAYS[0], DAYS[4])
     with pytest.raises(InvalidParameter, match="comes after"):
         ConsentEvent(ANN, Decided.GIVE, "a", DAYS[0], DAYS[4], DAYS[4])
+
+
+def test_many_people_and_pieces_are_folded_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "_AT_ONCE", 7)
+    chance = random.Random(19)
+    people = [f"{number:032x}" for number in range(150)]
+    found = [
+        (
+            chance.choice(DAYS),
+            ConsentEvent(
+                chance.choice(people), chance.choice(list(Decided)), chance.choice(PURPOSES), chance.choice(DAYS)
+            ),
+        )
+        for _ in range(900)
+    ]
+    as_of = AsOf(DAYS[5], DAYS[6])
+    expected = {subject for subject in people if oracle(found, "a/b", as_of, subject)}
+    assert 0 < len(expected) < len(people)
+    assert consenting(found, "a/b", as_of) == expected
+
+
+def test_a_moment_that_is_none_lets_nobody_in() -> None:
+    row = [ANN, "give", "a", "May", DAYS[1], None, "", ""]
+    with pytest.raises(LedgerCorrupted, match="a moment that is none"):
+        consenting_rows([(DAYS[1], [row])], "a", AsOf(DAYS[2], DAYS[2]))
 
 
 def test_a_decision_of_an_unknown_kind_counts_against() -> None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from incrowd.core.graph import Graph, keys_of
+from incrowd.core.graph import Graph, keys_of, simple
 from incrowd.core.unit import Kind
 from incrowd.errors import InvalidParameter
-from incrowd.methods.graphs.block_model.drawing import block_counts, drawn, subset
+from incrowd.methods.graphs import projection
+from incrowd.methods.graphs.block_model.drawing import block_counts, drawn
 from incrowd.methods.graphs.degree_anonymity.method import DegreeAnonymous
 from incrowd.methods.graphs.degree_distribution.method import DegreeDistribution
 from incrowd.methods.graphs.matrices import triangles
 from incrowd.methods.graphs.outputs import PublishedGraph
+from incrowd.methods.graphs.pairs import subset
 from incrowd.methods.graphs.subgraph_count.method import SubgraphCount
 from incrowd.methods.graphs.super_nodes.grouping import groups_of
 from incrowd.methods.graphs.switching.switches import switched
@@ -102,3 +105,19 @@ def test_counts_get_the_noise_of_their_coins() -> None:
     nodes = DegreeDistribution(epsilon=Fraction(1), bound=2).plan(schema(Kind.NODE))
     noisy = nodes.release(Graph.of(3, [(0, 1)]), ScriptedCoins(laplace=[1, -2, 0])).table["count"].to_pylist()
     assert noisy == [2, 0, 0]
+
+
+@pytest.mark.parametrize("mixing", [True, False], ids=["hashes", "ids alone"])
+def test_which_edges_are_kept_hangs_on_ids_and_not_on_the_order_of_nodes(
+    mixing: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not mixing:  # every edge has the same hash, so that ids decide
+        monkeypatch.setattr(projection, "_hashes", lambda graph: np.zeros(len(graph.ends), np.uint64))
+    graph = random_graph(30, 120, 8)
+    order = np.random.default_rng(1).permutation(30)
+    moved = Graph(graph.ids.take(pa.array(order)), simple(np.argsort(order)[graph.ends], 30), graph.columns)
+    kept = [
+        {frozenset((each.ids[a].as_py(), each.ids[b].as_py())) for a, b in projection.projected(each, 3).tolist()}
+        for each in (graph, moved)
+    ]
+    assert kept[0] == kept[1]

@@ -10,8 +10,20 @@ from hypothesis import strategies as st
 
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
+from incrowd.methods.learning.growth import Goal, leaf_sums, node_sums
 from incrowd.methods.learning.records import Records, added, clipped, crossed
-from incrowd.methods.learning.statistics import RESIDUAL, class_tables, cluster_sums, gradient, moments, residuals
+from incrowd.methods.learning.statistics import (
+    RESIDUAL,
+    class_tables,
+    cluster_sums,
+    gradient,
+    grid_counts,
+    moments,
+    number_gradient,
+    residuals,
+    target_sums,
+)
+from incrowd.methods.learning.trees import Candidates
 from incrowd.methods.learning.vectors import VectorSpace
 from tests.coins import SeededCoins
 from tests.methods.learning.records import COLUMNS, small
@@ -38,7 +50,14 @@ def sums(source: Batches) -> list[np.ndarray]:
     space = VectorSpace.of(task.inputs, 1)  # type: ignore[arg-type]
     scores = np.random.default_rng(9).integers(-900, 900, (sum(task.sizes), 3))
     centers = np.random.default_rng(8).integers(-99, 99, (3, space.width))
+    forest, numbers = Candidates.of(task.sizes, task.ordered).drawn(2, 2), np.array([-256, 7, 256])
     return [
+        node_sums(records, Goal.classes(3), forest[0], task.ordered),
+        node_sums(records, Goal.numbers(numbers), forest[1], task.ordered),
+        leaf_sums(records, np.eye(3, dtype=np.int64), forest, task.ordered),
+        target_sums(records, numbers, 181),
+        number_gradient(records, numbers, np.array([7]), scores[:, :1]),
+        grid_counts(records, [np.arange(size) % 2 for size in task.sizes], 2),
         class_tables(records, 3),
         gradient(records, 3, np.array([5, -7, 100]), scores),
         moments(records, space.vectors, 256 * np.eye(3, dtype=np.int64), 100),

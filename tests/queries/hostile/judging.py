@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import cast
@@ -37,10 +37,10 @@ class Watched:
     def __getattr__(self, name: str) -> object:
         return getattr(self.desk.warehouse, name)
 
-    def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
+    def collect_together(self, queries: Sequence[exp.Query], drawn: SampledTable | None = None) -> tuple[pa.Table, ...]:
         self.entries.append(entries(self.desk))
-        found = self.desk.warehouse.collect(query, drawn)
-        self.collected.append(found)
+        found = self.desk.warehouse.collect_together(queries, drawn)
+        self.collected.extend(found)
         return found
 
 

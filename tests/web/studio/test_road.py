@@ -11,6 +11,7 @@ import pytest
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.cli.main import main
+from incrowd.web.studio.jobs import Tell
 from incrowd.web.studio.pages import PAGES, pages
 from tests.web.studio.visiting import POLICY, Visitor, studio
 
@@ -292,8 +293,35 @@ def test_rows_and_private_keys_are_not_sent_and_reports_cannot_act(released: Vis
     assert released.get("/file?name=out/certificate.json").headers["content-disposition"].startswith("attachment")
 
 
-def test_a_job_that_is_stopped_says_so(fresh: Visitor) -> None:
-    page = fresh.get("/open?data=stays.csv").text
-    assert "Draft stays.yaml" in page
-    assert fresh.get("/jobs/unknown").status_code == 404
-    assert fresh.post("/jobs/unknown/stop", {"back": "/plan"}).headers["location"] == "/plan"
+def test_a_payment_that_is_stopped_before_its_charge_costs_nothing_and_can_be_made_again(
+    fresh: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def endless(_data: object, _policy: object, _place: object, tell: Tell, _terms: object) -> None:
+        for place in range(10**9):
+            tell(place, None)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("incrowd.web.studio.pages.plan.release_to", endless)
+        form = paying(fresh)
+        place = fresh.post("/plan/release", form).headers["location"]
+        job = json.loads(fresh.get(f"{place}&format=json").text)["job"]
+        assert job["title"] == "Releasing stays into out"
+        assert fresh.post(f"/jobs/{job['job']}/stop", {"back": place}).headers["location"] == place
+        assert "Stopped before the end." in fresh.settled(place).text
+    assert charges(fresh) == 0
+    assert fresh.settled(fresh.post("/plan/release", form).headers["location"]).status_code == 303
+    assert charges(fresh) == 1
+
+
+def test_how_a_file_is_read_is_told_guessed_and_written_as_a_command(tmp_path: Path) -> None:
+    text = "Wer;Gr\u00f6\u00dfe;Tag\nA;1,5;31.12.2024\nB;k.A.;01.02.2024\n"
+    visitor = studio(tmp_path, policy=None, table="a\n1\n").come_in()
+    (tmp_path / "messy.csv").write_bytes(text.encode("cp1252"))
+    reading = visitor.json("/open?data=messy.csv")["reading"]
+    assert reading["columns"] == ["Wer", "Gr\u00f6\u00dfe", "Tag"]
+    assert reading["guesses"]
+    told = visitor.json("/open?data=messy.csv&encoding=cp1252&decimal=,&nulls=k.A.&dates=%25d.%25m.%25Y&period=2024")
+    options = "--encoding cp1252 --decimal , --period 2024 --dates %d.%m.%Y --nulls k.A."
+    assert told["commands"] == [f"incrowd profile messy.csv {options} --write policy.yaml"]
+    assert visitor.get("/open?data=messy.csv&header_row=x").status_code == 400
+    assert visitor.get("/jobs/unknown").status_code == 404

@@ -52,7 +52,7 @@ def asking(sql: str = COUNT, epsilon: str = "1", analyst: str | None = None, **t
 
 def test_a_price_is_told_without_reading_or_spending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with desk_of(tmp_path) as desk:
-        monkeypatch.setattr(Warehouse, "collect", lambda *_: pytest.fail("a row was read"))
+        monkeypatch.setattr(Warehouse, "collect_together", lambda *_: pytest.fail("a row was read"))
         before = desk.ledger.chain.head()
         priced = desk.price(asking())
         assert priced.cost == Amount.up(1, 0)
@@ -111,7 +111,7 @@ def test_what_does_not_fit_the_budget_is_refused_before_a_row_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with desk_of(tmp_path) as desk:
-        monkeypatch.setattr(Warehouse, "collect", lambda *_: pytest.fail("a row was read"))
+        monkeypatch.setattr(Warehouse, "collect_together", lambda *_: pytest.fail("a row was read"))
         with pytest.raises(BudgetExceeded, match="Ask for at most 3"):
             desk.ask(asking(epsilon="4"))
         assert desk.price(asking(epsilon="4")).left == {"people": None}
@@ -127,7 +127,7 @@ def test_the_charge_is_on_disk_before_a_row_is_read_and_stays_if_that_fails(
             spent.append(desk.ledger.standing("people").totals.spent.epsilon)
             raise SourceUnreadable("the rows could not be read.")
 
-        monkeypatch.setattr(Warehouse, "collect", fail)
+        monkeypatch.setattr(Warehouse, "collect_together", fail)
         with pytest.raises(SourceUnreadable, match="the charge stays spent"):
             desk.ask(asking())
         assert spent == [1]
@@ -148,7 +148,7 @@ def test_a_slow_question_is_stopped_and_stays_paid_for(tmp_path: Path, monkeypat
         def slow(*_: object) -> None:
             raise QuestionFailed("the question took longer than it may.")
 
-        monkeypatch.setattr(Warehouse, "collect", slow)
+        monkeypatch.setattr(Warehouse, "collect_together", slow)
         with pytest.raises(QuestionFailed, match="stays spent"):
             desk.ask(asking())
 

@@ -60,7 +60,7 @@ def outcome(desk: Desk, sql: str) -> tuple[object, ...]:
     try:
         prepared = desk.prepare(Asking(sql, Terms(epsilon=Fraction(1, 1000))))
         shown = shown_after(prepared.steps, Settings())
-        columns = prepared.answer(lambda: None).answer.columns
+        columns = prepared.begin().finish().answer.columns
         return prepared.steps, shown, [column.name for column in columns], [len(column.values) for column in columns]
     except IncrowdError as problem:
         return type(problem).__name__, str(problem)

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sqlglot import exp
 
 from incrowd.core.table import Engine
 from incrowd.engines.settings import Spark
@@ -126,3 +127,22 @@ def test_pushdown_is_for_databases_and_not_for_spark(tmp_path: Path) -> None:
     refused = pytest.raises(InvalidParameter, match="the database computes, not Spark")
     with refused, open_desk([policy], settings=Spark()):
         pass
+
+
+@pytest.mark.postgres
+def test_all_passes_of_a_question_see_the_same_rows(
+    tmp_path: Path, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = load(postgres, "people", ROWS)
+    fetch = PostgresWarehouse._fetch
+
+    def disturbed(self: PostgresWarehouse, *asked: Any) -> pa.Table:
+        ask(postgres, "INSERT INTO people VALUES ('F', 30)")
+        return fetch(self, *asked)
+
+    monkeypatch.setattr(PostgresWarehouse, "_fetch", disturbed)
+    with open_desk([load_policy(told(tmp_path, source=source, queries={"pushdown": True}))]) as desk:
+        count = exp.select(exp.alias_(exp.Count(this=exp.Star()), "n")).from_(exp.to_table("people"))
+        first, *others = desk.warehouse.collect_together([count, count, count])
+        assert [first.equals(other) for other in others] == [True, True]
+        assert desk.warehouse.collect(count) != first

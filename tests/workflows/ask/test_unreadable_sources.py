@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.errors import QuestionFailed, SourceInvalid, SourceUnreadable
+from incrowd.errors import QuestionFailed, SourceInvalid, SourceUnavailable, SourceUnreadable
 from incrowd.queries.question import Terms
 from incrowd.workflows.ask.desk import Asking, AskingTogether, Desk, open_desk
 from incrowd.workflows.policy.policy import load_policy
@@ -108,7 +108,7 @@ def test_a_server_that_is_lost_is_not_called_a_damaged_source(
     with desk_over(tmp_path, f"{postgres}::people", pushdown=True) as desk:
         ending = "CASE WHEN pg_terminate_backend(pg_backend_pid()) THEN sex END AS sex"
         ask(postgres, f"CREATE OR REPLACE VIEW people AS SELECT {ending}, age FROM rows")
-        with pytest.raises(QuestionFailed, match=r"broke off.*Nothing was charged"):
+        with pytest.raises(SourceUnavailable, match=r"broke off.*Nothing was charged"):
             desk.ask(asking(COUNT))
         monkeypatch.setattr(type(desk.warehouse), "load", lambda *_: None)
         with pytest.raises(QuestionFailed, match=r"broke off.*the charge stays spent") as failure:

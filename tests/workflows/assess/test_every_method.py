@@ -38,7 +38,7 @@ ROWS = (
     "slicing",
 )
 """The methods that release rows of the data, coarser and not changed otherwise."""
-LEARNED = ("classifier", "regressor", "kmeans", "pca")
+LEARNED = ("classifier", "regressor", "kmeans", "pca", "tuning")
 """The methods that release a model and no rows."""
 NAMES = ("sex", "age", "zip")
 

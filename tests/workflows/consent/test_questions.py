@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from incrowd.core.steps.consent import gate_of
-from incrowd.engines.settings import Spark
-from incrowd.errors import InvalidParameter, Refused
+from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import Decided
 from incrowd.queries.answer import Answer
 from incrowd.queries.question import Terms
@@ -135,11 +134,6 @@ def test_tables_of_the_same_people_are_gated_too_and_public_ones_are_not(tmp_pat
 
 def test_what_a_gate_cannot_do_is_refused_before_anything_is_opened(tmp_path: Path) -> None:
     made = consented(RICH, tmp_path, HALF)
-    with pytest.raises(Refused, match="not inside PostgreSQL or Spark"), open_desk([made.policy], ROWS, None, Spark()):
-        pass
-    pushed = load_policy(written(changed(RICH, queries__pushdown=True), made.policy.folder))
-    with pytest.raises(Refused, match="not inside PostgreSQL or Spark"), open_desk([pushed], ROWS):
-        pass
     strict = load_policy(written(changed(RICH, dataset__unit__more="refuse"), made.policy.folder))
     with pytest.raises(InvalidParameter, match="did not consent"), open_desk([strict], ROWS):
         pass

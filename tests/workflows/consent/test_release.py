@@ -15,7 +15,6 @@ import pytest
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.steps.consent import CONSENTERS, IN_THE_TABLE, MOVED, OWN_DECISION, ConsentGate, gate_of
 from incrowd.engines.readers.sources import open_source
-from incrowd.engines.settings import Spark
 from incrowd.errors import InvalidParameter, LedgerUnavailable, Refused
 from incrowd.governance.consent.event import Decided
 from incrowd.governance.consent.registry import Registry, SnapshotMark
@@ -139,12 +138,6 @@ def test_data_registry_and_key_lie_in_three_places(tmp_path: Path, place: dict[s
         release(None, policy)
 
 
-def test_spark_is_refused_rather_than_left_ungated(tmp_path: Path) -> None:
-    made = consented(GATED, tmp_path, HALF)
-    with pytest.raises(Refused, match="not on Spark"):
-        release("people.parquet", replace(made.policy, engine=Spark()))
-
-
 def test_a_plan_whose_gate_was_never_read_is_not_performed(tmp_path: Path) -> None:
     made = consented(GATED, tmp_path, HALF)
     ledger = Ledger.create(f"sqlite:///{tmp_path}/ledger.sqlite")
@@ -251,11 +244,27 @@ def test_a_decision_that_begins_or_ends_later_counts_from_then_on(
     assert found == [3, 2, 3, 3]
 
 
+def test_a_restored_registry_is_found_against_the_last_certificate_before_a_charge(tmp_path: Path) -> None:
+    made = consented(GATED, tmp_path, HALF)
+    out(made, "first")
+    file = tmp_path / "registry" / "consent.sqlite"
+    old = file.read_bytes()
+    made.decide(Decided.WITHDRAW, HALF[:1])
+    out(made, "second")
+    file.write_bytes(old)  # it is whole, and has lost the withdrawal
+    restored = load_policy(tmp_path / "data" / "policy.yaml")
+    charged = Ledger.open(made.policy.ledger_address).standing("people").totals.charges
+    with pytest.raises(Refused, match="an old copy was restored"):
+        release_to(ROWS, restored, Destination(tmp_path / "out" / "third", "csv"))
+    assert Ledger.open(made.policy.ledger_address).standing("people").totals.charges == charged == 2
+    release_to(ROWS, restored, Destination(tmp_path / "out" / "third", "csv"), None, Terms(anyway=True))
+
+
 def test_a_clock_that_went_back_lets_nobody_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = consented(GATED, tmp_path, ["p0"])
     past = datetime(2020, 1, 1, tzinfo=UTC)
     behind = Registry(replace(made.registry.chain, clock=lambda: past))
-    monkeypatch.setattr("incrowd.workflows.consent.admission.open_registry", lambda *_: behind)
+    monkeypatch.setattr("incrowd.workflows.consent.place.ConsentPlace.open", lambda _: behind)
     with pytest.raises(LedgerUnavailable, match="clock of this machine is behind"):
         admit(made.policy)
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyarrow import parquet as pq
 
-from incrowd.errors import IncrowdError, InvalidParameter, SourceInvalid, SourceUnreadable
+from incrowd.errors import IncrowdError, InvalidParameter, MixedUnits, SourceInvalid, SourceUnreadable
+from incrowd.methods.graphs.steps import TOGETHER
 from incrowd.workflows.graph.profile import graph_of
 from incrowd.workflows.graph.release import release_graph
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import Destination, release
+from incrowd.workflows.verify.verify import verify
+from tests.coins import ScriptedCoins
 from tests.graphs import graph_files, graph_policy, karate
 from tests.policies import PEOPLE, changed
 
@@ -65,6 +71,61 @@ def test_kinds_of_edges_are_no_doubles_and_only_those_asked_for_count(tmp_path: 
     edges = "source,target,how\nann,bob,friend\nann,bob,boss\nbob,cat,boss\n"
     assert edges_of(policy_of(tmp_path, edges, kind="how")) == [[0, 1], [1, 2]]
     assert edges_of(policy_of(tmp_path, edges, kind="how", kinds=["friend"])) == [[0, 1]]
+
+
+def test_edges_of_each_kind_and_direction_are_counted_apart_and_a_lie_about_them_is_found(tmp_path: Path) -> None:
+    """Two kinds in two directions: all edges of a pair are four, and each of two numbers gets noise for all of them."""
+    edges = "source,target,how\nann,bob,friend\nbob,ann,friend\nann,bob,boss\nbob,cat,guest\n"
+    told: dict[str, Any] = {"directed": True, "kind": "how", "kinds": ["friend", "boss"]}
+    policy = policy_of(tmp_path, edges, release={"method": "edge-kinds", "count": "edges", "epsilon": 1}, **told)
+    graph = graph_of(load_policy(policy))
+    assert [layer.tolist() for layer in graph.layers] == [[[0, 1], [1, 0]], [[0, 1]]]
+    assert graph.ends.tolist() == [[0, 1]]
+    plan = load_policy(policy).plan
+    assert plan.settings["scale"] == 4
+    assert plan.release(graph, ScriptedCoins(laplace=[1, -5])).table.to_pylist() == [
+        {"kind": "friend", "number": 3},
+        {"kind": "boss", "number": -4},
+    ]
+    release_graph(policy, Destination(tmp_path / "out", "csv"))
+    assert verify(tmp_path / "out", policy=load_policy(policy)).passed
+    file = tmp_path / "out" / "certificate.json"
+    plain = json.loads(file.read_text(encoding="utf-8"))
+    forged = replace(plan.steps[0], directed=False)  # type: ignore[type-var]
+    plain["steps"][0] |= {"directed": False, "sentence": forged.sentence}
+    file.write_text(json.dumps(plain), encoding="utf-8")
+    found = verify(tmp_path / "out")
+    assert not found.passed
+    assert any("not those that the noise is made for" in each.why for each in found.findings)
+
+
+def test_one_edge_of_one_kind_is_priced_as_one_and_the_certificate_says_what_a_pair_can_lose(tmp_path: Path) -> None:
+    edges = "source,target,how\nann,bob,friend\nbob,ann,boss\n"
+    told: dict[str, Any] = {"directed": True, "kind": "how", "kinds": ["friend", "boss"]}
+    release = {"method": "edge-kinds", "count": "degrees", "epsilon": 1}
+    policy = load_policy(policy_of(tmp_path, edges, "edge of one kind", release, **told))
+    assert policy.plan.settings["scale"] == 2
+    assert TOGETHER in policy.plan.claims[0].not_protected
+    table = policy.plan.release(graph_of(policy), ScriptedCoins(laplace=[0] * 12)).table
+    assert table.filter(pc.equal(table["kind"], "boss")).to_pylist() == [
+        {"kind": "boss", "direction": way, "degree": degree, "count": 2 - degree}
+        for way in ("out", "in")
+        for degree in (0, 1)
+    ]
+    release_graph(policy, Destination(tmp_path / "out"))
+    other = policy_of(tmp_path, edges, "edge", release, **told)
+    with pytest.raises(MixedUnits, match="one unit"):
+        release_graph(other, Destination(tmp_path / "again"))
+
+
+def test_kinds_that_are_met_later_or_missing_are_kinds_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("incrowd.workflows.graph.reading._ROWS", 1)
+    edges = "source,target,how\nann,bob,friend\nann,bob,\nann,bob,boss\nbob,cat,boss\n"
+    assert edges_of(policy_of(tmp_path, edges, kind="how")) == [[0, 1], [1, 2]]
+    with pytest.raises(SourceInvalid, match="1 edges stand more than once"):
+        edges_of(policy_of(tmp_path, f"{edges}ann,bob,friend\n", kind="how"))
 
 
 def test_nodes_without_an_id_of_their_own_are_refused(tmp_path: Path) -> None:
@@ -130,6 +191,13 @@ def test_graphml_that_is_none_is_refused(text: str, tmp_path: Path) -> None:
         ({"method": "degree-distribution", "epsilon": 1}, "node", "give the bound"),
         ({"method": "block-model", "column": "club", "epsilon": 1}, "node", "without bound"),
         ({"method": "edge-response", "epsilon": 1}, "node", "without bound"),
+        ({"method": "clustering", "epsilon": 1}, "node", "without bound"),
+        ({"method": "degree-sequence", "epsilon": 1}, "node", "without bound"),
+        ({"method": "edge-kinds", "count": "edges", "epsilon": 1}, "node", "without bound"),
+        ({"method": "edge-kinds", "count": "edges", "epsilon": "1e-20"}, "edge", "at most 2"),
+        ({"method": "clustering", "epsilon": 0}, "edge", "above 0"),
+        ({"method": "clustering", "epsilon": 1, "power": 1}, "edge", "from 2"),
+        ({"method": "add-delete", "share": 0}, "edge", "at most 1"),
         ({"method": "block-model", "column": "id", "epsilon": 1}, "edge", "identifier"),
         ({"method": "block-model", "column": "club", "epsilon": "1e-20"}, "edge", "at most 2"),
         ({"method": "degree-distribution", "epsilon": 1, "bound": 10**9}, "node", "from 1 to"),
@@ -147,9 +215,18 @@ def test_what_cannot_be_promised_is_refused_with_the_way_out(
         _ = load_policy(policy).plan
 
 
-def test_k_that_cannot_be_reached_costs_nothing(tmp_path: Path) -> None:
-    policy = policy_of(tmp_path, "source,target\nann,bob\n", release={"method": "super-nodes", "k": 4})
-    with pytest.raises(InvalidParameter, match="fewer than 4"):
+@pytest.mark.parametrize(
+    "release",
+    [
+        {"method": "super-nodes", "k": 4},
+        {"method": "degree-anonymity", "k": 4},
+        {"method": "degree-anonymity", "k": 2, "columns": ["club"]},
+    ],
+    ids=["groups", "degrees", "labels"],
+)
+def test_k_that_cannot_be_reached_costs_nothing(release: dict[str, Any], tmp_path: Path) -> None:
+    policy = policy_of(tmp_path, "source,target\nann,bob\n", release=release)
+    with pytest.raises(InvalidParameter, match=f"fewer than {release['k']}"):
         release_graph(policy, Destination(tmp_path / "out"))
     book = find_book(load_policy(policy))
     assert book is None or not book.knows("club")
@@ -164,6 +241,7 @@ def test_a_policy_is_of_a_table_or_of_a_graph(tmp_path: Path) -> None:
         changed(PEOPLE, dataset__unit={"kind": "edge"}),
         changed(PEOPLE, release=COUNT),
         changed(policy, edges__kinds=["friend"]),
+        changed(policy, edges__kind="how", edges__kinds=["friend", "friend"]),
     ):
         with pytest.raises(IncrowdError):
             _ = load_policy(wrong).plan

@@ -198,7 +198,7 @@ def test_an_interrupted_question_names_what_stays_spent(
     folder: Path, run: Runner, monkeypatch: pytest.MonkeyPatch, error: Callable[[], BaseException]
 ) -> None:
     written(changed(PEOPLE, release=None, queries={}, budget={"epsilon": 2}), folder)
-    monkeypatch.setattr(Warehouse, "collect", failing(error()))
+    monkeypatch.setattr(Warehouse, "collect_together", failing(error()))
     done = run("query 'SELECT COUNT(*) FROM people' --epsilon 1 --policy policy.yaml --data people.csv")
     assert done.code == 130
     assert "Nothing was answered; the charge stays spent: epsilon 1 and delta 0 of dataset people." in done.err

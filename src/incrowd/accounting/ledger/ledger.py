@@ -138,7 +138,8 @@ class Ledger:
 
         Whoever asked first has paid already, and what everyone was given costs nobody anything.
         """
-        charged = next(self.entries(sequence - 1), None)
+        found = self.chain.read(lambda reader: reader.links(sequence - 1, 1))
+        charged = Entry.of(found[0]) if found else None
         if charged is None or charged.kind != "charge":
             raise InvalidParameter("there is no charge with this number in the ledger.")
         if charged.body["analyst"] in (None, analyst):

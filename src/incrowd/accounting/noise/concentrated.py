@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 
 from incrowd.core.loss import (
     Approximate,
@@ -128,8 +129,9 @@ def delta_of_rho(rho: Number, epsilon: Number) -> float:
     return min(1.0, not_below(math.exp(min(0.0, best)), _RELATIVE) or math.ulp(0.0))
 
 
+@lru_cache(maxsize=256)
 def largest_rho(epsilon: Number, delta: Number) -> Fraction:
-    """Return a ρ, as large as could be found, such that ρ-zCDP implies (ε, δ)-differential privacy.
+    """Return a ρ, as large as could be found, such that ρ-zCDP implies (ε, δ)-differential privacy; remembered.
 
     >>> epsilon_of_rho(largest_rho(1, "1e-6"), "1e-6") <= 1
     True

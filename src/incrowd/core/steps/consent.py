@@ -19,6 +19,10 @@ OWN_DECISION = (
     "the consent gate leaves a person's rows in or out by that person's own id and events alone, so that the promise "
     "for a person added or removed covers whether that person consented"
 )
+OWN_NODE = (
+    "the consent gate leaves a person's node in or out, with all its edges, by that person's own id and events alone, "
+    "so that the promise for a node added or removed covers whether that person consented"
+)
 RECORDED = "the events of the consent registry are what these people decided"
 CONSENTERS = (
     "what is true of people who consented and not of others: all numbers describe those who consented, and who did not "
@@ -36,6 +40,10 @@ NEEDS_ADDING = (
     "consent would have to be public, and it is not. Write adjacency: add-remove."
 )
 NEEDS_PEOPLE = "consent is given by people: name the column that tells them apart, dataset.unit.column."
+NEEDS_NODES = (
+    "a consent gate needs the unit node: where edges are protected the nodes are not, and which of them are left would "
+    "show who consented. Write unit: {kind: node}."
+)
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,9 @@ class ConsentGate(Step):
     Source: a stable transformation, McSherry 2009, applied to rows with the person's own events.
 
     Before the run only purpose and, where the policy says so, `as_of` are known; `run` is when the registry was read,
-    and `mark` an HMAC of its state under a key that `nonce` names and the registry alone can make.
+    and `mark` an HMAC of its state under a key that `nonce` names and the registry alone can make.  `calendar` names
+    the days on which a release without an ε may be made: one that could be made on any day would tell by its absence
+    that somebody moved.
     """
 
     kind: ClassVar[str] = "consent"
@@ -61,6 +71,9 @@ class ConsentGate(Step):
     run: str | None = None
     nonce: str | None = None
     mark: str | None = None
+    calendar: tuple[str, ...] | None = None
+    edges: bool | None = None
+    """Whether nodes of a graph are left out, and all edges with them."""
 
     @property
     def settled(self) -> bool:
@@ -69,7 +82,7 @@ class ConsentGate(Step):
 
     def follows(self, planned: ConsentGate) -> bool:
         """Whether this gate is what became of one that was planned."""
-        return self.settled and (self.purpose, self.as_of) == (planned.purpose, planned.as_of)
+        return self.settled and replace(self, run=None, nonce=None, mark=None) == planned
 
     @property
     def rule(self) -> str:
@@ -81,10 +94,22 @@ class ConsentGate(Step):
         """What happens, for people."""
         run = "at the run" if self.run is None else f"at {self.run}"
         when = run if self.as_of is None else f"as of {self.as_of} and still {run}"
+        whose = "the nodes of everybody, with all their edges, are" if self.edges else "the rows of everybody are"
         return (
-            f"Before everything else the rows of everybody are left out whose consent to “{self.purpose}” did not "
+            f"Before everything else {whose} left out whose consent to “{self.purpose}” did not "
             f"stand {when}. Who and how many they are is not told. Consenting is no secret sample and makes no loss "
             "smaller; whatever is counted below counts people who consented."
+            f"{self._dates}"
+        )
+
+    @property
+    def _dates(self) -> str:
+        """On which days releases appear, in words; nothing where none are fixed."""
+        if self.calendar is None:
+            return ""
+        return (
+            f" Releases appear on days that were fixed before: {', '.join(self.calendar)}, and on no other; a day "
+            "without one shows that it had to wait."
         )
 
     def around(self, inner: Promise, unit: Unit) -> Promise:
@@ -95,7 +120,8 @@ class ConsentGate(Step):
     def amend(self, claim: Claim) -> Claim:
         """Say what the gate needs, and what consent itself leaves open."""
         bounded = isinstance(claim, _BOUNDED)
-        needs = (*(proved(OWN_DECISION) if bounded else ()), *assumed([RECORDED]))
+        own = OWN_NODE if self.edges else OWN_DECISION
+        needs = (*(proved(own) if bounded else ()), *assumed([RECORDED]))
         left_open = (CONSENTERS,) if bounded else (CONSENTERS, IN_THE_TABLE, MOVED)
         return replace(
             claim,
@@ -112,7 +138,9 @@ def require_gate(unit: Unit) -> None:
     Traceback (most recent call last):
     incrowd.errors.InvalidParameter: a consent gate needs a promise for people who are added or removed: ...
     """
-    if unit.kind is not Kind.PERSON or unit.column is None:
+    if unit.kind is Kind.EDGE:
+        raise InvalidParameter(NEEDS_NODES)
+    if unit.kind not in (Kind.PERSON, Kind.NODE):
         raise InvalidParameter(NEEDS_PEOPLE)
     if unit.adjacency is Adjacency.REPLACE:
         raise InvalidParameter(NEEDS_ADDING)

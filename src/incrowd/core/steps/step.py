@@ -21,6 +21,10 @@ LEDGER = "all releases about these people are charged to this ledger"
 ROW_IS_PERSON = "each person has at most one row"
 PERSON_COLUMN = "the person column tells people apart, and no person stands under two ids"
 EDGE_IS_HIDDEN = "who is connected with whom is what must stay secret; nodes and their columns may be known to anyone"
+RELATION_IS_HIDDEN = (
+    "whether one edge of one kind is there is what must stay secret; other edges of the same two nodes, nodes and "
+    "their columns may be known to anyone"
+)
 NODE_IS_PERSON = "each person is one node, and no person stands under two ids"
 PASSED = (
     "that nobody has more rows than are allowed: the source was checked for it, and publication shows that it passed"
@@ -194,5 +198,6 @@ _WHOSE = {
     Kind.ROW: ROW_IS_PERSON,
     Kind.PERSON: PERSON_COLUMN,
     Kind.EDGE: EDGE_IS_HIDDEN,
+    Kind.RELATION: RELATION_IS_HIDDEN,
     Kind.NODE: NODE_IS_PERSON,
 }

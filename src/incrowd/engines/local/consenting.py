@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from incrowd.core.reading import canonical
 from incrowd.core.schema import Column
 from incrowd.core.subjects import SubjectKey
-from incrowd.core.table import Rows
+from incrowd.core.table import Admitting, Rows
 from incrowd.engines.local.contributions import ids_of
 
 
@@ -38,16 +38,16 @@ class Admitted:
         admitted: NDArray[np.bool_] = np.array([*known, False], np.bool_)[codes]
         return admitted
 
-    def pseudonyms(self, ids: pa.Array) -> list[str | None]:
-        """Return the pseudonym of each id, None where there is none."""
-        names = canonical(ids_of(ids, self.person)).to_pylist()
-        made = {name: self.key.pseudonym(name) for name in set(names) if name is not None}
-        return [made.get(name) for name in names]
+    def among(self, names: Iterable[str]) -> frozenset[str]:
+        """Return who of some people takes part; each is named by the one way in which their id is written."""
+        return frozenset(name for name in names if self.key.pseudonym(name) in self.subjects)
 
 
 @dataclass(frozen=True, eq=False)
 class Consenting:
     """Rows of admitted people, in the order of their source; positions are counted among them.
+
+    Where rows are between people, such as edges, `whose` names their columns: all of them must be admitted.
 
     >>> from incrowd.engines.readers.sources import open_source
     >>> key = SubjectKey(bytes(32))
@@ -58,7 +58,8 @@ class Consenting:
     """
 
     source: Rows
-    admitted: Admitted
+    admitted: Admitting
+    whose: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -87,7 +88,7 @@ class Consenting:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Read these columns of the rows of admitted people."""
-        person = self.admitted.person.name
-        more = [] if person in columns else [person]
-        for batch in self.source.batches([*columns, *more]):
-            yield batch.filter(pa.array(self.admitted.of(batch.column(person)))).select(list(columns))
+        people = self.whose or (self.admitted.person.name,)
+        for batch in self.source.batches(list(dict.fromkeys((*columns, *people)))):
+            mask = np.logical_and.reduce([self.admitted.of(batch.column(name)) for name in people])
+            yield batch.filter(pa.array(mask)).select(list(columns))

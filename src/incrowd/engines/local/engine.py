@@ -16,8 +16,9 @@ from incrowd.core.counts import Counts
 from incrowd.core.keys import Layout, grouped, translated
 from incrowd.core.marks import SourceMarks
 from incrowd.core.schema import Column, Schema
-from incrowd.core.table import DEFAULTS, IN_ENGINE, Kept, Learned, Progress, Rows, SourceOptions
+from incrowd.core.table import DEFAULTS, IN_ENGINE, Admitting, Kept, Learned, Progress, Rows, SourceOptions
 from incrowd.core.unit import More
+from incrowd.engines.local.consenting import Consenting
 from incrowd.engines.local.contributions import RowLimit, crowded, exclude, limit
 from incrowd.engines.local.counting import CountingLimits, CountTally, Disk
 from incrowd.engines.local.encoding import Encoder
@@ -104,6 +105,10 @@ class LocalEngine:
         if schema.unit.more is More.REFUSE and schema.unit.column is not None:
             refuse_crowded(schema.unit, crowded(rows, schema[schema.unit.column], schema.unit.max_rows))
         return gathered.marks()
+
+    def admitted(self, rows: Rows, whose: Admitting) -> Consenting:
+        """Return the rows of admitted people alone, filtered as they are read."""
+        return Consenting(rows, whose)
 
     def digest(self, rows: Rows) -> bytes:
         """Return the SHA-256 of the bytes of the source's files, or of the values of a frame."""

@@ -49,7 +49,7 @@ class Counting:
         with Disk() as disk:
             tally = CountTally(self.limits, encoder.sizes, disk)
             for rows in self.reading.slices(batches):
-                read += rows.batch.num_rows
+                read += rows.read
                 chosen = picked(rows, self.kept)
                 if chosen is None or len(chosen):
                     codes = encoder.codes(rows.batch, chosen)

@@ -13,8 +13,9 @@ from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.marks import SourceMarks
 from incrowd.core.schema import Column, Schema
-from incrowd.core.table import DEFAULTS, Kept, Learned, Progress, Rows, SourceOptions
+from incrowd.core.table import DEFAULTS, Admitting, Kept, Learned, Progress, Rows, SourceOptions
 from incrowd.engines.columns import require
+from incrowd.engines.spark.consenting import admitted
 from incrowd.engines.spark.count import count
 from incrowd.engines.spark.failures import explained
 from incrowd.engines.spark.limit import PersonLimit, exclude, limit
@@ -70,6 +71,11 @@ class SparkEngine:
             if progress is not None and opened.rows is not None:
                 progress(opened.rows, opened.rows)
         return marks
+
+    def admitted(self, rows: Rows, whose: Admitting) -> SparkRows:
+        """Return the rows of admitted people alone: one job names all people here, later ones leave the others out."""
+        with explained():
+            return admitted(on_cluster(rows), whose)
 
     def digest(self, rows: Rows) -> bytes:
         """Return 32 bytes that tell this content from any other, whatever the order of the rows."""

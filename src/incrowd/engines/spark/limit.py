@@ -133,7 +133,7 @@ class Limiting:
         """Return the rows of a partition, and last how many rows were read."""
         read = 0
         for rows in self.reading.slices(batches):
-            read += rows.batch.num_rows
+            read += rows.read
             yield self._sent(rows)
         empty = tuples.empty_cell_arrays(self.cells, 1)
         yield self._batch([pa.nulls(1, pa.binary()), pa.nulls(1, pa.binary()), *empty, pa.array([read])])

@@ -49,6 +49,10 @@ class Positions:
                 mask[start:stop] = part
         return mask
 
+    def where(self, mask: NDArray[np.bool_]) -> Positions:
+        """Return the places of some of the rows."""
+        return Positions(self.numbers[mask])
+
     def blocks(self) -> NDArray[np.uint64]:
         """Return 128 bits for each row, no two rows the same."""
         return np.stack([self.numbers.astype(np.uint64), np.zeros(len(self.numbers), np.uint64)], axis=1)
@@ -67,6 +71,10 @@ class Ids:
             raise InvalidParameter("rows told apart by an id have no positions: this choice of rows cannot be applied.")
         mask: NDArray[np.bool_] = of(self.words)
         return mask
+
+    def where(self, mask: NDArray[np.bool_]) -> Ids:
+        """Return the places of some of the rows."""
+        return Ids(self.words[mask])
 
     def blocks(self) -> NDArray[np.uint64]:
         """Return 128 bits for each row, no two rows the same."""
@@ -141,14 +149,19 @@ def people(key: bytes, array: pa.Array, column: Column) -> pa.Array:
     """
     values, indices = as_dictionary(array)
     names = canonical(read(values, column.type).values).to_pylist()
-    hashed = pa.array([None if name is None else _hashed(key, name) for name in names], pa.binary())
+    known = pa.array([None if name is None else hashed(key, name) for name in names], pa.binary())
     if indices is None:
-        return hashed
+        return known
     taken: NDArray[np.integer] = indices
-    return hashed.take(pa.array(taken, mask=taken == len(values)))
+    return known.take(pa.array(taken, mask=taken == len(values)))
 
 
-def _hashed(key: bytes, name: str) -> bytes:
+def hashed(key: bytes, name: str) -> bytes:
+    """Return the 16 bytes that stand under a key for a person of this name.
+
+    >>> len(hashed(bytes(32), "ann"))
+    16
+    """
     return hashlib.blake2b(name.encode(), key=key, digest_size=16).digest()
 
 

@@ -22,10 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """Some rows, and what tells them apart; None if nothing does."""
+    """Some rows, and what tells them apart, None if nothing does; and how many were read with them and left out."""
 
     batch: pa.RecordBatch
     places: Places | None
+    left_out: int = 0
+
+    @property
+    def read(self) -> int:
+        """How many rows were read, those that were left out too."""
+        return int(self.batch.num_rows) + self.left_out
 
 
 class PartitionReading(Protocol):

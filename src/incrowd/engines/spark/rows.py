@@ -40,6 +40,9 @@ class SparkOrigin(Protocol):
     def pieces(self) -> FilePieces | None:
         """The files with their numbers of rows, where the rows lie in files that have an order."""
 
+    def check_ids(self) -> None:
+        """Raise unless every row has an id of its own, where rows are told apart by ids."""
+
     def stamps(self) -> frozenset[int]:
         """Look at the files once more, not into them, and return their stamps."""
 

@@ -35,7 +35,7 @@ class Learning:
         summary, read = self.empty(), 0
         for rows in self.reading.slices(batches):
             summary.add(rows.batch)
-            read += rows.batch.num_rows
+            read += rows.read
         if read:
             yield _packed(summary, read)
 

@@ -27,7 +27,7 @@ from incrowd.engines.readers.delimited import Delimited
 from incrowd.engines.readers.plain import plain_batch
 from incrowd.engines.row_marks import RowMarks
 from incrowd.engines.spark.limit import crowded
-from incrowd.engines.spark.origins import SparkTable, TextFiles
+from incrowd.engines.spark.origins import TextFiles
 from incrowd.engines.spark.pieces import name_of, unchanged
 from incrowd.engines.spark.places import Positions
 from incrowd.engines.spark.reading import PartitionReading, Texts
@@ -55,8 +55,7 @@ def marks_of(rows: SparkRows, schema: Schema, key: bytes) -> SourceMarks:
             "a release needs to know rows apart, and nothing tells those of this source apart. Name a unique id column "
             "for the Spark engine, or write the table as Parquet files."
         )
-    if isinstance(rows.origin, SparkTable):
-        rows.origin.check_ids()
+    rows.origin.check_ids()
     before = rows.origin.stamps()
     empty = partial(RowMarks, schema, key)
     found = _found(rows, uncertain_checks(schema, rows.origin.types), empty)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,15 +16,17 @@ from sqlglot import exp
 from incrowd.core.coins import Sample
 from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Schema
-from incrowd.core.table import Opened
+from incrowd.core.table import Admitting, Opened
 from incrowd.engines.columns import quote
-from incrowd.engines.local.consenting import Admitted, Consenting
+from incrowd.engines.local.consenting import Consenting
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.columnar import Parquet
 from incrowd.engines.readers.reader import Failure, note_failures
 from incrowd.engines.readers.sources import Source
+from incrowd.engines.sql.dialects import replace_tables
 from incrowd.engines.sql.engine import (
     FAILED,
+    PERSON_COLUMN,
     SLOW,
     SQL_TYPES,
     Limits,
@@ -32,9 +36,10 @@ from incrowd.engines.sql.engine import (
     asked_tables,
     fields,
     longest_text,
+    ready_name,
     typed_batches,
 )
-from incrowd.errors import QuestionFailed, SourceUnreadable
+from incrowd.errors import QuestionStopped, SourceUnreadable
 
 if TYPE_CHECKING:
     import duckdb
@@ -44,10 +49,11 @@ if TYPE_CHECKING:
 class Warehouse:
     """Tables that can be asked from many threads.
 
-    Rows are read when the first question needs them, never before: Parquet files by DuckDB itself, as often as they are
-    asked and once as a whole; other sources once, into memory, and what does not fit there into files without a name.
-    Parquet files that DuckDB does not read to their end are read like other sources: text that is no Unicode is missing
-    there, row by row.  The database sees these files and nothing else of the machine.
+    Rows are read when the first question needs them, or `load` is called: once, as a whole, into memory, and what does
+    not fit there into files without a name.  Where questions read a table in a form that is ready, the result of that
+    tree is what is held.  Parquet files are read by DuckDB itself; those that it does not read to their end are read
+    like other sources: text that is no Unicode is missing there, row by row.  The database sees these files and nothing
+    else of the machine.
     """
 
     tables: Mapping[str, StoredTable]
@@ -56,48 +62,109 @@ class Warehouse:
     views: set[str]
     lock: threading.Lock = field(default_factory=threading.Lock)
     loaded: set[str] = field(default_factory=set)
-    admitted: Mapping[str, Admitted] = field(default_factory=dict)
+    failed: dict[str, SourceUnreadable] = field(default_factory=dict)
+    """What could not be read, and why: a source that has not changed since is not read again."""
+    admitted: Mapping[str, Admitting] = field(default_factory=dict)
     """Tables of which only the rows of some people are seen."""
+
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """All that can be asked about, and the table whose rows it holds: tables as they are, and as they are ready."""
+        ready = {ready_name(name): name for name, stored in self.tables.items() if stored.ready is not None}
+        return {name: name for name in self.tables} | ready
 
     def require(self, query: exp.Query, *, sampled: bool = False) -> None:
         """Answer every question: trees are written for this engine."""
         del sampled
-        asked_tables(query, self.tables)
+        asked_tables(query, self.names)
 
-    def admitting(self, admitted: Mapping[str, Admitted]) -> Warehouse:
+    def admitting(self, admitted: Mapping[str, Admitting]) -> Warehouse:
         """Return the same tables, of which some show the rows of admitted people alone."""
         return replace(self, admitted=dict(admitted))
 
     def load(self, queries: Sequence[exp.Query]) -> None:
-        """Read once, as a whole, what these queries will read, and raise SourceUnreadable if that fails."""
-        for name in {name for query in queries for name in asked_tables(query, self.tables)}:
+        """Read once, as a whole, what these queries will read, and raise SourceUnreadable if that fails.
+
+        A source that is no longer what it was is refused, whether or not its rows were read before.
+        """
+        for name in sorted({name for query in queries for name in asked_tables(query, self.names)}):
+            self._check_unchanged(self.names[name])
             self._load(name)
+
+    def check(self) -> None:
+        """Raise if a source is no longer what it was, or could not be read before."""
+        for problem in tuple(self.failed.values()):
+            raise problem
+        for table in self.tables:
+            self._check_unchanged(table)
 
     def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
         """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
-        self.load([query])
-        names, text = asked_tables(query, self.tables), query.sql(dialect="duckdb")
+        return self.collect_together([query], drawn)[0]
+
+    def collect_together(self, queries: Sequence[exp.Query], drawn: SampledTable | None = None) -> tuple[pa.Table, ...]:
+        """Run queries over one state of the tables."""
+        names = sorted({name for query in queries for name in asked_tables(query, self.names)})
         with self._cursor() as cursor:
             for name in names:
-                if name in self.admitted and (drawn is None or drawn.table != name):
+                if drawn is not None and drawn.table == self.names[name]:
+                    self._draw(cursor, name, drawn.sample)
+                    continue
+                self._load(name)
+                if self.names[name] in self.admitted:
                     self._admit(cursor, name)
-            if drawn is not None:
-                self._draw(cursor, drawn)
-            found = self._run(cursor, text)
-        for name in names:
-            source = self.tables[name].source
-            if isinstance(source, Source):
-                source.check_unchanged()
+            end = time.monotonic() + self.limits.seconds
+            found = tuple(self._run(cursor, query.sql(dialect="duckdb"), end) for query in queries)
+        for name in self.views.intersection(names):
+            self._check_unchanged(name)
         return found
+
+    def _check_unchanged(self, table: str) -> None:
+        source = self.tables[table].source
+        if isinstance(source, Source):
+            source.check_unchanged()
 
     def _load(self, name: str) -> None:
         if name in self.loaded:
             return
         with self.lock:
+            if name in self.failed:
+                raise self.failed[name]
             if name not in self.loaded:
-                if name not in self.views or not self._read_whole(name):
-                    self._fill(self.base, f"CREATE OR REPLACE TABLE {quote(name)} AS", self.tables[name], None)
+                try:
+                    self._read(name)
+                except SourceUnreadable as problem:
+                    self.failed[name] = problem
+                    raise
                 self.loaded.add(name)
+
+    def _read(self, name: str) -> None:
+        table = self.names[name]
+        self._load_as_it_is(name) if name == table else self._make_ready(table)
+        self._check_unchanged(table)
+
+    def _load_as_it_is(self, name: str) -> None:
+        if name not in self.views or not self._read_whole(name):
+            self._fill(self.base, f"CREATE OR REPLACE TABLE {quote(name)} AS", self.tables[name], None)
+
+    def _make_ready(self, table: str) -> None:
+        """Make the rows that questions read, from the file or from a copy of the rows that is gone afterwards."""
+        arriving = f"{table}, arriving"
+        if table in self.views and self._read_whole(table):
+            return self._hold(self.base, table, "CREATE OR REPLACE TABLE", table)
+        self._fill(self.base, f"CREATE OR REPLACE TABLE {quote(arriving)} AS", self.tables[table], None)
+        try:
+            self._hold(self.base, table, "CREATE OR REPLACE TABLE", arriving)
+        finally:
+            self.base.execute(f"DROP TABLE {quote(arriving)}")
+
+    def _hold(self, connection: duckdb.DuckDBPyConnection, table: str, create: str, rows: str) -> None:
+        """Run the tree that makes a table ready over rows of it, and hold the result."""
+        tree = self.tables[table].ready
+        if tree is None:
+            raise AssertionError("a table that is asked as it is ready says how it is made so")
+        text = replace_tables(tree, {table: exp.Table(this=exp.to_identifier(rows, quoted=True))}).sql("duckdb")
+        self._run(connection, f"{create} {quote(ready_name(table))} AS {text}")
 
     def _read_whole(self, name: str) -> bool:
         """Read every value of a file once, so that a file with damaged values fails for every question alike.
@@ -115,24 +182,31 @@ class Warehouse:
             return False
         return True
 
-    def _draw(self, cursor: duckdb.DuckDBPyConnection, drawn: SampledTable) -> None:
+    def _draw(self, cursor: duckdb.DuckDBPyConnection, name: str, sample: Sample) -> None:
         """Put a sample in the place of a table, for this cursor alone."""
-        stored = self.tables[drawn.table]
-        if drawn.table in self.admitted:
-            stored = replace(stored, source=Consenting(stored.source, self.admitted[drawn.table]))
-        self._fill(cursor, f"CREATE TEMP TABLE {quote(drawn.table)} AS", stored, drawn.sample)
+        table = self.names[name]
+        stored = self.tables[table]
+        if table in self.admitted:
+            stored = replace(stored, source=Consenting(stored.source, self.admitted[table]))
+        self._fill(cursor, f"CREATE TEMP TABLE {quote(table)} AS", stored, sample)
+        if name != table:
+            self._hold(cursor, table, "CREATE TEMP TABLE", table)
 
     def _admit(self, cursor: duckdb.DuckDBPyConnection, name: str) -> None:
-        """Put the rows of admitted people in the place of a table, for this cursor alone: a semi-join on their ids."""
-        person, table = quote(self.admitted[name].person.name), f"memory.main.{quote(name)}"
-        found = self._run(cursor, f"SELECT DISTINCT {person} AS person FROM {table} WHERE {person} IS NOT NULL")  # noqa: S608 - quoted
+        """Put the rows of admitted people in the place of a table, for this cursor alone: a semi-join on their ids.
+
+        How many rows of a person are ready hangs on that person's rows alone, so the order of both makes no difference.
+        """
+        admitted, stored = self.admitted[self.names[name]], f"memory.main.{quote(name)}"
+        person = quote(admitted.person.name if name in self.tables else PERSON_COLUMN)
+        found = self._run(cursor, f"SELECT DISTINCT {person} AS person FROM {stored} WHERE {person} IS NOT NULL")  # noqa: S608 - quoted
         ids = found["person"].combine_chunks()
         people = quote(f"people admitted to {name}")
-        cursor.register("_arriving_people", pa.table({"person": ids.filter(pa.array(self.admitted[name].of(ids)))}))
+        cursor.register("_arriving_people", pa.table({"person": ids.filter(pa.array(admitted.of(ids)))}))
         cursor.execute(f"CREATE TEMP TABLE {people} AS SELECT person FROM _arriving_people")  # noqa: S608 - quoted
         cursor.unregister("_arriving_people")
         cursor.execute(
-            f"CREATE TEMP VIEW {quote(name)} AS SELECT * FROM {table} WHERE {person} IN (SELECT person FROM {people})"  # noqa: S608 - quoted
+            f"CREATE TEMP VIEW {quote(name)} AS SELECT * FROM {stored} WHERE {person} IN (SELECT person FROM {people})"  # noqa: S608 - quoted
         )
 
     def _fill(
@@ -160,11 +234,12 @@ class Warehouse:
         if failed:
             raise failures[0] if failures else SourceUnreadable(FAILED)
 
-    def _run(self, cursor: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
+    def _run(self, cursor: duckdb.DuckDBPyConnection, text: str, end: float | None = None) -> pa.Table:
+        """Run a text, and stop it at the end that is given or when it has taken as long as a question may."""
         import duckdb
 
-        slow = False
-        timer = threading.Timer(self.limits.seconds, cursor.interrupt)
+        slow, left = False, self.limits.seconds if end is None else max(0.0, end - time.monotonic())
+        timer = threading.Timer(left, cursor.interrupt)
         timer.start()
         try:
             return cursor.sql(text).to_arrow_table()
@@ -174,7 +249,7 @@ class Warehouse:
             slow = False
         finally:
             timer.cancel()
-        raise QuestionFailed(SLOW) if slow else SourceUnreadable(FAILED)
+        raise QuestionStopped(SLOW) if slow else SourceUnreadable(FAILED)
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:

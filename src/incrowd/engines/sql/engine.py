@@ -17,14 +17,9 @@ from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Rows
 
 if TYPE_CHECKING:
-    from incrowd.core.table import Opened, Progress
-    from incrowd.engines.local.consenting import Admitted
+    from incrowd.core.table import Admitting, Opened, Progress
 
 FAILED = "the rows could not be read to their end: the source is damaged, or changed in the meantime."
-UNGATED = (
-    "a consent gate is applied where rows are copied here, and not inside PostgreSQL or Spark: leave pushdown out, or "
-    "use --engine local."
-)
 SLOW = "the question took longer than it may. Ask for less at once: fewer groups, fewer joins."
 
 
@@ -39,11 +34,29 @@ class Limits:
 
 @dataclass(frozen=True)
 class StoredTable:
-    """One table: rows that were opened, what is declared about them, and who is told how many have been loaded."""
+    """One table: rows that were opened, what is declared about them, and who is told how many have been loaded.
+
+    `ready` is a tree over the table as it is, which makes the rows that questions read: an engine that can runs it once
+    and holds its result under the name `ready_name`.
+    """
 
     source: Opened
     schema: Schema
     progress: Progress | None = None
+    ready: exp.Query | None = None
+
+
+PERSON_COLUMN = "_person"
+"""The column of rows that are ready, or take part in a question, that tells people apart."""
+
+
+def ready_name(table: str) -> str:
+    """Return the name under which an engine holds the rows of a table as questions read them.
+
+    >>> ready_name("people")
+    'people, ready'
+    """
+    return f"{table}, ready"
 
 
 @dataclass(frozen=True)
@@ -63,8 +76,11 @@ class Asked(Protocol):
         It is asked before anything is charged.
         """
 
-    def admitting(self, admitted: Mapping[str, Admitted]) -> Asked:
-        """Return the same tables, of which some show the rows of admitted people alone; or refuse."""
+    def admitting(self, admitted: Mapping[str, Admitting]) -> Asked:
+        """Return the same tables, of which some show the rows of admitted people alone, by a semi-join on their ids.
+
+        Ids come to this process, which decides on them; all that goes back is which of them take part.
+        """
 
     def load(self, queries: Sequence[exp.Query]) -> None:
         """Read once what these queries will read, and raise SourceUnreadable if that fails: before anything is charged.
@@ -73,8 +89,17 @@ class Asked(Protocol):
         depend on what is asked.
         """
 
+    def check(self) -> None:
+        """Raise if a source is no longer what it was, or could not be read before; it reads no row."""
+
     def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
         """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
+
+    def collect_together(self, queries: Sequence[exp.Query], drawn: SampledTable | None = None) -> tuple[pa.Table, ...]:
+        """Run queries over one state of the tables, and over one sample if one was drawn: the passes of one question.
+
+        All of it together is held to the limits.
+        """
 
 
 def asked_tables(query: exp.Query, declared: Collection[str]) -> list[str]:
@@ -86,11 +111,17 @@ def asked_tables(query: exp.Query, declared: Collection[str]) -> list[str]:
     >>> asked_tables(select("COUNT(*)").from_(exp.to_table("people")), {"people", "wards"})
     ['people']
     """
-    local = {cte.alias for cte in query.find_all(exp.CTE)}
-    for table in query.find_all(exp.Table):
-        if not isinstance(table.this, exp.Identifier) or table.db or table.name not in {*declared, *local}:
+    named, local = set[str](), set[str]()
+    for node in query.find_all(exp.Table, exp.CTE):
+        if isinstance(node, exp.CTE):
+            local.add(node.alias)
+        elif isinstance(node.this, exp.Identifier) and node.args.get("db") is None:
+            named.add(node.name)
+        else:
             raise AssertionError("a question reads declared tables only")
-    return sorted({table.name for table in query.find_all(exp.Table) if table.name in declared})
+    if not named <= {*declared, *local}:
+        raise AssertionError("a question reads declared tables only")
+    return sorted(named.intersection(declared))
 
 
 SQL_TYPES = {

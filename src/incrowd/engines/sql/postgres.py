@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from sqlglot import exp, parse_one
 
 from incrowd.core.domain import Type
@@ -21,7 +23,6 @@ from incrowd.engines.sql.dialects import in_postgres, replace_tables
 from incrowd.engines.sql.engine import (
     FAILED,
     SLOW,
-    UNGATED,
     Limits,
     SampledTable,
     StoredTable,
@@ -29,14 +30,17 @@ from incrowd.engines.sql.engine import (
     asked_tables,
     longest_text,
 )
-from incrowd.errors import IncrowdError, InvalidParameter, QuestionFailed, QuestionRefused, SourceUnreadable
+from incrowd.errors import (
+    IncrowdError,
+    InvalidParameter,
+    QuestionFailed,
+    QuestionRefused,
+    QuestionStopped,
+    SourceUnreadable,
+)
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from incrowd.core.table import SourceOptions
-    from incrowd.engines.local.consenting import Admitted
-    from incrowd.engines.sql.engine import Asked
+    from incrowd.core.table import Admitting, SourceOptions
 
 _SESSION = (
     "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
@@ -54,6 +58,13 @@ _STORED = {
     Type.BOOLEAN: ("bool",),
 }
 """What may be stored in a column of each type, so that nothing needs interpreting."""
+_CAST = {
+    Type.INTEGER: "BIGINT",
+    Type.DECIMAL: "DOUBLE PRECISION",
+    Type.TEXT: "TEXT",
+    Type.DATE: "DATE",
+    Type.BOOLEAN: "BOOLEAN",
+}
 _READ = {
     Type.INTEGER: "CAST({0} AS BIGINT)",
     Type.DECIMAL: (
@@ -127,6 +138,8 @@ class PostgresWarehouse:
     tables: Mapping[str, StoredTable]
     places: Mapping[str, exp.Subquery]
     limits: Limits
+    admitted: Mapping[str, Admitting] = field(default_factory=dict)
+    """Tables of which only the rows of some people are seen."""
 
     def require(self, query: exp.Query, *, sampled: bool = False) -> None:
         """Refuse samples, and what the server would compute in its own way, or not for every row."""
@@ -137,10 +150,9 @@ class PostgresWarehouse:
             )
         self._text(query)
 
-    def admitting(self, admitted: Mapping[str, Admitted]) -> Asked:
-        """Refuse: rows that stay elsewhere are not gated there."""
-        del admitted
-        raise QuestionRefused(UNGATED)
+    def admitting(self, admitted: Mapping[str, Admitting]) -> PostgresWarehouse:
+        """Return the same tables, of which some show the rows of admitted people alone."""
+        return replace(self, admitted=dict(admitted))
 
     def load(self, queries: Sequence[exp.Query]) -> None:
         """Let the server compute every value of the views that these queries read, and keep nothing of it.
@@ -167,29 +179,54 @@ class PostgresWarehouse:
 
         explained(work, trouble)
 
+    def check(self) -> None:
+        """Do nothing: rows on a server may change, and are asked as they are."""
+
     def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
         """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
-        self.require(query, sampled=drawn is not None)
-        text, begun = self._text(query), time.monotonic()
-        limit = f"SET LOCAL statement_timeout = {max(1, int(self.limits.seconds * 1000))}"
+        return self.collect_together([query], drawn)[0]
 
-        def work() -> pa.Table:
+    def collect_together(self, queries: Sequence[exp.Query], drawn: SampledTable | None = None) -> tuple[pa.Table, ...]:
+        """Run queries in one transaction, so that all of them see the same rows whoever writes meanwhile."""
+        for query in queries:
+            self.require(query, sampled=drawn is not None)
+        texts, begun = [self._text(query) for query in queries], time.monotonic()
+
+        def work() -> tuple[pa.Table, ...]:
             with connect(self.server) as connection:
-                run(connection, *_SESSION, limit)
-                with connection.cursor() as cursor:
-                    cursor.execute(text)
-                    return cursor.fetch_arrow_table()
+                run(connection, *_SESSION)
+                asked = zip(queries, texts, strict=True)
+                return tuple(self._fetch(connection, query, text, begun) for query, text in asked)
 
         def trouble(words: str) -> IncrowdError:
             if time.monotonic() - begun >= self.limits.seconds:
-                return QuestionFailed(SLOW)
+                return QuestionStopped(SLOW)
             return QuestionFailed(f"the database {words}") if is_outage(words) else SourceUnreadable(FAILED)
 
         return explained(work, trouble)
 
+    def _fetch(self, connection: Any, query: exp.Query, text: str, begun: float) -> pa.Table:
+        """Run one text in what is left of the time, over the rows of admitted people where there is a gate."""
+        left = self.limits.seconds - (time.monotonic() - begun)
+        run(connection, f"SET LOCAL statement_timeout = {max(1, int(left * 1000))}")
+        return _fetched(connection, text, [self._people(connection, name) for name in self._gated(query)])
+
     def _text(self, query: exp.Query) -> str:
-        asked_tables(query, self.tables)
-        return in_postgres(replace_tables(query, self.places)).sql(dialect="postgres")
+        places = dict(self.places)
+        for number, name in enumerate(self._gated(query), 1):
+            places[name] = _semi_join(self.places[name], self.admitted[name].person, number)
+        return in_postgres(replace_tables(query, places)).sql(dialect="postgres")
+
+    def _gated(self, query: exp.Query) -> list[str]:
+        return [name for name in asked_tables(query, self.tables) if name in self.admitted]
+
+    def _people(self, connection: Any, name: str) -> str:
+        """Return the ids of a table that are admitted, as a list in JSON: in the state that the question will see."""
+        whose, rows = self.admitted[name], self.places[name].sql(dialect="postgres")
+        person = quote(whose.person.name)
+        found = _fetched(connection, f"SELECT DISTINCT {person} FROM {rows} AS r WHERE {person} IS NOT NULL", ())  # noqa: S608 - our own tree
+        ids = found.column(0).combine_chunks()
+        return json.dumps([str(each) for each in ids.filter(pa.array(whose.of(ids))).to_pylist()], ensure_ascii=False)
 
 
 def open_server_rows(source: object, options: SourceOptions) -> ServerRows:
@@ -242,6 +279,23 @@ def _declared(stored: StoredTable) -> exp.Subquery:
     )
     query = parse_one(f"SELECT {wanted} FROM {look.rows}", dialect="postgres")  # noqa: S608 - quoted, or the owner's own
     return exp.Subquery(this=query)
+
+
+def _semi_join(rows: exp.Subquery, person: Column, number: int) -> exp.Subquery:
+    """Return the rows of people whose ids are in a list that is sent beside the text, never in it."""
+    values = exp.cast(exp.Parameter(this=exp.Literal.number(number)), "JSON")
+    listed = exp.Anonymous(this="JSON_ARRAY_ELEMENTS_TEXT", expressions=[values])
+    admitted = exp.select(exp.cast(exp.column("value"), _CAST[person.type])).from_(
+        exp.alias_(listed, "value", table=True)
+    )
+    whose = next(each for each in rows.this.selects if each.alias_or_name == person.name).unalias()
+    return exp.Subquery(this=rows.this.copy().where(exp.In(this=whose.copy(), query=exp.Subquery(this=admitted))))
+
+
+def _fetched(connection: Any, text: str, parameters: Sequence[str]) -> pa.Table:
+    with connection.cursor() as cursor:
+        cursor.execute(text, parameters or None)
+        return cursor.fetch_arrow_table()
 
 
 def _selected(column: Column, kind: str, limit: TextLimit | None) -> str:

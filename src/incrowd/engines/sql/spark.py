@@ -6,7 +6,7 @@ import secrets
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -26,21 +26,22 @@ from incrowd.engines.spark.task import collect, map_partitions
 from incrowd.engines.sql.dialects import in_spark, replace_tables
 from incrowd.engines.sql.engine import (
     FAILED,
+    PERSON_COLUMN,
     SLOW,
-    UNGATED,
     Limits,
     SampledTable,
     StoredTable,
     asked_tables,
     longest_text,
+    ready_name,
     storage,
     typed_arrays,
 )
 from incrowd.errors import (
     IncrowdError,
     InvalidParameter,
-    QuestionFailed,
     QuestionRefused,
+    QuestionStopped,
     SourceChanged,
     SourceUnreadable,
 )
@@ -48,8 +49,7 @@ from incrowd.errors import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from incrowd.engines.local.consenting import Admitted
-    from incrowd.engines.sql.engine import Asked
+    from incrowd.core.table import Admitting
 
 _FIELDS = {
     Type.INTEGER: "bigint",
@@ -73,7 +73,8 @@ class SparkWarehouse:
     """Tables on a cluster that can be asked from many threads.
 
     Each is a view of its own name in the session.  What is stored in its declared types is read by Spark itself, as
-    often as it is asked; other sources are interpreted by tasks once, and kept by the cluster until the end.
+    often as it is asked; other sources are interpreted by tasks once, and kept by the cluster until the end, and so are
+    the rows of a table in the form in which questions read them.
     """
 
     session: SparkSession
@@ -81,6 +82,8 @@ class SparkWarehouse:
     views: Mapping[str, str]
     seen: Mapping[str, tuple[Stamp, ...]]
     limits: Limits
+    admitted: Mapping[str, Admitting] = field(default_factory=dict)
+    """Tables of which only the rows of some people are seen."""
 
     def require(self, query: exp.Query, *, sampled: bool = False) -> None:
         """Refuse samples, and what Spark would spell in its own way."""
@@ -90,27 +93,42 @@ class SparkWarehouse:
             )
         self._text(query)
 
-    def admitting(self, admitted: Mapping[str, Admitted]) -> Asked:
-        """Refuse: rows that stay elsewhere are not gated there."""
-        del admitted
-        raise QuestionRefused(UNGATED)
+    def admitting(self, admitted: Mapping[str, Admitting]) -> SparkWarehouse:
+        """Return the same tables, of which some show the rows of admitted people alone."""
+        return replace(self, admitted=dict(admitted))
 
     def load(self, queries: Sequence[exp.Query]) -> None:
-        """Do nothing: what cannot be read as text or as a number is missing, row by row, in the views themselves."""
+        """Refuse files that changed; what cannot be read is missing, row by row, in the views themselves."""
+        for name in {name for query in queries for name in asked_tables(query, self.views)}:
+            self._check_unchanged(name)
+
+    def check(self) -> None:
+        """Refuse files that changed."""
+        for name in self.tables:
+            self._check_unchanged(name)
 
     def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
         """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
-        self.require(query, sampled=drawn is not None)
-        found = self._run(self._text(query))
-        for name in asked_tables(query, self.tables):
+        return self.collect_together([query], drawn)[0]
+
+    def collect_together(self, queries: Sequence[exp.Query], drawn: SampledTable | None = None) -> tuple[pa.Table, ...]:
+        """Run queries one after the other; files that changed meanwhile are refused."""
+        for query in queries:
+            self.require(query, sampled=drawn is not None)
+        names = {name for query in queries for name in asked_tables(query, self.views)}
+        with ExitStack() as stack:
+            gated = {name: self._semi_join(stack, name) for name in names if self._table(name) in self.admitted}
+            found = tuple(self._run(self._text(query, gated)) for query in queries)
+        for name in names:
             self._check_unchanged(name)
         return found
 
-    def _check_unchanged(self, name: str) -> None:
+    def _check_unchanged(self, view: str) -> None:
         """Raise if files are no longer what they were when the view was made; files of this machine are looked at here.
 
         A view reads the files that were listed for it, so that a new one beside them changes nothing.
         """
+        name = self._table(view)
         origin, seen = on_cluster(self.tables[name].source).origin, self.seen[name]
         if not seen:
             unchanged(origin.pieces, origin.stamps())
@@ -118,10 +136,30 @@ class SparkWarehouse:
             if not stamp.path.exists() or Stamp.of(stamp.path) != stamp:
                 raise SourceChanged(f"{stamp.path} changed while it was in use. Start again when nobody writes to it.")
 
-    def _text(self, query: exp.Query) -> str:
-        asked_tables(query, self.tables)
+    def _table(self, view: str) -> str:
+        """Return the table that a view shows, as it is or ready."""
+        return next(each for each in self.tables if view in (each, ready_name(each)))
+
+    def _text(self, query: exp.Query, gated: Mapping[str, exp.Expr] | None = None) -> str:
+        asked_tables(query, self.views)
         places = {name: exp.to_table(view) for name, view in self.views.items()}
-        return replace_tables(in_spark(query), places).sql(dialect="spark")
+        return replace_tables(in_spark(query), {**places, **(gated or {})}).sql(dialect="spark")
+
+    def _semi_join(self, stack: ExitStack, name: str) -> exp.Subquery:
+        """Return the rows of admitted people; their ids are a view for as long as the question takes."""
+        whose, view = self.admitted[self._table(name)], exp.to_table(self.views[name])
+        person = exp.column(whose.person.name if name in self.tables else PERSON_COLUMN, quoted=True)
+        people = (
+            exp.select(person).distinct().from_(view).where(exp.not_(exp.Is(this=person.copy(), expression=exp.null())))
+        )
+        ids = self._run(people.sql(dialect="spark")).column(0).combine_chunks()
+        admitted = f"incrowd_{secrets.token_hex(8)}"
+        with explained():
+            kept = pa.table({"person": ids.filter(pa.array(whose.of(ids)))})
+            self.session.createDataFrame(kept).createOrReplaceTempView(admitted)
+        stack.callback(_drop, self.session, admitted)
+        listed = exp.Subquery(this=exp.select("person").from_(exp.to_table(admitted)))
+        return exp.Subquery(this=exp.select("*").from_(view.copy()).where(exp.In(this=person.copy(), query=listed)))
 
     def _run(self, text: str) -> pa.Table:
         """Run a text in a thread of its own: whether or not the cluster stops in time, nobody waits for it longer."""
@@ -141,7 +179,7 @@ class SparkWarehouse:
         if thread.is_alive():
             with explained():
                 self.session.interruptTag(mark)
-            raise QuestionFailed(SLOW)
+            raise QuestionStopped(SLOW)
         if not found or isinstance(found[0], IncrowdError):
             raise found[0] if found else SourceUnreadable(FAILED)
         return found[0]
@@ -181,7 +219,21 @@ def spark_warehouse(
                 frame.createOrReplaceTempView(view)
             stack.callback(_drop, found, view)
             views[name], seen[name] = view, _seen(on_cluster(stored.source))
+            if stored.ready is not None:
+                views[ready_name(name)] = _ready(stack, found, stored.ready, {name: view})
         yield SparkWarehouse(found, dict(tables), views, seen, limits or Limits())
+
+
+def _ready(stack: ExitStack, session: SparkSession, tree: exp.Query, views: Mapping[str, str]) -> str:
+    """Make a view of the rows that a tree makes of another view, which the cluster keeps once they were read."""
+    places = {name: exp.to_table(view) for name, view in views.items()}
+    ready = f"{next(iter(views.values()))}_ready"
+    with explained():
+        frame = session.sql(replace_tables(in_spark(tree), places).sql(dialect="spark")).persist()
+        frame.createOrReplaceTempView(ready)
+    stack.callback(_forget, frame)
+    stack.callback(_drop, session, ready)
+    return ready
 
 
 def _same(session: SparkSession, other: SparkSession | None) -> SparkSession:

@@ -8,18 +8,28 @@ narrower one.  Only the newest times are kept, whatever the order in which event
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import compress, repeat
 from typing import Any
 
-from incrowd.governance.consent.event import ConsentEvent, Decided, check_purpose
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from incrowd.errors import LedgerCorrupted
+from incrowd.governance.consent.event import ConsentEvent, Decided, check_purpose, written_moment
 
 Recorded = tuple[str, ConsentEvent]
 """When the registry learned of an event, and the event."""
 RecordedRows = tuple[str, Sequence[Sequence[Any]]]
 """When the registry learned of some events, and the events in the form in which it stores them."""
-_NEVER, _GIVES = "", str(Decided.GIVE)
-_LAST = "9999-12-31T23:59:59.999999Z"
+_GIVES = str(Decided.GIVE)
+_NEVER = np.iinfo(np.int64).min
+_LAST = 253_402_300_799_999_999
+"""The last microsecond of the year 9999."""
+_AT_ONCE, _FIRST = 2**14, 64
 
 
 @dataclass(frozen=True)
@@ -30,25 +40,28 @@ class AsOf:
     recorded: str
 
 
-@dataclass(frozen=True)
+@dataclass
 class Fold:
-    """Gathers, for one purpose as of two times, the newest decisions for and against of each person."""
+    """Gathers, for one purpose as of two times, the newest decisions for and against of each person.
+
+    Memory grows with people, not with events: some 200 bytes each, and 16 for each depth of the purpose.
+    """
 
     purpose: str
     as_of: AsOf
-    depths: Mapping[str, int] = field(init=False)
-    changes: list[str] = field(init=False)
-    """The next moment at which a decision begins or ends to hold, if one is known."""
-    given: tuple[dict[str, str], ...] = field(init=False)
-    against: tuple[dict[str, str], ...] = field(init=False)
+    _depths: dict[str, int] = field(init=False)
+    _waiting: list[Sequence[Any]] = field(init=False, default_factory=list)
+    _people: dict[str, int] = field(init=False, default_factory=dict)
+    _newest: NDArray[np.int64] = field(init=False)
+    """For each depth the newest consent and the newest decision against it, of each person, in microseconds."""
+    _valid: int = field(init=False)
+    _change: int = field(init=False, default=_LAST)
 
     def __post_init__(self) -> None:
         names = check_purpose(self.purpose).split("/")
-        wider = {"/".join(names[: depth + 1]): depth for depth in range(len(names))}
-        object.__setattr__(self, "depths", wider)
-        object.__setattr__(self, "changes", [_LAST])
-        object.__setattr__(self, "given", tuple({} for _ in wider))
-        object.__setattr__(self, "against", tuple({} for _ in wider))
+        self._depths = {"/".join(names[: depth + 1]): depth for depth in range(len(names))}
+        self._newest = np.full((2 * len(names), _FIRST), _NEVER)
+        self._valid = int(_moments([self.as_of.valid])[0])
 
     def add(self, recorded: str, rows: Sequence[Sequence[Any]]) -> None:
         """Take more events, in whatever order: those that were known then and speak of that moment and purpose.
@@ -57,34 +70,60 @@ class Fold:
         """
         if recorded > self.as_of.recorded:
             return
-        valid, depths = self.as_of.valid, self.depths
-        for subject, decided, purpose, at, begins, ends, *_ in rows:
-            depth = depths.get(purpose)
-            if depth is None:
-                continue
-            for change in (begins, ends):
-                if change is not None and valid < change < self.changes[0]:
-                    self.changes[0] = change
-            if begins > valid or (ends is not None and ends <= valid):
-                continue
-            newest = (self.given if decided == _GIVES else self.against)[depth]
-            if at > newest.get(subject, _NEVER):
-                newest[subject] = at
-
-    def consents(self, subject: str) -> bool:
-        """Whether somebody consents: there is a consent, and one follows every decision against."""
-        latest, some = _NEVER, False
-        for given, against in zip(reversed(self.given), reversed(self.against), strict=True):
-            at = given.get(subject)
-            if at is not None:
-                latest, some = max(latest, at), True
-            if against.get(subject, _NEVER) >= latest and subject in against:
-                return False
-        return some
+        self._waiting.extend(rows)
+        if len(self._waiting) >= _AT_ONCE:
+            self._take()
 
     def people(self) -> frozenset[str]:
-        """Return the pseudonyms of all who consent."""
-        return frozenset(subject for subject in set().union(*self.given) if self.consents(subject))
+        """Return the pseudonyms of all who consent: there is a consent, and one follows every decision against."""
+        self._take()
+        latest = np.full(self._newest.shape[1], _NEVER)
+        stands = np.ones(len(latest), np.bool_)
+        for given, against in zip(self._newest[-2::-2], self._newest[::-2], strict=True):
+            np.maximum(latest, given, out=latest)
+            stands &= (against == _NEVER) | (against < latest)
+        stands &= latest != _NEVER
+        return frozenset(compress(self._people, stands.tolist()))
+
+    def next_change(self) -> str:
+        """Return the next moment at which a decision begins or ends to hold, as far as one is known."""
+        self._take()
+        return written_moment(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=self._change))
+
+    def _take(self) -> None:
+        """Take what is waiting."""
+        if not self._waiting:
+            return
+        subjects, decided, purposes, at, begins, ends, *_ = zip(*self._waiting, strict=True)
+        self._waiting.clear()
+        depths = np.fromiter(map(self._depths.get, purposes, repeat(-1)), np.int64, len(purposes))
+        starts, stops = _moments(begins), _moments(ends)
+        chosen = depths >= 0
+        later = np.concatenate([starts[chosen & (starts > self._valid)], stops[chosen & (stops > self._valid)]])
+        self._change = int(later.min(initial=self._change))
+        chosen &= (starts <= self._valid) & (stops > self._valid)
+        against = np.fromiter((each != _GIVES for each in decided), np.bool_, len(decided))
+        known = self._people
+        met = compress(subjects, chosen.tolist())
+        codes = np.fromiter((known.setdefault(each, len(known)) for each in met), np.int64)
+        size = self._newest.shape[1]
+        if len(known) > size:
+            more = np.full((len(self._newest), max(size, len(known) - size)), _NEVER)
+            self._newest = np.concatenate([self._newest, more], axis=1)
+        places = (2 * depths[chosen] + against[chosen]) * self._newest.shape[1] + codes
+        np.maximum.at(self._newest.reshape(-1), places, _moments(at)[chosen])
+
+
+def _moments(texts: Sequence[str | None]) -> NDArray[np.int64]:
+    """Return moments in microseconds since 1970; one that is not told is later than all."""
+    try:
+        read = pa.array(texts, pa.string()).cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+    except pa.ArrowException:
+        read = None
+    if read is None:
+        raise LedgerCorrupted("the consent registry holds a moment that is none: run incrowd consent check.")
+    found: NDArray[np.int64] = read.fill_null(_LAST).to_numpy()
+    return found
 
 
 def consenting(events: Iterable[RecordedRows], purpose: str, *as_of: AsOf) -> frozenset[str]:

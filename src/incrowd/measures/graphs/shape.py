@@ -13,6 +13,8 @@ from incrowd.measures.score import Score
 from incrowd.methods.graphs.matrices import adjacency, stars, triangles
 
 _SOURCES, _EIGENVALUES = 32, 5
+_SMALL = 1000
+"""Up to so many nodes paths are measured from all of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +29,7 @@ class GraphShape:
 
     @classmethod
     def of(cls, graph: Graph) -> GraphShape:
-        """Measure a graph; path lengths from some of its nodes, the same every time."""
+        """Measure a graph; path lengths of a large one from some of its nodes, the same every time."""
         wedges = stars(graph.degrees, 2)
         clustering = 3 * triangles(graph) / wedges if wedges else 0.0
         return cls(len(graph.ends), graph.degrees, clustering, mean_path(graph), spectrum(graph))
@@ -51,12 +53,12 @@ class GraphShape:
 
 
 def mean_path(graph: Graph) -> float:
-    """Return the mean number of edges from some nodes to all that can be reached."""
+    """Return the mean number of edges from all nodes, or from some of many, to all that can be reached."""
     from scipy.sparse.csgraph import shortest_path
 
     if not len(graph.ends):
         return 0.0
-    sources = np.random.default_rng(0).permutation(graph.size)[:_SOURCES]
+    sources = np.random.default_rng(0).permutation(graph.size)[: _SOURCES if graph.size > _SMALL else None]
     found = shortest_path(adjacency(graph), unweighted=True, indices=sources)
     reached = found[np.isfinite(found) & (found > 0)]
     return float(reached.mean()) if len(reached) else 0.0

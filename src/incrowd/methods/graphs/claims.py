@@ -16,6 +16,7 @@ NOT_PRIVATE = "counted: a property of the graph's form, which bounds nothing for
 _SHAPE = "what is around a node: whoever knows more of a person's neighborhood than their degree may find them"
 _EDGES = "edges: most of those published are true, and whoever finds two people sees whether they are connected"
 _DEGREES = "degrees: every node keeps its own, so that whoever is known by a rare one is found"
+_NEAR = "degrees: few edges of a node change, so that whoever is known by a very rare degree is found"
 _COUNTS = "counts inside and between super-nodes: they are exact, and whoever knows the other edges learns the last one"
 _GROUPS_OF_ALL = "that all members of a super-node have something in common, where the counts or labels show it"
 _LABELS = "labels: people of one super-node or degree share them, and what they share is told of all of them"
@@ -64,6 +65,24 @@ class SwitchedEdges(Claim):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RandomEdges(Claim):
+    """Edges were left out and put in."""
+
+    kind = "random edges"
+    rank: ClassVar[int] = 40
+
+    share: Fraction
+
+    @property
+    def sentence(self) -> str:
+        """What is claimed, for people."""
+        return (
+            f"Edges chosen at random, {self.share} of them, were left out, and as many put in where there were none, "
+            "or as many as there was room for. How much that hides is measured, not promised."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class GroupedNodes(Claim):
     """Nodes are told only in groups."""
 
@@ -103,6 +122,17 @@ def switched_edges(share: Fraction, unit: str) -> SwitchedEdges:
         theorem="by construction: an exchange of ends keeps the degrees of all four nodes (Ying & Wu 2008)",
         preconditions=proved("two edges that exchange ends are chosen by coins, and no edge is made twice"),
         not_protected=(_DEGREES, _SHAPE, _EDGES, _AGAIN),
+    )
+
+
+def random_edges(share: Fraction, unit: str) -> RandomEdges:
+    """Return the claim of a graph with random changes."""
+    return RandomEdges(
+        share=share,
+        unit=unit,
+        theorem="by construction: as many edges go as come (Ying & Wu 2008, random add and delete)",
+        preconditions=proved("which edges go and which come is chosen by coins, every choice as likely"),
+        not_protected=(_NEAR, _SHAPE, _EDGES, _AGAIN),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import exp, log
 from pathlib import Path
 
 import numpy as np
@@ -10,19 +11,34 @@ import pyarrow as pa
 
 from incrowd.core.plan import Output
 from incrowd.engines.readers.sources import open_source
-from incrowd.methods.graphs.outputs import COUNT, FROM, INSIDE, NODE, SIZE, TO, TwoTables
+from incrowd.mechanisms.polynomial import PolynomialNoise
+from incrowd.methods.graphs.outputs import CLUSTERING, COUNT, FROM, INSIDE, NODE, SIZE, TO, TRIANGLES, WEDGES, TwoTables
 from incrowd.verify.statement import Look, Problem, Statement
 
-WHOLE = frozenset({NODE, FROM, TO, SIZE, INSIDE, COUNT, "degree", "count", "number"})
+WHOLE = frozenset({NODE, FROM, TO, SIZE, INSIDE, COUNT, TRIANGLES, WEDGES, "degree", "count", "number"})
+_TOLERANCE = 1 + 1e-9  # logarithms here are floats
 Finds = Callable[[Statement, TwoTables], Problem | None]
 
 
 def read(file: Path) -> pa.Table:
-    """Read a published table: whole numbers in the columns that hold them, text in all others."""
+    """Read a published table: numbers in the columns that hold them, text in all others."""
     source = open_source(str(file))
     names = list(source.names)
-    types = pa.schema([(name, pa.int64() if name in WHOLE else pa.string()) for name in names])
+    types = pa.schema([(name, _type(name)) for name in names])
     return pa.Table.from_batches([batch.cast(types) for batch in source.batches(names)], schema=types)
+
+
+def _type(name: str) -> pa.DataType:
+    return pa.int64() if name in WHOLE else pa.float64() if name == CLUSTERING else pa.string()
+
+
+def polynomial_problem(noise: PolynomialNoise) -> Problem | None:
+    """Return that polynomial noise costs more than its ε, by the formula that was proved; or None."""
+    beta, kappa, a = -log(float(noise.ratio)), float(noise.kappa), noise.power + 1
+    loss = max(beta * (a - 1), a * log(1 + kappa), beta + a * log(1 + kappa * exp(-beta)))
+    if loss <= float(noise.epsilon) * _TOLERANCE:
+        return None
+    return Problem("polynomial noise of this shape costs more than the epsilon of the steps")
 
 
 def columns_problem(statement: Statement, columns: tuple[str, ...]) -> Problem | None:

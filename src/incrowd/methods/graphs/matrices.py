@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core.graph import Degrees, Graph
+from incrowd.methods.graphs.pairs import held
 
-_ENTRIES = 2**23
+_ENTRIES = 2**21
 """About so many entries of a product are held at once."""
 
 
@@ -20,11 +21,15 @@ def adjacency(graph: Graph) -> Any:
     >>> adjacency(Graph.of(3, [(0, 1), (1, 2)])).toarray().tolist()
     [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     """
+    ends = graph.ends.astype(np.int32)
+    low, high = ends[:, 0], ends[:, 1]
+    return _matrix(np.concatenate([low, high]), np.concatenate([high, low]), graph.size)
+
+
+def _matrix(rows: NDArray[np.int32], columns: NDArray[np.int32], size: int) -> Any:
     from scipy.sparse import csr_array
 
-    low, high = graph.ends[:, 0], graph.ends[:, 1]
-    rows, columns = np.concatenate([low, high]), np.concatenate([high, low])
-    return csr_array((np.ones(len(rows), np.int64), (rows, columns)), shape=(graph.size, graph.size))
+    return csr_array((np.ones(len(rows), np.int32), (rows, columns)), shape=(size, size))
 
 
 def triangles(graph: Graph) -> int:
@@ -33,14 +38,12 @@ def triangles(graph: Graph) -> int:
     >>> triangles(Graph.of(4, [(0, 1), (1, 2), (0, 2), (2, 3)]))
     1
     """
-    from scipy.sparse import csr_array
-
-    rank = np.empty(graph.size, np.int64)
+    rank = np.empty(graph.size, np.int32)
     rank[np.lexsort((np.arange(graph.size), graph.degrees))] = np.arange(graph.size)
-    ends = np.sort(rank[graph.ends], axis=1)
-    upward = csr_array((np.ones(len(ends), np.int64), (ends[:, 0], ends[:, 1])), shape=(graph.size, graph.size))
-    work = upward @ np.diff(upward.indptr)
-    return sum(int((upward[rows] @ upward).multiply(upward[rows]).sum()) for rows in pieces(work))
+    ends = rank[graph.ends]
+    upward = _matrix(ends.min(axis=1), ends.max(axis=1), graph.size)
+    work = upward @ np.diff(upward.indptr).astype(np.int64)
+    return sum(int((upward[rows] @ upward).multiply(upward[rows]).sum(dtype=np.int64)) for rows in pieces(work))
 
 
 def pieces(work: NDArray[np.int64]) -> Iterator[slice]:
@@ -79,20 +82,13 @@ def widest(graph: Graph) -> dict[int, int]:
         first, second = product.row.astype(np.int64) + rows.start, product.col.astype(np.int64)
         later = second > first
         first, second, common = first[later], second[later], product.data[later]
-        joined = _contains(keys, first * graph.size + second)
+        joined = held(keys, first * graph.size + second).astype(np.int64)
         np.maximum.at(best, common, degrees[first] + degrees[second] - 2 * joined)
     found = {int(c): int(best[c]) for c in np.flatnonzero(best >= 0) if c}
-    return {0: _largest_sum(graph), **found}
+    return {0: largest_sum(graph), **found}
 
 
-def _contains(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
-    if not len(keys):
-        return np.zeros(len(wanted), np.int64)
-    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.asarray(keys[places] == wanted, np.int64)
-
-
-def _largest_sum(graph: Graph) -> int:
+def largest_sum(graph: Graph) -> int:
     """Return the largest d_i + d_j − 2 a_ij over all pairs of nodes.
 
     The two largest degrees give their sum less 2 at least, so that only pairs whose sum is the largest or one less can

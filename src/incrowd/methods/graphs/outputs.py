@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from incrowd.core.unit import Unit
 
 NODE, FROM, TO, SIZE, INSIDE, COUNT = "node", "from", "to", "size", "edges inside", "edges"
+TRIANGLES, WEDGES, CLUSTERING = "triangles", "pairs of edges", "clustering"
+FARTHEST = 2**60
+"""A number that lies beyond is published as this: it must fit its column."""
 OWN = frozenset({NODE, FROM, TO, SIZE, INSIDE, COUNT})
 """Names that no released node column may have."""
 
@@ -90,13 +93,35 @@ class PublishedGraph(TwoTables):
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - a graph has no unit of its own
         """Return how large the graph is, its rarest degree, and the three tests of Opinion 05/2014."""
-        degrees = np.unique(self.graph.degrees, return_counts=True)[1]
+        ends = np.bincount(
+            np.concatenate([self.edges[name].to_numpy() for name in (FROM, TO)]), minlength=len(self) + 1
+        )
+        degrees = np.unique(ends[1:], return_counts=True)[1]
         return {
             "nodes": len(self),
             "edges": self.edges.num_rows,
             "nodes of the rarest degree": int(degrees.min(initial=len(self))),
             **opinion(private=private),
         }
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticGraph(PublishedGraph):
+    """Nodes and edges that were drawn: no node of it is anyone's."""
+
+    form: ClassVar[str] = "synthetic graph"
+
+    @classmethod
+    def drawn(cls, graph: Graph, coins: Coins) -> SyntheticGraph:
+        """Give the nodes new numbers by coins; whose they were means nothing."""
+        made = PublishedGraph.of(graph, {}, coins)
+        return cls(made.nodes, made.edges)
+
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - a graph has no unit of its own
+        """Return how large the graph is, and the three tests of Opinion 05/2014."""
+        nobody = "no node stands for a person, and no edge is of the data but by chance"
+        told = {"singling out": nobody, "linkability": nobody, "inference": opinion(private=True)["inference"]}
+        return {"nodes": len(self), "edges": self.edges.num_rows, **told}
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,5 +177,6 @@ def shuffled(size: int, coins: Coins) -> NDArray[np.int64]:
     while True:
         keys = coins.below(2**62, size)
         order = np.argsort(keys, kind="stable")
-        if not np.any(np.diff(keys[order]) == 0):
+        ordered = keys[order]
+        if not np.any(ordered[1:] == ordered[:-1]):
             return order

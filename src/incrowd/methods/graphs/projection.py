@@ -7,7 +7,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.core.graph import Ends, Graph
+from incrowd.core.graph import Ends, Graph, simple
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -25,9 +25,9 @@ def projected(graph: Graph, bound: int) -> Ends:
     >>> projected(Graph.of(4, [(0, 1), (0, 2), (0, 3)]), 1).shape
     (1, 2)
     """
-    ends = graph.ends[public_order(graph)]
+    ends = graph.ends.astype(np.int32)[public_order(graph)]
     room = np.full(graph.size, bound, np.int64)
-    kept, alive = np.zeros(len(ends), np.bool_), np.arange(len(ends))
+    kept, alive = np.zeros(len(ends), np.bool_), np.arange(len(ends), dtype=np.int32)
     while len(alive):
         pairs = ends[alive]
         ranks = _ranks(pairs.ravel()).reshape(-1, 2)
@@ -35,34 +35,48 @@ def projected(graph: Graph, bound: int) -> Ends:
         kept[alive[sure]] = True
         room -= np.bincount(pairs[sure].ravel(), minlength=graph.size)
         alive = alive[~sure & (room[pairs] > 0).all(axis=1)]
-    chosen = ends[kept]
-    return chosen[np.lexsort((chosen[:, 1], chosen[:, 0]))]
+    return simple(ends[kept], graph.size)
 
 
 def public_order(graph: Graph) -> NDArray[np.int64]:
     """Return the places of the edges in an order that hangs, for any two of them, on the ids of their ends alone.
 
-    First by a public hash of the two ids, which keeps few edges waiting for each other, then by the ids themselves.
+    First by a public hash of the two ids, which keeps few edges waiting for each other, then, where two edges have the
+    same, by the ids themselves.
     """
-    texts = graph.ids.to_pylist()
-    hashes = np.array(
-        [int.from_bytes(blake2b(str(text).encode(), digest_size=8).digest()) for text in texts], np.uint64
-    )
-    rank = np.empty(graph.size, np.int64)
+    mixed = _hashes(graph)
+    order = np.argsort(mixed, kind="stable")
+    if not _same_as_before(mixed, order).any():
+        return order
+    texts, rank = graph.ids.to_pylist(), np.empty(graph.size, np.int64)
     rank[np.array(sorted(range(graph.size), key=texts.__getitem__), np.int64)] = np.arange(graph.size)
-    one, other = hashes[graph.ends[:, 0]], hashes[graph.ends[:, 1]]
-    mixed = (np.minimum(one, other) * _MIX) ^ (np.maximum(one, other) + _MIX)
-    mixed = (mixed ^ (mixed >> np.uint64(31))) * _MIX
-    ranks = np.sort(rank[graph.ends], axis=1) if len(graph.ends) else graph.ends
+    ranks = np.sort(rank[graph.ends], axis=1)
     return np.lexsort((ranks[:, 1], ranks[:, 0], mixed)).astype(np.int64)
 
 
-def _ranks(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _same_as_before(mixed: NDArray[np.uint64], order: NDArray[np.int64]) -> NDArray[np.bool_]:
+    ordered = mixed[order]
+    return np.asarray(ordered[1:] == ordered[:-1], np.bool_)
+
+
+def _hashes(graph: Graph) -> NDArray[np.uint64]:
+    """Return a public hash for each edge, of the ids of its ends."""
+    texts = graph.ids.to_pylist()
+    nodes = np.array([int.from_bytes(blake2b(str(text).encode(), digest_size=8).digest()) for text in texts], np.uint64)
+    one, other = nodes[graph.ends[:, 0]], nodes[graph.ends[:, 1]]
+    mixed = np.minimum(one, other) * _MIX
+    mixed ^= np.maximum(one, other) + _MIX
+    mixed ^= mixed >> np.uint64(31)
+    mixed *= _MIX
+    return mixed
+
+
+def _ranks(nodes: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return for each entry how many equal ones stand before it."""
     order = np.argsort(nodes, kind="stable")
     ordered = nodes[order]
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])).astype(np.int32)
     lengths = np.diff(np.append(starts, len(ordered)))
-    result = np.empty(len(nodes), np.int64)
-    result[order] = np.arange(len(nodes)) - np.repeat(starts, lengths)
+    result = np.empty(len(nodes), np.int32)
+    result[order] = np.arange(len(nodes), dtype=np.int32) - np.repeat(starts, lengths)
     return result

@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from incrowd.core.claims.claim import Claim
+from incrowd.core.relations import Relations
 from incrowd.core.steps.step import Step
 from incrowd.core.unit import Kind
 from incrowd.errors import InvalidParameter
 
 REFUSE, DROP = "refuse", "drop"
 NODES = "nodes, their number and their columns: they are taken as known to everyone, and only edges are hidden"
+TOGETHER = "all edges of two nodes together: each of them, of whatever kind and direction, can lose epsilon"
 _RULES = {"loops": "joins a node with itself", "doubles": "stands twice", "unknown": "names an unknown node"}
 
 
@@ -38,21 +40,48 @@ class Connect(Step):
         way = " An edge in either direction connects them." if self.directed else ""
         kinds = f" Only edges of these kinds count: {', '.join(self.kinds)}." if self.kinds else ""
         many = " However many edges there are between two nodes, they count as one."
+        return f"Two nodes are connected, or they are not.{kinds}{way}{many}{self.left_out}"
+
+    @property
+    def left_out(self) -> str:
+        """Which edges are left out, in words."""
         dropped = [words for name, words in _RULES.items() if getattr(self, name) == DROP and name != "doubles"]
-        left = f" An edge is left out that {' or '.join(dropped)}." if dropped else ""
-        return f"Two nodes are connected, or they are not.{kinds}{way}{many}{left}"
+        return f" An edge is left out that {' or '.join(dropped)}." if dropped else ""
 
     @property
     def refusals(self) -> tuple[str, ...]:
         """What a source is refused for, in words."""
         return tuple(words for name, words in _RULES.items() if getattr(self, name) == REFUSE)
 
+    @property
+    def relations(self) -> Relations:
+        """What is declared of edges."""
+        return Relations(self.kinds, self.directed)
+
     def amend(self, claim: Claim) -> Claim:
         """Say what a claim about edges does not hide, and what publication shows of the source."""
         gaps = claim.not_protected
         if claim.unit.startswith(f"one {Kind.EDGE}"):
             gaps = (*gaps, NODES)
+        if claim.unit.startswith(f"one {Kind.RELATION}"):
+            gaps = (*gaps, TOGETHER)
         if self.refusals:
             shown = f"that no edge {', '.join(self.refusals)}: the source was checked for it, and publication shows it"
             gaps = (*gaps, shown)
         return replace(claim, not_protected=gaps)
+
+
+@dataclass(frozen=True)
+class Relate(Connect):
+    """Edges of each kind, and in each direction, are counted apart."""
+
+    kind: ClassVar[str] = "relate"
+    title: ClassVar[str] = "Relate nodes"
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        kinds = f"Edges are of these kinds, all others are left out: {', '.join(self.kinds)}." if self.kinds else ""
+        way = "from one node to another" if self.directed else "between two nodes"
+        every = f"{kinds} All edges {way}" + (" of one kind count as one." if self.kinds else " count as one.")
+        return f"{every}{self.left_out}".strip()

@@ -1,10 +1,11 @@
-"""Units of graphs: one edge or one node, added or removed; and what noise on their numbers costs."""
+"""Units of graphs: an edge, an edge of one kind or a node, added or removed; and what noise on numbers costs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from incrowd.accounting import accountant
+from incrowd.core.relations import GraphSchema, Relations
 from incrowd.core.unit import Adjacency, Kind
 from incrowd.errors import InvalidParameter
 
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
 def unit_of(schema: Schema) -> Kind:
     """Return whether edges or nodes are protected, or refuse every other unit."""
     unit = schema.unit
-    if unit.kind not in (Kind.EDGE, Kind.NODE) or unit.adjacency is not Adjacency.ADD_REMOVE:
+    if unit.kind not in (Kind.EDGE, Kind.RELATION, Kind.NODE) or unit.adjacency is not Adjacency.ADD_REMOVE:
         raise InvalidParameter(
-            "this method is for graphs, whose unit is one edge or one node, added or removed: write nodes: and edges: "
-            "into the policy, and unit: {kind: edge} or {kind: node}."
+            "this method is for graphs, whose unit is one edge, one edge of one kind, or one node, added or removed: "
+            "write nodes: and edges: into the policy, and unit: {kind: edge} or {kind: node}."
         )
     return unit.kind
 
@@ -31,6 +32,11 @@ def require_edges(schema: Schema, what: str) -> None:
             f"one node can change {what} without bound, so that no noise would hide it. Protect edges, unit: {{kind: "
             "edge}; or ask for degree-distribution, or for subgraph-count of edges with a bound."
         )
+
+
+def relations_of(schema: Schema) -> Relations:
+    """Return what is declared of edges: nothing where a schema knows only nodes."""
+    return schema.relations if isinstance(schema, GraphSchema) else Relations()
 
 
 def spent(promise: Guarantee) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,23 +24,39 @@ from incrowd.methods.learning.output import ModelTable
 from incrowd.methods.learning.steps import (
     CountAllRows,
     CountByTarget,
+    CountGrid,
     FollowGradients,
     LearnFrom,
     MoveCenters,
     MultiplyColumns,
     PublishModel,
+    SumByColumn,
 )
+from incrowd.methods.learning.stream_steps import SampleGradients
+from incrowd.methods.learning.tree_steps import CountLeaves, GrowTrees, SumLeaves
+from incrowd.methods.learning.trees import Candidates
+from incrowd.methods.learning.tuning.steps import TryModels
 from incrowd.verify.files import columns_of
 from incrowd.verify.statement import Look, Problem, Statement, maybe, one
 
-_SUMS = (CountByTarget, FollowGradients, MultiplyColumns, MoveCenters)
-STEPS: tuple[type[Step], ...] = (KeepRows, RecodeToBins, LearnFrom, CountAllRows, *_SUMS, PublishModel)
+_SUMS = (
+    CountByTarget,
+    FollowGradients,
+    MultiplyColumns,
+    MoveCenters,
+    CountGrid,
+    SumByColumn,
+    CountLeaves,
+    SumLeaves,
+    SampleGradients,
+)
+STEPS: tuple[type[Step], ...] = (KeepRows, RecodeToBins, LearnFrom, CountAllRows, GrowTrees, *_SUMS, PublishModel)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy, ApproximatePrivacy)
 ORDER = (
     maybe(KeepRows),
     one(RecodeToBins),
     one(LearnFrom),
-    maybe(CountAllRows),
+    maybe(CountAllRows, GrowTrees),
     one(*_SUMS),
     maybe(FollowGradients),
     one(PublishModel),
@@ -55,11 +72,30 @@ def contradiction(statement: Statement) -> Problem | None:
         return Problem("the columns that are recoded are not those that the model is learned from")
     if recode.drafted:
         return Problem("labels were drafted from rows, and no promise holds for those")
-    counted, followed = statement.grounds.find(CountByTarget), statement.grounds.find(FollowGradients)
+    counted = statement.grounds.find(CountByTarget) or statement.grounds.find(SumByColumn)
+    followed = statement.grounds.find(FollowGradients)
     if (counted is not None and counted.tables != len(names)) or (
         followed is not None and followed.columns != len(names)
     ):
         return Problem("the sums are over another number of columns")
+    grid = statement.grounds.find(CountGrid)
+    if grid is not None and grid.columns != len(names):
+        return Problem("the grid is over another number of columns")
+    return _unlike_trees(statement)
+
+
+def _leaves(statement: Statement) -> CountLeaves | SumLeaves | None:
+    return statement.grounds.find(CountLeaves) or statement.grounds.find(SumLeaves)
+
+
+def _unlike_trees(statement: Statement) -> Problem | None:
+    """Return that the trees that grow are not those whose leaves are summed, or None."""
+    grown, leaves = statement.grounds.find(GrowTrees), _leaves(statement)
+    chosen = leaves is not None and not (isinstance(leaves, CountLeaves) and leaves.dealt)
+    if chosen != (grown is not None):
+        return Problem("trees grow and their leaves are summed together, or rows are dealt to trees drawn without them")
+    if grown is not None and leaves is not None and (grown.trees, grown.depth) != (leaves.trees, leaves.depth):
+        return Problem("the trees that grow are not those whose leaves are summed")
     return None
 
 
@@ -116,7 +152,15 @@ def _alike(one_: pa.Table, other: pa.Table) -> bool:
 
 
 def _deviant(statement: Statement, model: LearnedModel) -> Problem | None:
-    """Return where a model differs from what was declared, or None."""
+    """Return where a model differs from what was declared, or from all that could be learned, or None."""
+    tried = statement.grounds.find(TryModels)
+    each = (statement.steps,) if tried is None else tried.candidates
+    alone = [replace(statement, grounds=replace(statement.grounds, steps=steps)) for steps in each]
+    found = [_differs(one_alone, model) for one_alone in alone]
+    return None if None in found else found[0]
+
+
+def _differs(statement: Statement, model: LearnedModel) -> Problem | None:
     learn = statement.grounds.need(LearnFrom)
     if [each.name for each in model.columns] != [each.column for each in learn.columns]:
         return Problem("the columns of the model are not those that it was learned from")
@@ -125,6 +169,25 @@ def _deviant(statement: Statement, model: LearnedModel) -> Problem | None:
             return Problem(f"the model has classes of {column.name!r} that are not declared")
     if model.target != learn.target or (learn.outputs is not None and model.outputs != learn.outputs):
         return Problem("the model predicts something else than is stated")
+    return _other_trees(statement, model)
+
+
+def _other_trees(statement: Statement, model: LearnedModel) -> Problem | None:
+    """Return that the trees of a model are others than is stated, or were not drawn as everybody can, or None."""
+    leaves, grown = _leaves(statement), statement.grounds.find(GrowTrees)
+    stated = 0 if leaves is None else leaves.trees
+    if len(model.trees) != stated or any(tree.cuts.depth != leaves.depth for tree in model.trees if leaves is not None):
+        return Problem("the model has other trees than is stated")
+    if leaves is None:
+        return None
+    candidates = Candidates.of([len(each.labels) for each in model.columns], model.ordered)
+    if grown is not None and grown.candidates != len(candidates):
+        return Problem("the cuts of the trees were chosen among others than is stated")
+    if grown is None and any(
+        tree.cuts.to_json() != cuts.to_json()
+        for tree, cuts in zip(model.trees, candidates.drawn(leaves.trees, leaves.depth), strict=True)
+    ):
+        return Problem("the cuts of the trees are not those that are drawn without rows")
     return None
 
 

@@ -45,6 +45,11 @@ class ColumnEncoder:
     moved: bool = False
     places: Mapping[str, int] | None = None
 
+    @property
+    def ordered(self) -> bool:
+        """Whether codes have the order of the numbers that they stand for."""
+        return self.places is None
+
     @classmethod
     def of(cls, classes: Classes) -> ColumnEncoder:
         """Return how the column of some classes is read; refuse one whose values are too many to be listed."""

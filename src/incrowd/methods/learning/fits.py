@@ -15,6 +15,7 @@ Floats = NDArray[np.float64]
 _MOMENTUM = 0.9
 _DAMPING = 0.6
 _LARGEST = 8.0
+_STARTS, _LLOYD = 4, 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +78,15 @@ def naive_bayes(tables: Integers, sizes: Sequence[int], deviation: float) -> Sco
 
 @dataclass(frozen=True)
 class Descent:
-    """How gradients are followed: how many, how far, and how many rows there are, by a noisy count."""
+    """How gradients are followed: how many, how far, and how many rows there are, by a noisy count.
+
+    A penalty of so many rows draws every number but those of all rows to 0.
+    """
 
     rounds: int
     rate: float
     rows: float
+    penalty: float = 0.0
 
 
 Measured = Callable[[Integers, Integers], Integers]
@@ -106,10 +111,11 @@ def refine(measured: Measured, descent: Descent, start: Scores, counts: Floats) 
     """Follow noisy gradients from a damped start, each class of a column at the pace of its own noisy count."""
     flat = np.concatenate([_DAMPING * start.tables, start.intercepts[None]])
     weights = np.append(counts, descent.rows)[:, None]
+    penalty = np.append(np.full(len(counts), descent.penalty), 0.0)[:, None]
     mean, last = np.zeros_like(flat), descent.rounds // 2
     for number in range(descent.rounds):
         found = measured(*Scores(flat[-1], flat[:-1]).rounded) / RESIDUAL
-        flat = np.clip(flat + descent.rate * found / weights, -_LARGEST, _LARGEST)
+        flat = np.clip(flat + descent.rate * (found - penalty * flat) / weights, -_LARGEST, _LARGEST)
         if number >= last:
             mean += flat / (descent.rounds - last)
     return Scores(mean[-1], mean[:-1])
@@ -154,6 +160,19 @@ def ridge(spread: RowSpread, features: int, noise: float) -> Line:
     return Line(mean[features:] - mean[:features] @ slopes, slopes)
 
 
+def shrunken(shares: Floats, deviation: float) -> Floats:
+    """Return shares of classes, drawn to equal ones by as much as noise of a deviation could have told them apart.
+
+    >>> shrunken(np.array([0.5, 0.3, 0.2]), 0.0).round(3).tolist(), shrunken(np.array([0.4, 0.3, 0.3]), 9.0).tolist()
+    ([0.5, 0.3, 0.2], [0.3333333333333333, 0.3333333333333333, 0.3333333333333333])
+    """
+    apart = shares - shares.mean()
+    noise = 2.0 * (len(shares) - 1) * deviation**2
+    kept = max(0.0, 1.0 - noise / max(1e-300, float(apart @ apart)))
+    equal: Floats = 1.0 / len(shares) + kept * apart
+    return equal
+
+
 def spread_points(number: int, width: int, length: float) -> Floats:
     """Return public points far from each other, of about this length: the farthest of many, one after the other."""
     chance = np.random.default_rng(20_110_331)
@@ -164,3 +183,39 @@ def spread_points(number: int, width: int, length: float) -> Floats:
         away = np.min([((pool - each) ** 2).sum(axis=1) for each in chosen], axis=0)
         chosen.append(pool[int(away.argmax())])
     return np.array(chosen)
+
+
+def weighted_centers(points: Floats, weights: Floats, number: int, length: float) -> Floats:
+    """Return centers of weighted points by Lloyd's steps, the best of several public starts; weights are not negative.
+
+    One start lies far apart; the others take points one after the other, each with a chance that grows with its weight
+    and its squared distance from those before.
+    """
+    chance = np.random.default_rng(20_110_401)
+    if not weights.sum():
+        return spread_points(number, points.shape[1], length)
+    starts = [spread_points(number, points.shape[1], length)]
+    for _ in range(_STARTS):
+        chosen = [points[chance.choice(len(points), p=weights / weights.sum())]]
+        while len(chosen) < number:
+            away = weights * np.min([((points - each) ** 2).sum(axis=1) for each in chosen], axis=0)
+            total = away.sum()
+            chosen.append(points[chance.choice(len(points), p=away / total if total > 0 else weights / weights.sum())])
+        starts.append(np.array(chosen))
+    found = [_lloyd(points, weights, start) for start in starts]
+    return min(found, key=lambda each: each[1])[0]
+
+
+def _lloyd(points: Floats, weights: Floats, centers: Floats) -> tuple[Floats, float]:
+    """Return centers after some of Lloyd's steps, and how far points then lie from them."""
+    for _ in range(_LLOYD):
+        nearest = _distances(points, centers).argmin(axis=1)
+        rows = np.bincount(nearest, weights, len(centers))
+        sums = np.stack([np.bincount(nearest, weights * each, len(centers)) for each in points.T], axis=1)
+        centers = np.where(rows[:, None] > 0, sums / np.maximum(rows, 1e-9)[:, None], centers)
+    return centers, float(weights @ _distances(points, centers).min(axis=1))
+
+
+def _distances(points: Floats, centers: Floats) -> Floats:
+    away: Floats = (centers**2).sum(axis=1) - 2.0 * points @ centers.T + (points**2).sum(axis=1)[:, None]
+    return np.maximum(away, 0.0)

@@ -24,6 +24,8 @@ UNIT = 256
 """What half of a declared range is in integers, and what a category is."""
 FINEST = 128
 """A column without numbers that has more classes than this is taken at a coarser level, if it has one."""
+BINS = 16
+"""In how many intervals numbers are taken, unless few rows are expected."""
 _DIGITS = 3
 
 
@@ -56,6 +58,18 @@ class Inputs:
         if level is not None:
             return _listed(column, level)
         return interval_classes(column, self.bins) if isinstance(column.domain, Numbers) else _finest(column)
+
+
+def usual_bins(expected_rows: int | None, rho: Fraction | None = None) -> int:
+    """Return in how many bins numbers are taken: the fewer rows are expected, and for a budget ρ, the fewer.
+
+    >>> usual_bins(None), usual_bins(400), usual_bins(10**6)
+    (16, 6, 16)
+    """
+    if expected_rows is None:
+        return BINS
+    fine = math.cbrt(expected_rows) * 0.8 if rho is None else math.sqrt(expected_rows * math.sqrt(rho)) / 3.0
+    return min(BINS, max(4, round(fine)))
 
 
 def interval_classes(column: Column, bins: int) -> Classes:

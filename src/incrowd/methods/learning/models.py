@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.encoder import ColumnEncoder
 from incrowd.methods.learning.fits import Floats
+from incrowd.methods.learning.trees import Tree
 
 MODEL = "model.json"
 """The name of the file."""
@@ -30,7 +31,10 @@ _VERSION = 1
 _UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
 _DIGITS = 9
 _KEYS = frozenset(
-    ("incrowd learned model", "use", "outputs", "target", "link", "bounds", "columns", "vectors", "offset", "tables")
+    (
+        *("incrowd learned model", "use", "outputs", "target", "link", "bounds", "columns", "vectors", "offset"),
+        *("tables", "trees"),
+    )
 )
 
 
@@ -55,8 +59,9 @@ class ScoreLink(StrEnum):
 class LearnedModel:
     """What every model has: its use, the columns that it reads, its outputs, and a table of numbers for each column.
 
-    What a row gets is `offset` plus the lines of its classes in the tables, a number for each output.  `vectors` are
-    centers or components, a line for each output: a number for each column of numbers, one for each class of others.
+    What a row gets is `offset` plus the lines of its classes in the tables, a number for each output.  A model of
+    `trees` has no tables: a row gets the lines of its leaves.  `vectors` are centers or components, a line for each
+    output: a number for each column of numbers, one for each class of others.
     """
 
     use: Use
@@ -68,6 +73,12 @@ class LearnedModel:
     link: ScoreLink | None = None
     bounds: tuple[float, float] | None = None
     vectors: Floats | None = None
+    trees: tuple[Tree, ...] = ()
+
+    @property
+    def ordered(self) -> tuple[bool, ...]:
+        """Of which columns the codes have an order."""
+        return tuple(each.ordered for each in self.columns)
 
     def codes(self, table: pa.Table) -> NDArray[np.int64]:
         """Return the codes of rows, one row each."""
@@ -81,6 +92,8 @@ class LearnedModel:
         codes, total = self.codes(table), np.tile(self.offset, (table.num_rows, 1))
         for place, numbers in enumerate(self.tables):
             total += np.concatenate([numbers, np.zeros((1, numbers.shape[1]))])[codes[:, place]]
+        for tree in self.trees:
+            total += tree.leaves[tree.cuts.ends(codes, self.ordered)]
         return total
 
     def chances(self, table: pa.Table) -> Floats:
@@ -124,7 +137,11 @@ class LearnedModel:
     def _lines(self) -> Iterator[tuple[str | None, str | None, str, float]]:
         for output, number in zip(self.outputs, self.offset.tolist(), strict=True):
             yield None, None, output, number
-        for column, table in zip(self.columns, self.tables, strict=True):
+        for number_, tree in enumerate(self.trees):
+            for path, line in zip(tree.cuts.paths(self.columns), tree.leaves.tolist(), strict=True):
+                for output, number in zip(self.outputs, line, strict=True):
+                    yield f"tree {number_ + 1}", path, output, number
+        for column, table in zip(self.columns, self.tables, strict=not self.trees):
             for label, line in zip(column.labels, table.tolist(), strict=True):
                 for output, number in zip(self.outputs, line, strict=True):
                     yield column.name, label, output, number
@@ -138,6 +155,7 @@ class LearnedModel:
         plain |= {} if self.bounds is None else {"bounds": list(self.bounds)}
         plain["columns"] = [each.to_json() for each in self.columns]
         plain |= {} if self.vectors is None else {"vectors": self.vectors.tolist()}
+        plain |= {"trees": [each.to_json() for each in self.trees]} if self.trees else {}
         return plain | {"offset": self.offset.tolist(), "tables": [each.tolist() for each in self.tables]}
 
     def to_text(self) -> str:
@@ -180,9 +198,10 @@ def rounded(numbers: Floats) -> Floats:
 def _read(plain: Mapping[str, Any]) -> dict[str, Any]:
     columns = tuple(map(ColumnEncoder.from_json, plain["columns"]))
     outputs = tuple(map(str, plain["outputs"]))
+    sizes = tuple(len(each.labels) for each in columns)
+    trees = tuple(Tree.from_json(each, sizes, len(outputs)) for each in plain.get("trees", ()))
     tables = tuple(
-        _numbers(each, (len(column.labels), len(outputs)))
-        for column, each in zip(columns, plain["tables"], strict=True)
+        _numbers(each, (size, len(outputs))) for size, each in zip(() if trees else sizes, plain["tables"], strict=True)
     )
     if not set(plain) <= _KEYS or not columns or len(set(outputs)) < len(outputs):
         raise ValueError("keys")
@@ -197,6 +216,7 @@ def _read(plain: Mapping[str, Any]) -> dict[str, Any]:
         "link": None if "link" not in plain else ScoreLink(plain["link"]),
         "bounds": None if bounds is None else (float(bounds[0]), float(bounds[1])),
         "vectors": None if vectors is None else _numbers(vectors, (len(outputs), len(vectors[0]))),
+        "trees": trees,
     }
 
 

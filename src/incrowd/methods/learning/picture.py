@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,6 +45,8 @@ def picture(statement: Statement, output: Any) -> Markup | None:  # noqa: ARG001
     model: LearnedModel | None = output.model
     if model is None:
         return None
+    if model.trees:
+        return _trees(model)
     shapes = [table_ - table_.mean(axis=0) for table_ in model.tables]
     spread = [float(np.ptp(each[:, -1])) for each in shapes]
     order = sorted(range(len(shapes)), key=lambda place: -spread[place])[:_COLUMNS]
@@ -63,11 +65,38 @@ def picture(statement: Statement, output: Any) -> Markup | None:  # noqa: ARG001
     return figure(tag("div", *parts), caption, table(title, ["column", "class", "adds"], rows))
 
 
+def _trees(model: LearnedModel) -> Markup:
+    """Return how much each column parts rows, with the leaves of the first tree in words."""
+    weights = np.zeros(len(model.columns))
+    for tree in model.trees:
+        for node, column in enumerate(tree.cuts.columns.tolist()):
+            weights[column] += 1.0 / 2 ** ((node + 1).bit_length() - 1)
+    weights /= sum(tree.cuts.depth for tree in model.trees)
+    order = np.argsort(-weights, kind="stable")[:_CLASSES]
+    order = order[weights[order] > 0]
+    names = [model.columns[place].name for place in order.tolist()]
+    title = "How much of the way of a row through the trees each column decides"
+    drawn = _bars(title, names, weights[order].tolist(), float(weights.max()))
+    first = model.trees[0]
+    rows = [
+        [path, f"{number:.4g}"]
+        for path, number in zip(first.cuts.paths(model.columns), first.leaves[:, -1].tolist(), strict=True)
+    ]
+    words = f"What the leaves of the first tree add to the score of “{model.outputs[-1]}”"
+    caption = f"{title}, if both sides of every cut were equally likely: {counted(len(model.trees), 'tree')}."
+    return figure(drawn, caption, table(words, ["rows", "adds"], rows))
+
+
 def _shape(model: LearnedModel, place: int, shape: Floats, largest: float) -> Markup:
-    """Return a bar for each class, to the right if it adds and to the left if it takes away."""
+    """Return a bar for each class of a column."""
     labels = ["missing" if label is None else label for label in model.columns[place].labels][:_CLASSES]
+    return _bars(f"{model.columns[place].name}: what each class adds", labels, shape[:, -1].tolist(), largest)
+
+
+def _bars(title: str, labels: Sequence[str], numbers: Sequence[float], largest: float) -> Markup:
+    """Return a bar for each number, to the right if it adds and to the left if it takes away."""
     drawn = []
-    for line, (label, number) in enumerate(zip(labels, shape[:, -1].tolist(), strict=False)):
+    for line, (label, number) in enumerate(zip(labels, numbers, strict=False)):
         width, top = _WIDE * abs(number) / largest, line * _LINE
         name = label if len(label) <= _LONG else f"{label[: _LONG - 1]}…"
         start = _MIDDLE if number >= 0 else _MIDDLE - width
@@ -76,5 +105,4 @@ def _shape(model: LearnedModel, place: int, shape: Floats, largest: float) -> Ma
             tag("text", name, x=f"{_MIDDLE - _WIDE - 1}%", y=top + 14, class_="end"),
             tag("rect", x=f"{start:.2f}%", **look),
         ]
-    title = f"{model.columns[place].name}: what each class adds"
     return tag("svg", *drawn, height=_LINE * len(labels) + 4, class_="chart", role="img", aria_label=title)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from incrowd.accounting.noise.concentrated import largest_rho
 from incrowd.core.cells import Cells
+from incrowd.core.loss import Pure
 from incrowd.core.plan import Plan
 from incrowd.core.steps.bins import RecodeToBins
 from incrowd.core.steps.rows import keep_rows, recoded
@@ -45,6 +47,11 @@ class LearningTask:
         return tuple(map(len, self.inputs))
 
     @property
+    def ordered(self) -> tuple[bool, ...]:
+        """Of which columns the codes have an order."""
+        return tuple(each.ordered for each in self.encoders)
+
+    @property
     def classes(self) -> tuple[Classes, ...]:
         """Every column that is read, the target last."""
         return self.inputs if self.target is None else (*self.inputs, self.target)
@@ -67,16 +74,20 @@ class LearningTask:
         )
 
 
+@lru_cache(maxsize=64)
 def budget_of(epsilon: Fraction, delta: Fraction | None, model: str) -> Fraction:
     """Return the concentrated budget of ε at δ, or refuse a model that needs a δ without one."""
     if delta is None:
         raise InvalidParameter(
-            f"{model} needs a delta, such as 1e-6: only naive-bayes can be learned without one, under epsilon alone."
+            f"{model} needs a delta, such as 1e-6: without one, under epsilon alone, a classifier can be learned by "
+            "naive-bayes or random-trees, and kmeans on a grid."
         )
     return largest_rho(epsilon, delta)
 
 
-def check_parameters(epsilon: Fraction, delta: Fraction | None, bins: int | None) -> None:
+def check_parameters(
+    epsilon: Fraction, delta: Fraction | None, bins: int | None, expected_rows: int | None = None
+) -> None:
     """Refuse parameters that mean nothing."""
     if epsilon <= 0:
         raise InvalidParameter("a model needs an epsilon above 0.")
@@ -84,6 +95,8 @@ def check_parameters(epsilon: Fraction, delta: Fraction | None, bins: int | None
         raise InvalidParameter("delta lies strictly between 0 and 1, such as 1e-6.")
     if bins is not None and not 2 <= bins <= MOST_BINS:
         raise InvalidParameter(f"numbers are taken in 2 to {MOST_BINS:,} bins.")
+    if expected_rows is not None and expected_rows < 1:
+        raise InvalidParameter("a number of expected rows is at least 1.")
 
 
 class Learner(Protocol):
@@ -102,17 +115,24 @@ class Learner(Protocol):
 def plan_of(
     learner: Learner, task: LearningTask, schema: Schema, sums: Sequence[Step], settings: Mapping[str, Any]
 ) -> Plan:
-    """Return the plan of a method, its price computed; names that a model's table has of its own are refused."""
+    """Return the plan of a method with one task."""
+    _ = task.encoders  # which refuses columns that no file of a model can hold
+    plan = plan_of_steps(learner, schema, task.around(sums, schema, settings["model"]), settings)
+    return replace(plan, cells=Cells(tuple(each.recoding for each in task.classes)))
+
+
+def plan_of_steps(learner: Learner, schema: Schema, steps: tuple[Step, ...], settings: Mapping[str, Any]) -> Plan:
+    """Return the plan of steps, its price computed; names that a model's table has of its own are refused."""
     clash = [column.name for column in schema.released if column.name in TABLE.names]
     if clash:
         raise InvalidParameter(
             f"the table of a model has a column {clash[0]!r} of its own: give that of the data another name, or leave "
             "it out of the policy."
         )
-    _ = task.encoders  # which refuses columns that no file of a model can hold
-    steps, delta = task.around(sums, schema, settings["model"]), learner.delta or Fraction(0)
+    delta = learner.delta or Fraction(0)
     promise = fold(steps, schema.unit, delta)
+    if isinstance(promise.loss, Pure):
+        delta, promise = Fraction(0), replace(promise, delta=Fraction(0))
     spent = charged(promise.loss, delta, schema.unit.adjacency)
     told = {"epsilon": spent, "delta": delta, **settings}
-    cells = Cells(tuple(each.recoding for each in task.classes))
-    return Plan(learner.name, steps, promise, {"epsilon": spent}, learner.release, settings=told, cells=cells)
+    return Plan(learner.name, steps, promise, {"epsilon": spent}, learner.release, settings=told)

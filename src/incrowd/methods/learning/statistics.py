@@ -103,6 +103,40 @@ def gradient(records: Records, outputs: int, intercepts: Integers, scores: Integ
     return total
 
 
+def target_sums(records: Records, units: Integers, weight: int) -> Integers:
+    """Return for each class of each column `weight` for each row and the sum of targets, one column after another.
+
+    `units` has the number of each class of the target (the last column); rows of other classes take no part.
+    """
+    places = _Places.of(records.sizes)
+    total = np.zeros((places.size, 2), np.int64)
+    for codes, times in records.pieces():
+        kept, times_, target = _with_target(codes, times, len(units))
+        for column, start in enumerate(places.starts):
+            cells = kept[:, column] + start
+            total[:, 0] += weight * added(cells, times_, places.size)
+            total[:, 1] += added(cells, units[target] * times_, places.size)
+    return total
+
+
+def number_gradient(records: Records, units: Integers, intercepts: Integers, scores: Integers) -> Integers:
+    """Return the sum of residuals over rows as `gradient` does, for a number: how far it lies from what scores say.
+
+    `units` has the number of each class of the target in units of `SCORE`.  A residual is cut at 1 and at −1, which
+    are RESIDUAL here.
+    """
+    places = _Places.of(records.sizes)
+    total = np.zeros((places.size + 1, 1), np.int64)
+    for codes, times in records.pieces():
+        kept, times_, target = _with_target(codes, times, len(units))
+        cells = kept + np.array(places.starts)
+        off = units[target] - intercepts[0] - scores[cells, 0].sum(axis=1)
+        found = np.clip(off * (RESIDUAL // SCORE), -RESIDUAL, RESIDUAL) * times_
+        total[:-1, 0] += added(cells.ravel(), np.repeat(found, cells.shape[1]), places.size)
+        total[-1] += found.sum()
+    return total
+
+
 @dataclass(frozen=True, eq=False)
 class Vectors:
     """Records as vectors: the features of each column, of which numbers are clipped together, then what follows them.
@@ -163,4 +197,15 @@ def cluster_sums(records: Records, vectors: Vectors, centers: Integers, weight: 
         member = (nearest[:, None] == np.arange(len(centers))) * times[:, None]
         total[:, 0] += weight * member.sum(axis=0)
         total[:, 1:] += crossed(member, points)
+    return total
+
+
+def grid_counts(records: Records, parts: Sequence[Integers], size: int) -> Integers:
+    """Return how many rows lie in each cell of a grid; `parts` has for each column the part of each code."""
+    total = np.zeros(size ** len(parts), np.int64)
+    for codes, times in records.pieces():
+        cells = np.zeros(len(codes), np.int64)
+        for column, own in enumerate(parts):
+            cells = cells * size + own[codes[:, column]]
+        total += added(cells, times, len(total))
     return total

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.claim import GROUPS, assumed, checked, proved
 from incrowd.core.claims.privacy import ApproximatePrivacy, PurePrivacy
-from incrowd.core.loss import Pure, ZeroConcentrated
+from incrowd.core.loss import Pure, Sequence, ZeroConcentrated
 from incrowd.core.steps.bins import BinColumn
 from incrowd.core.steps.noise import Law
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
@@ -35,14 +35,23 @@ _INDEPENDENT = "rows of one person as such: they are learned from as if they wer
 _NUMBER = "how many rows there are: a replaced row leaves their number as it is"
 
 
-def _spent(inner: Promise, rho: Fraction, because: str, unit: Unit) -> Promise:
-    """Return a promise with one noisy sum more in front."""
+def spent(inner: Promise, rho: Fraction, because: str, unit: Unit) -> Promise:
+    """Return a promise with one noisy sum or private choice more in front."""
     if inner.loss is None:
         return Promise(ZeroConcentrated(rho), (because,), assumptions(unit))
     if not isinstance(inner.loss, ZeroConcentrated):
         raise InvalidParameter("sums with Gaussian noise are followed by others of that kind alone.")
     reasons = dict.fromkeys((because, *(each for each in inner.because if each != _COMPOSED), _COMPOSED))
     return Promise(ZeroConcentrated(rho + inner.loss.rho), tuple(reasons), inner.assumes)
+
+
+def counts_promise(noise: Law, scale: Fraction, counts: int, inner: Promise, unit: Unit) -> Promise:
+    """Return a promise with noisy counts in front, to so many of which a row adds 1."""
+    if noise is Law.GAUSSIAN:
+        return spent(inner, gaussian_rho(scale, squared_move(unit, counts, aligned=True)), noise.source, unit)
+    if inner.loss is not None:
+        raise InvalidParameter("nothing else is summed beside tables with Laplace noise.")
+    return Promise(Pure(summed_move(unit, counts) / scale), (noise.source,), assumptions(unit))
 
 
 @dataclass(frozen=True)
@@ -104,12 +113,7 @@ class CountByTarget(Step):
 
     def around(self, inner: Promise, unit: Unit) -> Promise:
         """Promise what noise on counts costs: a row adds 1 to one count in each table."""
-        if self.noise is Law.GAUSSIAN:
-            square = squared_move(unit, self.tables, aligned=True)
-            return _spent(inner, gaussian_rho(self.scale, square), self.noise.source, unit)
-        if inner.loss is not None:
-            raise InvalidParameter("nothing else is summed beside tables with Laplace noise.")
-        return Promise(Pure(summed_move(unit, self.tables) / self.scale), (self.noise.source,), assumptions(unit))
+        return counts_promise(self.noise, self.scale, self.tables, inner, unit)
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,7 @@ class CountAllRows(Step):
 
     def around(self, inner: Promise, unit: Unit) -> Promise:
         """Promise what noise on one count costs."""
-        return _spent(inner, gaussian_rho(self.scale, squared_move(unit, 1, aligned=True)), Law.GAUSSIAN.source, unit)
+        return spent(inner, gaussian_rho(self.scale, squared_move(unit, 1, aligned=True)), Law.GAUSSIAN.source, unit)
 
 
 @dataclass(frozen=True)
@@ -173,7 +177,47 @@ class FollowGradients(Step):
     def around(self, inner: Promise, unit: Unit) -> Promise:
         """Promise what noise on all rounds costs."""
         square = squared_move(unit, self.square, aligned=False)
-        return _spent(inner, self.rounds * gaussian_rho(self.scale, square), Law.GAUSSIAN.source, unit)
+        return spent(inner, self.rounds * gaussian_rho(self.scale, square), Law.GAUSSIAN.source, unit)
+
+
+@dataclass(frozen=True)
+class SumByColumn(Step):
+    """For each column, rows are counted as `weight` each and their targets summed, by the class of the column.
+
+    A target is a whole number from −`reach` to `reach`.
+    """
+
+    kind: ClassVar[str] = "sum by column"
+    title: ClassVar[str] = "Sum by column"
+    glyph: ClassVar[str | None] = "sorted"
+
+    tables: int
+    reach: int
+    weight: int
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        if min(self.tables, self.reach, self.weight) < 1 or self.scale <= 0:
+            raise InvalidParameter("the targets of a column at least are summed, with noise of a scale above 0.")
+
+    @property
+    def square(self) -> int:
+        """The squared length of what one row adds, at most."""
+        return self.tables * (self.reach**2 + self.weight**2)
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return (
+            f"For each class of {counted(self.tables, 'column')}, rows are counted, as {self.weight:,} each, and their "
+            f"targets summed, as whole numbers up to {self.reach:,}; everything gets integer Gaussian noise of scale "
+            f"{float(self.scale):.4g}."
+        )
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:
+        """Promise what noise on the sums costs."""
+        square = squared_move(unit, self.square, aligned=False)
+        return spent(inner, gaussian_rho(self.scale, square), Law.GAUSSIAN.source, unit)
 
 
 @dataclass(frozen=True)
@@ -209,7 +253,7 @@ class MultiplyColumns(Step):
     def around(self, inner: Promise, unit: Unit) -> Promise:
         """Promise what noise on the sums costs."""
         square = squared_move(unit, self.square**2, aligned=True)
-        return _spent(inner, gaussian_rho(self.scale, square), Law.GAUSSIAN.source, unit)
+        return spent(inner, gaussian_rho(self.scale, square), Law.GAUSSIAN.source, unit)
 
 
 @dataclass(frozen=True)
@@ -245,7 +289,44 @@ class MoveCenters(Step):
     def around(self, inner: Promise, unit: Unit) -> Promise:
         """Promise what noise on all rounds costs."""
         square = squared_move(unit, self.square + self.weight**2, aligned=False)
-        return _spent(inner, self.rounds * gaussian_rho(self.scale, square), Law.GAUSSIAN.source, unit)
+        return spent(inner, self.rounds * gaussian_rho(self.scale, square), Law.GAUSSIAN.source, unit)
+
+
+@dataclass(frozen=True)
+class CountGrid(Step):
+    """Rows are counted in the cells of a grid over the declared bounds, each count with noise, empty cells too."""
+
+    kind: ClassVar[str] = "count on a grid"
+    title: ClassVar[str] = "Count on a grid"
+    words: ClassVar[tuple[str, ...]] = ("law",)
+    glyph: ClassVar[str | None] = "sorted"
+
+    columns: int
+    parts: int
+    noise: Law
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        if min(self.columns, self.parts) < 1 or self.scale <= 0:
+            raise InvalidParameter("a grid has a cell at least, and counts have noise of a scale above 0.")
+
+    @property
+    def law(self) -> str:
+        """Who proved what the noise costs."""
+        return self.noise.source
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return (
+            f"Rows are counted on a grid, {self.parts:,} parts along each of {counted(self.columns, 'column')}; each "
+            f"of {self.parts**self.columns:,} counts gets {self.noise} noise of scale {float(self.scale):.4g}, and "
+            "the centers are those of the noisy counts."
+        )
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:
+        """Promise what noise on counts costs: a row adds 1 to one of them."""
+        return counts_promise(self.noise, self.scale, 1, inner, unit)
 
 
 @dataclass(frozen=True)
@@ -276,7 +357,9 @@ class PublishModel(Step):
             "preconditions": (*proved(_ALONE, _EVERY, _AFTER), *checked(_SHOWN), *assumed(promise.assumes)),
             "not_protected": (GROUPS, *several, *number),
         }
-        if isinstance(loss, ZeroConcentrated):
-            theorem = f"{promise.because}; {_CONVERTED}"
-            return (ApproximatePrivacy(**shared, delta=promise.delta, rho=loss.rho, theorem=theorem),)  # type: ignore[arg-type]
+        if isinstance(loss, Sequence):
+            return (ApproximatePrivacy(**shared, delta=promise.delta, theorem=promise.because),)  # type: ignore[arg-type]
+        if promise.delta:
+            rho, theorem = getattr(loss, "rho", None), f"{promise.because}; {_CONVERTED}"
+            return (ApproximatePrivacy(**shared, delta=promise.delta, rho=rho, theorem=theorem),)  # type: ignore[arg-type]
         return (PurePrivacy(**shared, theorem=promise.because),)  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
@@ -14,8 +15,9 @@ from incrowd.core.domain import Categories, Dates, Numbers, Type
 from incrowd.core.reading import parse
 from incrowd.core.schema import MAX_LENGTH, OTHER, Column, Missing, Outside, Role
 from incrowd.core.unit import Kind
+from incrowd.engines.sql.engine import ready_name
 from incrowd.errors import QuestionRefused
-from incrowd.queries.catalog import Relation
+from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.expressions.casts import GREATEST_DOUBLE
 from incrowd.queries.language.extent import FIRST, LAST, BoundTree, Constant, Extent, among, days, texts, truth
 from incrowd.queries.language.row_query import PLACE, TWIN, Context, Field, RowQuery, own_rows, with_owned
@@ -178,36 +180,17 @@ _DRAFTED = "what it can hold was drafted from the rows. Let the owner of the dat
 def table_rows(relation: Relation, context: Context) -> RowQuery:
     """Return the rows of a table, each brought into what was declared, and at most `max_rows` of each person.
 
-    Which rows of a person take part is decided by those rows alone: `own_rows` takes the first by a hash of the person
-    and of the columns that the question uses.  Hence adding or removing a person changes the result by that person's
-    rows only, of which there are at most `max_rows`.  Rows that do not say whose they are belong to nobody whom a bound
-    could protect, and are left out.  Where the unit says what becomes of people with more rows, they are left out
-    before that, with all their rows.
-
-    Every rule that leaves out a row (for a missing value, or one outside its domain) looks at that row alone, and
-    comes before.
+    They are read where an engine holds them ready, or made from the table as it is by the very tree that made those.
     """
     if relation.private and relation.unit.kind not in (Kind.ROW, Kind.PERSON):
         raise QuestionRefused(f"questions protect rows or people, and {relation.name!r} declares something else.")
     person = relation.unit.column if relation.private else None
     asked = _used(relation, context)
     fields = [Field(item, found.meaning.extent) for item, found in asked.items()]
-    trees = [alias(found.meaning.tree, item) for item, found in asked.items()]
-    keeps = [keep for found in asked.values() for keep in found.keeps]
     if person is not None:
         fields.append(Field(person, Extent(relation.schema[person].type, optional=False), person=True))
-        trees.append(alias(column(person, BASE), PERSON))
-        keeps.append(present(column(person, BASE)))
-    source: exp.Expr = _table(relation)
-    if person is not None and relation.unit.more is not None:
-        source = subquery(with_owned(_table(relation), [*asked, person], column(person, BASE)), BASE)
-        keeps.append(operation(exp.LTE, column(PLACE, BASE), constant(relation.unit.max_rows)))
-    query: exp.Query = select(trees, source, every(keeps))
-    if person is not None:
-        decimals = {item.stored for item in fields if item.extent.type is Type.DECIMAL}
-        query = own_rows(query, list(asked), relation.unit.max_rows, decimals)
     return RowQuery(
-        query=query,
+        query=_rows(relation, asked, [item.stored for item in fields]),
         fields=tuple(fields),
         tables=(relation.name,),
         unit=relation.unit if relation.private else None,
@@ -218,6 +201,53 @@ def table_rows(relation: Relation, context: Context) -> RowQuery:
         names=tuple(item for item in relation.schema.names if item.casefold() not in _withheld(relation)),
         relation=None if relation.private else relation,
     )
+
+
+def ready_rows(relation: Relation) -> exp.Query:
+    """Return the tree that makes of a table as it is the rows that questions read; it is the same for all of them.
+
+    Which rows of a person take part is decided by those rows alone: `own_rows` takes the first by a hash of the person
+    and of all columns that can be asked about.  Hence adding or removing a person changes the result by that person's
+    rows only, of which there are at most `max_rows`.  Rows that do not say whose they are belong to nobody whom a bound
+    could protect, and are left out.  Where the unit says what becomes of people with more rows, they are left out
+    before that, with all their rows.
+
+    Every rule that leaves out a row (for a missing value, or one outside its domain) looks at that row alone, and
+    comes before.
+    """
+    person = relation.unit.column if relation.private else None
+    asked = _used(relation, Context(Catalog((relation,)), None))
+    query = _clean(relation, asked, person)
+    if person is None:
+        return query
+    decimals = {item for item in asked if relation.schema[item].type is Type.DECIMAL}
+    decimals |= {PERSON} if relation.schema[person].type is Type.DECIMAL else set()
+    return own_rows(query, list(asked), relation.unit.max_rows, decimals)
+
+
+def _rows(relation: Relation, asked: Mapping[str, CleanColumn], stored: Sequence[str]) -> exp.Query:
+    """Return columns of the rows of a table, from where they are ready, or made from the table as it is."""
+    wanted = [alias(column(item, BASE), item) for item in stored]
+    if relation.ready:
+        return select(wanted, _table(ready_name(relation.name)))
+    if PERSON in stored:
+        return select(wanted, subquery(ready_rows(relation), BASE))
+    return _clean(relation, asked, None)
+
+
+def _clean(relation: Relation, asked: Mapping[str, CleanColumn], person: str | None) -> exp.Select:
+    """Return columns of a table after their rules, and whose each row is."""
+    trees = [alias(found.meaning.tree, item) for item, found in asked.items()]
+    keeps = [keep for found in asked.values() for keep in found.keeps]
+    source: exp.Expr = _table(relation.name)
+    if person is not None:
+        trees.append(alias(column(person, BASE), PERSON))
+        keeps.append(present(column(person, BASE)))
+        if relation.unit.more is not None:
+            owned = with_owned(_table(relation.name), [*asked, person], column(person, BASE))
+            source = subquery(owned, BASE)
+            keeps.append(operation(exp.LTE, column(PLACE, BASE), constant(relation.unit.max_rows)))
+    return select(trees, source, every(keeps))
 
 
 def _used(relation: Relation, context: Context) -> dict[str, CleanColumn]:
@@ -243,5 +273,5 @@ def _withheld(relation: Relation) -> dict[str, str]:
     return reasons
 
 
-def _table(relation: Relation) -> exp.Table:
-    return exp.Table(this=name(relation.name), alias=exp.TableAlias(this=name(BASE)))
+def _table(called: str) -> exp.Table:
+    return exp.Table(this=name(called), alias=exp.TableAlias(this=name(BASE)))

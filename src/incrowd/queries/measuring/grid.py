@@ -72,7 +72,7 @@ def grid_number(value: Value, grid: IntegerGrid) -> exp.Expression:
     if value.type is Type.DATE:
         start = exp.cast(exp.Literal.string("1970-01-01"), "DATE")
         number = exp.DateDiff(this=number, expression=start, unit=exp.var("DAY"))
-    return round_number(exp.Sub(this=exp.cast(number, "DOUBLE"), expression=double(grid.center)), grid.step)
+    return round_number(exp.Sub(this=cast_to(number, "DOUBLE"), expression=double(grid.center)), grid.step)
 
 
 def round_number(number: exp.Expression, step: Fraction) -> exp.Expression:
@@ -87,15 +87,17 @@ def clamp_number(number: exp.Expression, width: exp.Expression) -> exp.Expressio
     What is no number at all compares as the greatest, and is held at the width.
     """
     lowest = exp.Neg(this=width)
-    return (
-        exp.Case()
-        .when(exp.GT(this=number, expression=width), width, copy=True)
-        .when(exp.LT(this=number, expression=lowest), lowest, copy=True)
-        .else_(number, copy=True)
-    )
+    sides = ((exp.GT, width), (exp.LT, lowest))
+    ifs = [exp.If(this=kind(this=number.copy(), expression=end.copy()), true=end.copy()) for kind, end in sides]
+    return exp.Case(ifs=ifs, default=number.copy())
+
+
+def cast_to(number: exp.Expression, kind: str) -> exp.Expression:
+    """Return the SQL of a number as another type; `exp.cast` would parse the name of the type each time."""
+    return exp.Cast(this=number, to=exp.DataType(this=exp.DataType.Type[kind]))
 
 
 def double(number: Fraction) -> exp.Expression:
     """Return the SQL of a number as a double."""
-    literal = exp.cast(exp.Literal.number(repr(float(abs(number)))), "DOUBLE")
+    literal = cast_to(exp.Literal.number(repr(float(abs(number)))), "DOUBLE")
     return literal if number >= 0 else exp.Neg(this=literal)

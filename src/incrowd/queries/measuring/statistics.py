@@ -12,7 +12,15 @@ from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.numbers import WIDEST
 from incrowd.queries.measuring.grid import WIDEST as WIDEST_STEP
-from incrowd.queries.measuring.grid import IntegerGrid, clamp_number, double, grid_number, grid_of, round_number
+from incrowd.queries.measuring.grid import (
+    IntegerGrid,
+    cast_to,
+    clamp_number,
+    double,
+    grid_number,
+    grid_of,
+    round_number,
+)
 from incrowd.queries.question import PERSON, Aggregate, AggregateKind, Question, Value
 
 ROWS = "_rows"
@@ -73,7 +81,7 @@ class Statistic:
                 exp.Sub(this=twice, expression=double(Fraction((1 if self.grid is None else self.grid.width) ** 2))),
                 self.coarse,
             )
-        return exp.Sum(this=exp.cast(z, "BIGINT"))
+        return exp.Sum(this=cast_to(z, "BIGINT"))
 
 
 @dataclass(frozen=True)
@@ -150,29 +158,33 @@ def statistics_query(question: Question, statistics: Statistics) -> exp.Query:
         exp.alias_(clamp_number(columns[pair], double(Fraction(pair[1].width))), name.replace("z", "c"), quoted=True)
         for pair, name in numbers.items()
     ]
-    inner = question.rows
+    inner: exp.Query = question.rows.copy()
     for level in (raw, safe) if numbers else ():
-        inner = exp.select(exp.Star(), *level, copy=False).from_(named(inner), copy=False)
+        inner = exp.select(exp.Star(), *level, copy=False).from_(_from(inner), copy=False)
     keys = [exp.column(key.name, quoted=True) for key in question.keys]
     sums = [
         exp.alias_(each.sql(numbers[each.number].replace("z", "c") if each.number else ""), f"_s{i}", quoted=True)
         for i, each in enumerate(statistics.all)
     ]
-    totals = exp.select(*keys, *sums, copy=True).from_(named(inner), copy=False)
+    totals = exp.select(*keys, *sums, copy=True).from_(_from(inner), copy=False)
     totals = totals.group_by(*keys, copy=True) if keys else totals
     last = [_within_64_bits(f"_s{i}") for i in range(len(sums))]
-    return exp.select(*keys, *last, copy=True).from_(named(totals), copy=False)
+    return exp.select(*keys, *last, copy=True).from_(_from(totals), copy=False)
 
 
 def named(query: exp.Query) -> exp.Subquery:
-    """Return a query as something to select from."""
-    return query.copy().subquery(exp.to_identifier(ROWS, quoted=True), copy=False)
+    """Return a copy of a query as something to select from."""
+    return _from(query.copy())
+
+
+def _from(query: exp.Query) -> exp.Subquery:
+    return query.subquery(exp.to_identifier(ROWS, quoted=True), copy=False)
 
 
 def _within_64_bits(name: str) -> exp.Alias:
     total = exp.column(name, quoted=True)
     safe = clamp_number(exp.Coalesce(this=total, expressions=[exp.Literal.number(0)]), exp.Literal.number(WIDEST))
-    return exp.Alias(this=exp.cast(safe, "BIGINT"), alias=exp.to_identifier(name, quoted=True))
+    return exp.Alias(this=cast_to(safe, "BIGINT"), alias=exp.to_identifier(name, quoted=True))
 
 
 _MOMENTS = (AggregateKind.MEAN, AggregateKind.VARIANCE, AggregateKind.DEVIATION)

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from incrowd.core.loss import (
     Approximate,
+    BestRun,
     Crowd,
     Gaussian,
     Grouped,
@@ -27,7 +28,7 @@ from incrowd.core.loss import (
     samples_named,
 )
 from incrowd.core.unit import Adjacency, Unit
-from incrowd.verify.slow_accountant import crowds, noise, tables
+from incrowd.verify.slow_accountant import crowds, noise, sampled, tables
 from incrowd.verify.slow_accountant.laws import TOLERANCE
 
 
@@ -108,8 +109,8 @@ class _Question:
                 return _known(_spread_delta((loss,), self.x))
             case Profile(points):
                 return Derived(min(noise.stated_delta(Approximate(*point), self.epsilon) for point in points))
-            case ZeroConcentrated(rho):
-                return Derived(noise.concentrated_delta(rho, self.x))
+            case ZeroConcentrated() | BestRun():
+                return self._concentrated(loss)
             case Gaussian(scale, sensitivity):
                 return _known(noise.gaussian_delta(scale, sensitivity, self.x))
             case Sequence(parts):
@@ -124,6 +125,14 @@ class _Question:
                 return _crowd(rate, crowd, self)
             case Sampled(rate, inner):
                 return _on_sample(rate, inner, self)
+
+    def _concentrated(self, loss: ZeroConcentrated | BestRun) -> Derived | None:
+        """Return δ of a concentrated loss, or of the best of several runs; those of a pure one cost it twice."""
+        if isinstance(loss, ZeroConcentrated):
+            return Derived(noise.concentrated_delta(loss.rho, self.x))
+        if isinstance(loss.inner, ZeroConcentrated):
+            return Derived(noise.best_run_delta(loss.inner.rho, loss.gamma, self.x))
+        return self.answer(Sequence((loss.inner, loss.inner)))
 
 
 Curve = Callable[[float], float | None]
@@ -191,10 +200,24 @@ def _together(parts: tuple[Loss, ...], asked: _Question) -> Derived | None:
     """Return the least δ that a rule of composition gives; without one, what the worst crowd alone shows at least."""
     found = [
         delta
-        for delta in (_tables(parts, asked), _shared(parts, asked), _spread_delta(parts, asked.x), *_rhos(parts, asked))
+        for delta in (
+            _tables(parts, asked),
+            _shared(parts, asked),
+            _spread_delta(parts, asked.x),
+            _sampled(parts, asked),
+            *_rhos(parts, asked),
+        )
         if delta is not None
     ]
     return Derived(min(1.0, *found)) if found else _least(asked.answer(part) for part in parts if _crowded(part))
+
+
+def _sampled(parts: tuple[Loss, ...], asked: _Question) -> float | None:
+    """Return δ of answers with Gaussian noise that are all alike, each on a fresh sample; rows come and go."""
+    match parts[0] if len(set(parts)) == 1 and not asked.replaced else None:
+        case Sampled(rate, Gaussian(scale, sensitivity), None):
+            return sampled.sampled_delta(rate, (scale, sensitivity), len(parts), asked.x)
+    return None
 
 
 def _tables(parts: tuple[Loss, ...], asked: _Question) -> float | None:

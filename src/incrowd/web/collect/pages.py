@@ -42,7 +42,8 @@ def form(survey: LocalSurvey) -> str:
     """Return the page on which a survey is answered."""
     hashes = "".join(f"<li>{escape(name)}: {escape(mark)}</li>" for name, mark in survey.scripts.items())
     drawn = "" if len(survey.questions) == 1 else " One of your answers is drawn; the others are not used."
-    body = f"""
+    purpose = "" if survey.purpose is None else f"<p>The purpose of this survey: {escape(survey.purpose)}.</p>"
+    body = f"""{purpose}
 <p>Your answer is randomized here, in your browser, before anything is sent.{drawn} {promise(survey)}</p>
 <form id="form"><div id="questions"></div><p><button>Randomize</button></p></form>
 <section id="result" hidden>

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse
 
 from incrowd import __version__
-from incrowd.errors import AccessDenied, IncrowdError
+from incrowd.errors import AccessDenied, IncrowdError, SourceUnavailable
 from incrowd.web import replies
 from incrowd.web.caller import Auditor
 from incrowd.web.description import STYLE_HASH, page
@@ -42,10 +42,13 @@ def audit(
     responses={200: {"model": HealthShape}, 503: {"model": ErrorShape}},
 )
 def health(services: Here) -> Response:
-    """Say whether this worker can open its books."""
+    """Say whether this worker can open its books and ask about the rows, never why not."""
     try:
         services.books.access.chain.head()
         services.books.audit.chain.head()
+        services.desk.check()
+    except SourceUnavailable:
+        return replies.error(503, "ServerUnavailable", "the data is not available.")
     except IncrowdError:
         return replies.error(503, "ServerUnavailable", "a book of the server cannot be opened.")
     return replies.as_json({"status": "ok"})

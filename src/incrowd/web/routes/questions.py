@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import secrets
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import APIRouter, Response
+from fastapi.concurrency import run_in_threadpool
 
-from incrowd.errors import IncrowdError, InvalidParameter
+from incrowd.errors import IncrowdError, InvalidParameter, SourceUnavailable
+from incrowd.queries.declarations import declaration_answer, may_be_declaration
 from incrowd.queries.language.parameters import Parameter, bind_parameters
 from incrowd.queries.language.reading import is_explain
 from incrowd.queries.question import Terms
 from incrowd.web import replies
 from incrowd.web.caller import Asker, Caller, Reader
 from incrowd.web.logs import note
-from incrowd.web.services import Here, JsonDocument, PlannedQuestion, QuestionDesk, Services
+from incrowd.web.services import BegunQuestion, Here, JsonDocument, PlannedQuestion, QuestionDesk, Services
 from incrowd.web.shapes import (
     AskedShape,
     BudgetShape,
@@ -29,11 +34,17 @@ from incrowd.web.shapes import (
     failures,
 )
 from incrowd.web.threads import ThreadPool
-from incrowd.web.timing import NotFinished, NotStarted, Pacing, pace_reply
+from incrowd.web.timing import NotFinished, NotStarted, Pacing, shown_after
 from incrowd.workflows.ask.asking import Asking
 
 router = APIRouter()
 _FAULT = 500
+_UNANSWERED = (NotStarted, NotFinished)
+_LATE = "the answer took too long. It stays charged, and is kept when it is ready: ask the same again later."
+
+Finish = Callable[[], JsonDocument]
+"""Keeps an answer and returns it, or raises what came of the question instead."""
+T = TypeVar("T")
 
 
 @router.post(
@@ -41,8 +52,11 @@ _FAULT = 500
 )
 async def query(asked: AskedShape, caller: Asker, services: Here) -> Response:
     """Charge a question, then answer it with noise; a repetition takes as long as an answer."""
+    declared = await run_in_threadpool(_declared, asked, caller, services)
+    if declared is not None:
+        return declared
     with services.turns.of(caller.holder.name):
-        return await _handled("query", asked, caller, services, services.pool)
+        return await _handled(_Request("query", asked, caller, services, services.pool))
 
 
 @router.post(
@@ -50,48 +64,128 @@ async def query(asked: AskedShape, caller: Asker, services: Here) -> Response:
 )
 async def price(asked: AskedShape, caller: Reader, services: Here) -> Response:
     """Say what a question would cost and how exact its answer would be; no row is read and nothing is charged."""
-    return await _handled("price", asked, caller, services, services.prices)
+    declared = await run_in_threadpool(_declared, asked, caller, services)
+    if declared is not None:
+        return declared
+    return await _handled(_Request("price", asked, caller, services, services.quick))
 
 
-async def _handled(action: str, asked: AskedShape, caller: Caller, services: Services, pool: ThreadPool) -> Response:
-    def work(pacing: Pacing) -> Response:
-        return _reply(action, asked, caller, services, pacing)
-
-    outcome = await pace_reply(work, pool, services.settings)
-    match outcome:
-        case NotStarted():
-            return replies.error(503, "ServerUnavailable", "the server is busy; nothing was charged. Try again later.")
-        case NotFinished():
-            return replies.error(
-                504,
-                "ServerUnavailable",
-                "the answer took too long. It stays charged, and is kept when it is ready: ask the same again later.",
-            )
-    return outcome
+def _declared(asked: AskedShape, caller: Caller, services: Services) -> Response | None:
+    """Return the reply to SHOW TABLES and the like, which are about declarations; None to a question about rows."""
+    if not may_be_declaration(asked.sql):
+        return None
+    try:
+        sql = bind_parameters(asked.sql, [_value(each) for each in asked.parameters or ()])
+        found = declaration_answer(sql, caller.desk(services).schema())
+    except IncrowdError as problem:
+        return replies.refusal(problem)
+    return None if found is None else replies.as_json(found.to_json())
 
 
-def _reply(action: str, asked: AskedShape, caller: Caller, services: Services, pacing: Pacing) -> Response:
+@dataclass(frozen=True)
+class _Request:
+    """A question or a price that somebody asked for, and the threads that work on it."""
+
+    action: str
+    asked: AskedShape
+    caller: Caller
+    services: Services
+    pool: ThreadPool
+
+    async def run(self, work: Callable[[], T], pacing: Pacing) -> T:
+        """Let a thread do something for the caller, in his turn."""
+        return await pacing.done(self.pool.submit(work, self.caller.holder.name))
+
+
+async def _handled(request: _Request) -> Response:
+    pacing = Pacing(request.services.settings)
+    try:
+        return await _outcome(request, pacing)
+    except NotStarted:
+        return replies.error(503, "ServerUnavailable", "the server is busy; nothing was charged. Try again later.")
+    except NotFinished:
+        return replies.error(504, "ServerUnavailable", _LATE)
+
+
+async def _outcome(request: _Request, pacing: Pacing) -> Response:
     """Return the reply to a question, whatever happens; it is written into the audit log first, after the wait.
 
     How long that is hangs on the question as it was planned, so that it is the same for an answer and for a failure.
+    While it waits, it keeps its place among those in hand and no thread.  Where somebody is answering the same
+    question, it is asked when theirs has shown, and found.
     """
-    about, wait = _about(asked, services), pacing.after(0)
     try:
-        prepared = _prepared(action, asked, caller, services)
-        wait = pacing.after(prepared.steps)
-        told = prepared.answer(wait)
-        outcome, reply = "answered", replies.as_json(told.to_json())
-    except IncrowdError as problem:
-        reply = replies.refusal(problem)
-        outcome = "refused" if reply.status_code < _FAULT else "failed"
-        about["kind"] = type(problem).__name__
+        prepared = await request.run(lambda: _prepared(request), pacing)
+        shown_after(prepared.steps, request.services.settings)
+    except _UNANSWERED:
+        raise
+    except Exception as problem:  # noqa: BLE001 (whatever it is, it is an outcome)
+        return await _shown(request, _failing(problem), pacing, 0)
+    with request.services.flights.of(prepared.mark) as flight:
+        if flight is None:
+            finish = await _begun(request, prepared, pacing)
+            return await _shown(request, finish, pacing, prepared.steps)
+        await pacing.pause(prepared.steps)
+        await asyncio.wait({asyncio.wrap_future(flight)})
+        return await request.run(lambda: _closed(request, lambda: prepared.begin().finish()), pacing)
+
+
+async def _begun(request: _Request, prepared: PlannedQuestion, pacing: Pacing) -> Finish:
+    """Let a thread charge and read; what is not there in time is kept when it is."""
+    job = request.pool.submit(prepared.begin, request.caller.holder.name)
+    try:
+        return (await pacing.done(job)).finish
+    except NotStarted:
+        raise
+    except (NotFinished, asyncio.CancelledError):
+        job.add_done_callback(_kept_late)
+        raise
+    except Exception as problem:  # noqa: BLE001 (whatever it is, it is an outcome)
+        return _failing(problem)
+
+
+async def _shown(request: _Request, finish: Finish, pacing: Pacing, steps: int) -> Response:
+    """Wait until the outcome shows, and let it show; if the server ends meanwhile, it is kept at once."""
+    quick = request.services.quick
+    try:
+        await pacing.pause(steps)
+    except asyncio.CancelledError:
+        quick.submit(finish)
+        raise
+    return await pacing.done(quick.submit(lambda: _closed(request, finish), request.caller.holder.name))
+
+
+def _failing(problem: Exception) -> Finish:
+    def finish() -> JsonDocument:
+        raise problem
+
+    return finish
+
+
+def _kept_late(job: Future[BegunQuestion]) -> None:
+    """Keep an answer for which nobody waits any more, in the thread that made it."""
+    if not job.cancelled() and job.exception() is None:
+        try:
+            job.result().finish()
+        except Exception as problem:  # noqa: BLE001 (only its class is kept)
+            note("fault", fault=type(problem).__name__, action="late")
+
+
+def _closed(request: _Request, finish: Finish) -> Response:
+    """Keep the answer, write what came of the question into the audit log, and return the reply."""
+    services, about, outcome = request.services, _about(request.asked, request.services), "answered"
+    try:
+        reply = replies.as_json(finish().to_json())
     except Exception as problem:  # noqa: BLE001 (the text of a foreign exception may hold data: only its class is kept)
-        outcome, reply = "failed", replies.refusal(problem)
+        reply = replies.refusal(problem)
         about["kind"] = type(problem).__name__
-        note("fault", fault=type(problem).__name__, action=action)
-    wait()
+        outcome = "refused" if isinstance(problem, IncrowdError) and reply.status_code < _FAULT else "failed"
+        if isinstance(problem, SourceUnavailable):
+            note("not available", why=str(problem))
+        elif not isinstance(problem, IncrowdError):
+            note("fault", fault=type(problem).__name__, action=request.action)
     try:
-        services.books.audit.write(caller.event(action, outcome, **about))
+        services.books.audit.write(request.caller.event(request.action, outcome, **about))
     except IncrowdError as problem:
         note("fault", fault=type(problem).__name__, action="audit")
         return replies.refusal(problem)
@@ -104,21 +198,29 @@ class _Price:
 
     desk: QuestionDesk
     asking: Asking
+    mark: str
     steps: int = 0
 
-    def answer(self, ready: Callable[[], None]) -> JsonDocument:  # noqa: ARG002 (no row is read)
+    def begin(self) -> _Price:
+        """Do nothing: no row is read."""
+        return self
+
+    def finish(self) -> JsonDocument:
         """Say what it costs."""
         return self.desk.price(self.asking)
 
 
-def _prepared(action: str, asked: AskedShape, caller: Caller, services: Services) -> PlannedQuestion:
+def _prepared(request: _Request) -> PlannedQuestion:
+    asked, caller = request.asked, request.caller
     delta = Fraction(0) if asked.delta is None else asked.delta
     terms = Terms(asked.epsilon, delta, asked.error, asked.rate, asked.rho)
     only_price, sql = is_explain(asked.sql)
     sql = bind_parameters(sql, [_value(each) for each in asked.parameters or ()])
     asking = Asking(sql, terms, caller.analyst, asked.account)
-    desk = caller.desk(services)
-    return _Price(desk, asking) if only_price or action == "price" else desk.prepare(asking)
+    desk = caller.desk(request.services)
+    if only_price or request.action == "price":
+        return _Price(desk, asking, secrets.token_hex(8))
+    return desk.prepare(asking)
 
 
 def _value(given: ParameterShape) -> Parameter:

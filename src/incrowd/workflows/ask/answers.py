@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from incrowd.core.certificate import Certificate
 from incrowd.core.codec import digest
 from incrowd.errors import LedgerUnavailable
+from incrowd.queries.answer import Answer
 from incrowd.store.chain import Chain
 from incrowd.store.database import sibling_address
 from incrowd.store.link import Key, Link
 from incrowd.store.transaction import Writer
+from incrowd.workflows.ask.recent import Recent
 from incrowd.workflows.verify.verify import certificate_of
 
 _NAME = "answers"
 _KIND = "answer"
+_REMEMBERED, _SHORT = 256, 200_000
+"""How many answers are remembered, and how long such an answer is at most."""
 EVERYONE = "*"
 """Who asked an answer that is for everyone; no analyst can have this name."""
 
@@ -32,6 +38,11 @@ class StoredAnswer:
     asker: str = ""
     """The analyst whose question it was, or `EVERYONE`; empty where it was kept without one."""
 
+    @cached_property
+    def parsed(self) -> Answer:
+        """The answer."""
+        return Answer.from_json(json.loads(self.answer))
+
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> StoredAnswer:
         """Read what was stored."""
@@ -43,16 +54,23 @@ class Answers:
     """The store: append-only, each entry bound to all before it; it keeps nothing open and can be shared by threads."""
 
     chain: Chain
+    recent: Recent[StoredAnswer] = field(default_factory=lambda: Recent(_REMEMBERED), compare=False)
 
     @classmethod
     def beside(cls, ledger: str) -> Answers:
         """Open the store that belongs to the ledger at an address, or make it."""
-        return cls(Chain.create(sibling_address(ledger, _NAME), _NAME))
+        return cls(Chain.create(sibling_address(ledger, _NAME), _NAME, newest=1))  # entries are long
 
     def find(self, question: str) -> StoredAnswer | None:
         """Return the answer to a question, by its mark, if it was given before."""
+        found = self.recent.find(question)  # what was given once is given for good
+        if found is not None:
+            return found
         body = self.chain.read(lambda reader: reader.value(("question", question)))
-        return None if body is None else StoredAnswer.of(body)
+        return None if body is None else self._remembered(question, StoredAnswer.of(body))
+
+    def _remembered(self, question: str, found: StoredAnswer) -> StoredAnswer:
+        return self.recent.keep(question, found) if len(found.answer) <= _SHORT else found
 
     def named(self, release: str) -> StoredAnswer | None:
         """Return an answer by the id of its certificate."""
@@ -72,7 +90,7 @@ class Answers:
             writer.append(_KIND, {"question": question}, sets)
             return kept
 
-        return self.chain.transact(write)
+        return self._remembered(question, self.chain.transact(write))
 
     def all(self) -> Iterator[StoredAnswer]:
         """Yield all answers, the earliest first."""

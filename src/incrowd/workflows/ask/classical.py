@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -58,7 +58,7 @@ def ask_classical(desk: Desk, sql: str, protection: Protection) -> ClassicalAnsw
     what they promise.
     """
     plain = plain_question(sql, desk.catalog)
-    relation = desk.catalog[plain.table]
+    relation = replace(desk.catalog[plain.table], ready=False)
     dataset = str(relation.dataset)
     _check_apart(desk, dataset)
     if any(policy.gate is not None for policy in desk.policies if policy.name == dataset):

@@ -3,48 +3,46 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import reduce
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.accounting.ledger.request import Accountant
-from incrowd.accounting.ledger.standing import Entry, Standing
+from incrowd.accounting.ledger.standing import Standing
 from incrowd.core.certificate import Certificate, Columns
-from incrowd.core.domain import Categories, Dates, Domain, Numbers
 from incrowd.core.guarantee import Guarantee
-from incrowd.core.schema import Column, Role
 from incrowd.core.table import Progress
 from incrowd.engines.settings import Settings
 from incrowd.engines.sql.engine import Asked, Limits
 from incrowd.engines.writers.sinks import Folders, staged
 from incrowd.errors import InvalidParameter, Refused
-from incrowd.queries.answer import Answer, AnswerTable
+from incrowd.queries.answer import AnswerTable
 from incrowd.queries.batch import Batch, batch
-from incrowd.queries.catalog import Catalog, Relation
+from incrowd.queries.catalog import Catalog
+from incrowd.queries.language.row_query import Context
+from incrowd.queries.language.tables import table_rows
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.question import Question
 from incrowd.queries.work import check_work, unit_steps
 from incrowd.workflows.ask.answers import EVERYONE, Answers, StoredAnswer, question_mark
 from incrowd.workflows.ask.asking import Answered, AnsweredTogether, Asking, AskingTogether, Priced
+from incrowd.workflows.ask.description import describe_catalog
 from incrowd.workflows.ask.gated import admission_to, gated_rows
-from incrowd.workflows.ask.tables import open_tables
+from incrowd.workflows.ask.open_charges import OpenCharges, open_charges
+from incrowd.workflows.ask.prices import check_most, highest_price, price_of, spent_by
+from incrowd.workflows.ask.recent import Recent
+from incrowd.workflows.ask.tables import available, declared_units, open_tables
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.policy.sources import Bond
+from incrowd.workflows.policy.sources import Bond, SourceBook
 from incrowd.workflows.release.certify import Stated, certify, dataset_of
 from incrowd.workflows.release.perform import Payer, Performed, concluding, perform
 from incrowd.workflows.release.publish import Destination, write_files
 
 __all__ = ["Answered", "AnsweredTogether", "Asking", "AskingTogether", "Desk", "Priced", "open_desk"]
-_LISTED = 200
-_MOST_EPSILON = Fraction(1)
-"""What a question of an analyst may cost if its policy does not tell."""
+_PLANS = 256
 
 
 @dataclass(frozen=True)
@@ -69,60 +67,78 @@ class Desk:
     ledger: Ledger
     answers: Answers
     bonds: Mapping[str, Bond]
+    open: OpenCharges
+    plans: Recent[_Planned] = field(default_factory=lambda: Recent(_PLANS))
 
     def price(self, asking: Asking) -> Priced:
-        """Say what a question costs and how good its answer would be; no row is read and nothing is written."""
+        """Say what a question costs and how good its answer would be; no row is read and nothing is written.
+
+        What others asked whom this one may not read is priced as if it were new.
+        """
         planned = self._plan(asking)
-        repeated = self.answers.find(planned.mark) is not None
-        cost = Amount() if repeated or asking.account is not None else _cost(planned)
+        kept = self.answers.find(planned.mark)
+        repeated = kept is not None and self._readable(kept, asking.analyst)  # nobody learns what others asked
+        cost = Amount() if repeated or asking.account is not None else highest_price(planned.promises.values())
         left = {name: self._left(name, cost) for name in planned.promises}
         expected, text = planned.measurement.expected, plan_of(planned.measurement)
         notes = _notes([planned.measurement])
         return Priced(planned.question.text, tuple(planned.promises), cost, left, expected, repeated, text, notes)
 
-    def ask(self, asking: Asking, ready: Callable[[], None] = lambda: None) -> Answered:
-        """Answer a question: charge it, read the rows, add noise, certify; or give the answer that was given before.
-
-        `ready` is called when a new answer is there and nobody can see it yet, here or in the list of releases:
-        whoever hides how long the rows took waits there.
-        """
-        return self.prepare(asking).answer(ready)
+    def ask(self, asking: Asking) -> Answered:
+        """Answer a question: charge it, read the rows, add noise, certify; or give the answer that was given before."""
+        return self.prepare(asking).begin().finish()
 
     def prepare(self, asking: Asking) -> PreparedQuestion:
         """Plan a question, or refuse it; no row is read and nothing is written."""
         return PreparedQuestion(self, asking, self._plan(asking))
 
-    def answer(self, asking: Asking, planned: _Planned, ready: Callable[[], None]) -> Answered:
-        """Answer a question that was planned at this desk; what is new, or others asked, needs an allowance."""
+    def begin(self, asking: Asking, planned: _Planned) -> BegunAnswer:
+        """Charge a question that was planned at this desk and read the rows; nobody can see yet what came of it.
+
+        What is new, or others asked, needs an allowance.  An answer that was given before is found, and nothing done.
+        """
         kept = self.answers.find(planned.mark)
         if asking.analyst is not None and (kept is None or kept.asker not in ("", EVERYONE, asking.analyst)):
             self._allowed(asking.analyst, planned.policies)
         if kept is not None:
-            return self._again(kept, planned, asking)
-        self.warehouse.load(planned.measurement.statistics)  # what cannot be read costs nothing
+            return BegunAnswer(lambda: self._again(kept, planned, asking))
+        with available():
+            self.warehouse.load(planned.measurement.statistics)  # what cannot be read costs nothing
         admission = admission_to(planned.policies)
         plan = planned.measurement.plan.gated(None if admission is None else admission.gate)
         first, stated = planned.policies[0], Stated.of(plan, planned.policies[0])
         rows = gated_rows(self.warehouse, self.catalog, first.name, admission)
         bonds = tuple(self.bonds[name] for name in planned.promises)
         payer = Payer(first.name, stated.fresh_id(), asking.analyst, asking.account, planned.promises, bonds)
-        with concluding(self.ledger, plan, payer):
+        with ExitStack() as stack:
+            stack.enter_context(self.open.of(payer.release))
+            stack.enter_context(concluding(self.ledger, plan, payer))
             performed = perform(plan, rows, self.ledger, payer)
-            ready()
-            certificate = _certified(payer, stated, performed, planned.policies)
-            (answer,) = performed.output.answers
-            written, everyone = json.dumps(answer.to_json()), asking.analyst or EVERYONE
-            new = StoredAnswer(written, certificate, performed.entry.sequence, everyone)
-            kept = self.answers.keep(planned.mark, new)
-            self.ledger.conclude(performed.entry, certificate.digest() if kept is new else None)
-        given = answer if kept is new else Answer.from_json(json.loads(kept.answer))
-        left = {name: self._left(name, Amount()) for name in planned.promises}
-        return Answered(given, kept.certificate, _spent(performed.entry), left)
+            later = stack.pop_all()
+
+        def finish() -> Answered:
+            with later:
+                certificate = _certified(payer, stated, performed, planned.policies)
+                return self._kept(asking, planned, performed, certificate)
+
+        return BegunAnswer(finish)
+
+    def _kept(self, asking: Asking, planned: _Planned, performed: Performed, certificate: Certificate) -> Answered:
+        """Keep an answer and conclude its charge; if the same was answered meanwhile, that one is given."""
+        (answer,) = performed.output.answers
+        written, everyone = json.dumps(answer.to_json()), asking.analyst or EVERYONE
+        new = StoredAnswer(written, certificate, performed.entry.sequence, everyone)
+        kept = self.answers.keep(planned.mark, new)
+        self.ledger.conclude(performed.entry, certificate.digest() if kept is new else None)
+        given = answer if kept is new else kept.parsed
+        stood = {standing.dataset: standing.left for standing in performed.entry.standings}
+        left = {name: stood[self.bonds[name].root] for name in planned.promises}
+        return Answered(given, kept.certificate, spent_by(performed.entry), left)
 
     def price_batch(self, asking: AskingTogether) -> Priced:
         """Say what several questions cost together, and how good their answers would be."""
         planned, _ = self._plan_batch(asking)
-        cost = _price(planned.plan.promise)
+        cost = price_of(planned.plan.promise)
         names = tuple(planned.measurements[0].question.datasets)
         expected = tuple(each for measured in planned.measurements for each in measured.expected)
         texts = tuple(text for measured in planned.measurements for text in plan_of(measured))
@@ -135,7 +151,8 @@ class Desk:
         planned, policy = self._plan_batch(asking)
         if asking.analyst is not None:
             self._allowed(asking.analyst, (policy,))
-        self.warehouse.load([query for each in planned.measurements for query in each.statistics])
+        with available():
+            self.warehouse.load([query for each in planned.measurements for query in each.statistics])
         admission = admission_to((policy,))
         plan = planned.plan.gated(None if admission is None else admission.gate)
         rows = gated_rows(self.warehouse, self.catalog, policy.name, admission)
@@ -146,7 +163,7 @@ class Desk:
             certificate = _certified(payer, stated, performed, (policy,))
             self.ledger.conclude(performed.entry, certificate.digest())
         left = {policy.name: self._left(policy.name, Amount())}
-        return AnsweredTogether(performed.output.answers, certificate, _spent(performed.entry), left)
+        return AnsweredTogether(performed.output.answers, certificate, spent_by(performed.entry), left)
 
     def schema(self) -> dict[str, Any]:
         """Return what may be asked about: tables, columns, domains and units, as declared."""
@@ -171,16 +188,34 @@ class Desk:
         policies = tuple(policy for policy in self.policies if policy.name in datasets)
         return replace(self, policies=policies, catalog=Catalog(tuple(relations)))
 
+    def load(self) -> None:
+        """Read all that questions read, as a server does before the first of them comes; or raise SourceUnavailable."""
+        context = Context(self.catalog, None)
+        with available():
+            self.warehouse.load([table_rows(relation, context).query for relation in self.catalog.relations])
+
+    def check(self) -> None:
+        """Raise SourceUnavailable if a source is known to be unreadable, or is no longer what it was."""
+        with available():
+            self.warehouse.check()
+
     def standing(self, dataset: str) -> Standing:
         """Return how a dataset stands; one of which nothing was charged yet, as its policy declares it."""
         return self.ledger.standing(self.bonds[dataset].declaration)
 
     def _again(self, kept: StoredAnswer, planned: _Planned, asking: Asking) -> Answered:
-        self.ledger.repeat(kept.charge, asking.analyst)
+        if kept.asker not in (EVERYONE, asking.analyst):  # else it was paid for already
+            self.ledger.repeat(kept.charge, asking.analyst)
         left = {name: self._left(name, Amount()) for name in planned.promises}
-        return Answered(Answer.from_json(json.loads(kept.answer)), kept.certificate, Amount(), left, repeated=True)
+        return Answered(kept.parsed, kept.certificate, Amount(), left, repeated=True)
 
     def _plan(self, asking: Asking) -> _Planned:
+        """Return how a question is answered; the same question is planned once."""
+        datasets = tuple(policy.name for policy in self.policies)
+        key = (replace(asking, analyst=None), asking.analyst is None, datasets)
+        return self.plans.of(key, lambda: self._planned(asking))
+
+    def _planned(self, asking: Asking) -> _Planned:
         if asking.account is not None and (asking.terms.rho is None or asking.terms.delta):
             raise InvalidParameter("an account pays in rho alone: give rho, and neither epsilon, an error nor a delta.")
         if asking.account is None and asking.terms.rho is not None and not asking.terms.delta:
@@ -192,8 +227,8 @@ class Desk:
         measured = measurement(question, policies[0].schema.unit, asking.terms)
         promises = measured.plan.over({policy.name: policy.schema.unit for policy in policies})
         if asking.account is None:
-            self._within_most(promises, asking.analyst)
-        steps = self._answerable(measured) * max(map(_units, policies))
+            check_most(self.policies, promises, asking.analyst)
+        steps = self._answerable(measured) * max(map(declared_units, policies))
         return _Planned(question, measured, promises, policies, self._mark(question, asking, policies), steps)
 
     def _plan_batch(self, asking: AskingTogether) -> tuple[Batch, Policy]:
@@ -204,7 +239,7 @@ class Desk:
         if len(policies) != 1 or any(not question.datasets for question in questions):
             raise Refused("questions that are paid for as one are all about one dataset.")
         planned = batch(questions, policies[0].schema.unit, asking.terms)
-        self._within_most({policies[0].name: planned.plan.promise}, asking.analyst)
+        check_most(self.policies, {policies[0].name: planned.plan.promise}, asking.analyst)
         for each in planned.measurements:
             self._answerable(each)
         return planned, policies[0]
@@ -228,18 +263,6 @@ class Desk:
         """The fewest groups that some policy lets one person take part in; it holds for all questions of this desk."""
         told = [policy.section.queries.max_groups for policy in self.policies if policy.section.queries is not None]
         return min((each for each in told if each is not None), default=None)
-
-    def _within_most(self, promises: Mapping[str, Guarantee], analyst: str | None) -> None:
-        for policy in self.policies:
-            told = policy.section.queries.most_epsilon if policy.section.queries is not None else None
-            most = told if told is not None else None if analyst is None else _MOST_EPSILON
-            if most is not None and policy.name in promises:
-                cost = _price(promises[policy.name])
-                if Fraction(cost.epsilon) > most:
-                    raise Refused(
-                        f"this question costs epsilon {float(cost.epsilon):.6g}, and one question about {policy.name} "
-                        f"may cost {float(most):g}. Pay less for it, or allow a larger error."
-                    )
 
     def _allowed(self, analyst: str, policies: Sequence[Policy]) -> None:
         """Refuse an analyst without an allowance, where the policy does not say that none is needed."""
@@ -287,28 +310,26 @@ class PreparedQuestion:
         """How much work it is at most, for as many units as the policies declare."""
         return self.planned.steps
 
-    def answer(self, ready: Callable[[], None]) -> Answered:
-        """Answer it, or give the answer that was given before."""
-        return self.desk.answer(self.asking, self.planned, ready)
+    @property
+    def mark(self) -> str:
+        """What all askings of the same question share."""
+        return self.planned.mark
+
+    def begin(self) -> BegunAnswer:
+        """Charge it and read the rows, or find the answer that was given before."""
+        return self.desk.begin(self.asking, self.planned)
+
+
+@dataclass(frozen=True, eq=False)
+class BegunAnswer:
+    """An answer that is there, and that nobody can see yet: neither here nor in the list of releases."""
+
+    finish: Callable[[], Answered]
+    """Certify it, keep it and return it; to be called once, by any thread."""
 
 
 def _readers(policy: Policy) -> tuple[str, ...]:
     return policy.section.queries.readers if policy.section.queries is not None else ()
-
-
-_UNITS = 100_000
-"""How many units a dataset has if its policy does not tell."""
-
-
-def _units(policy: Policy) -> int:
-    """Return how many units of privacy a policy declares, by its rows or by its population.
-
-    Of R rows and at most m of each unit, the work is at most that of R / m units with m rows: work grows with the rows
-    of a unit at least in proportion.
-    """
-    told, most = policy.section.dataset, policy.schema.unit.max_rows
-    known = [told.population, None if told.rows is None else math.ceil(told.rows / most)]
-    return max(1, min((each for each in known if each is not None), default=_UNITS))
 
 
 @contextmanager
@@ -322,22 +343,13 @@ def open_desk(
     """Open a desk for the tables of some policies that share a ledger; settings name another engine than they do."""
     with open_tables(policies, data, limits, settings, progress) as found:
         answers = Answers.beside(policies[0].ledger_address)
-        yield Desk(found.policies, found.catalog, found.warehouse, found.ledger, answers, found.bonds)
-
-
-def _cost(planned: _Planned) -> Amount:
-    costs = [_price(promise) for promise in planned.promises.values()]
-    return reduce(Amount.worst, costs)
+        with open_charges(SourceBook.of(policies[0]).path.parent, found.ledger, answers) as own:
+            yield Desk(found.policies, found.catalog, found.warehouse, found.ledger, answers, found.bonds, own)
 
 
 def _notes(measurements: Sequence[Measurement]) -> tuple[str, ...]:
     """Return what numbers would be of, each once, where that is not the whole table."""
     return tuple(dict.fromkeys(each.question.caps.sentence for each in measurements if each.question.caps.sentence))
-
-
-def _price(promise: Guarantee) -> Amount:
-    spend = Accountant().spend(promise.loss, promise.delta, promise.unit.adjacency)
-    return Amount.up(Fraction(spend.epsilon), Fraction(spend.delta))
 
 
 def _certified(payer: Payer, stated: Stated, performed: Performed, policies: Sequence[Policy]) -> Certificate:
@@ -353,41 +365,9 @@ def _listed(certificate: Certificate) -> dict[str, Any]:
     return told | ({"together with": list(dataset.together_with)} if dataset.together_with else {})
 
 
-def _spent(entry: Entry) -> Amount:
-    paid = entry.charged[0]
-    return Amount(paid.epsilon, paid.delta)
-
-
-def describe_catalog(catalog: Catalog) -> dict[str, Any]:
-    """Return the tables with their columns and domains, as declared; identifiers are not among them."""
-    return {"tables": [_table(relation) for relation in catalog.relations]}
-
-
 def plan_of(measurement: Measurement) -> tuple[str, ...]:
     """Return the SQL that reads the rows, one text for each pass over them."""
     return tuple(query.sql(dialect="duckdb", pretty=True) for query in measurement.statistics)
-
-
-def _table(relation: Relation) -> dict[str, Any]:
-    columns = [_column(column) for column in relation.schema.columns if not Role.IDENTIFIER.covers(column.role)]
-    told: dict[str, Any] = {"name": relation.name, "public": not relation.private, "columns": columns}
-    if relation.private:
-        unit = relation.unit
-        told |= {"dataset": relation.dataset, "unit": str(unit), "person": unit.column}
-    return told
-
-
-def _column(column: Column) -> dict[str, Any]:
-    return {"name": column.name, "type": str(column.type), **_domain(column.domain)}
-
-
-def _domain(domain: Domain) -> dict[str, Any]:
-    if isinstance(domain, Categories):
-        return {"values": list(domain.values[:_LISTED]), "more": max(0, len(domain.values) - _LISTED)}
-    if isinstance(domain, Numbers | Dates):
-        bounds = (getattr(domain, "low", None), getattr(domain, "high", None))
-        return {"bounds": [None if bound is None else str(bound) for bound in bounds]}
-    return {}
 
 
 def publish_answer(answered: Answered, ledger: Ledger, destination: Destination) -> Certificate:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from incrowd.core.unit import More
-from incrowd.engines.sql.engine import UNGATED, Asked
+from incrowd.engines.sql.engine import Asked
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.workflows.consent.admission import Admission, admit
@@ -32,13 +32,11 @@ def gated_rows(rows: Asked, catalog: Catalog, dataset: str, admission: Admission
     return rows.admitting({each.name: admission.by(each.schema[_person(each)]) for each in own})
 
 
-def require_gateable(policies: Sequence[Policy], *, elsewhere: bool) -> None:
-    """Refuse, before a desk is opened, what a gate cannot do: rows that stay elsewhere, and a check of all people."""
+def require_gateable(policies: Sequence[Policy]) -> None:
+    """Refuse, before a desk is opened, what a gate cannot do: a check of all people."""
     for policy in policies:
         if policy.gate is None:
             continue
-        if elsewhere:
-            raise Refused(UNGATED)
         units = [policy.schema.unit, *(other.schema.unit for other in policy.tables if not other.public)]
         if any(unit.more is More.REFUSE for unit in units):
             raise InvalidParameter(

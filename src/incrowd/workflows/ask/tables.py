@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -26,10 +27,19 @@ from incrowd.engines.row_marks import marks_of
 from incrowd.engines.settings import Settings, Spark
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import Asked, Limits, StoredTable
-from incrowd.errors import InvalidParameter, SourceInvalid, SourceMisspelled
+from incrowd.errors import (
+    ClusterUnavailable,
+    InvalidParameter,
+    JobFailed,
+    QuestionFailed,
+    SourceInvalid,
+    SourceMisspelled,
+    SourceUnavailable,
+    SourceUnreadable,
+)
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.row_query import Context
-from incrowd.queries.language.tables import table_rows
+from incrowd.queries.language.tables import ready_rows, table_rows
 from incrowd.workflows.ask.gated import require_gateable
 from incrowd.workflows.policy.ledger import open_book
 from incrowd.workflows.policy.policy import Policy
@@ -68,8 +78,9 @@ def open_tables(
         stored, relations = dict[str, StoredTable](), list[Relation]()
         for number, policy in enumerate(policies):
             for relation, each in _tables(policy, data if number == 0 else None, place):
-                relations.append(relation)
-                stored[relation.name] = replace(each, progress=progress)
+                relations.append(replace(relation, ready=place.ready))
+                ready = ready_rows(relation) if place.ready else None
+                stored[relation.name] = replace(each, progress=progress, ready=ready)
         catalog = Catalog(tuple(relations))
         ledger = open_book(policies[0])
         bonds = dict[str, Bond]()
@@ -99,6 +110,30 @@ def main_table(policy: Policy) -> str:
     """
     told = policy.section.queries.table if policy.section.queries is not None else None
     return told or re.sub(r"\W", "_", policy.name)
+
+
+_UNITS = 100_000
+"""How many units a dataset has if its policy does not tell."""
+
+
+def declared_units(policy: Policy) -> int:
+    """Return how many units of privacy a policy declares, by its rows or by its population.
+
+    Of R rows and at most m of each unit, the work is at most that of R / m units with m rows: work grows with the rows
+    of a unit at least in proportion.
+    """
+    told, most = policy.section.dataset, policy.schema.unit.max_rows
+    known = [told.population, None if told.rows is None else math.ceil(told.rows / most)]
+    return max(1, min((each for each in known if each is not None), default=_UNITS))
+
+
+@contextmanager
+def available() -> Iterator[None]:
+    """Turn whatever keeps rows from being read, before a charge, into SourceUnavailable; its words are the cause's."""
+    try:
+        yield
+    except (SourceUnreadable, SourceInvalid, QuestionFailed, ClusterUnavailable, JobFailed) as problem:
+        raise SourceUnavailable(str(problem)) from None
 
 
 def _one_ledger(policies: Sequence[Policy]) -> None:
@@ -178,7 +213,7 @@ def _measured(relation: Relation, catalog: Catalog, rows: Asked) -> Relation:
     for size in range(1, _JOINED + 1):
         for chosen in combinations(names, size):
             most[frozenset(chosen)] = _most(domain, chosen, rows)
-    return Relation(relation.name, relation.schema, None, most)
+    return replace(relation, most=most)
 
 
 def _most(domain: exp.Query, chosen: tuple[str, ...], rows: Asked) -> int:
@@ -219,13 +254,14 @@ def _marks(engine: Engine, rows: Opened, schema: Schema, key: bytes, progress: P
 class Location:
     """How rows are opened, how they are told from others, and what is asked about them.
 
-    Rows that stay in their database leave no marks but their digest.
+    Rows that stay in their database leave no marks but their digest, and are not held `ready`.
     """
 
     open: Callable[[Any, SourceOptions], Opened]
     digest: Callable[[Any], bytes]
     marks: Callable[[Any, Schema, bytes], SourceMarks] | None
     asked: Callable[[Mapping[str, StoredTable], Limits | None], AbstractContextManager[Asked]]
+    ready: bool = True
 
 
 @contextmanager
@@ -247,7 +283,7 @@ def place_of(
             "questions over several policies are computed in one place, and these name different ones: give them the "
             "same engine: and pushdown:."
         )
-    require_gateable(policies, elsewhere=isinstance(told[0], Spark) or True in pushed)
+    require_gateable(policies)
     if isinstance(told[0], Spark) and True in pushed:
         raise InvalidParameter("with pushdown the database computes, not Spark: name one of both.")
     if isinstance(told[0], Spark):
@@ -256,7 +292,7 @@ def place_of(
     elif True in pushed:
         from incrowd.engines.sql.postgres import ServerRows, open_server_rows, postgres_warehouse
 
-        yield Location(open_server_rows, ServerRows.digest, None, postgres_warehouse)
+        yield Location(open_server_rows, ServerRows.digest, None, postgres_warehouse, ready=False)
     else:
         yield Location(LOCAL.open, LOCAL.digest, partial(_marks, LOCAL, progress=progress), warehouse)
 

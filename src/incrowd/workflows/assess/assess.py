@@ -35,6 +35,7 @@ from incrowd.workflows.assess.synthetic import SyntheticQuality, synthetic_quali
 from incrowd.workflows.assess.utility import Utility, utility
 from incrowd.workflows.attack.attack import Lab
 from incrowd.workflows.check.raw_cells import as_is
+from incrowd.workflows.consent.admission import taking_part
 from incrowd.workflows.policy.policy import Policy
 
 THRESHOLD = 0.2
@@ -135,9 +136,11 @@ def assess(
     Before, the quasi-identifiers are taken as they are in the data; after, as they were released, whatever the levels.
     The prosecutor's crowd after is the class in the release; the journalist's and the marketer's is the rows of the
     original that could be in it, which stand for the population.  `weights` names a column of survey weights, by
-    default the one that the policy gives this role.
+    default the one that the policy gives this role.  Of a gated release the data are the rows of people who consented
+    when it was made.
     """
     shown = released if isinstance(released, ReadRelease) else _told(released, policy)
+    original = taking_part(engine, original, policy, shown.gate)
     names = shown_names(shown, policy.schema)
     there = Original.of(original, policy.schema, names, engine)
     tables = shown_tables(shown, policy.schema, there)

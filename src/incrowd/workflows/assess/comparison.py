@@ -128,8 +128,8 @@ def shown_names(released: ReadRelease, schema: Schema) -> tuple[str, ...]:
     names = tuple(column.name for column in schema.released if column.name in shown)
     if not released.tables:
         raise InvalidParameter(
-            "this release is a model: it shows nothing that could be held against the rows. incrowd predict says what "
-            "it makes of rows whose truth you know."
+            "this release is a model, which shows no rows to be held against those of the data. incrowd assess with "
+            "its folder alone says how right it is about them."
         )
     if not names:
         raise InvalidParameter(

@@ -12,6 +12,7 @@ import pyarrow as pa
 from incrowd.core.certificate import Certificate
 from incrowd.core.claims.claim import Claim
 from incrowd.core.steps.around import HoldOut
+from incrowd.core.steps.consent import ConsentGate, gate_of
 from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.step import walk
 from incrowd.core.table import Rows
@@ -39,6 +40,8 @@ class ReadRelease:
     claims: tuple[Claim, ...] = ()
     whole: bool = True
     """Whether all rows of the data took part: none was held out."""
+    gate: ConsentGate | None = None
+    """Whose rows could take part, where the release asked for consent."""
 
     @classmethod
     def of(cls, rows: Rows, levels: Mapping[str, int] | None = None) -> ReadRelease:
@@ -77,7 +80,16 @@ def released_of(certificate: Certificate, folder: Path) -> ReadRelease:
     shown = cast("Outcome", output).shown()
     whole = not any(isinstance(step, HoldOut) for step in certificate.steps)
     method, policy = certificate.method.name, certificate.policy_hash
-    return ReadRelease(shown, levels_of(certificate), method, policy, folder.name, certificate.claims, whole)
+    return ReadRelease(
+        shown,
+        levels_of(certificate),
+        method,
+        policy,
+        folder.name,
+        certificate.claims,
+        whole,
+        gate_of(certificate.steps),
+    )
 
 
 def levels_of(certificate: Certificate) -> Levels:

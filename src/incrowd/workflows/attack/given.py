@@ -13,12 +13,15 @@ import pyarrow as pa
 from incrowd.attacks.knowledge import Knowledge, Published
 from incrowd.core.certificate import Certificate
 from incrowd.core.schema import Role
-from incrowd.core.table import Opened
+from incrowd.core.steps.consent import gate_of
+from incrowd.core.table import Opened, Rows
 from incrowd.engines.columns import require
+from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.sources import Source
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.attack.attack import Lab, Tried
 from incrowd.workflows.attack.publication import certificate_at, check_belongs, read_publication, table_of
+from incrowd.workflows.consent.admission import taking_part
 from incrowd.workflows.policy.internal import keep_result
 from incrowd.workflows.policy.ledger import record_failure, record_look
 from incrowd.workflows.policy.policy import Policy, load_policy
@@ -78,7 +81,7 @@ class Given:
             raise InvalidParameter("no data: name it with --against, or give --policy, which says where it is.")
         source = open_rows(self.data, self.policy)
         _ = self.look
-        people, outsiders = self._held_out(source) if self.held_out else (table_of(source), self.table(self.outsiders))
+        people, outsiders = self._held_out(source) if self.held_out else self._everybody(source)
         names = {name for _, each in tables for name in each.columns}
         common = [name for name in people.column_names if name in names]
         if not common:
@@ -89,6 +92,12 @@ class Given:
             require(outsiders.column_names, knowledge.known)
         self._check(tables, knowledge)
         return tables, knowledge, outsiders
+
+    def _everybody(self, source: Source | Opened) -> tuple[pa.Table, pa.Table | None]:
+        """Return the people whom the release could use, those who consented where it asked, and the outsiders."""
+        gate = None if self.certificate is None else gate_of(self.certificate.steps)
+        rows: Rows = source if self.policy is None else taking_part(LOCAL, source, self.policy, gate)
+        return table_of(rows), self.table(self.outsiders)
 
     @cached_property
     def certificate(self) -> Certificate | None:

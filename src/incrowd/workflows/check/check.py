@@ -30,6 +30,7 @@ from incrowd.workflows.check.criteria import (
     table_findings,
 )
 from incrowd.workflows.check.raw_cells import as_is
+from incrowd.workflows.consent.admission import taking_part
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.population import people_behind
 from incrowd.workflows.profile.identifiers import Identity
@@ -119,7 +120,11 @@ def check(
     >>> verdict = check(rows, Wanted(k=2), CheckedColumns(("sex", "zip")))
     >>> verdict.passed, verdict.findings[0].found, verdict.findings[0].short
     (False, 1, 1)
+
+    Where the policy names a purpose and the rows say whose they are, only those of people who consent now are looked
+    at.
     """
+    rows = rows if policy is None else taking_part(engine, rows, policy)
     if policy is not None and isinstance(policy.method, OwnMeasure):
         found = _by_own_measure(Table(policy.schema, rows, engine), policy.method, wanted, asked)
     elif _offered(policy, "one_part_each") and policy is not None and not wanted.any and asked == CheckedColumns():

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from incrowd.core.schema import Column
 from incrowd.core.steps.consent import ConsentGate
 from incrowd.core.subjects import SubjectKey
+from incrowd.core.table import Engine, Rows
 from incrowd.engines.local.consenting import Admitted
-from incrowd.engines.settings import Local
-from incrowd.errors import InvalidParameter, Refused
+from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.registry import Registry
 from incrowd.governance.consent.state import AsOf, Fold, consenting
 from incrowd.store.link import Anchor
-from incrowd.workflows.consent.place import open_registry, person_column, subject_key
+from incrowd.workflows.consent.place import ConsentPlace, open_registry, person_column, subject_key
 from incrowd.workflows.policy.policy import Policy
 
 
@@ -37,14 +37,12 @@ def admit(policy: Policy, data: object = None) -> Admission | None:
     and has withdrawn since is left out as well.
     """
     planned = policy.gate
-    if planned is None:
-        return None
-    if not isinstance(policy.engine, Local):
-        raise Refused(
-            "a consent gate is applied where rows are read here, not on Spark, and nothing is released without it. Use "
-            "--engine local."
-        )
-    key, registry = subject_key(policy), open_registry(policy, data)
+    return None if planned is None else admitted_at(ConsentPlace.of(policy, data), planned)
+
+
+def admitted_at(place: ConsentPlace, planned: ConsentGate) -> Admission:
+    """Read from a registry who may take part now in what a gate was planned for."""
+    key, registry = place.key(), place.open()
     run, head = registry.clock(), registry.chain.head()
     if planned.as_of is not None and planned.as_of > run:
         raise InvalidParameter("consent as of a moment that has not come cannot be known: correct consent: as_of:.")
@@ -77,7 +75,7 @@ def _eligible_now(registry: Registry, head: Anchor, gate: ConsentGate) -> frozen
             for fold in folds:
                 fold.add(recorded, rows)
         subjects = frozenset.intersection(*(fold.people() for fold in folds))
-        known = _Standing(run, folds[-1].changes[0], subjects)
+        known = _Standing(run, folds[-1].next_change(), subjects)
         while len(_STANDINGS) >= _KEPT:
             _STANDINGS.pop(next(iter(_STANDINGS)), None)
         _STANDINGS[key] = known
@@ -90,6 +88,23 @@ def eligible(registry: Registry, gate: ConsentGate) -> frozenset[str]:
         raise InvalidParameter("a gate that was only planned admits nobody: it names no run.")
     times = {AsOf(at, gate.run) for at in (gate.as_of or gate.run, gate.run)}
     return consenting(registry.rows(), gate.purpose, *times)
+
+
+def admitted_by(policy: Policy, gate: ConsentGate) -> Admission:
+    """Return who took part in a release, by its settled gate."""
+    return Admission(gate, subject_key(policy), eligible(open_registry(policy), gate))
+
+
+def taking_part(engine: Engine, rows: Rows, policy: Policy, gate: ConsentGate | None = None) -> Rows:
+    """Return the rows that somebody who looks at the data of a policy may see: of people who consent, where it asks.
+
+    With the gate of a release, of those who consented when it was made.  Rows that say of nobody whose they are, such
+    as released ones, are nobody's to withhold.
+    """
+    if (policy.gate is None and gate is None) or person_column(policy).name not in rows.names:
+        return rows
+    admission = admit(policy) if gate is None else admitted_by(policy, gate)
+    return rows if admission is None else engine.admitted(rows, admission.by(person_column(policy)))
 
 
 def subjects_of(policy: Policy, ids: list[str]) -> list[str]:

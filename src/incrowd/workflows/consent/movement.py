@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from incrowd.core.cells import Cells
-from incrowd.core.certificate import Certificate
 from incrowd.core.schema import Role
 from incrowd.core.steps.consent import gate_of
-from incrowd.core.table import Rows
-from incrowd.engines.local.cell_people import CellLabels, labels_in_cells, people_in_cells
-from incrowd.engines.local.consenting import Admitted
+from incrowd.core.table import Table
+from incrowd.engines.local.cell_people import CellLabels, CellPeople, People, people_in_cells
 from incrowd.errors import InvalidParameter, Refused
-from incrowd.methods.outcomes.outcome import Shown
 from incrowd.workflows.assess.released import levels_of, released_of
 from incrowd.workflows.consent.admission import Admission, eligible
 from incrowd.workflows.consent.place import open_registry, person_column
@@ -61,33 +59,30 @@ class Movement:
         )
 
 
-def movements(policy: Policy, earlier: Earlier, rows: Rows, now: Admission) -> Iterator[Movement]:
+def movements(policy: Policy, earlier: Earlier, data: Table, now: Admission) -> Iterator[Movement]:
     """Yield every cell of an earlier release in which somebody left or joined since, as the rows are today."""
     if earlier.certificate is None:
         return
     k = max(filter(None, (policy.plan.smallest_class, earlier.k)), default=0)
-    before = _taken_part(policy, earlier.certificate, rows, now)
-    left, joined = before - now.subjects, now.subjects - before
-    person, cells = person_column(policy), _cells(policy, earlier, rows)
+    person, cells = person_column(policy), _cells(policy, earlier)
     everywhere = Cells.of(policy.schema, {column.name: column.hierarchy.height for column in policy.schema.released})
-    leaving = people_in_cells(rows, cells or everywhere, Admitted(person, now.key, left))
-    joining = people_in_cells(rows, cells or everywhere, Admitted(person, now.key, joined))
-    for cell in {**leaving, **joining}:
-        numbers = len(leaving.get(cell, ())), len(joining.get(cell, ()))
-        named = ((), None) if cells is None else (cells.names, cell)
-        yield Movement(earlier.release, k, *numbers, *named)
+    found = people_in_cells(data.engine, data.rows, cells or everywhere, person)
+    told = cells is not None and _shows(earlier, found)
+    subjects = {name: now.key.pseudonym(name) for names in found.people.values() for name in names}
+    gate = gate_of(earlier.certificate.steps)
+    before = frozenset(subjects.values()) if gate is None else eligible(open_registry(policy), gate)
+    for cell, names in found.people.items():
+        here = {subjects[name] for name in names}
+        left, joined = len(here & (before - now.subjects)), len(here & (now.subjects - before))
+        if left or joined:
+            yield Movement(earlier.release, k, left, joined, *((found.cells.names, cell) if told else ()))
 
 
-def require_crowds(policy: Policy, earlier: Sequence[Earlier], rows: Rows, now: Admission | None) -> None:
+def require_crowds(policy: Policy, earlier: Sequence[Earlier], data: Table, now: Admission | None) -> None:
     """Refuse, uncharged, a release without an ε from whose difference to an earlier one few people stand out."""
     for each in earlier:
-        gated = each.certificate is not None and gate_of(each.certificate.steps) is not None
-        if now is None and gated:
-            raise Refused(
-                f"release {each.release} of the same people asked for consent, and this policy names no purpose: the "
-                "two together would show who refused. Nothing was charged. Name the purpose."
-            )
-        for moved in movements(policy, each, rows, now) if now is not None else ():
+        _require_purpose(each, now)
+        for moved in movements(policy, each, data, now) if now is not None else ():
             if moved.isolates:
                 raise Refused(
                     f"{moved.sentence}. Nothing was charged. Wait for the next date of your calendar, release with an "
@@ -95,20 +90,34 @@ def require_crowds(policy: Policy, earlier: Sequence[Earlier], rows: Rows, now: 
                 )
 
 
-def _taken_part(policy: Policy, certificate: Certificate, rows: Rows, now: Admission) -> frozenset[str]:
-    """Return who could take part in an earlier release: whoever consented then, or everybody where nobody was asked."""
-    gate = gate_of(certificate.steps)
-    if gate is not None:
-        return eligible(open_registry(policy), gate)
-    person, everybody = person_column(policy), set[str]()
-    whose = Admitted(person, now.key, frozenset())
-    for batch in rows.batches([person.name]):
-        everybody.update(name for name in whose.pseudonyms(batch.column(person.name)) if name is not None)
-    return frozenset(everybody)
+def require_nobody_moved(policy: Policy, earlier: Sequence[Earlier], data: Table, now: Admission | None) -> None:
+    """Refuse, uncharged, a graph without an ε after another one if anybody left or joined: it has no crowds."""
+    for each in earlier:
+        _require_purpose(each, now)
+        if now is None or each.certificate is None:
+            continue
+        person = person_column(policy)
+        names = data.engine.learn(data.rows, [person.name], partial(People, person)).names
+        present, gate = frozenset(map(now.key.pseudonym, names)), gate_of(each.certificate.steps)
+        before = present if gate is None else eligible(open_registry(policy), gate)
+        if present & (before ^ now.subjects):
+            raise Refused(
+                f"people left or joined since release {each.release}, and the two graphs side by side would show who. "
+                "Nothing was charged. Release with an epsilon, or keep to the earlier release."
+            )
 
 
-def _cells(policy: Policy, earlier: Earlier, rows: Rows) -> Cells | None:
-    """Return the cells of quasi-identifiers that a release shows, or None where rows alone do not tell their cell."""
+def _require_purpose(earlier: Earlier, now: Admission | None) -> None:
+    """Refuse to show everybody beside a release of people who consented."""
+    if now is None and earlier.certificate is not None and gate_of(earlier.certificate.steps) is not None:
+        raise Refused(
+            f"release {earlier.release} of the same people asked for consent, and this policy names no purpose: the "
+            "two together would show who refused. Nothing was charged. Name the purpose."
+        )
+
+
+def _cells(policy: Policy, earlier: Earlier) -> Cells | None:
+    """Return the cells of quasi-identifiers that a release may show, or None where its certificate does not tell."""
     certificate = earlier.certificate
     if certificate is None or earlier.folder is None:
         return None
@@ -116,22 +125,23 @@ def _cells(policy: Policy, earlier: Earlier, rows: Rows) -> Cells | None:
     quasi = [each.name for each in policy.schema.released if each.role is Role.QUASI and each.name in released]
     if not quasi or any(len(levels.get(name, ())) != 1 for name in quasi):
         return None
-    cells = Cells.of(policy.schema, {name: levels[name][0] for name in quasi}, quasi)
-    try:
-        tables = released_of(certificate, earlier.folder).tables
-    except InvalidParameter:
-        return None
-    return cells if _shows(tables, cells, rows) else None
+    return Cells.of(policy.schema, {name: levels[name][0] for name in quasi}, quasi)
 
 
-def _shows(tables: Sequence[Shown], cells: Cells, rows: Rows) -> bool:
+def _shows(earlier: Earlier, found: CellPeople) -> bool:
     """Whether published tables show each row at the labels of these cells, unchanged and whole."""
+    if earlier.certificate is None or earlier.folder is None:
+        return False
+    try:
+        tables = released_of(earlier.certificate, earlier.folder).tables
+    except InvalidParameter:
+        return False
     if any(each.blanks or not each.faithful or each.rows is None for each in tables):
         return False
-    possible = dict(zip(cells.names, labels_in_cells(rows, cells), strict=True))
+    possible = dict(zip(found.cells.names, found.labels(), strict=True))
     return all(
         set(each.labels[name].to_pylist()) <= possible[name]
         for each in tables
-        for name in cells.names
+        for name in found.cells.names
         if name in each.labels.column_names
     )

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.cells import Cells
 from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.step import walk
-from incrowd.core.table import Rows
+from incrowd.core.table import Table
 from incrowd.engines.choose import engine_of
-from incrowd.engines.local.cell_people import CellLabels, people_in_cells
+from incrowd.engines.local.cell_people import CellLabels, People, people_in_cells
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.state import AsOf, consenting
 from incrowd.workflows.consent.admission import Admission, admit
@@ -68,7 +69,7 @@ class ConsentPreview:
 def preview(policy: Policy, data: object = None) -> ConsentPreview:
     """Compare who would take part now with who could at the last release; nothing is charged and nothing leaves."""
     with engine_of(policy.engine, data) as engine:
-        rows = open_data(data, policy, engine)
+        rows = Table(policy.schema, open_data(data, policy, engine), engine)
         now = admit(policy, data)
         if now is None:
             raise InvalidParameter("this policy names no purpose: write purpose: and consent: into it.")
@@ -106,15 +107,14 @@ def _last_charge(policy: Policy, ledger: Ledger) -> str | None:
     )
 
 
-def _present(policy: Policy, rows: Rows, now: Admission) -> frozenset[str]:
+def _present(policy: Policy, data: Table, now: Admission) -> frozenset[str]:
+    """Return the pseudonyms of all who have a row."""
     person = person_column(policy)
-    whose, found = now.by(person), set[str | None]()
-    for batch in rows.batches([person.name]):
-        found.update(whose.pseudonyms(batch.column(person.name)))
-    return frozenset(name for name in found if name is not None)
+    found = data.engine.learn(data.rows, [person.name], partial(People, person))
+    return frozenset(map(now.key.pseudonym, found.names))
 
 
-def _small(policy: Policy, rows: Rows, now: Admission, before: frozenset[str], k: int | None) -> Iterator[SmallCrowd]:
+def _small(policy: Policy, data: Table, now: Admission, before: frozenset[str], k: int | None) -> Iterator[SmallCrowd]:
     """Yield the cells of the policy's own levels in which some consent, or did, and fewer than k do now."""
     levels = {
         each.column: each.level
@@ -126,10 +126,9 @@ def _small(policy: Policy, rows: Rows, now: Admission, before: frozenset[str], k
     if k is None or set(levels) != {column.name for column in policy.schema.released}:
         return
     cells = Cells.of(policy.schema, levels)
-    person = person_column(policy)
-    here = people_in_cells(rows, cells, now.by(person))
-    then = people_in_cells(rows, cells, Admission(now.gate, now.key, before).by(person))
-    for cell in sorted({**here, **then}, key=lambda labels: tuple(map(str, labels))):
-        count = len(here.get(cell, ()))
-        if count < k:
-            yield SmallCrowd(cells.names, cell, len(then.get(cell, ())), count)
+    found = people_in_cells(data.engine, data.rows, cells, person_column(policy)).people
+    for cell, names in sorted(found.items(), key=lambda each: tuple(map(str, each[0]))):
+        here = set(map(now.key.pseudonym, names))
+        count, then = len(here & now.subjects), len(here & before)
+        if count < k and (count or then):
+            yield SmallCrowd(cells.names, cell, then, count)

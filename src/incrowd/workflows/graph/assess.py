@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,13 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from incrowd.core.graph import Graph
+from incrowd.core.graph import Graph, simple
+from incrowd.core.steps.consent import gate_of
 from incrowd.measures.graphs.classes import uniqueness
 from incrowd.measures.graphs.shape import GraphShape, communities, modularity
 from incrowd.measures.score import Score
 from incrowd.methods.graphs.outputs import GraphNumbers
-from incrowd.methods.graphs.pictures import graph_figure
+from incrowd.methods.graphs.pictures import change_figures, graph_figure
 from incrowd.workflows.graph.profile import graph_of
 from incrowd.workflows.graph.published import HeldRelease
 from incrowd.workflows.policy.internal import check_apart, keep_result
@@ -43,11 +45,12 @@ def assess_graph(release: Path, policy: PolicyLike, report: Path | None = None) 
     read = load_policy(policy)
     if report is not None:
         check_apart(report, [release])
-    held, graph = HeldRelease.read(release, read), graph_of(read)
+    held = HeldRelease.read(release, read)
+    graph = graph_of(read, gate_of(held.certificate.steps))
     record_look(read, "assess")
     drawn = _shown(held, graph)
     after = () if drawn is None else uniqueness(drawn)
-    found = GraphAssessment(uniqueness(graph), after, _kept(held, graph, drawn), _pictures(graph, drawn))
+    found = GraphAssessment(uniqueness(graph), after, _kept(held, graph, drawn), _pictures(graph, held, drawn))
     keep_result(read, held.certificate.id, "assess", found.to_json())
     if report is not None:
         report.write_text(internal_report(held.certificate, held.output, found.pictures), encoding="utf-8")
@@ -55,16 +58,15 @@ def assess_graph(release: Path, policy: PolicyLike, report: Path | None = None) 
 
 
 def _shown(held: HeldRelease, graph: Graph) -> Graph | None:
-    """Return the published graph, or one drawn from what was published; None where that is one number."""
-    if isinstance(held.output, GraphNumbers) and "degree" not in held.output.schema.names:
+    """Return the published graph, or one drawn from what was published; None where that is only numbers."""
+    if isinstance(held.output, GraphNumbers) and not held.drawable:
         return None
     return held.trial(graph).published
 
 
 def _kept(held: HeldRelease, graph: Graph, drawn: Graph | None) -> tuple[Score, ...]:
     if drawn is None:
-        row = held.output.table.to_pylist()[0]
-        return (Score(row["what"], float(row["number"]), "the published number, with noise"),)
+        return tuple(_numbers(held.output.table.to_pylist()))
     groups = communities(graph)
     moved = groups[np.argsort(held.trial(graph).truth, kind="stable")]
     own = Score("modularity before", modularity(graph, groups), "edges inside communities beyond chance")
@@ -75,7 +77,19 @@ def _kept(held: HeldRelease, graph: Graph, drawn: Graph | None) -> tuple[Score, 
     )
 
 
-def _pictures(graph: Graph, drawn: Graph | None) -> Markup:
-    before = graph_figure(graph, "Before", exact=True)
-    after = Markup() if drawn is None else graph_figure(drawn, "After: published, or drawn from it", exact=False)
-    return before + after
+def _numbers(rows: list[dict[str, Any]]) -> Iterator[Score]:
+    """Yield every published number under the words that stand beside it."""
+    for row in rows:
+        words = " ".join(value for value in row.values() if isinstance(value, str))
+        for name, value in row.items():
+            if not isinstance(value, str):
+                told = words if name == "number" else f"{words} {name}".strip()
+                yield Score(told, float(value), "the published number, with noise")
+
+
+def _pictures(graph: Graph, held: HeldRelease, drawn: Graph | None) -> Markup:
+    """Draw the graph before and after, everybody at the same place where it is known who is who."""
+    if drawn is None:
+        return graph_figure(graph, "Before", exact=True)
+    back = np.argsort(held.trial(graph).truth, kind="stable")
+    return change_figures(graph, graph.with_ends(simple(back[drawn.ends], graph.size)))

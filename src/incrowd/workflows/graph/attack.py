@@ -9,6 +9,7 @@ from typing import Any
 
 from incrowd.attacks.finding import CONFIDENCE, Finding, check_enough, corrected
 from incrowd.attacks.graphs import GRAPH_ATTACKS, graph_attack_of
+from incrowd.core.steps.consent import gate_of
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.graph.profile import graph_of
 from incrowd.workflows.graph.published import HeldRelease
@@ -32,7 +33,8 @@ class GraphLab:
 def attack_graph(release: Path, policy: PolicyLike, names: Sequence[str] = ()) -> GraphLab:
     """Try attacks on a release, all that apply if none is named, by somebody who knows the graph with names."""
     read = load_policy(policy)
-    held, graph = HeldRelease.read(release, read), graph_of(read)
+    held = HeldRelease.read(release, read)
+    graph = graph_of(read, gate_of(held.certificate.steps))
     record_look(read, "attack")
     trial = held.trial(graph)
     check_enough(len(trial.targets), None, CONFIDENCE)

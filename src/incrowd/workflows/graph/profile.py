@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from incrowd.core.graph import Graph
+from incrowd.core.steps.consent import ConsentGate
 from incrowd.engines.choose import engine_of
 from incrowd.measures.graphs.classes import uniqueness
 from incrowd.measures.score import Score
 from incrowd.methods.graphs.matrices import triangles
+from incrowd.workflows.consent.admission import admit, admitted_by
 from incrowd.workflows.graph.reading import open_graph, read_graph
 from incrowd.workflows.policy.ledger import record_look
 from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy
@@ -46,10 +48,11 @@ class GraphProfile:
         return {**sizes, **told, "verdict": self.verdict}
 
 
-def graph_of(policy: Policy) -> Graph:
-    """Read the graph of a policy, as a release would."""
+def graph_of(policy: Policy, gate: ConsentGate | None = None) -> Graph:
+    """Read the graph of a policy, as a release would; with its gate, as one did that asked for consent."""
+    admission = admit(policy) if gate is None else admitted_by(policy, gate)
     with engine_of(policy.engine) as engine:
-        return read_graph(policy, open_graph(policy, engine))
+        return read_graph(policy, open_graph(policy, engine).admitting(admission, policy))
 
 
 def profile_graph(policy: PolicyLike) -> GraphProfile:

@@ -13,7 +13,7 @@ from incrowd.attacks.graphs.trial import GraphTrial
 from incrowd.core.certificate import Certificate
 from incrowd.core.graph import Graph, simple
 from incrowd.errors import InvalidParameter
-from incrowd.methods.graphs.outputs import COUNT, INSIDE, SIZE, GraphNumbers, PublishedGraph, SuperGraph
+from incrowd.methods.graphs.outputs import COUNT, INSIDE, SIZE, GraphNumbers, PublishedGraph, SuperGraph, SyntheticGraph
 from incrowd.verify.files import placed
 from incrowd.verify.judge import statement_of
 from incrowd.workflows.graph.release import ORIGIN
@@ -47,10 +47,18 @@ class HeldRelease:
         file = internal_folder(policy, certificate.id) / ORIGIN
         return cls(certificate, output, pq.read_table(file)["place"].to_numpy() if file.is_file() else None)
 
+    @property
+    def drawable(self) -> bool:
+        """Whether what was published is a graph that is nobody's, or degrees from which one can be drawn."""
+        if isinstance(self.output, GraphNumbers):
+            return list(self.output.schema.names) == ["degree", "count"]
+        return isinstance(self.output, SyntheticGraph)
+
     def trial(self, known: Graph, seed: int = 0) -> GraphTrial:
         """Return the trial of an attacker who knows the graph with names, nearly as it is.
 
-        Where no graph was published, one is drawn that fits what was: inside super-nodes, or by the degrees.
+        Where no graph was published, one is drawn that fits what was: inside super-nodes, or by the degrees.  Where
+        nodes are nobody's, everybody has some place: whoever is found there is found by luck.
         """
         chance = np.random.default_rng(seed)
         if isinstance(self.output, PublishedGraph) and self.origin is not None:
@@ -63,12 +71,13 @@ class HeldRelease:
             truth = np.empty(known.size, np.int64)
             truth[order] = np.arange(known.size)  # members stand at the places of their super-node, in any order
             return GraphTrial(known, world, truth, crowd, seed=seed)
-        if isinstance(self.output, GraphNumbers) and "degree" in self.output.schema.names:
-            world = by_degrees(self.output, known.size, chance)
+        if self.drawable:
+            own = isinstance(self.output, SyntheticGraph)
+            world = self.output.graph if own else by_degrees(self.output, known.size, chance)
             return GraphTrial(known, world, chance.permutation(known.size), np.zeros(known.size, np.int64), seed=seed)
         raise InvalidParameter(
-            "one number was published, on which no graph can be laid; or the internal part of the release is not here, "
-            "which tells who is who."
+            "only numbers were published, on which no graph can be laid; or the internal part of the release is not "
+            "here, which tells who is who."
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incrowd.core.graph import Ends, Graph, keys_of, simple
+from incrowd.core.graph import Ends, Graph, arc_keys, arcs, keys_of, simple
 from incrowd.core.table import DEFAULTS, Engine, Opened
 from incrowd.engines.columns import require
+from incrowd.engines.local.consenting import Consenting
 from incrowd.engines.readers.graphml import ENDING, read_graphml
 from incrowd.errors import InvalidParameter, SourceInvalid
-from incrowd.methods.graphs.steps import DROP, Connect
+from incrowd.methods.graphs.steps import DROP, Connect, Relate
+from incrowd.workflows.consent.admission import Admission
+from incrowd.workflows.consent.place import person_column
 from incrowd.workflows.policy.graphs import GraphPlace, Place
 from incrowd.workflows.policy.policy import Policy
+
+_ROWS = 2**21
+"""About so many edges are held as text at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +33,13 @@ class GraphRows:
 
     nodes: Opened
     edges: Opened
+
+    def admitting(self, admission: Admission | None, policy: Policy) -> GraphRows:
+        """Return nodes of people who were admitted, and the edges between them; what others wrote is not looked at."""
+        if admission is None:
+            return self
+        whose = admission.by(person_column(policy))
+        return GraphRows(Consenting(self.nodes, whose), Consenting(self.edges, whose, graph_place(policy).ends))
 
 
 def graph_place(policy: Policy) -> GraphPlace:
@@ -60,17 +74,46 @@ def read_graph(policy: Policy, rows: GraphRows) -> Graph:
     ids = _text(columns.column(place.id))
     if ids.null_count or len(ids.unique()) < len(ids):
         raise SourceInvalid("some nodes have no id, or the id of another: every node needs one of its own.")
-    edges = _table(rows.edges, place.edge_columns)
-    if place.kind is not None and place.connect.kinds:
-        kinds = pa.array(place.connect.kinds, pa.string())
-        edges = edges.filter(pc.is_in(_text(edges.column(place.kind)), value_set=kinds))
-    pairs = np.stack([_places(_text(edges.column(name)), ids) for name in place.ends], axis=1)
-    kinds_of = _codes(edges, place.kind)
-    return Graph(ids, _connected(pairs, kinds_of, place.connect, len(ids)), columns)
+    pairs, kinds = connected(*_ends(rows.edges, place, ids), place.connect, len(ids))
+    layers = layers_of(pairs, kinds, place.connect, len(ids)) if isinstance(place.connect, Relate) else ()
+    return Graph(ids, simple(pairs, len(ids)), columns, layers)
 
 
-def _connected(pairs: Ends, kinds: Any, rules: Connect, size: int) -> Ends:
-    """Return the pairs of nodes that are connected, by the rules."""
+def _ends(source: Opened, place: GraphPlace, ids: pa.Array) -> tuple[Ends, Any]:
+    """Return the places of the two ends of every edge that counts, and its kind; some rows at a time."""
+    declared = pa.array(place.connect.kinds, pa.string())
+    known: dict[str | None, int] = {}
+    pairs, kinds = [np.zeros((0, 2), np.int32)], [np.zeros(0, np.int32)]
+    for rows in _stretches(source, place.edge_columns):
+        apart = place.kind is not None and place.connect.kinds
+        edges = rows.filter(pc.is_in(_text(rows.column(place.kind)), value_set=declared)) if apart else rows
+        pairs.append(np.stack([_places(_text(edges.column(name)), ids) for name in place.ends], axis=1))
+        kinds.append(_codes(edges, place, known))
+    return np.concatenate(pairs), np.concatenate(kinds)
+
+
+def _stretches(source: Opened, names: tuple[str, ...]) -> Iterator[pa.Table]:
+    """Yield the rows some millions at a time: each time the ids of all nodes are looked up anew."""
+    held: list[pa.RecordBatch] = []
+    for batch in source.batches(names):
+        held.append(batch)
+        if sum(map(len, held)) >= _ROWS:
+            yield pa.Table.from_batches(held)
+            held = []
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def layers_of(pairs: Ends, kinds: Any, rules: Connect, size: int) -> tuple[Ends, ...]:
+    """Return the edges of each declared kind, each once; all in one layer where no kind is declared."""
+    made = arcs if rules.directed else simple
+    if not rules.kinds:
+        return (made(pairs, size),)
+    return tuple(made(pairs[kinds == code], size) for code in range(len(rules.kinds)))
+
+
+def connected(pairs: Ends, kinds: Any, rules: Connect, size: int) -> tuple[Ends, Any]:
+    """Return the ends and kinds of the edges that stay by the rules, or refuse them."""
     unknown = (pairs < 0).any(axis=1)
     _require(unknown, rules.unknown, "name a node that is not among the nodes", "unknown")
     pairs, kinds = pairs[~unknown], kinds[~unknown]
@@ -78,11 +121,18 @@ def _connected(pairs: Ends, kinds: Any, rules: Connect, size: int) -> Ends:
     _require(loops, rules.loops, "join a node with itself", "loops")
     pairs, kinds = pairs[~loops], kinds[~loops]
     if rules.doubles != DROP:
-        keys = pairs[:, 0] * size + pairs[:, 1] if rules.directed else keys_of(pairs, size)
-        order = np.lexsort((keys, kinds))
-        again = (np.diff(keys[order]) == 0) & (np.diff(kinds[order]) == 0)
-        _require(again, rules.doubles, "stand more than once", "doubles")
-    return simple(pairs, size) if len(pairs) else pairs
+        keys = (arc_keys if rules.directed else keys_of)(pairs, size)
+        _require(_again(keys, kinds), rules.doubles, "stand more than once", "doubles")
+    return pairs, kinds
+
+
+def _again(keys: Any, kinds: Any) -> Any:
+    """Return where, in order, an edge of the same kind as the one before has the same ends."""
+    if not kinds.any():
+        keys = np.sort(keys)
+        return keys[1:] == keys[:-1]
+    order = np.lexsort((keys, kinds))
+    return (np.diff(keys[order]) == 0) & (np.diff(kinds[order]) == 0)
 
 
 def _require(odd: Any, rule: str, what: str, key: str) -> None:
@@ -105,11 +155,16 @@ def _text(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _places(values: pa.Array, ids: pa.Array) -> Any:
-    return pc.index_in(values, value_set=ids).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return pc.index_in(values, value_set=ids).fill_null(-1).to_numpy(zero_copy_only=False)
 
 
-def _codes(edges: pa.Table, kind: str | None) -> Any:
-    if kind is None:
-        return np.zeros(edges.num_rows, np.int64)
-    coded = _text(edges.column(kind)).dictionary_encode()
-    return coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+def _codes(edges: pa.Table, place: GraphPlace, known: dict[str | None, int]) -> Any:
+    """Return the kind of each edge: its place among those declared, or else among those met so far."""
+    if place.kind is None:
+        return np.zeros(edges.num_rows, np.int32)
+    coded = _text(edges.column(place.kind)).dictionary_encode()
+    declared = {name: code for code, name in enumerate(place.connect.kinds)}
+    names = coded.dictionary.to_pylist()
+    numbers = [declared[name] if declared else known.setdefault(name, len(known)) for name in names]
+    lost = known.setdefault(None, len(known)) if coded.indices.null_count else 0
+    return np.array([*numbers, lost], np.int32)[coded.indices.fill_null(len(numbers)).to_numpy(zero_copy_only=False)]

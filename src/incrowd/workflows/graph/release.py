@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import import_module
@@ -16,19 +17,23 @@ import pyarrow as pa
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.graph import Graph
 from incrowd.core.schema import Column, Role, Schema
-from incrowd.core.table import Engine
+from incrowd.core.table import Engine, Table
 from incrowd.engines.choose import engine_of
 from incrowd.engines.local.fingerprint import keyed_digest
 from incrowd.engines.settings import Local, describe
 from incrowd.engines.writers.sinks import Folders, check_free, staged
-from incrowd.errors import InvalidParameter
+from incrowd.errors import InvalidParameter, Refused
 from incrowd.verify.files import CERTIFICATE
+from incrowd.workflows.consent.admission import Admission, admit
+from incrowd.workflows.consent.calendar import require_day
+from incrowd.workflows.consent.movement import require_nobody_moved
 from incrowd.workflows.graph.reading import graph_place, open_graph, read_graph
 from incrowd.workflows.policy.internal import INTERNAL, internal_folder
-from incrowd.workflows.policy.ledger import open_book
+from incrowd.workflows.policy.ledger import find_book, open_book
 from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy
 from incrowd.workflows.policy.sources import Bond, MarkedSource, SourceBook
 from incrowd.workflows.release.certify import Stated, certify, columns_of, dataset_of
+from incrowd.workflows.release.differences import Earlier, earlier_releases
 from incrowd.workflows.release.perform import Payer, concluding, perform
 from incrowd.workflows.release.publish import Destination, Published, Released, check_labels, write_files
 from incrowd.workflows.verify.signing import private_key
@@ -53,15 +58,24 @@ class PreparedGraph:
     sources: tuple[str | None, ...]
 
 
-def prepare_graph(policy: Policy, engine: Engine) -> PreparedGraph:
-    """Open, mark and read both sources, and refuse what cannot be released, before anything is charged."""
+def prepare_graph(
+    policy: Policy, engine: Engine, now: Admission | None = None, earlier: Sequence[Earlier] = ()
+) -> PreparedGraph:
+    """Open, mark and read both sources, and refuse what cannot be released, before anything is charged.
+
+    Of people who did not consent nothing is read but whose their nodes and edges are.
+    """
+    if policy.gate is not None and (now is None or not now.gate.settled):
+        raise Refused("this policy names a purpose, and who consented to it was not read: nothing is released.")
     for module in _NEEDED:
         import_module(module)
     place, rows = graph_place(policy), open_graph(policy, engine)
     ends = Schema(tuple(Column(name, Role.IDENTIFIER) for name in place.edge_columns))
     mark = SourceBook.of(policy).key()
-    marks = [engine.marks(rows.nodes, policy.schema, mark), engine.marks(rows.edges, ends, mark)]
-    graph = read_graph(policy, rows)
+    taking = rows.admitting(now, policy)
+    marks = [engine.marks(taking.nodes, policy.schema, mark), engine.marks(taking.edges, ends, mark)]
+    graph = read_graph(policy, taking)
+    require_nobody_moved(policy, earlier, Table(policy.schema, rows.nodes, engine), now)
     most = getattr(policy.method, "most_nodes", None)
     if most is not None and graph.size > most:
         raise InvalidParameter(
@@ -83,7 +97,10 @@ def release_graph(policy: PolicyLike, destination: Destination) -> Published:
     read = load_policy(policy)
     if not isinstance(read.engine, Local):
         raise InvalidParameter("graphs are worked on here: leave engine: out, or write engine: local.")
-    plan = read.plan
+    admission = admit(read)
+    earlier = earlier_releases(read, find_book(read), anyway=admission is None)
+    require_day(admission, earlier)
+    plan = read.plan.gated(None if admission is None else admission.gate)
     stated = Stated.of(plan, read)
     id_ = stated.fresh_id()
     folders = Folders(destination.folder, internal_folder(read, id_))
@@ -91,7 +108,7 @@ def release_graph(policy: PolicyLike, destination: Destination) -> Published:
     there = destination.folder / CERTIFICATE
     with ExitStack() as paid:
         with engine_of(read.engine) as engine:
-            ready = prepare_graph(read, engine)
+            ready = prepare_graph(read, engine, admission, earlier)
             payer = Payer(read.name, id_, bonds=(ready.bond,))
             paid.enter_context(concluding(ready.ledger, plan, payer, there.exists))
             performed = perform(plan, ready.graph, ready.ledger, payer)
@@ -125,6 +142,7 @@ def _write_internal(folder: Path, found: tuple[Policy, PreparedGraph], output: A
         "worked on": describe(policy.engine),
         "commitment key": ready.key.hex(),
         "published": str(published.resolve()),
+        "k": policy.plan.smallest_class,
         "policy": policy.section.model_dump(mode="json", exclude_none=True),
     }
     (folder / INTERNAL).write_text(json.dumps(inside, indent=1, ensure_ascii=False), encoding="utf-8")

@@ -12,6 +12,7 @@ from incrowd.engines.writers.sinks import Folders, staged
 from incrowd.errors import LedgerUnavailable
 from incrowd.methods.local.survey.definition import UNIT
 from incrowd.verify.files import CERTIFICATE
+from incrowd.workflows.local.invitations import consent_place
 from incrowd.workflows.local.survey_file import SurveyFile
 from incrowd.workflows.policy.ledger import find_book, open_book
 from incrowd.workflows.registry import method_version
@@ -50,6 +51,10 @@ def open_survey(file: SurveyFile) -> OpenSurvey:
     folder = file.folder / ".incrowd" / "surveys" / file.survey.id
     if (folder / CERTIFICATE).is_file():
         return OpenSurvey(file, _checked(file, folder), folder)
+    place = consent_place(file)
+    if place is not None:  # without registry and key nobody could be invited
+        place.key()
+        place.open()
     plan, ledger = file.survey.plan, open_book(file)
     stated = Stated(method_version(plan.method), file.survey.id, plan.promise, plan.claims, plan.steps)
     id_ = stated.fresh_id()

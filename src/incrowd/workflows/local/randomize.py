@@ -15,6 +15,7 @@ from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
 from incrowd.methods.local.survey.definition import LocalSurvey, report_text
 from incrowd.noise.system import SystemCoins
 from incrowd.store.disk import force
+from incrowd.workflows.local.invitations import consenting_people
 from incrowd.workflows.local.opening import OpenSurvey
 
 _DONE = "randomized"
@@ -66,7 +67,7 @@ def randomize_answers(opened: OpenSurvey, answers: AnswersFile, out: Path) -> Ra
         )
     if out.exists():
         raise OutputUnavailable(f"{out} is there already, and nothing is overwritten. Choose another name.")
-    people, columns = answers.read(survey)
+    people, columns = _taking_part(opened, answers)
     new = [row for row, each in enumerate(people) if each not in known]
     made = survey.randomize({name: [column[row] for row in new] for name, column in columns.items()}, SystemCoins())
     fresh = {people[row]: report for row, report in zip(new, made, strict=True)}
@@ -75,6 +76,18 @@ def randomize_answers(opened: OpenSurvey, answers: AnswersFile, out: Path) -> Ra
         _write(answers.memo, (json.dumps([each, report]) for each, report in {**known, **fresh}.items()))
     _write(out, (report_text(known.get(each) or fresh[each]) for each in people))
     return Randomized(len(people), len(new))
+
+
+def _taking_part(opened: OpenSurvey, answers: AnswersFile) -> tuple[list[str], dict[str, list[str]]]:
+    """Return people and answers, of those alone who consent now where the survey has a purpose."""
+    people, columns = answers.read(opened.file.survey)
+    if opened.file.survey.purpose is None:
+        return people, columns
+    if answers.person is None:
+        raise InvalidParameter("this survey has a purpose, so people must be known: give --memo FILE, --person COLUMN.")
+    known = consenting_people(opened.file, people, answers.path)
+    rows = [row for row, each in enumerate(people) if each in known]
+    return [people[row] for row in rows], {name: [column[row] for row in rows] for name, column in columns.items()}
 
 
 def read_reports(path: Path) -> list[Any]:

@@ -11,6 +11,7 @@ from typing import Any
 from incrowd.accounting.budget import Budget
 from incrowd.core.rounding import exact
 from incrowd.errors import InvalidParameter
+from incrowd.governance.consent.event import check_purpose
 from incrowd.methods.local.choice import categorical, numeric, tree
 from incrowd.methods.local.mechanisms.randomizer import MOST, Family
 from incrowd.methods.local.mechanisms.ratio import Weights, logarithm_of
@@ -23,9 +24,23 @@ from incrowd.methods.local.survey.questions import (
     WordQuestion,
 )
 from incrowd.workflows.policy.document import read_document
+from incrowd.workflows.policy.sections import ConsentSection
 
 _KEYS = frozenset(
-    {"survey", "name", "title", "epsilon", "odds", "questions", "shuffled", "per_person", "budget", "ledger"}
+    {
+        "survey",
+        "name",
+        "title",
+        "epsilon",
+        "odds",
+        "questions",
+        "shuffled",
+        "per_person",
+        "budget",
+        "ledger",
+        "purpose",
+        "consent",
+    }
 )
 _LEDGER = "sqlite:///.incrowd/ledger.sqlite"
 _FILE = "sqlite:///"
@@ -40,6 +55,7 @@ class SurveyFile:
     folder: Path
     ledger: str
     budget: Budget | None = None
+    consent: ConsentSection | None = None
 
     @property
     def ledger_address(self) -> str:
@@ -116,9 +132,23 @@ def survey_of(content: Any, folder: Path) -> SurveyFile:
         questions,
         _batches(told.get("shuffled")),
         None if spent is None else exact(spent, "per_person"),
+        purpose=_purpose(told),
     )
     budget = None if told.get("budget") is None else _budget(told["budget"])
-    return SurveyFile(survey, folder, str(told.get("ledger") or _LEDGER), budget)
+    return SurveyFile(survey, folder, str(told.get("ledger") or _LEDGER), budget, _consent(told))
+
+
+def _purpose(told: Mapping[str, Any]) -> str | None:
+    if (told.get("purpose") is None) != (told.get("consent") is None):
+        raise InvalidParameter("a purpose asks for consent, which is kept somewhere: write purpose: and consent:.")
+    return None if told.get("purpose") is None else check_purpose(_text(told, "purpose"))
+
+
+def _consent(told: Mapping[str, Any]) -> ConsentSection | None:
+    if told.get("consent") is None:
+        return None
+    part = _mapping(told["consent"], "consent", frozenset({"registry", "key"}))
+    return ConsentSection(registry=_text(part, "registry"), key=_text(part, "key"))
 
 
 def _odds(told: Mapping[str, Any]) -> SurveyOdds:

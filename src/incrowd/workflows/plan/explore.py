@@ -14,6 +14,7 @@ from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search.minimal import minimal
 from incrowd.methods.anonymity.search.optimal import Patience, Progress, optimal
+from incrowd.workflows.consent.admission import taking_part
 from incrowd.workflows.policy.ledger import record_look
 
 if TYPE_CHECKING:
@@ -162,7 +163,8 @@ def explore(data: object, policy: Policy, wish: SearchRequest = EVERYTHING) -> E
 def explore_rows(rows: Rows, policy: Policy, wish: SearchRequest = EVERYTHING, engine: Engine = LOCAL) -> Explored:
     """Count the table once, and search its levels as the method full-domain would; the look is written in the ledger.
 
-    Every row counts, also those of a person beyond `max_rows`, which a release would draw from.
+    Every row counts, also those of a person beyond `max_rows`, which a release would draw from; where a purpose is
+    named, every row of people who consent to it.
 
     Source: Samarati 2001 for minimal generalizations; Machanavajjhala et al. 2006 and others for what a class must
     meet, see the method.
@@ -176,6 +178,7 @@ def explore_rows(rows: Rows, policy: Policy, wish: SearchRequest = EVERYTHING, e
     cells = method.cells(schema)
     require(rows.names, cells.names)
     record_look(policy, LOOK)
+    rows = taking_part(engine, rows, policy)
     lattice = method.lattice(engine.count(rows, cells), schema, method.people(engine, schema))
     return _Exploring(method, schema, lattice, wish).run()
 

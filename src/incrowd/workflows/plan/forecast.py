@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from incrowd.accounting.accountant import Spend, charge_of
 from incrowd.accounting.budget import Budget
@@ -24,7 +25,11 @@ from incrowd.workflows.plan.expectation import Expectation, expectation
 from incrowd.workflows.plan.kept_columns import about_kept_columns
 from incrowd.workflows.policy.ledger import declaration_of, find_book, require_look
 from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy
+from incrowd.workflows.registry import LEARNING
 from incrowd.workflows.release.differences import earlier_releases
+
+if TYPE_CHECKING:
+    from incrowd.methods.learning.rehearsal import GainBand
 
 _RATES = (Fraction(1, 10), Fraction(1, 2))
 _DELTA = Fraction(1, 10**6)
@@ -54,6 +59,11 @@ class Forecast:
         """What will probably come out, from public numbers alone; None where they do not say."""
         return expectation_of(self.policy)
 
+    @cached_property
+    def rehearsed(self) -> GainBand | None:
+        """How much of what can be learned noise will probably leave, on made-up rows; None where nothing is learned."""
+        return rehearsed(self.policy)
+
     @property
     def nearest(self) -> tuple[Nearest, ...]:
         """What a secret sample in front would promise; empty where this promise has an epsilon."""
@@ -70,7 +80,7 @@ class Forecast:
         return degradation(robust, found["k"], found["delta"], self.policy.schema.unit)
 
     def _repr_html_(self) -> str:
-        expected = [] if self.expectation is None else [("expect", self.expectation.sentence)]
+        expected = [("expect", each.sentence) for each in (self.expectation, self.rehearsed) if each is not None]
         lines = [
             ("dataset", self.policy.name),
             ("protects", str(self.promise.unit)),
@@ -146,9 +156,24 @@ def declared_rows(policy: Policy) -> int | None:
     return min((number for number in (told.rows, most) if number), default=None)
 
 
+def rehearsed(policy: Policy) -> GainBand | None:
+    """Return how much of what can be learned noise will leave, of the declared number of rows; None where none is."""
+    rows = getattr(policy.method, "expected_rows", None) or declared_rows(policy)
+    if policy.method.name not in LEARNING or rows is None:
+        return None
+    from incrowd.methods.learning.rehearsal import rehearse
+
+    return rehearse(policy.method, policy.schema, rows)
+
+
 def undeclared(policy: Policy) -> str | None:
     """Return which line of the policy would tell more about what will come out, if one is missing."""
     told, unit = policy.section.dataset, policy.schema.unit
+    if policy.method.name in LEARNING and declared_rows(policy) is None:
+        known = getattr(policy.method, "expected_rows", None)
+        return (
+            None if known else "not known: add rows: N under dataset:, about how many rows there are; a public number"
+        )
     if policy.plan.smallest_class is None:
         return None
     if told.rows is None and told.population is None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from incrowd.core.relations import GraphSchema, Relations
 from incrowd.core.schema import Column, Role
 from incrowd.core.table import SourceOptions
+from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
-from incrowd.methods.graphs.steps import Connect
+from incrowd.methods.graphs.steps import Connect, Relate
 from incrowd.workflows.policy.sections import EdgesSection
 
 Place = tuple[str | None, SourceOptions]
@@ -39,8 +41,17 @@ def node_columns(name: str, declared: tuple[Column, ...]) -> tuple[Column, ...]:
     return (Column(name, Role.IDENTIFIER), *declared)
 
 
-def edge_rules(section: EdgesSection) -> Connect:
-    """Return how rows become edges."""
+def graph_schema(columns: tuple[Column, ...], unit: Unit, section: EdgesSection) -> GraphSchema:
+    """Return the schema of a graph: columns of nodes, the unit, and what is declared of edges."""
+    return GraphSchema(columns, unit, Relations(section.kinds, section.directed))
+
+
+def edge_rules(section: EdgesSection, *, apart: bool) -> Connect:
+    """Return how rows become edges, those of each kind and direction apart where the method takes them so."""
     if len(set(section.ends)) < 2 or section.kind in section.ends:
         raise InvalidParameter("the ends and the kind of an edge stand in columns of their own.")
-    return Connect(section.directed, section.kinds, section.loops, section.doubles, section.unknown)
+    if len(set(section.kinds)) < len(section.kinds):
+        raise InvalidParameter("a kind of edges is declared twice: name each kind once under kinds.")
+    return (Relate if apart else Connect)(
+        section.directed, section.kinds, section.loops, section.doubles, section.unknown
+    )

@@ -16,6 +16,7 @@ from incrowd.accounting.budget import Budget
 from incrowd.attacks import attack_names
 from incrowd.attacks.finding import Risk
 from incrowd.core.codec import digest
+from incrowd.core.loss import Syntactic
 from incrowd.core.plan import Method, Plan
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.steps.consent import ConsentGate, require_gate
@@ -26,7 +27,7 @@ from incrowd.errors import IncrowdError, InvalidParameter, Refused, UnsupportedV
 from incrowd.governance.consent.event import check_purpose
 from incrowd.workflows.policy.columns import OtherTable, attached, column_of, files_of, other_table
 from incrowd.workflows.policy.document import Document, checked, place_in, read_document
-from incrowd.workflows.policy.graphs import GraphPlace, edge_rules, node_columns
+from incrowd.workflows.policy.graphs import GraphPlace, edge_rules, graph_schema, node_columns
 from incrowd.workflows.policy.method_section import instance_of, section_of
 from incrowd.workflows.policy.population import file_hashes, population_hash, with_files, with_population
 from incrowd.workflows.policy.sections import (
@@ -152,7 +153,9 @@ class Policy:
     def plan(self) -> Plan:
         """What a release would do, promise and claim: made once, from the schema alone."""
         plan = self.method.plan(self.schema)
-        return (plan if self.graph is None else plan.led_by(self.graph.connect)).gated(self.gate)
+        whole = (plan if self.graph is None else plan.led_by(self.graph.connect)).gated(self.gate)
+        _require_calendar(self.gate, whole)
+        return whole
 
     @property
     def gate(self) -> ConsentGate | None:
@@ -160,7 +163,8 @@ class Policy:
         told = self.section
         if told.purpose is None or told.consent is None:
             return None
-        return ConsentGate(told.purpose, told.consent.as_of)
+        edges = True if self.graph is not None else None
+        return ConsentGate(told.purpose, told.consent.as_of, calendar=told.consent.calendar, edges=edges)
 
     @property
     def ledger_address(self) -> str:
@@ -248,7 +252,8 @@ def _policy(document: Document, folder: Path, where: str) -> Policy:
         beside = _columns(section.nodes.columns, ("nodes", "columns"), document, (where, folder))
         columns = node_columns(section.nodes.id, beside)
     try:
-        schema = Schema(columns, _unit(section.dataset.unit, graph=graph))
+        unit = _unit(section.dataset.unit, graph=graph)
+        schema = Schema(columns, unit) if section.edges is None else graph_schema(columns, unit, section.edges)
         if section.purpose is not None:
             require_gate(schema.unit)
         method = None if section.release is None else with_files(_method(document, where, schema), folder)
@@ -262,7 +267,7 @@ def _policy(document: Document, folder: Path, where: str) -> Policy:
     source, options = _source(section.source, folder, columns)
     said = {name: value for name, value in content.items() if name not in _ASIDE}
     files = population_hash(section.release if isinstance(section.release, dict) else {}, folder) | file_hashes(method)
-    place = _place_of_graph(section, folder, columns)
+    place = _place_of_graph(section, folder, columns, apart=getattr(method, "apart", False))
     own = section.columns if section.nodes is None else section.nodes.columns
     for declared in (own, *(table.columns for table in (section.tables or {}).values())):
         files |= files_of(declared, folder)
@@ -271,7 +276,9 @@ def _policy(document: Document, folder: Path, where: str) -> Policy:
     return Policy(name, schema, method, source, options, budget, ledger, folder, mark, section, engine, tables, place)
 
 
-def _place_of_graph(section: PolicySection, folder: Path, columns: tuple[Column, ...]) -> GraphPlace | None:
+def _place_of_graph(
+    section: PolicySection, folder: Path, columns: tuple[Column, ...], *, apart: bool
+) -> GraphPlace | None:
     if section.nodes is None or section.edges is None:
         return None
     edges = section.edges
@@ -283,7 +290,7 @@ def _place_of_graph(section: PolicySection, folder: Path, columns: tuple[Column,
         _source(edges.source, folder, ends),
         edges.ends,
         edges.kind,
-        edge_rules(edges),
+        edge_rules(edges, apart=apart),
     )
 
 
@@ -298,6 +305,18 @@ def _require_consent(section: PolicySection, where: str) -> None:
             )
     elif section.consent is not None:
         raise InvalidParameter(f"{where}: consent: is for a purpose. Write purpose:, or leave consent: out.")
+
+
+def _require_calendar(gate: ConsentGate | None, plan: Plan) -> None:
+    """Refuse a release without an ε whose day could be chosen by who moved, and a calendar that nothing hangs on."""
+    form = isinstance(plan.promise.loss, Syntactic)
+    if gate is not None and form and not gate.calendar:
+        raise InvalidParameter(
+            "a release without an epsilon of people who may withdraw is made on days that are fixed before, or else "
+            "its day shows that somebody left: list them under consent: calendar:."
+        )
+    if gate is not None and gate.calendar and not form:
+        raise InvalidParameter("a calendar is for releases without an epsilon: leave consent: calendar: out.")
 
 
 def _with_hierarchies(section: PolicySection, folder: Path, where: str) -> PolicySection:
@@ -376,7 +395,7 @@ def _step(release: Any, path: tuple[str | int, ...], source: tuple[Document, str
 def _unit(section: UnitSection, *, graph: bool) -> Unit:
     if graph != (section.kind is not None):
         raise InvalidParameter(
-            "a graph protects edges or nodes: write unit: {kind: edge} or {kind: node}."
+            "a graph protects edges or nodes: write unit: {kind: edge}, {kind: edge of one kind} or {kind: node}."
             if graph
             else "kind is for graphs: a table protects rows, or people with column."
         )

@@ -6,6 +6,8 @@ JSON Schema is made from them.
 
 from __future__ import annotations
 
+import re
+from datetime import date
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
@@ -27,6 +29,8 @@ from incrowd.engines.readers.spelling import Spelling
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import moment
 from incrowd.workflows.policy.limits import limit_of
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def _exact(value: Any) -> Fraction:
@@ -100,8 +104,10 @@ class Section(BaseModel):
 class UnitSection(Section):
     """Whom the promises protect: one row by default; with a column, one person; of a graph, an edge or a node."""
 
-    kind: Literal["edge", "node"] | None = Field(
-        None, description="Of a graph: edge hides whether two nodes are connected, node hides one with all its edges."
+    kind: Literal["edge", "edge of one kind", "node"] | None = Field(
+        None,
+        description="Of a graph: edge hides all that connects two nodes, edge of one kind hides one edge of one kind "
+        "and direction, node hides one with all its edges.",
     )
     column: str | None = Field(
         None,
@@ -320,6 +326,22 @@ class ConsentSection(Section):
         None,
         description="The moment as of which people must have consented, and still do at the run; by default the run.",
     )
+    calendar: tuple[str, ...] | None = Field(
+        None,
+        description="The days, in UTC, on which releases without an epsilon are made; fixed before the first of them.",
+    )
+
+    @field_validator("calendar")
+    @classmethod
+    def _days(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if value is None:
+            return None
+        if not value or list(value) != sorted(set(value)) or not all(_DAY.fullmatch(each) for each in value):
+            raise ValueError("a calendar lists days such as 2026-05-01, each once, the earliest first")
+        try:
+            return tuple(date.fromisoformat(each).isoformat() for each in value)
+        except ValueError:
+            raise ValueError("a calendar lists days such as 2026-05-01, each once, the earliest first") from None
 
     @field_validator("as_of")
     @classmethod
@@ -363,7 +385,9 @@ class EdgesSection(Section):
     source: AnySource = Field(description="Where the edges are: a table, or a GraphML file.")
     ends: tuple[str, str] = Field(("source", "target"), description="The two columns that name the ends of an edge.")
     directed: bool = Field(
-        default=False, description="Whether a to b and b to a are two edges; for every method they connect one pair."
+        default=False,
+        description="Whether a to b and b to a are two edges; edge-kinds counts them apart, for all other methods they "
+        "connect one pair.",
     )
     kind: str | None = Field(None, description="The column that tells kinds of edges apart.")
     kinds: tuple[Word, ...] = Field((), description="The kinds that count; by default all.")

@@ -193,6 +193,8 @@ class Bond:
     sources: tuple[MarkedSource, ...]
     ledger: str
     root: str
+    known: list[bool] = field(default_factory=list)
+    """Whether the sources were seen to be remembered: what is remembered once is not looked up again."""
 
     @classmethod
     def of(cls, policy: Policy, ledger: Ledger, sources: tuple[MarkedSource, ...]) -> Bond:
@@ -211,7 +213,9 @@ class Bond:
     @property
     def bound(self) -> bool:
         """Whether the sources are remembered already."""
-        return self.book.holds(self.ledger, self.root, self.sources)
+        if not self.known and self.book.holds(self.ledger, self.root, self.sources):
+            self.known.append(True)
+        return bool(self.known)
 
     def _check(self, ledger: Ledger) -> None:
         known = self.book.datasets(self.ledger)

@@ -67,7 +67,7 @@ def earlier_releases(policy: Policy, ledger: Ledger | None, *, anyway: bool) -> 
     """
     if ledger is None or not is_form(policy.plan.promise):
         return ()
-    found = [_found(policy, ledger, name) for name in dict.fromkeys(_charged(policy, ledger))]
+    found = [found_release(policy, ledger, name) for name in dict.fromkeys(_charged(policy, ledger))]
     missing = [each for each in found if each.certificate is None]
     if missing and not anyway:
         more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
@@ -125,7 +125,8 @@ def _about(ledger: Ledger, dataset: str, policy: Policy) -> bool:
     return dataset in told or any(same_people(ledger, dataset, name) for name in told if name is not None)
 
 
-def _found(policy: Policy, ledger: Ledger, release: str) -> Earlier:
+def found_release(policy: Policy, ledger: Ledger, release: str) -> Earlier:
+    """Return what is left of a release: its folder and certificate, if both are as they were published."""
     try:
         kept = json.loads((internal_folder(policy, release) / INTERNAL).read_text(encoding="utf-8"))
         folder, k = Path(kept["published"]), kept["k"]

@@ -16,14 +16,13 @@ from incrowd.engines.writers.sinks import write_table
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.models import LearnedModel
 from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy
+from incrowd.workflows.registry import LEARNING
 from incrowd.workflows.release.prepare import load_for
 from incrowd.workflows.release.publish import Destination, Published, Released, carry_out, release_to
 
 if TYPE_CHECKING:
     from incrowd.core.table import Progress
 
-LEARNING = ("classifier", "regressor", "kmeans", "pca")
-"""The methods that release a model that says something of rows."""
 PRIVATE = "predictions about rows that are private are as private as these rows: the file is yours, not a release"
 
 

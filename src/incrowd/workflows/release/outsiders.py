@@ -9,14 +9,12 @@ from pathlib import Path
 from incrowd.core.certificate import Certificate
 from incrowd.core.steps.consent import gate_of
 from incrowd.core.table import Rows
-from incrowd.engines.local.consenting import Admitted, Consenting
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.local.fingerprint import keyed_digest
 from incrowd.engines.local.held_out import DividedRows, HeldOut
 from incrowd.engines.readers.sources import Source
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.consent.admission import eligible
-from incrowd.workflows.consent.place import open_registry, person_column, subject_key
+from incrowd.workflows.consent.admission import taking_part
 from incrowd.workflows.policy.internal import INTERNAL, internal_folder, write_private
 from incrowd.workflows.policy.policy import Policy
 
@@ -56,17 +54,8 @@ def divided(source: Source, policy: Policy, certificate: Certificate) -> tuple[R
         raise InvalidParameter(
             "rows were held out by their place, and this is not the data as it was then: name what was released from."
         )
-    rows = _consenting(source, policy, certificate)
+    rows = taking_part(LOCAL, source, policy, gate_of(certificate.steps))
     return DividedRows(rows, held), DividedRows(rows, held, alone=True)
-
-
-def _consenting(source: Source, policy: Policy, certificate: Certificate) -> Rows:
-    """Return the rows that a release could use: those of people who consented when it was made, where it asked."""
-    gate = gate_of(certificate.steps)
-    if gate is None:
-        return source
-    people = eligible(open_registry(policy), gate)
-    return Consenting(source, Admitted(person_column(policy), subject_key(policy), people))
 
 
 def _is_source(source: Source, policy: Policy, certificate: Certificate) -> bool:

@@ -102,7 +102,7 @@ def concluding(
     the commit.  Whether there was a charge is read from the ledger itself, by the name of the release.  `published`
     says whether all was there already when something failed.
     """
-    before = ledger.chain.head().sequence
+    before = ledger.chain.before()
     try:
         yield
     except BaseException as error:

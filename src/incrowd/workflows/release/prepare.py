@@ -76,7 +76,7 @@ def prepare(
     source = open_data(data, policy, engine)
     if policy.schema.unit.column is not None or not getattr(source, "small", False):
         load_out_of_core()
-    admitted = _admitted(source, policy, whose.admission)
+    admitted = _admitted(engine, source, policy, whose.admission)
     keyed = admitted or engine.keyed(source, policy.plan.cells)
     marks = _marks(engine, keyed, policy, SourceBook.of(policy).key(), progress)
     ledger = open_book(policy)
@@ -95,13 +95,13 @@ def prepare(
     return Prepared(source, table, ledger, bond, key, keyed_digest(content, key), notes, held)
 
 
-def _admitted(source: Opened, policy: Policy, admission: Admission | None) -> Consenting | None:
+def _admitted(engine: Engine, source: Opened, policy: Policy, admission: Admission | None) -> Rows | None:
     """Return the rows of those who consented; a purpose without an admission is refused."""
     if policy.gate is None:
         return None
     if admission is None or not admission.gate.settled:
         raise Refused("this policy names a purpose, and who consented to it was not read: nothing is released.")
-    return Consenting(source, admission.by(person_column(policy)))
+    return engine.admitted(source, admission.by(person_column(policy)))
 
 
 def _marks(engine: Engine, rows: Rows, policy: Policy, key: bytes, progress: Progress | None) -> SourceMarks:
@@ -126,7 +126,7 @@ def rehearse(data: object, policy: Policy, engine: Engine, progress: Progress | 
     Refuse what a release would refuse: rows that cannot be read as declared, or are known as another dataset's.
     """
     source = open_data(data, policy, engine)
-    rows = _admitted(source, policy, admit(policy, data)) or source
+    rows = _admitted(engine, source, policy, admit(policy, data)) or source
     key = SourceBook.of(policy).known_key() or secrets.token_bytes(32)
     marks = _marks(engine, rows, policy, key, progress)
     ledger = find_book(policy)

@@ -17,7 +17,7 @@ from incrowd.core.rounding import exact
 from incrowd.core.schema import Schema
 from incrowd.core.steps.around import Compare, HoldOut, Rerun
 from incrowd.core.steps.step import Step
-from incrowd.core.table import Progress
+from incrowd.core.table import Progress, Table
 from incrowd.engines.choose import engine_of
 from incrowd.engines.settings import describe
 from incrowd.engines.writers.postgres import check_table, load_table
@@ -27,6 +27,8 @@ from incrowd.errors import InvalidParameter, PromiseBroken
 from incrowd.verify.files import CERTIFICATE, FORMATS, REPORT, STATISTICS, file_of, names_of
 from incrowd.verify.judge import statement_of
 from incrowd.workflows.consent.admission import admit
+from incrowd.workflows.consent.calendar import require_day
+from incrowd.workflows.consent.lineage import require_lineage
 from incrowd.workflows.consent.movement import require_crowds
 from incrowd.workflows.plan.forecast import require_useful, warnings_of
 from incrowd.workflows.policy.internal import INTERNAL, internal_folder
@@ -134,6 +136,7 @@ def release(data: object, policy: str | Path | Mapping[str, Any] | Policy, *, an
 def carry_out(plan: Plan, data: object, policy: Policy, progress: Progress | None = None) -> tuple[Any, Certificate]:
     """Charge a plan for the rows of a policy and carry it out; what came of it stays in memory."""
     admission = admit(policy, data)
+    require_day(admission)
     plan = plan.gated(None if admission is None else admission.gate)
     stated = Stated.of(plan, policy)
     id_ = stated.fresh_id()
@@ -167,6 +170,9 @@ def release_to(
         require_useful(read)
     earlier = earlier_releases(read, find_book(read), anyway=terms.anyway)
     admission = admit(read, data)
+    require_day(admission, earlier)
+    if not terms.anyway:
+        require_lineage(read, find_book(read), admission)
     plan = read.plan.led_by(*_around(read, terms, earlier)).gated(None if admission is None else admission.gate)
     stated = Stated.of(plan, read)
     id_ = stated.fresh_id()
@@ -177,7 +183,7 @@ def release_to(
     with ExitStack() as paid:
         with engine_of(read.engine, data) as engine:
             ready = prepare(data, read, engine, progress, TakingPart(admission, terms.hold_out))
-            require_crowds(read, earlier, ready.source, admission)
+            require_crowds(read, earlier, Table(read.schema, ready.source, engine), admission)
             payer = Payer(read.name, id_, bonds=(ready.bond,))
             paid.enter_context(concluding(ready.ledger, plan, payer, there.exists))
             performed = perform(plan, ready.table, ready.ledger, payer)

@@ -112,7 +112,7 @@ def _drafted(certificate: Certificate) -> str:
 
 
 def _bounded(unit: Unit, odds: Odds) -> tuple[LabelLine, ...]:
-    if unit.kind is Kind.EDGE:
+    if unit.kind.of_edges:
         return _bounded_edge(unit, odds)
     if unit.adjacency is Adjacency.ADD_REMOVE:
         who = f"{_ATTACKER} You are in the data with a chance of 1 in 2. From this release they guess whether you are."
@@ -145,15 +145,17 @@ def _bounded(unit: Unit, odds: Odds) -> tuple[LabelLine, ...]:
 
 
 def _bounded_edge(unit: Unit, odds: Odds) -> tuple[LabelLine, ...]:
+    one = unit.kind is Kind.RELATION
+    guessed, so = ("One edge is there", "it is") if one else ("Two people are connected", "they are")
     who = (
         "Suppose someone knows all nodes, all other edges, the method and all its settings, and can compute without "
-        "limit. Two people are connected with a chance of 1 in 2. From this release they guess whether they are."
+        f"limit. {guessed} with a chance of 1 in 2. From this release they guess whether {so}."
     )
     right = f"They are right at most {odds.guess} of the time; blind guessing is right 50 % of the time."
     return (
         _protected(unit, bounded=True),
         LabelLine(
-            "Can anyone tell that two people are connected?",
+            "Can anyone tell that an edge is there?" if one else "Can anyone tell that two people are connected?",
             f"A guess is right at most {odds.guess} of the time",
             f"{who} {right}",
         ),
@@ -196,6 +198,9 @@ def _protected(unit: Unit, *, bounded: bool) -> LabelLine:
     what = (
         "Hidden is whether two nodes are connected; nodes, their number and their columns are not hidden."
         if unit.kind is Kind.EDGE
+        else "Hidden is whether one edge is there; other edges of the same two nodes, which may tell of it, are each "
+        "hidden alone, and nodes, their number and their columns are not."
+        if unit.kind is Kind.RELATION
         else "Hidden is whether someone takes part, and with that everything about that person."
         if unit.adjacency is Adjacency.ADD_REMOVE
         else "Hidden is what someone's record says; how many take part may be known."

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incrowd.core.certificate import Certificate
+from incrowd.core.steps.consent import gate_of
 from incrowd.drawing.markup import joined
 from incrowd.engines.choose import engine_of
 from incrowd.engines.columns import require
@@ -19,6 +20,7 @@ from incrowd.workflows.assess.assess import assess
 from incrowd.workflows.assess.control import NOBODY, ControlGroup, attacked
 from incrowd.workflows.assess.released import released_of
 from incrowd.workflows.assess.section import section
+from incrowd.workflows.consent.admission import taking_part
 from incrowd.workflows.policy.ledger import record_look
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.rows import open_rows, settings_of
@@ -71,7 +73,8 @@ def render_internal(
     with engine_of(settings_of(policy, against, None, None, None)) as engine:
         source = open_rows(against, policy, engine=engine)
         record_look(policy, "report")
-        before = joined([] if comparison is None else [_before(comparison, source, engine)])
+        taking = taking_part(engine, source, policy, gate_of(certificate.steps))
+        before = joined([] if comparison is None else [_before(comparison, taking, engine)])
         found = assess(released, source, policy, engine)
     found = replace(found, lab=attacked(folder, policy, against, control))
     steps = kept_steps(kept / _id(certificate))

@@ -9,7 +9,6 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.plan import Output
 from incrowd.core.steps.step import Step
-from incrowd.core.unit import Kind
 from incrowd.methods.graphs import contents
 from incrowd.methods.graphs.block_model.steps import DrawFromBlocks
 from incrowd.methods.graphs.outputs import FROM, NODE, TO, PublishedGraph, TwoTables
@@ -23,7 +22,7 @@ ORDER = (one(Connect), one(DrawFromBlocks))
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return that the unit is no edge, or that other columns than the block are released; or None."""
-    if statement.grounds.unit.kind is not Kind.EDGE:
+    if not statement.grounds.unit.kind.of_edges:
         return Problem("noisy counts of blocks hide an edge, and the guarantee speaks of another unit")
     return contents.columns_problem(statement, (statement.grounds.need(DrawFromBlocks).column,))
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core.graph import Ends, Graph, simple
+from incrowd.methods.graphs.pairs import pairs_at, subset
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -34,28 +35,9 @@ def drawn(counts: Counts, blocks: NDArray[np.int32], number: int, coins: Coins) 
         room = len(first) * (len(first) - 1) // 2 if one == other else len(first) * len(second)
         places = subset(room, min(max(0, count), room), coins)
         if one == other:
-            low, high = _pairs_inside(places)
+            low, high = pairs_at(places)
             found.append(np.stack([first[low], first[high]], axis=1))
         elif len(places):
             found.append(np.stack([first[places // len(second)], second[places % len(second)]], axis=1))
     pairs = np.concatenate(found)
     return simple(pairs, len(blocks)) if len(pairs) else pairs
-
-
-def subset(size: int, number: int, coins: Coins) -> NDArray[np.int64]:
-    """Draw so many different whole numbers below a size, every set of them as likely."""
-    if 2 * number > size:
-        left_out = subset(size, size - number, coins)
-        return np.setdiff1d(np.arange(size), left_out)
-    found = np.zeros(0, np.int64)
-    while len(found) < number:
-        found = np.union1d(found, coins.below(size, number - len(found)))
-    return found
-
-
-def _pairs_inside(places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the pairs (low, high) with high (high − 1)/2 + low = place."""
-    high = np.floor((1 + np.sqrt(8.0 * places + 1)) / 2).astype(np.int64)
-    high -= high * (high - 1) // 2 > places
-    high += (high + 1) * high // 2 <= places
-    return places - high * (high - 1) // 2, high

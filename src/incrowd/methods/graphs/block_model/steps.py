@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Pure
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
-from incrowd.core.unit import Kind
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.claims import WIDEST, Reasons, private
@@ -53,7 +52,7 @@ class DrawFromBlocks(Step):
         """Promise what the noise costs."""
         if inner.loss is not None:
             return inner
-        if unit.kind is not Kind.EDGE:
+        if not unit.kind.of_edges:
             raise InvalidParameter("one node changes counts between blocks without bound.")
         return Promise(Pure(1 / self.scale), (_SOURCE,), assumptions(unit))
 

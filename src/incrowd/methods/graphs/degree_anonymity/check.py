@@ -13,20 +13,20 @@ from incrowd.core.plan import Output
 from incrowd.core.steps.step import Step
 from incrowd.methods.graphs import contents
 from incrowd.methods.graphs.claims import DegreeAnonymity
-from incrowd.methods.graphs.degree_anonymity.steps import RaiseDegrees
+from incrowd.methods.graphs.degree_anonymity.steps import LevelDegrees
 from incrowd.methods.graphs.outputs import FROM, NODE, TO, PublishedGraph, TwoTables
 from incrowd.methods.graphs.steps import Connect
 from incrowd.verify.statement import Look, Problem, Statement, one
 
-STEPS: tuple[type[Step], ...] = (Connect, RaiseDegrees)
+STEPS: tuple[type[Step], ...] = (Connect, LevelDegrees)
 CLAIMS: tuple[type[Claim], ...] = (DegreeAnonymity,)
-ORDER = (one(Connect), one(RaiseDegrees))
+ORDER = (one(Connect), one(LevelDegrees))
 _DEGREE = "degree in the published graph"
 
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return that the labels are not the released columns, or None."""
-    return contents.columns_problem(statement, statement.grounds.need(RaiseDegrees).columns)
+    return contents.columns_problem(statement, statement.grounds.need(LevelDegrees).columns)
 
 
 def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
@@ -55,6 +55,6 @@ def _rare(statement: Statement, output: TwoTables) -> Problem | None:
         _DEGREE, pa.array(np.bincount(ends, minlength=len(output) + 1)[1:])
     )
     classes = labeled.group_by(labeled.column_names).aggregate([([], "count_all")])["count_all"].to_pylist()
-    least = statement.grounds.need(RaiseDegrees).k
+    least = statement.grounds.need(LevelDegrees).k
     small = any(number < least for number in classes)
     return Problem("some degree is shared by fewer nodes than the certificate says") if small else None

@@ -10,14 +10,14 @@ from incrowd.core.plan import Plan
 from incrowd.core.steps.step import fold
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.degree_anonymity.realization import anonymized
-from incrowd.methods.graphs.degree_anonymity.steps import RaiseDegrees
+from incrowd.methods.graphs.degree_anonymity.steps import LevelDegrees
 from incrowd.methods.graphs.labels import NodeLabels, require_crowds
 from incrowd.methods.graphs.outputs import PublishedGraph
 from incrowd.methods.graphs.units import unit_of
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
-    from incrowd.core.graph import Ends, Graph
+    from incrowd.core.graph import Graph
     from incrowd.core.schema import Schema
 
 
@@ -49,23 +49,14 @@ class DegreeAnonymous:
         """Promise a form, from the schema alone."""
         unit_of(schema)
         labels = NodeLabels.of(schema, self.columns, self.levels)
-        steps = (RaiseDegrees(self.k, self.columns),)
+        steps = (LevelDegrees(self.k, self.columns),)
 
         def draw(graph: Graph, coins: Coins) -> PublishedGraph:
-            return PublishedGraph.of(graph.with_ends(self._ends(graph, labels)), labels.texts(graph), coins)
+            ends = anonymized(graph, labels.classes(graph), self.k)
+            return PublishedGraph.of(graph.with_ends(ends), labels.texts(graph), coins)
 
         def examine(graph: Graph) -> None:
-            require_crowds(labels.classes(graph), self.k)
-            self._ends(graph, labels)
+            require_crowds(labels.classes(graph), self.k)  # which is all that can be in the way
 
         settings = {"k": self.k}
         return Plan(self.name, steps, fold(steps, schema.unit), {}, draw, settings=settings, examine=examine)
-
-    def _ends(self, graph: Graph, labels: NodeLabels) -> Ends:
-        ends = anonymized(graph, labels.classes(graph), self.k)
-        if ends is None:
-            raise InvalidParameter(
-                f"no graph could be found in which every degree is shared by {self.k} nodes: choose a smaller k, or "
-                "fewer columns."
-            )
-        return ends

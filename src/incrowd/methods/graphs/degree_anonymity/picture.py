@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from incrowd.drawing.markup import Description
-from incrowd.methods.graphs.degree_anonymity.steps import RaiseDegrees
+from incrowd.methods.graphs.degree_anonymity.steps import LevelDegrees
 from incrowd.methods.graphs.pictures import graph_figure
 
 if TYPE_CHECKING:
@@ -18,9 +18,10 @@ EVIDENCE = {"nodes": "Nodes", "edges": "Edges", "nodes of the rarest degree": "N
 
 def description(statement: Statement) -> Description:
     """Return what was published, in words."""
-    k = statement.grounds.need(RaiseDegrees).k
+    k = statement.grounds.need(LevelDegrees).k
     full = (
-        f"A graph in which every degree is shared by {k} nodes or more. Most edges are true, some were added or moved."
+        f"A graph in which every degree is shared by {k} nodes or more. Edges were added, moved or removed until it "
+        "was so; all others are true."
     )
     return Description("A graph without rare degrees", full, f"{k} nodes or more with the degree they look for")
 

@@ -5,25 +5,44 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.core.graph import Degrees, Ends, Graph, simple
+from incrowd.core.graph import Degrees, Ends, Graph, keys_of, simple
+from incrowd.errors import InvalidParameter
+from incrowd.methods.graphs.degree_anonymity.fewest import MOST_NODES, fewest
 from incrowd.methods.graphs.degree_anonymity.sequence import graphical, targets
+from incrowd.methods.graphs.matrices import adjacency
 
 
-def anonymized(graph: Graph, classes: NDArray[np.int64], k: int) -> Ends | None:
-    """Return the edges of a graph in which each degree is shared by k nodes of the same class; None if none is found.
+def anonymized(graph: Graph, classes: NDArray[np.int64], k: int) -> Ends:
+    """Return the edges of a graph in which each degree is shared by k nodes of the same class, each of k nodes or more.
 
-    Where the cheapest degrees cannot be had, small degrees are raised to 1, 2, … first, until they can: at the latest
-    where all nodes have the largest degree.  No edge is removed but in a swap, which needs one.
+    The cheapest degrees are raised, by new edges; where these cannot be had, small degrees are raised to 1, 2, 4, …
+    first, until they can: at the latest where all nodes are connected, so that there is always an answer.  No edge is
+    removed but in a swap, which needs one.  Small graphs then get the fewest changes that can be.
     """
+    ends = by_additions(graph, classes, k)
+    if graph.size > MOST_NODES:
+        return ends
+    changed = len(np.setxor1d(keys_of(ends, graph.size), keys_of(graph.ends, graph.size)))
+    found = fewest(graph, classes, k, changed) if changed else None
+    return ends if found is None or not _crowded(graph.with_ends(found), classes, k) else found
+
+
+def by_additions(graph: Graph, classes: NDArray[np.int64], k: int) -> Ends:
+    """Return the same by raising degrees alone, however large the graph is."""
     degrees = graph.degrees
-    for least in range(graph.size):
+    for least in (0, *(2**power for power in range(graph.size.bit_length())), graph.size - 1):
         wanted = targets(np.maximum(degrees, least), classes, k)
         if wanted is None or not graphical(wanted):
             continue
         ends = realized(graph, wanted)
         if ends is not None:
             return ends
-    return None
+    raise InvalidParameter(f"some class has fewer than {k} nodes.")
+
+
+def _crowded(graph: Graph, classes: NDArray[np.int64], k: int) -> bool:
+    """Whether each degree is shared by k nodes of the same class."""
+    return int(np.unique(np.stack([classes, graph.degrees]), axis=1, return_counts=True)[1].min()) >= k
 
 
 def realized(graph: Graph, wanted: Degrees) -> Ends | None:
@@ -55,8 +74,6 @@ class _Edits:
     """A graph with edges added and removed; the original stays as it is."""
 
     def __init__(self, graph: Graph) -> None:
-        from incrowd.methods.graphs.matrices import adjacency
-
         self._graph, self._matrix = graph, adjacency(graph)
         self._alive = np.ones(len(graph.ends), np.bool_)
         self._added: list[tuple[int, int]] = []

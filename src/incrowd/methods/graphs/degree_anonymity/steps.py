@@ -1,4 +1,4 @@
-"""The step of k-degree anonymity: edges are added until no degree is rare."""
+"""The step of k-degree anonymity: edges change until no degree is rare."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from incrowd.core.loss import Syntactic
 from incrowd.core.steps.step import Grounds, Promise, Step
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.claims import NOT_PRIVATE, degree_anonymity
+from incrowd.methods.graphs.degree_anonymity.fewest import MOST_NODES
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RaiseDegrees(Step):
-    """Degrees are raised as little as can be, until each is shared by k nodes."""
+class LevelDegrees(Step):
+    """Edges change, as few as can be found, until each degree is shared by k nodes."""
 
-    kind: ClassVar[str] = "raise degrees"
-    title: ClassVar[str] = "Add edges until no degree is rare"
+    kind: ClassVar[str] = "level degrees"
+    title: ClassVar[str] = "Change edges until no degree is rare"
     tables: ClassVar[int] = 2
 
     k: int
@@ -35,9 +36,10 @@ class RaiseDegrees(Step):
         """What happens, for people."""
         same = f" with the same {', '.join(self.columns)}" if self.columns else ""
         return (
-            f"Edges are added, and where that cannot be some are moved, until every degree is shared by {self.k} "
-            f"nodes{same}; degrees are raised as little as a graph allows that could be found. Nodes get new numbers, "
-            "in an order drawn by coins. This looks at all edges."
+            f"Edges are added, moved or removed until every degree is shared by {self.k} nodes{same}. In a graph of up "
+            f"to {MOST_NODES} nodes these are the fewest changes, if a search of bounded length proves it; else "
+            "degrees are only raised, as little as a graph allows that could be found. Nodes get new numbers, in an "
+            "order drawn by coins. This looks at all edges."
         )
 
     def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - a form protects no unit

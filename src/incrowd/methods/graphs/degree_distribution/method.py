@@ -14,6 +14,7 @@ from incrowd.core.steps.step import fold
 from incrowd.core.unit import Kind
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.degree_distribution.steps import LARGEST_BOUND, NoisyDegrees
+from incrowd.methods.graphs.isotonic import fitted
 from incrowd.methods.graphs.outputs import GraphNumbers
 from incrowd.methods.graphs.projection import projected
 from incrowd.methods.graphs.units import spent, unit_of
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from incrowd.core.coins import Coins
-    from incrowd.core.graph import Degrees, Graph
+    from incrowd.core.graph import Graph
     from incrowd.core.schema import Schema
 
 
@@ -82,17 +83,3 @@ class DegreeDistribution:
         kept = projected(graph, self.bound)
         degrees = np.bincount(kept.ravel(), minlength=graph.size)
         return np.bincount(degrees, minlength=self.bound + 1).astype(np.int64)
-
-
-def fitted(noisy: NDArray[np.int64]) -> Degrees:
-    """Return the sequence of whole numbers that does not fall and lies nearest to noisy degrees, within what can be.
-
-    >>> fitted(np.array([1, 0, 3, 2])).tolist()
-    [0, 0, 2, 2]
-    """
-    from scipy.optimize import isotonic_regression
-
-    if not len(noisy):
-        return noisy
-    near = isotonic_regression(noisy.astype(np.float64)).x
-    return np.asarray(np.clip(np.rint(near), 0, len(noisy) - 1), np.int64)

@@ -10,7 +10,6 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.plan import Output
 from incrowd.core.steps.step import Step
-from incrowd.core.unit import Kind
 from incrowd.methods.graphs import contents
 from incrowd.methods.graphs.edge_response.output import RespondedGraph
 from incrowd.methods.graphs.edge_response.steps import AnswerPairs
@@ -27,7 +26,7 @@ _TOLERANCE = 1 + 1e-9  # logarithms here are floats
 def contradiction(statement: Statement) -> Problem | None:
     """Return that the unit is no edge, that the coin costs more than ε, or that the labels are others; or None."""
     step = statement.grounds.need(AnswerPairs)
-    if statement.grounds.unit.kind is not Kind.EDGE:
+    if not statement.grounds.unit.kind.of_edges:
         return Problem("one answer hides an edge, and the guarantee speaks of another unit")
     if log(float((1 - step.flip) / step.flip)) > float(step.epsilon) * _TOLERANCE:
         return Problem("an answer that is flipped so rarely costs more than the epsilon of the steps")

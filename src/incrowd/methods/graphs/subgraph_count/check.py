@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import exp, log
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +11,6 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.plan import Output
 from incrowd.core.steps.step import Step
-from incrowd.core.unit import Kind
 from incrowd.methods.graphs import contents
 from incrowd.methods.graphs.outputs import GraphNumbers
 from incrowd.methods.graphs.steps import Connect
@@ -22,7 +20,6 @@ from incrowd.verify.statement import Look, Problem, Statement, one
 STEPS: tuple[type[Step], ...] = (Connect, NoisyCount, NoisyTriangles)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)
 ORDER = (one(Connect), one(NoisyCount, NoisyTriangles))
-_TOLERANCE = 1 + 1e-9  # logarithms here are floats
 
 
 def contradiction(statement: Statement) -> Problem | None:
@@ -31,16 +28,9 @@ def contradiction(statement: Statement) -> Problem | None:
     if smooth is None:
         statement.grounds.need(NoisyCount).reach(statement.grounds.unit.kind)
         return contents.columns_problem(statement, ())
-    if statement.grounds.unit.kind is not Kind.EDGE:
+    if not statement.grounds.unit.kind.of_edges:
         return Problem("triangles are hidden for edges, and the guarantee speaks of another unit")
-    if _loss(smooth) > float(smooth.epsilon) * _TOLERANCE:
-        return Problem("polynomial noise of this shape costs more than the epsilon of the steps")
-    return contents.columns_problem(statement, ())
-
-
-def _loss(step: NoisyTriangles) -> float:
-    beta, kappa, a = -log(float(step.ratio)), float(step.kappa), step.power + 1
-    return max(beta * (a - 1), a * log(1 + kappa), beta + a * log(1 + kappa * exp(-beta)))
+    return contents.polynomial_problem(smooth.noise) or contents.columns_problem(statement, ())
 
 
 def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:

@@ -15,9 +15,9 @@ from incrowd.core.unit import Kind
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.polynomial import PolynomialNoise
 from incrowd.methods.graphs.matrices import stars, triangles
-from incrowd.methods.graphs.outputs import GraphNumbers
+from incrowd.methods.graphs.outputs import FARTHEST, GraphNumbers
 from incrowd.methods.graphs.projection import projected
-from incrowd.methods.graphs.subgraph_count.smooth import smooth_sensitivity
+from incrowd.methods.graphs.smooth import smooth_sensitivity
 from incrowd.methods.graphs.subgraph_count.steps import EDGES, STARS, TRIANGLES, NoisyCount, NoisyTriangles
 from incrowd.methods.graphs.units import require_edges, spent, unit_of
 
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
     from incrowd.core.coins import Coins
     from incrowd.core.graph import Graph
     from incrowd.core.schema import Schema
-
-
-_FARTHEST = 2**60
-"""What lies beyond is published as this: a number must fit its column."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +84,7 @@ class SubgraphCount:
         promise = fold((step,), schema.unit)
 
         def draw(graph: Graph, coins: Coins) -> GraphNumbers:
-            noisy = max(-_FARTHEST, min(self.statistic(graph) + self._noise(graph, step, coins), _FARTHEST))
+            noisy = max(-FARTHEST, min(self.statistic(graph) + self._noise(graph, step, coins), FARTHEST))
             return GraphNumbers(pa.table({"what": [self.count], "number": pa.array([noisy], pa.int64())}))
 
         return Plan(self.name, (step,), promise, spent(promise), draw, settings={"epsilon": self.epsilon})

@@ -51,7 +51,7 @@ class NoisyCount(Step):
 
     def reach(self, kind: Kind) -> int:
         """Return how far one unit moves the number: 1 edge; θ edges after a projection; two cut terms of stars."""
-        if self.count == STARS and kind is Kind.EDGE:
+        if self.count == STARS and kind.of_edges:
             return 2 * comb((self.bound or 0) - 1, (self.leaves or 0) - 1)
         if self.count == EDGES and (kind is Kind.NODE) == (self.bound is not None):
             return self.bound or 1

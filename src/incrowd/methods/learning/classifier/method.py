@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -11,12 +10,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from incrowd.core.plan import Plan
 from incrowd.errors import InvalidParameter
 from incrowd.methods.labels import text_of
+from incrowd.methods.learning.classifier.forests import greedy_trees, random_trees
 from incrowd.methods.learning.classifier.recipes import PURE, RECIPES, Recipe
-from incrowd.methods.learning.inputs import Inputs, NumberScale
-from incrowd.methods.learning.models import LearnedModel, Use, rounded
+from incrowd.methods.learning.classifier.streaming import sampled
+from incrowd.methods.learning.forests import GROWN, ForestShape, check_depth
+from incrowd.methods.learning.inputs import BINS, Inputs, NumberScale, usual_bins
 from incrowd.methods.learning.output import ModelTable
 from incrowd.methods.learning.planning import LearningTask, budget_of, check_parameters, plan_of
-from incrowd.methods.learning.records import Records
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -24,23 +24,24 @@ if TYPE_CHECKING:
     from incrowd.core.schema import Schema
     from incrowd.core.table import Table
 
-_BINS, _FINE_BINS = 16, 64
+_FINE_BINS = 64
 _MANY_CLASSES = 4
-_FEW = 1000
+_FEW, _FEW_PURE = 1000, 3
 
 
 @dataclass(frozen=True)
 class PrivateClassifier:
-    """A model that predicts the class of a row: naive Bayes, logistic, additive, or least squares.
+    """A model that predicts the class of a row: naive Bayes, logistic, additive, least squares, or trees.
 
-    Promise: (ε, δ)-differential privacy of everything together: the noisy sums, the model, and whatever is predicted
-    with it; ε-differential privacy of naive Bayes where no δ is given.
+    Promise: (ε, δ)-differential privacy of everything together: the noisy sums, the choices of cuts, the model, and
+    whatever is predicted with it; ε-differential privacy of random trees, and of naive Bayes where no δ is given.
 
     Assumes: classes, bounds, bins and parameters were declared without looking at the rows.
 
     Source: Canonne, Kamath & Steinke 2020 (integer Gaussian noise); Bun & Steinke 2016 (ρ adds up); Bassily, Smith &
     Thakurta 2014 (noisy gradients); Nori, Caruana, Bu, Shen & Kulkarni 2021 (additive models); Vaidya, Shafiq, Basu &
-    Hong 2013 (naive Bayes); Wang 2018 (products).
+    Hong 2013 (naive Bayes); Wang 2018 (products); Friedman & Schuster 2010 (trees); Rogers & Steinke 2021 (what a
+    choice of a cut costs); Jagannathan, Pillaipakkamnatt & Wright 2012 (random trees).
     """
 
     name: ClassVar[str] = "classifier"
@@ -48,23 +49,25 @@ class PrivateClassifier:
     target_column: str
     epsilon: Fraction
     delta: Fraction | None = None
-    model: Literal["auto", "naive-bayes", "gradient", "additive", "moments"] = "auto"
+    model: Literal[
+        "auto", "naive-bayes", "gradient", "additive", "moments", "tree", "forest", "random-trees", "stream"
+    ] = "auto"
     columns: tuple[str, ...] = ()
     levels: Mapping[str, int] = field(default_factory=dict)
     bins: int | None = None
     expected_rows: int | None = None
+    depth: int | None = None
 
     def __post_init__(self) -> None:
-        check_parameters(self.epsilon, self.delta, self.bins)
-        if self.expected_rows is not None and self.expected_rows < 1:
-            raise InvalidParameter("a number of expected rows is at least 1.")
+        check_parameters(self.epsilon, self.delta, self.bins, self.expected_rows)
+        check_depth(self.depth)
 
     def task(self, schema: Schema) -> LearningTask:
         """Return from which classes which ones are learned."""
         target = schema[self.target_column]
         if target not in schema.released:
             raise InvalidParameter(f"{target.name!r} is an identifier: a model that predicts it would show it.")
-        classes = Inputs((), self.levels, _BINS).classes(target)
+        classes = Inputs((), self.levels, BINS).classes(target)
         outputs = text_of(classes.labels()).to_pylist()[: len(classes.marks)]
         if len(outputs) < 2:
             raise InvalidParameter(f"{target.name!r} has a single declared class: there is nothing to predict.")
@@ -73,19 +76,18 @@ class PrivateClassifier:
 
     def _bins(self, schema: Schema, outputs: int) -> int:
         """Return in how many bins numbers are taken: the fewer rows are expected, the fewer."""
-        probe = Inputs(self.columns, self.levels, _BINS).of(schema, self.target_column)
-        if self.choice(probe, outputs) == "moments":
-            return _FINE_BINS
-        if self.expected_rows is None:
-            return _BINS
-        return min(_BINS, max(4, round(0.8 * math.cbrt(self.expected_rows))))
+        probe = Inputs(self.columns, self.levels, BINS).of(schema, self.target_column)
+        return _FINE_BINS if self.choice(probe, outputs) == "moments" else usual_bins(self.expected_rows)
 
     def choice(self, inputs: tuple[Classes, ...], outputs: int) -> str:
         """Return the model that is learned, by public numbers alone: ε and δ, columns, classes, expected rows."""
         if self.model != "auto":
             return self.model
         if self.delta is None:
-            return "naive-bayes"
+            few = (
+                self.expected_rows is not None and self.expected_rows * self.epsilon < _FEW_PURE * len(inputs) * outputs
+            )
+            return "random-trees" if few else "naive-bayes"
         if outputs >= _MANY_CLASSES and all(NumberScale.of(each) is not None for each in inputs):
             return "moments"
         rho = budget_of(self.epsilon, self.delta, self.model)
@@ -96,6 +98,13 @@ class PrivateClassifier:
     def recipe(self, task: LearningTask) -> tuple[Recipe, Fraction]:
         """Return the way to learn, and its budget: ρ, or ε where no δ is given."""
         choice = self.choice(task.inputs, len(task.outputs))
+        if choice == "stream":
+            return sampled(self.expected_rows, self.delta), self.epsilon
+        if choice == "random-trees":
+            return random_trees(ForestShape.drawn(self.depth, self.expected_rows, self.epsilon)), self.epsilon
+        if choice in GROWN:
+            rho = budget_of(self.epsilon, self.delta, choice)
+            return greedy_trees(ForestShape.grown(GROWN[choice], self.depth, self.expected_rows, rho)), rho
         if choice == "naive-bayes" and self.delta is None:
             return PURE, self.epsilon
         return RECIPES[choice], budget_of(self.epsilon, self.delta, choice)
@@ -108,13 +117,9 @@ class PrivateClassifier:
         return plan_of(self, task, schema, recipe.sums(task, budget, schema.unit), settings)
 
     def release(self, table: Table, coins: Coins) -> ModelTable:
-        """Count the records once, sum what the recipe needs with noise, and make the model."""
+        """Read the rows as the recipe does, sum what it needs with noise, and make the model."""
         task = self.task(table.schema)
         recipe, budget = self.recipe(task)
-        records = Records.of(table, task.classes, coins)
-        found = recipe.fit(task, records, recipe.sums(task, budget, table.schema.unit), coins)
-        tables = tuple(map(rounded, found.tables))
-        model = LearnedModel(
-            Use.CLASSES, task.encoders, task.outputs, rounded(found.offset), tables, self.target_column, found.link
-        )
-        return ModelTable.of(model, found.rows)
+        rows = recipe.read(table, task.classes, coins)
+        found = recipe.fit(task, rows, recipe.sums(task, budget, table.schema.unit), coins)
+        return ModelTable.of(found.model(task, self.target_column), found.rows)

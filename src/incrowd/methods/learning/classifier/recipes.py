@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,18 +20,22 @@ from incrowd.methods.learning.fits import (
     naive_bayes,
     refine,
     ridge,
+    shrunken,
     total_rows,
 )
-from incrowd.methods.learning.models import ScoreLink
+from incrowd.methods.learning.models import LearnedModel, ScoreLink, Use, rounded
 from incrowd.methods.learning.moves import gaussian_scale, squared_move, summed_move
 from incrowd.methods.learning.records import Integers, Records
 from incrowd.methods.learning.statistics import RESIDUAL, class_tables, gradient, moments, noisy, noisy_moments
 from incrowd.methods.learning.steps import CountAllRows, CountByTarget, FollowGradients, MultiplyColumns
+from incrowd.methods.learning.trees import Tree
 from incrowd.methods.learning.vectors import VectorSpace, product_step
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
+    from incrowd.core.recoding import Classes
     from incrowd.core.steps.step import Step
+    from incrowd.core.table import Table
     from incrowd.core.unit import Unit
     from incrowd.methods.learning.planning import LearningTask
 
@@ -50,15 +54,25 @@ class FittedScores:
     tables: tuple[Floats, ...]
     link: ScoreLink
     rows: float
+    trees: tuple[Tree, ...] = ()
+
+    def model(self, task: LearningTask, target: str) -> LearnedModel:
+        """Return the model that a file holds."""
+        tables = tuple(map(rounded, self.tables))
+        offset = rounded(self.offset)
+        return LearnedModel(
+            Use.CLASSES, task.encoders, task.outputs, offset, tables, target, self.link, trees=self.trees
+        )
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A way to learn classes: the sums that it needs, and what it makes of them."""
+    """A way to learn classes: the sums that it needs, what it makes of them, and how it reads rows, once as a rule."""
 
     title: str
     sums: Callable[[LearningTask, Fraction, Unit], tuple[Step, ...]]
-    fit: Callable[[LearningTask, Records, tuple[Step, ...], Coins], FittedScores]
+    fit: Callable[[LearningTask, Any, tuple[Step, ...], Coins], FittedScores]
+    read: Callable[[Table, Sequence[Classes], Coins], Any] = Records.of
 
 
 def pure_tables(task: LearningTask, epsilon: Fraction, unit: Unit) -> tuple[Step, ...]:
@@ -84,7 +98,7 @@ def fit_tables(task: LearningTask, records: Records, steps: tuple[Step, ...], co
     assert isinstance(step, CountByTarget)  # noqa: S101 - as the recipe says
     tables, deviation = _counted(task, records, step, coins)
     rows = float(total_rows(tables, task.sizes).sum())
-    return _fitted(naive_bayes(tables, task.sizes, deviation), task, rows)
+    return fitted_scores(naive_bayes(tables, task.sizes, deviation), task, rows)
 
 
 def _gradients(task: LearningTask, rho: Fraction, unit: Unit, rounds: int) -> FollowGradients:
@@ -115,7 +129,7 @@ def fit_gradients(task: LearningTask, records: Records, steps: tuple[Step, ...],
     start = Scores(np.zeros(step.outputs), np.zeros((sum(task.sizes), step.outputs)))
     descent = Descent(step.rounds, 40.0 if step.rounds == 30 else 120.0, rows)
     found = descend(_measured(task, records, step, coins), descent, len(task.inputs), start)
-    return _fitted(found.paired, task, rows)
+    return fitted_scores(found.paired, task, rows)
 
 
 def additive_under(task: LearningTask, rho: Fraction, unit: Unit) -> tuple[Step, ...]:
@@ -137,7 +151,7 @@ def fit_additive(task: LearningTask, records: Records, steps: tuple[Step, ...], 
     start = start.centered(counts + 1.0, task.sizes)
     pace = 2.0 * counts + 2.0 * float(step.scale / step.residual) + 0.01 * rows
     found = refine(_measured(task, records, step, coins), Descent(step.rounds, 1.0, rows), start, pace)
-    return _fitted(found.paired, task, rows)
+    return fitted_scores(found.paired, task, rows)
 
 
 def _space(task: LearningTask) -> tuple[VectorSpace, int, int]:
@@ -162,10 +176,13 @@ def fit_products(task: LearningTask, records: Records, steps: tuple[Step, ...], 
     sums = moments(records, space.vectors, ends, one)
     spread = RowSpread.of(noisy_moments(sums, (step.scale, step.beside), coins), space.width, one, float(step.scale))
     line = ridge(spread, space.width, _RIDGE * float(step.scale) * math.sqrt(2.0 * space.width))
-    return FittedScores(line.intercepts / own, space.tables(line.slopes / own), ScoreLink.SHARES, spread.rows)
+    doubt = float(step.beside) / (one * own * spread.rows)
+    usual = shrunken(spread.mean[space.width :] / own, doubt) - spread.mean[: space.width] @ line.slopes / own
+    return FittedScores(usual, space.tables(line.slopes / own), ScoreLink.SHARES, spread.rows)
 
 
-def _fitted(scores: Scores, task: LearningTask, rows: float) -> FittedScores:
+def fitted_scores(scores: Scores, task: LearningTask, rows: float) -> FittedScores:
+    """Return what a model has of scores for the classes of all columns, stacked."""
     ends = np.cumsum(task.sizes)[:-1]
     return FittedScores(scores.intercepts, tuple(np.split(scores.tables, ends)), ScoreLink.SOFTMAX, rows)
 

@@ -1,4 +1,4 @@
-"""K-means: centers of clusters, moved again and again to the noisy mean of their rows."""
+"""K-means: centers of clusters, moved to the noisy mean of their rows, or found on a grid of noisy counts."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from incrowd.core.plan import Plan
+from incrowd.core.steps.noise import Law
 from incrowd.errors import InvalidParameter
-from incrowd.methods.learning.fits import Floats, spread_points
-from incrowd.methods.learning.inputs import UNIT, Inputs
+from incrowd.methods.learning.fits import Floats, spread_points, weighted_centers
+from incrowd.methods.learning.inputs import UNIT, Inputs, NumberScale
 from incrowd.methods.learning.models import LearnedModel, Use, rounded
-from incrowd.methods.learning.moves import gaussian_scale, squared_move
+from incrowd.methods.learning.moves import gaussian_scale, squared_move, summed_move
 from incrowd.methods.learning.output import ModelTable
 from incrowd.methods.learning.planning import LearningTask, budget_of, check_parameters, plan_of
-from incrowd.methods.learning.records import Records
-from incrowd.methods.learning.statistics import cluster_sums, noisy
-from incrowd.methods.learning.steps import MoveCenters
+from incrowd.methods.learning.records import Integers, Records
+from incrowd.methods.learning.statistics import cluster_sums, grid_counts, noisy
+from incrowd.methods.learning.steps import CountGrid, MoveCenters
 from incrowd.methods.learning.vectors import VectorSpace
 
 if TYPE_CHECKING:
@@ -31,32 +32,36 @@ if TYPE_CHECKING:
 _BINS = 64
 _REACH = Fraction(1, 2)
 _MOST = 1000
+_GRID_COLUMNS, _GRID_CELLS = 4, 2**16
 
 
 @dataclass(frozen=True)
 class PrivateClusters:
-    """Centers of clusters by Lloyd's steps on noisy sums, from public points that lie far apart.
+    """Centers of clusters: by Lloyd's steps on noisy sums, or of the noisy counts of a grid over few columns.
 
-    Promise: (ε, δ)-differential privacy of everything together: the noisy sums, the centers, and whatever is assigned
-    to them.  Which rows are in which cluster is not released.
+    Promise: (ε, δ)-differential privacy of everything together: the noisy sums or counts, the centers, and whatever is
+    assigned to them; ε-differential privacy on a grid.  Which rows are in which cluster is not released.
 
     Assumes: bounds, bins and parameters were declared without looking at the rows.
 
-    Source: Su, Cao, Li, Bertino & Jin 2016 (noisy Lloyd); Canonne, Kamath & Steinke 2020 (integer Gaussian noise).
+    Source: Su, Cao, Li, Bertino & Jin 2016 (noisy Lloyd; the grid and its size); Canonne, Kamath & Steinke 2020
+    (integer Gaussian noise); Ghosh, Roughgarden & Sundararajan 2009 (integer Laplace noise).
     """
 
     name: ClassVar[str] = "kmeans"
 
     clusters: int
     epsilon: Fraction
-    delta: Fraction
+    delta: Fraction | None = None
     columns: tuple[str, ...] = ()
     levels: Mapping[str, int] = field(default_factory=dict)
     bins: int | None = None
     rounds: int = 3
+    model: Literal["auto", "lloyd", "grid"] = "auto"
+    expected_rows: int | None = None
 
     def __post_init__(self) -> None:
-        check_parameters(self.epsilon, self.delta, self.bins)
+        check_parameters(self.epsilon, self.delta, self.bins, self.expected_rows)
         if not 2 <= self.clusters <= _MOST or not 1 <= self.rounds <= _MOST:
             raise InvalidParameter(f"there are 2 to {_MOST:,} clusters, and 1 to {_MOST:,} rounds.")
 
@@ -65,8 +70,35 @@ class PrivateClusters:
         inputs = Inputs(self.columns, self.levels, self.bins or _BINS).of(schema)
         return LearningTask(inputs, None, tuple(f"cluster {number + 1}" for number in range(self.clusters)))
 
-    def step(self, task: LearningTask, schema: Schema) -> MoveCenters:
-        """Return the sums, with noise that costs what may be spent."""
+    def choice(self, task: LearningTask) -> str:
+        """Return the way, by public numbers alone: a grid where there are up to four columns, all of numbers.
+
+        It needs to be known about how many rows there are, and as many cells as clusters at least.
+        """
+        numbers = all(NumberScale.of(each) is not None for each in task.inputs)
+        fits = numbers and len(task.inputs) <= _GRID_COLUMNS
+        if self.model == "grid" and not (fits and self.expected_rows is not None):
+            raise InvalidParameter(
+                f"a grid needs one to {_GRID_COLUMNS} columns, all of numbers with bounds, and expected_rows: about "
+                "how many rows there are. Say it, name other columns, or use model: lloyd."
+            )
+        if self.model != "auto":
+            return self.model
+        enough = fits and self.expected_rows is not None and self._parts(task) ** len(task.inputs) >= self.clusters
+        return "grid" if enough else "lloyd"
+
+    def _parts(self, task: LearningTask) -> int:
+        """Return how many parts a grid has along each column: (rows · ε / 10)^(2d / (d + 2)) cells in all."""
+        width = len(task.inputs)
+        rows = float(self.expected_rows or 1) * float(self.epsilon) / 10.0
+        cells = min(float(_GRID_CELLS), max(1.0, rows) ** (2.0 * width / (width + 2.0)))
+        return min(*task.sizes, _BINS, max(2, round(math.exp(math.log(cells) / width))))
+
+    def step(self, task: LearningTask, schema: Schema) -> MoveCenters | CountGrid:
+        """Return the sums or counts, with noise that costs what may be spent."""
+        if self.choice(task) == "grid":
+            scale = summed_move(schema.unit, 1) / self.epsilon
+            return CountGrid(len(task.inputs), self._parts(task), Law.LAPLACE, scale)
         space = VectorSpace.of(task.inputs, _REACH)
         weight = max(1, round(math.sqrt(space.square) / (4.0 * space.width) ** 0.25))
         rho = budget_of(self.epsilon, self.delta, self.name)
@@ -81,17 +113,37 @@ class PrivateClusters:
         return plan_of(self, task, schema, (self.step(task, schema),), settings)
 
     def release(self, table: Table, coins: Coins) -> ModelTable:
-        """Count the records once, and move the centers."""
+        """Count the records once, and find the centers."""
         task = self.task(table.schema)
         space, step = VectorSpace.of(task.inputs, _REACH), self.step(task, table.schema)
         records = Records.of(table, task.inputs, coins)
-        centers = np.rint(spread_points(self.clusters, space.width, 0.5 * math.sqrt(space.square)))
-        rows = 0.0
+        if isinstance(step, CountGrid):
+            centers, rows = _on_grid(records, space, step, (self.clusters, coins))
+            return ModelTable.of(_model(task, space, centers), rows)
+        centers, rows = np.rint(spread_points(self.clusters, space.width, 0.5 * math.sqrt(space.square))), 0.0
         for _ in range(self.rounds):
             sums = cluster_sums(records, space.vectors, centers.astype(np.int64), step.weight)
             found = noisy(sums, step.scale, coins).astype(np.float64)
             centers, rows = _moved(centers, found, step), float(found[:, 0].sum()) / step.weight
         return ModelTable.of(_model(task, space, centers), rows)
+
+
+def grid_parts(space: VectorSpace, parts: int) -> tuple[Integers, ...]:
+    """Return for each column in which part of the grid each code lies: numbers that are missing in the middle."""
+    units = [table[:, 0] for table in space.vectors.features]
+    return tuple(np.minimum((each + UNIT) * parts // (2 * UNIT), parts - 1) for each in units)
+
+
+def _on_grid(records: Records, space: VectorSpace, step: CountGrid, wanted: tuple[int, Coins]) -> tuple[Floats, float]:
+    """Return the centers of noisy counts, and about how many rows there are; counts below their noise say nothing."""
+    clusters, coins = wanted
+    counts = noisy(grid_counts(records, grid_parts(space, step.parts), step.parts), step.scale, coins, step.noise)
+    middles = UNIT * ((2.0 * np.arange(step.parts) + 1.0) / step.parts - 1.0)
+    points = np.stack(np.meshgrid(*[middles] * step.columns, indexing="ij"), axis=-1).reshape(-1, step.columns)
+    weights = np.where(counts > float(step.scale), counts, 0).astype(np.float64)
+    kept = weights > 0
+    centers = weighted_centers(points[kept], weights[kept], clusters, 0.5 * math.sqrt(space.square))
+    return np.rint(np.clip(centers, -UNIT, UNIT)), float(counts.sum())
 
 
 def _moved(centers: Floats, sums: Floats, step: MoveCenters) -> Floats:

@@ -72,6 +72,7 @@ def _another(definition: Path, step: CollectReports) -> Problem | None:
     ]
     told = [{name: None if row[name] == NONE else row[name] for name in COLUMNS[3:]} for row in rows_of(step)]
     same = digest("incrowd survey 1", public) == step.survey and public["epsilon"] == str(step.epsilon)
+    same = same and public.get("purpose") == step.purpose
     if same and weights == told and public["scripts"] == dict(step.scripts):
         return None
     return Problem("the published definition is not the one that the steps name")

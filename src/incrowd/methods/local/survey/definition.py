@@ -65,6 +65,7 @@ class LocalSurvey:
     batches: Batches | None = None
     per_person: Fraction | None = None
     scripts: Mapping[str, str] = field(default_factory=dict)
+    purpose: str | None = None
 
     def __post_init__(self) -> None:
         names = [question.name for question in self.questions]
@@ -79,7 +80,8 @@ class LocalSurvey:
     def public(self) -> dict[str, Any]:
         """What anyone may know, and a page needs: with the hashes of the scripts."""
         shuffled = None if self.batches is None else {name: str(part) for name, part in vars(self.batches).items()}
-        return {
+        purpose = {} if self.purpose is None else {"purpose": self.purpose}
+        return purpose | {
             "survey": 1,
             "name": self.name,
             "title": self.title,
@@ -107,7 +109,7 @@ class LocalSurvey:
 
     def _steps(self) -> tuple[Step, ...]:
         asked = tuple(AskedQuestion(each.name, str(each.asks), each.told) for each in self.questions)
-        collect = CollectReports(self.id, tuple(self.scripts.items()), asked, self.epsilon)
+        collect = CollectReports(self.id, tuple(self.scripts.items()), asked, self.epsilon, self.purpose)
         if self.batches is None:
             return (collect,)
         return collect, ShuffleReports(**vars(self.batches))

@@ -52,6 +52,7 @@ def _survey(public: Mapping[str, Any]) -> LocalSurvey:
         batches,
         None if spent is None else Fraction(short(spent)),
         {str(name): str(mark) for name, mark in public["scripts"].items()},
+        public.get("purpose"),
     )
 
 

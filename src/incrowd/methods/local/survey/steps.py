@@ -39,6 +39,8 @@ _ALONE = "a report is made from the answer of one person and coins of its own, a
 DEFINITION = "survey.json"
 """The document that is published with a survey's weights: all that pages and clients know of it."""
 TAKING_PART = "that somebody took part, when and from where: only what was answered is protected"
+INVITED = "that somebody who was invited had consented to the purpose of the survey"
+SENT = "a report that was sent before somebody withdrew: it is not called back"
 _TOLD_APART = "anyone whose report can be told from the others': to them the claim before this one applies, no more"
 _WHICH = "which of several questions, or which level of a tree, a report is about: it is drawn without the answer"
 
@@ -102,6 +104,8 @@ class CollectReports(Step):
     scripts: tuple[tuple[str, str], ...]
     questions: tuple[AskedQuestion, ...]
     epsilon: Fraction
+    purpose: str | None = None
+    """What people must have consented to when they are invited, where the survey asks for it."""
 
     def __post_init__(self) -> None:
         if not self.questions or not all(asked.randomizers for asked in self.questions):
@@ -119,7 +123,16 @@ class CollectReports(Step):
         """What happens, for people."""
         number = counted(len(self.questions), "question")
         which = "answers" if len(self.questions) == 1 else "answers one, drawn at random, of"
-        return f"Each person {which} {number}; the answer is randomized before it is sent, and only the report is sent."
+        invited = (
+            ""
+            if self.purpose is None
+            else f" Tokens are made, and answers of a table randomized, for people whose consent to “{self.purpose}” "
+            "stands at that moment, and for nobody else; whose a token is, the collector does not know."
+        )
+        return (
+            f"Each person {which} {number}; the answer is randomized before it is sent, and only the report is sent."
+            f"{invited}"
+        )
 
     def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - whatever follows reads reports alone
         """Promise ε to each report."""
@@ -128,7 +141,8 @@ class CollectReports(Step):
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim local differential privacy."""
         unit = grounds.unit
-        open_ = (GROUPS, TAKING_PART, *((_WHICH,) if self._drawn else ()))
+        consent = () if self.purpose is None else (INVITED, SENT)
+        open_ = (GROUPS, TAKING_PART, *((_WHICH,) if self._drawn else ()), *consent)
         return (
             LocalPrivacy(
                 epsilon=grounds.epsilon,

@@ -23,7 +23,8 @@ from incrowd.workflows.profile.profile import profile
 
 _SHOWN = 6
 _SINGLE = ("encoding", "delimiter", "decimal", "thousands", "sheet", "header_row")
-_OPTIONS = (*_SINGLE, "dates", "nulls")
+_SEVERAL = ("dates", "nulls")
+_OPTIONS = (*_SINGLE, *_SEVERAL)
 _MARKS = {"tab": "\t", "space": " "}
 
 
@@ -82,13 +83,20 @@ def _reading(asked: Asked) -> Shown | Next:
         "count": rows.rows,
         "policy": target,
         "period": asked.value("period"),
-        "goals": [str(goal) for goal in Goal],
     }
-    given = [
-        word for each in _SINGLE if asked.value(each) for word in (f"--{each.replace('_', '-')}", asked.value(each))
-    ]
-    line = command("incrowd", "profile", name, *given, "--write", target)
+    line = command("incrowd", "profile", name, *_words(asked), "--write", target)
     return Shown({"reading": reading, "most": UPLOAD}, commands=(line,), job=foremost(job))
+
+
+def _words(asked: Asked) -> list[str]:
+    """Return what the form tells about the file, as options of the command line."""
+    single = [(name, asked.value(name)) for name in (*_SINGLE, "period") if asked.value(name)]
+    several = [(name, each) for name in _SEVERAL for each in _listed(asked, name)]
+    return [word for name, value in (*single, *several) for word in (f"--{name.replace('_', '-')}", value)]
+
+
+def _listed(asked: Asked, name: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in asked.value(name).split(",") if part.strip())
 
 
 def _told(asked: Asked) -> SourceOptions:
@@ -96,10 +104,6 @@ def _told(asked: Asked) -> SourceOptions:
     row = asked.value("header_row")
     if row and (not row.isdigit() or not 0 < int(row[:5]) <= 1000):
         raise InvalidParameter("the row that names the columns is a whole number from 1 to 1,000.")
-    lists = {
-        name: tuple(part.strip() for part in asked.value(name).split(",") if part.strip())
-        for name in ("dates", "nulls")
-    }
     return replace(
         DEFAULTS,
         encoding=asked.value("encoding") or None,
@@ -108,8 +112,8 @@ def _told(asked: Asked) -> SourceOptions:
         thousands=_MARKS.get(asked.value("thousands"), asked.value("thousands")) or None,
         sheet=asked.value("sheet") or None,
         header_row=int(row) if row else None,
-        dates=lists["dates"],
-        nulls=("", *lists["nulls"]),
+        dates=_listed(asked, "dates"),
+        nulls=("", *_listed(asked, "nulls")),
     )
 
 
@@ -119,7 +123,7 @@ def write(asked: Asked) -> Next:
     told, target = _told(asked), _free(asked, path)
     period = DraftPeriod(asked.value("period")) if asked.value("period") else None
     asked.jobs.forget(_key(asked, path))
-    wish = DraftRequest(Goal(asked.value("goal") or Goal.MICRODATA), period)
+    wish = DraftRequest(Goal.MICRODATA, period)
 
     def work(tell: Tell) -> PolicyFile:
         read = guessed_options(path, told)

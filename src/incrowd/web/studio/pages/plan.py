@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from incrowd.accounting.budget import Amount
+from incrowd.core.spreadsheet import MARK
 from incrowd.core.steps.step import walk
 from incrowd.core.words import short_down, short_up
 from incrowd.drawing.glyphs import scenes
@@ -30,7 +31,7 @@ from incrowd.workflows.release.publish import Destination, Terms, release_to, sh
 from incrowd.workflows.report.page import BudgetBar
 from incrowd.workflows.verify.signing import private_key
 
-FORMATS = ("parquet", "csv", "tsv")
+FORMATS = ("parquet", "csv", "tsv", f"{MARK}.csv")
 _KEYS = "keys"
 _PRIVATE = 0o600
 
@@ -62,7 +63,7 @@ def show(asked: Asked) -> Shown | Next:
     rehearsal = REHEARSAL.known(asked, file)
     found = forecast(policy, result(rehearsal))
     out = asked.value("out") or _free(asked.folder, file)
-    content = {
+    content: dict[str, Any] = {
         **_plain(found),
         "checked": rehearsal is not None and rehearsal.state is State.DONE,
         "out": out,
@@ -71,7 +72,8 @@ def show(asked: Asked) -> Shown | Next:
         "key": payment_key(policy, "release") if found.allowed else "",
     }
     pictures = {"chain": _chain(policy), "budget": _budget(found)}
-    line = command("incrowd", "release", "--policy", file.name, "--out", out)
+    signing = [word for key in content["keys"][:1] for word in ("--sign", key)]
+    line = command("incrowd", "release", "--policy", file.name, "--out", out, *signing)
     lines = (command("incrowd", "plan", "--policy", file.name), line)
     return Shown(content, pictures, lines, foremost(job, rehearsal))
 
@@ -188,7 +190,7 @@ def release(asked: Asked) -> Next:
     out, form = asked.folder.place(asked.value("out")), asked.value("form") or FORMATS[0]
     signed: Path | None = asked.folder.file(asked.value("sign")) if asked.value("sign") else None
     if form not in FORMATS:
-        raise InvalidParameter("a release is written as parquet, csv or tsv here.")
+        raise InvalidParameter(f"a release is written as {', '.join(FORMATS[:-1])} or {FORMATS[-1]} here.")
     if signed is not None:
         private_key(signed)
     held = share_of(asked.value("hold_out") or None)

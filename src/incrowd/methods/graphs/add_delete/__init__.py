@@ -1,0 +1,1 @@
+"""Random add and delete: edges are removed and added by coins."""

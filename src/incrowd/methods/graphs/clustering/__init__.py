@@ -1,0 +1,1 @@
+"""The clustering coefficient, with noise."""

@@ -1,0 +1,1 @@
+"""Synthetic graphs by degree sequence."""

@@ -1,0 +1,179 @@
+"""Streaming: a classifier from a fresh secret sample of rows in each round; only the sample is ever held."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from incrowd.accounting.accountant import epsilon as epsilon_of
+from incrowd.core.cells import Cells
+from incrowd.core.loss import Gaussian, Sampled
+from incrowd.core.loss import Sequence as Rounds
+from incrowd.core.steps.step import fold
+from incrowd.errors import InvalidParameter
+from incrowd.methods.learning.classifier.recipes import FittedScores, Recipe, fitted_scores
+from incrowd.methods.learning.fits import Floats, Scores
+from incrowd.methods.learning.growth import with_target
+from incrowd.methods.learning.records import Integers, Records, added
+from incrowd.methods.learning.statistics import RESIDUAL, noisy, residuals
+from incrowd.methods.learning.stream_steps import SampleGradients
+from incrowd.methods.person_rows import row_limits
+
+if TYPE_CHECKING:
+    from incrowd.core.coins import Coins
+    from incrowd.core.recoding import Classes
+    from incrowd.core.steps.step import Step
+    from incrowd.core.table import Kept, Table
+    from incrowd.core.unit import Unit
+    from incrowd.methods.learning.planning import LearningTask
+
+FINE = 32
+"""What a residual of 1 is in integers here; a row that is counted adds as much."""
+_SAMPLE = 20_000
+_EPOCHS, _ROUNDS, _MOST_ROUNDS = 10, 200, 2000
+_PACE, _DOUBT = 2.0, 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class SampledRecords:
+    """Rows of which fresh samples are counted; of each person the same row is kept in every round."""
+
+    table: Table
+    classes: tuple[Classes, ...]
+    limits: tuple[Kept, ...]
+
+    @classmethod
+    def of(cls, table: Table, classes: Sequence[Classes], coins: Coins) -> SampledRecords:
+        """Return the rows of a table, of which none is read yet."""
+        return cls(table, tuple(classes), row_limits(table, coins))
+
+    def drawn(self, rate: Fraction, coins: Coins) -> Records:
+        """Count a fresh secret sample, in one pass over the rows; its coins are used once."""
+        cells = Cells(tuple(each.recoding for each in self.classes))
+        counts = self.table.engine.count(self.table.rows, cells, *self.limits, coins.sample(rate))
+        return Records(counts, tuple(map(len, self.classes)))
+
+
+def sampled(expected_rows: int | None, delta: Fraction | None) -> Recipe:
+    """Return the way to learn from samples, whose size follows from about how many rows there are."""
+    if expected_rows is None or delta is None:
+        raise InvalidParameter(
+            "stream needs a delta, such as 1e-6, and expected_rows: about how many rows there are, a public number."
+        )
+    rate = Fraction(1, min(1000, max(4, expected_rows // _SAMPLE)))
+
+    def sums(task: LearningTask, epsilon: Fraction, unit: Unit) -> tuple[Step, ...]:
+        rounds = rounds_of(len(task.inputs), _outputs(task))
+        fold((SampleGradients(rounds, rate, FINE, Fraction(1)),), unit)  # which refuses people with several rows
+        return (SampleGradients(rounds, rate, FINE, quietest(epsilon, delta, rate, rounds)),)
+
+    def fit(task: LearningTask, rows: SampledRecords, steps: tuple[Step, ...], coins: Coins) -> FittedScores:
+        (step,) = steps
+        assert isinstance(step, SampleGradients)  # noqa: S101 - as the recipe says
+        return fit_samples(task, rows, step, (float(expected_rows), coins))
+
+    return Recipe("additive, by noisy gradients of samples", sums, fit, SampledRecords.of)
+
+
+def _outputs(task: LearningTask) -> int:
+    return 1 if len(task.outputs) == 2 else len(task.outputs)
+
+
+def rounds_of(columns: int, outputs: int) -> int:
+    """Return how many rounds there are: one to count each column, then some for each column and output.
+
+    >>> rounds_of(8, 1), rounds_of(64, 10)
+    (88, 1344)
+    """
+    epochs = max(2, min(_EPOCHS, _ROUNDS // (columns * outputs)))
+    rounds = columns * (1 + epochs * outputs)
+    if rounds > _MOST_ROUNDS:
+        raise InvalidParameter(
+            f"these columns and classes need {rounds:,} rounds over all rows, and {_MOST_ROUNDS:,} are allowed: name "
+            "fewer columns, or use another model."
+        )
+    return rounds
+
+
+@lru_cache(maxsize=16)
+def quietest(epsilon: Fraction, delta: Fraction, rate: Fraction, rounds: int) -> Fraction:
+    """Return a scale of noise, a whole number, with which all rounds cost at most ε at δ, and little less."""
+
+    def cost(scale: int) -> float:
+        return epsilon_of(Rounds((Sampled(rate, Gaussian(Fraction(scale), FINE)),) * rounds), delta).value
+
+    scale = max(1, math.ceil(FINE * float(rate) * math.sqrt(2.0 * rounds * math.log(1.0 / delta)) / float(epsilon)))
+    low, high = 0, 0  # the largest scale that is known to cost too much, and the smallest that does not
+    while not high or high - low > 1 + high // 50:
+        ratio = cost(scale) / float(epsilon)
+        low, high = (scale, high) if ratio > 1.0 else (low, scale)
+        if 0.98 <= ratio <= 1.0:
+            break
+        scale = math.ceil(scale * min(4.0, max(0.25, ratio)))  # about what it should be, if the cost is as 1/scale
+        if high and not low < scale < high:
+            scale = max(low + 1, round(math.sqrt(max(1, low) * high)))
+    return Fraction(high)
+
+
+def fit_samples(
+    task: LearningTask, rows: SampledRecords, step: SampleGradients, known: tuple[float, Coins]
+) -> FittedScores:
+    """Return an additive model: each column is counted, then columns and outputs take turns to follow their residuals.
+
+    The mean of the last half of the way is taken.
+    """
+    expected, coins = known
+    width, noise = _outputs(task), float(step.scale / step.residual)
+    starts = np.cumsum([0, *task.sizes])
+    flat, mean = np.zeros((starts[-1], width)), np.zeros((starts[-1], width))
+    counts = np.concatenate(
+        [
+            noisy(column_counts(rows.drawn(step.rate, coins), len(task.outputs), place), step.scale, coins) / FINE
+            for place in range(len(task.sizes))
+        ]
+    )
+    pace = np.maximum(counts, 0.0) / _PACE + _DOUBT * noise
+    turns = [(place, output) for place in range(len(task.sizes)) for output in range(width)]
+    epochs = (step.rounds // len(task.sizes) - 1) // width
+    for epoch in range(epochs):
+        for place, output in turns:
+            part = slice(starts[place], starts[place + 1])
+            scores = Scores(np.zeros(width), flat).rounded
+            sums = column_residuals(rows.drawn(step.rate, coins), len(task.outputs), scores[1], (place, output))
+            flat[part, output] += noisy(sums, step.scale, coins) / FINE / pace[part]
+        if epoch >= epochs // 2:
+            mean += np.clip(flat, -8.0, 8.0) / (epochs - epochs // 2)
+    total = _rows(counts, task.sizes) / float(step.rate)
+    return fitted_scores(Scores(np.zeros(width), mean).paired, task, total or expected)
+
+
+def _rows(counts: Floats, sizes: Sequence[int]) -> float:
+    sums = np.add.reduceat(counts, np.cumsum([0, *sizes])[:-1])
+    weights = 1.0 / np.array(sizes, np.float64)
+    return float(max(0.0, weights @ sums / weights.sum()))
+
+
+def column_counts(records: Records, outputs: int, column: int) -> Integers:
+    """Return how many rows have each class of a column, each of them as `FINE`."""
+    size = records.sizes[column]
+    total = np.zeros(size, np.int64)
+    for codes, times, _ in with_target(records, outputs):
+        total += FINE * added(codes[:, column], times, size)
+    return total
+
+
+def column_residuals(records: Records, outputs: int, scores: Integers, turn: tuple[int, int]) -> Integers:
+    """Return the sum of residuals of one output for each class of one column, each from −`FINE` to `FINE`."""
+    column, output = turn
+    starts, size = np.cumsum([0, *records.sizes[:-1]])[:-1], records.sizes[column]
+    total, unit = np.zeros(size, np.int64), RESIDUAL // FINE
+    for codes, times, target in with_target(records, outputs):
+        found = residuals(scores[codes + starts].sum(axis=1), target)[:, output]
+        total += added(codes[:, column], (found + unit // 2) // unit * times, size)
+    return total

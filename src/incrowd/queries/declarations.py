@@ -1,0 +1,172 @@
+"""Declarations: SHOW TABLES, DESCRIBE and the information schema, which other tools ask before they ask anything else.
+
+They are about what a policy declares, so they read no row and cost nothing.  Whatever else is said in them is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from incrowd.errors import InvalidParameter, QuestionRefused
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+SCHEMA = "main"
+"""The schema that declared tables are in, for tools that ask for one."""
+_INFORMATION = "information_schema"
+_SHOW = re.compile(r"\s*show\s+(all\s+)?tables\s*;?\s*", re.IGNORECASE)
+_DESCRIBE = re.compile(
+    r"\s*(?:describe|desc|show\s+columns\s+(?:from|in))\s+(?:\"(?P<quoted>[^\"]+)\"|(?P<plain>\w+))\s*;?\s*",
+    re.IGNORECASE,
+)
+_SIMPLE = (
+    "Select", "From", "Table", "Identifier", "Column", "Star", "Literal", "Alias", "TableAlias", "Where", "And", "Or",
+    "Not", "Paren", "EQ", "NEQ", "In", "Like", "Is", "Null", "Lower", "Upper", "Order", "Ordered", "Limit", "Distinct",
+    "Count", "Boolean",
+)  # fmt: skip
+_MOST_NODES = 400
+_TYPES = {"text": "VARCHAR", "integer": "BIGINT", "decimal": "DOUBLE", "date": "DATE", "boolean": "BOOLEAN"}
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class DeclarationAnswer:
+    """A table about declarations, in the form of an answer: exact, certified by nobody, for nothing."""
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form of a reply."""
+        columns = [
+            {"name": name, "type": "text" if not _whole(values) else "integer", "values": list(values)}
+            for name, values in zip(self.names, self._columns(), strict=True)
+        ]
+        answer = {"answer": _VERSION, "confidence": "0.95", "columns": columns, "note": "as declared; no row was read"}
+        nothing = {"epsilon": "0", "delta": "0"}
+        return {"answer": answer, "cost": nothing, "left": {}, "certificate": {}, "repeated": False}
+
+    def _columns(self) -> Sequence[tuple[Any, ...]]:
+        return list(zip(*self.rows, strict=True)) if self.rows else [() for _ in self.names]
+
+
+def may_be_declaration(sql: str) -> bool:
+    """Tell at a glance whether a statement could be about declarations.
+
+    >>> may_be_declaration("show tables"), may_be_declaration("SELECT COUNT(*) FROM births")
+    (True, False)
+    """
+    return _INFORMATION in sql.lower() or sql.lstrip()[:4].lower() in ("show", "desc")
+
+
+def declaration_answer(sql: str, described: Mapping[str, Any]) -> DeclarationAnswer | None:
+    """Answer a statement about declarations, or return None where it is a question about rows.
+
+    `described` is what a desk tells of its tables.
+
+    >>> ages = {"name": "age", "type": "integer", "bounds": ["0", "99"]}
+    >>> tables = {"tables": [{"name": "births", "public": False, "columns": [ages]}]}
+    >>> declaration_answer("SHOW TABLES", tables).rows
+    (('births',),)
+    >>> declaration_answer("SELECT column_name FROM information_schema.columns", tables).rows
+    (('age',),)
+    >>> declaration_answer("SELECT COUNT(*) FROM births", tables)
+    """
+    if not may_be_declaration(sql):
+        return None
+    if _SHOW.fullmatch(sql):
+        return DeclarationAnswer(("name",), tuple((each["name"],) for each in described["tables"]))
+    named = _DESCRIBE.fullmatch(sql)
+    if named:
+        return _described(named["quoted"] or named["plain"], described)
+    if _INFORMATION not in sql.lower():
+        raise QuestionRefused("of declarations there are SHOW TABLES, DESCRIBE table and the information schema.")
+    return _selected(sql, described)
+
+
+def _described(name: str, described: Mapping[str, Any]) -> DeclarationAnswer:
+    for table in described["tables"]:
+        if table["name"].lower() == name.lower():
+            rows = tuple((each["name"], each["type"], _domain(each)) for each in table["columns"])
+            return DeclarationAnswer(("column_name", "column_type", "domain"), rows)
+    raise InvalidParameter("there is no such table: SHOW TABLES lists those that may be asked about.")
+
+
+def _domain(column: Mapping[str, Any]) -> str:
+    if "values" in column:
+        more = f", and {column['more']} more" if column.get("more") else ""
+        return ", ".join(map(str, column["values"])) + more
+    low, high = column.get("bounds") or (None, None)
+    return "" if low is None and high is None else f"{low} to {high}"
+
+
+def _selected(sql: str, described: Mapping[str, Any]) -> DeclarationAnswer | None:
+    """Answer a simple SELECT from one table of the information schema."""
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+    from sqlglot.executor import execute
+
+    from incrowd.queries.language.reading import read
+
+    tree = read(sql)
+    tables = list(tree.find_all(exp.Table))
+    about = [each for each in tables if each.db.lower() == _INFORMATION]
+    if not about:
+        return None
+    if len(tables) > 1 or not _is_simple(tree):
+        raise QuestionRefused(
+            "of the information schema one table is asked at a time, by conditions on its columns: "
+            "SELECT column_name FROM information_schema.columns WHERE table_name = 'births'."
+        )
+    content = {"tables": _tables(described), "columns": _columns(described)}.get(about[0].name.lower())
+    if content is None:
+        raise QuestionRefused("the information schema has the tables information_schema.tables and .columns here.")
+    about[0].set("db", None)
+    about[0].set("catalog", None)
+    try:
+        found = execute(tree, tables={about[0].name: content})
+    except (SqlglotError, TypeError, KeyError, ValueError):
+        raise InvalidParameter("the information schema has no such column, or it cannot be asked like that.") from None
+    return DeclarationAnswer(tuple(found.columns), tuple(tuple(row) for row in found.rows))
+
+
+def _is_simple(tree: exp.Select) -> bool:
+    nodes = [type(each).__name__ for each in tree.walk()]
+    return len(nodes) <= _MOST_NODES and set(nodes) <= set(_SIMPLE)
+
+
+def _tables(described: Mapping[str, Any]) -> list[dict[str, Any]]:
+    kinds = {True: "BASE TABLE", False: "PRIVATE TABLE"}
+    return [
+        {
+            "table_catalog": "incrowd",
+            "table_schema": SCHEMA,
+            "table_name": each["name"],
+            "table_type": kinds[bool(each.get("public"))],
+        }
+        for each in described["tables"]
+    ]
+
+
+def _columns(described: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "table_catalog": "incrowd",
+            "table_schema": SCHEMA,
+            "table_name": table["name"],
+            "column_name": column["name"],
+            "ordinal_position": place,
+            "is_nullable": "YES",
+            "data_type": _TYPES.get(column["type"], "VARCHAR"),
+        }
+        for table in described["tables"]
+        for place, column in enumerate(table["columns"], 1)
+    ]
+
+
+def _whole(values: Sequence[Any]) -> bool:
+    return bool(values) and all(isinstance(value, int) and not isinstance(value, bool) for value in values)

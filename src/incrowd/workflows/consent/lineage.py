@@ -1,0 +1,43 @@
+"""Lineage: a registry once was what the last gated certificate names, or an old copy took its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.core.steps.consent import ConsentGate, gate_of
+from incrowd.errors import Refused
+from incrowd.governance.consent.registry import SnapshotMark
+from incrowd.workflows.consent.admission import Admission
+from incrowd.workflows.consent.place import open_registry
+from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.release.differences import found_release
+
+
+def require_lineage(policy: Policy, ledger: Ledger | None, now: Admission | None) -> None:
+    """Refuse, uncharged, a release by a registry that never was in the state of the last gated release of the policy.
+
+    An old copy of a registry that is put back has lost withdrawals, and would let people in again who left.
+    """
+    if now is None or ledger is None:
+        return
+    release, gate = next(_gates(policy, ledger), ("", None))
+    if gate is None or open_registry(policy).holds(SnapshotMark(gate.nonce or "", gate.mark or "")):
+        return
+    raise Refused(
+        f"the consent registry never was what the certificate of release {release} names: an old copy was restored, or "
+        "it was rewritten, and withdrawals may be missing in it. Nothing was charged. Put the newest copy back; "
+        "if there is none, record again what was lost, and release with --anyway."
+    )
+
+
+def _gates(policy: Policy, ledger: Ledger) -> Iterator[tuple[str, ConsentGate]]:
+    """Yield the gates of releases of a policy's dataset that are found as they were published, the latest first."""
+    charges = [entry for entry in ledger.entries() if entry.kind == "charge"]
+    for entry in reversed(charges):
+        name = str(entry.body["release"])
+        if any(each.dataset == policy.name for each in entry.charged):
+            certificate = found_release(policy, ledger, name).certificate
+            gate = None if certificate is None else gate_of(certificate.steps)
+            if gate is not None and gate.settled:
+                yield name, gate

@@ -1,0 +1,155 @@
+"""Rows that are gone cost nothing and have one text; one question at once is asked once; new versions are taken."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from incrowd.errors import QuestionStopped
+from incrowd.governance.access.grant import AccessRole
+from incrowd.queries.question import Terms
+from incrowd.web import reload
+from incrowd.web.reload import ReloadingDesk
+from incrowd.web.replies import NOT_AVAILABLE
+from incrowd.workflows.ask.asking import Asking
+from incrowd.workflows.ask.desk import Desk, open_desk
+from tests.web.serving import SECRET, server
+from tests.web.test_desk import BIRTHS, Office, policy
+
+ALL = Terms(epsilon=Fraction(1))
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[Office]:
+    found = Office(tmp_path)
+    yield found
+    found.application.state.close()
+
+
+def charges(office: Office, dataset: str = "births") -> str:
+    return office.spent(dataset)
+
+
+def damage(path: Path) -> None:
+    path.write_text(path.read_text() + "m,50\n")
+
+
+@pytest.mark.parametrize("change", [damage, Path.unlink], ids=["changed", "deleted"])
+def test_a_source_that_changed_or_is_gone_is_refused_before_the_charge(
+    office: Office, change: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    ann = office.headers("ann", AccessRole.ANALYST)
+    status, first = office.ask(ann, BIRTHS)
+    assert (status, charges(office), office.browser.get("/healthz").status_code) == (200, "1", 200)
+    change(office.folder / "births.csv")
+    with caplog.at_level(logging.INFO, "incrowd.web"):
+        status, refused = office.ask(ann, f"{BIRTHS} WHERE age < 50")
+    assert (status, refused, charges(office)) == (503, {"error": NOT_AVAILABLE, "kind": "ServerUnavailable"}, "1")
+    (noted,) = [record for record in caplog.records if record.getMessage() == "not available"]
+    assert "births.csv changed" in vars(noted)["fields"]["why"]
+    health = office.browser.get("/healthz")
+    assert (health.status_code, health.json()["error"]) == (503, "the data is not available.")
+    assert office.ask(ann, BIRTHS)[1]["answer"] == first["answer"], "what was answered is kept"
+    assert office.ask(ann, BIRTHS.replace("births", "deaths"))[0] == 200
+
+
+def test_whatever_keeps_rows_away_has_one_text(tmp_path: Path) -> None:
+    here = server(tmp_path)
+    here.desk.gone = True
+    reply = here.client.post(
+        "/v1/query", json={"sql": "SELECT 1 FROM births", "epsilon": 1}, headers=here.bearer(AccessRole.ANALYST)
+    )
+    assert (reply.status_code, reply.json()["error"]) == (503, NOT_AVAILABLE)
+    assert SECRET not in here.client.get("/healthz").text
+
+
+def test_the_same_question_at_once_is_paid_for_once(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    ann, bob = (office.headers(name, AccessRole.ANALYST) for name in ("ann", "bob"))
+    services, begin = office.application.state.services, Desk.begin
+
+    def slow(self: Desk, asking: Asking, planned: Any) -> Any:
+        if asking.analyst == "ann":
+            waiting.result(300)
+        return begin(self, asking, planned)
+
+    monkeypatch.setattr(Desk, "begin", slow)
+    with ThreadPoolExecutor(3) as pool:
+        waiting = pool.submit(seen, services)
+        first = pool.submit(office.ask, ann, BIRTHS)
+        second = pool.submit(office.ask, bob, BIRTHS)
+        replies = [first.result(), second.result()]
+    assert [status for status, _ in replies] == [200, 200]
+    assert replies[0][1]["answer"] == replies[1][1]["answer"]
+    assert charges(office) == "1"
+    budgets = [office.browser.get("/v1/budget", headers=each).json()["datasets"]["births"] for each in (ann, bob)]
+    assert [each["spent"]["epsilon"] for each in budgets] == ["1", "1"], "each allowance pays"
+
+
+def seen(services: Any) -> None:
+    """Wait until both questions are in hand, and one of them leads."""
+    while services.turns.inside.total() < 2 or not services.flights.leading:
+        time.sleep(0.001)
+
+
+def test_a_price_does_not_tell_what_others_asked(office: Office) -> None:
+    ann, bob = (office.headers(name, AccessRole.ANALYST) for name in ("ann", "bob"))
+    carl = office.headers("carl", AccessRole.CURATOR)
+    office.ask(ann, BIRTHS)
+    prices = [
+        office.browser.post("/v1/price", json={"sql": BIRTHS, "epsilon": 1}, headers=each).json()
+        for each in (ann, bob, carl)
+    ]
+    assert [(each["repeated"], each["cost"]["epsilon"]) for each in prices] == [(True, "0"), (False, "1"), (True, "0")]
+
+
+def test_a_question_that_is_stopped_stays_charged_and_says_so(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object) -> None:
+        raise QuestionStopped("the question took longer than it may.")
+
+    desk = office.application.state.services.desk
+    monkeypatch.setattr(type(desk.warehouse), "collect_together", stop)
+    status, told = office.ask(office.headers("ann", AccessRole.ANALYST), BIRTHS)
+    assert (status, charges(office)) == (504, "1")
+    assert "stays charged" in told["error"]
+
+
+def test_a_new_version_takes_the_place_of_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reload, "_LOOK", 3600.0)
+    path = Path(policy(tmp_path, "births"))
+    told = json.loads(path.read_text())
+
+    def write(version: str, rows: int) -> None:
+        (tmp_path / "births.csv").write_text("sex,age\n" + "f,30\n" * rows)
+        os.utime(tmp_path / "births.csv", ns=(rows, rows))
+        path.write_text(json.dumps(told | {"dataset": told["dataset"] | {"version": version}}))
+
+    write("2025-01", 100)
+    desk = ReloadingDesk.watching([str(path)], open_desk, 0.0)
+    try:
+        before = desk.now
+        first = desk.prepare(Asking(BIRTHS, ALL)).begin().finish()
+        assert not desk.look(), "nothing changed"
+        write("2025-01", 300)
+        path.write_text(path.read_text() + "\n")
+        assert not desk.look(), "other rows under the same version are not taken"
+        write("2025-02", 300)
+        assert desk.look()
+        assert desk.now is not before
+        second = desk.prepare(Asking(BIRTHS, ALL)).begin().finish()
+        assert not second.to_json()["repeated"]
+        counts = [each.to_json()["answer"]["columns"][0]["values"][0] for each in (first, second)]
+        assert counts[0] < 200 < counts[1]  # noise of 100 or more has a chance below e^-99
+        path.write_text("incrowd: 7")
+        assert not desk.look(), "what cannot be read leaves the desk as it is"
+        desk.check()
+    finally:
+        desk.close()
