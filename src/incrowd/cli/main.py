@@ -54,6 +54,7 @@ VERBS = (
     "access",
     "consent",
     "serve",
+    "studio",
 )
 """Every verb, in the order of the help: a module of this folder and, in it, a function or a group of that name."""
 

@@ -142,19 +142,11 @@ def policy_files(incomplete: str) -> list[str]:
     >>> policy_files("no-such-folder/")
     []
     """
+    from incrowd.workflows.policy.document import is_policy
+
     folder, _, start = incomplete.rpartition("/")
     found = sorted(Path(f"{folder}/" if folder or incomplete.startswith("/") else ".").glob(f"{_escaped(start)}*"))
-    return [f"{incomplete[: len(incomplete) - len(start)]}{file.name}" for file in found if _is_policy(file)]
-
-
-def _is_policy(file: Path) -> bool:
-    if file.suffix not in (".yaml", ".yml"):
-        return False
-    try:
-        with file.open(encoding="utf-8") as text:
-            return any(line.startswith("incrowd:") for line in text)
-    except (OSError, UnicodeDecodeError):
-        return False
+    return [f"{incomplete[: len(incomplete) - len(start)]}{file.name}" for file in found if is_policy(file)]
 
 
 def _words(*known: str) -> Callable[[str], list[str]]:

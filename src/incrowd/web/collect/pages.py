@@ -29,15 +29,22 @@ POLICY = (
 )
 
 
+def promise(survey: LocalSurvey) -> str:
+    """Return what a report betrays at most, in a number that is rounded up."""
+    factor = f"{math.ceil(100 * math.exp(survey.epsilon)) / 100:,.2f}"
+    return (
+        f"Every report is at most {factor} times as likely with one answer as with another. That you took part is not "
+        "hidden."
+    )
+
+
 def form(survey: LocalSurvey) -> str:
     """Return the page on which a survey is answered."""
     hashes = "".join(f"<li>{escape(name)}: {escape(mark)}</li>" for name, mark in survey.scripts.items())
-    factor = f"{math.ceil(100 * math.exp(survey.epsilon)) / 100:,.2f}"
     drawn = "" if len(survey.questions) == 1 else " One of your answers is drawn; the others are not used."
     purpose = "" if survey.purpose is None else f"<p>The purpose of this survey: {escape(survey.purpose)}.</p>"
     body = f"""{purpose}
-<p>Your answer is randomized here, in your browser, before anything is sent.{drawn} Every report is at most
-{factor} times as likely with one answer as with another. That you took part is not hidden.</p>
+<p>Your answer is randomized here, in your browser, before anything is sent.{drawn} {promise(survey)}</p>
 <form id="form"><div id="questions"></div><p><button>Randomize</button></p></form>
 <section id="result" hidden>
 <h2>What will be sent</h2><pre id="sent"></pre>

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ class GraphAssessment:
     before: tuple[Score, ...]
     after: tuple[Score, ...]
     kept: tuple[Score, ...]
+    pictures: Markup = field(default_factory=Markup, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
@@ -48,12 +49,11 @@ def assess_graph(release: Path, policy: PolicyLike, report: Path | None = None) 
     graph = graph_of(read, gate_of(held.certificate.steps))
     record_look(read, "assess")
     drawn = _shown(held, graph)
-    found = GraphAssessment(uniqueness(graph), () if drawn is None else uniqueness(drawn), _kept(held, graph, drawn))
+    after = () if drawn is None else uniqueness(drawn)
+    found = GraphAssessment(uniqueness(graph), after, _kept(held, graph, drawn), _pictures(graph, held, drawn))
     keep_result(read, held.certificate.id, "assess", found.to_json())
     if report is not None:
-        report.write_text(
-            internal_report(held.certificate, held.output, _pictures(graph, held, drawn)), encoding="utf-8"
-        )
+        report.write_text(internal_report(held.certificate, held.output, found.pictures), encoding="utf-8")
     return found
 
 

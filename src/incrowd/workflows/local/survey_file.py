@@ -87,6 +87,21 @@ class SurveyOdds:
         return cls(epsilon, whole, Weights.below(epsilon / 2))
 
 
+def is_survey(file: Path) -> bool:
+    """Whether a file says that it is a survey: by its ending, and by a line that starts with `survey:`.
+
+    >>> is_survey(Path("people.csv"))
+    False
+    """
+    if file.suffix not in (".yaml", ".yml"):
+        return False
+    try:
+        with file.open(encoding="utf-8") as text:
+            return any(line.startswith("survey:") for line in text)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
 def load_survey(path: Path) -> SurveyFile:
     """Read a survey file, or say what is wrong with it."""
     try:

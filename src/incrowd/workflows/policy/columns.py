@@ -66,15 +66,19 @@ def attached(sections: dict[str, ColumnSection], name: str, folder: Path) -> dic
             raise InvalidParameter(f"{both} are both named after the column {column!r}: keep one.")
         if named and section.hierarchy is None and not Role.IDENTIFIER.covers(section.role):
             file = f"{name.rstrip('/')}/{named[0].name}"
-            rule = HierarchySection(file=file, delimiter=_delimiter(_read(named[0], file)))
+            rule = HierarchySection(file=file, delimiter=delimiter_of(_read(named[0], file)))
             found[column] = section.model_copy(update={"hierarchy": rule})
     if found == sections:
         raise InvalidParameter(f"no file in {name} is named after a column that needs a hierarchy.")
     return found
 
 
-def _delimiter(content: bytes) -> str:
-    """Return what parts the fields of the first line, by how often it occurs there; ARX writes semicolons."""
+def delimiter_of(content: bytes) -> str:
+    """Return what parts the fields of the first line, by how often it occurs there; ARX writes semicolons.
+
+    >>> delimiter_of(b"02139,021,*")
+    ','
+    """
     first = content.partition(b"\n")[0].decode("utf-8", "replace")
     return max(";,\t|", key=first.count)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, field
+from pathlib import Path as FilePath
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -140,6 +141,21 @@ def _known(model: type[BaseModel], path: Path) -> list[str]:
         found = [each.model_fields[str(step)].annotation for each in models if str(step) in each.model_fields]
         current = found[0] if found else current
     return [name for hint in _models(current) for name in getattr(hint, "model_fields", {})]
+
+
+def is_policy(file: FilePath) -> bool:
+    """Whether a file says that it is a policy: by its ending, and by a line that starts with `incrowd:`.
+
+    >>> is_policy(FilePath("people.csv"))
+    False
+    """
+    if file.suffix not in (".yaml", ".yml"):
+        return False
+    try:
+        with file.open(encoding="utf-8") as text:
+            return any(line.startswith("incrowd:") for line in text)
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def _models(hint: Any) -> list[Any]:

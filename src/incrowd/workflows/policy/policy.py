@@ -179,18 +179,18 @@ PolicyLike = str | Path | Mapping[str, Any] | Policy
 """A policy: the path of its file, its text (of several lines), a mapping of the same shape, or one that was read."""
 
 
-def load_policy(policy: PolicyLike, until: int | None = None) -> Policy:
+def load_policy(policy: PolicyLike, until: int | None = None, folder: Path | None = None) -> Policy:
     """Read a policy from a file, from its text, or from a mapping of the same shape; one that was read stays as it is.
 
-    A text has more than one line; a relative path in it starts from the current folder, as in a mapping.  Of a list of
-    steps, only so many are read if `until` says so.
+    A text has more than one line; a relative path in it starts from the current folder, as in a mapping, or from the
+    one that is given.  Of a list of steps, only so many are read if `until` says so.
     """
     if isinstance(policy, Policy):
         return policy
     if isinstance(policy, Mapping):
-        return _policy(_until(Document(_texts(policy)), until), Path.cwd(), "the policy")
+        return _policy(_until(Document(_texts(policy)), until), folder or Path.cwd(), "the policy")
     if isinstance(policy, str) and "\n" in policy:
-        return _policy(_until(read_document(policy), until), Path.cwd(), "the policy")
+        return _policy(_until(read_document(policy), until), folder or Path.cwd(), "the policy")
     path = Path(policy)
     try:
         text = path.read_text(encoding="utf-8")

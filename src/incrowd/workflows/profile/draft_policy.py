@@ -50,7 +50,7 @@ def draft(profile: TableProfile, origin: Origin, wish: DraftRequest = DraftReque
     columns = tuple(_column_of(column, wish, person) for column in profile.columns)
     columns = _chosen(columns) if wish.goal is Goal.MICRODATA else columns
     head = head_text(origin, wish, person)
-    tail, released = _tail(columns, wish.goal)
+    tail, released = release_text(columns, wish.goal)
     return Draft(head + "".join(map(column_text, columns)) + tail, columns, released, person)
 
 
@@ -88,10 +88,15 @@ def _precedence(column: DraftColumn) -> tuple[int, bool, bool]:
     return _ROLES.index(column.section["role"]), not spoken(column.name, KNOWN), column.known is None
 
 
-def _tail(columns: Sequence[DraftColumn], goal: Goal) -> tuple[str, tuple[str, ...]]:
-    """Return everything behind the columns, and which of them leave."""
+def release_text(columns: Sequence[DraftColumn], goal: Goal, folder: Path = Path()) -> tuple[str, tuple[str, ...]]:
+    """Return everything behind the columns of a policy for a goal, and which of them leave; `folder` has their files.
+
+    >>> sex = DraftColumn("sex", {"role": "quasi", "categories": ["F", "M"]}, "declared")
+    >>> print(release_text([sex], Goal.COUNTS)[0].splitlines()[2])
+      columns: [sex]
+    """
     ranked = sorted((column for column in columns if column.released), key=_precedence)
-    free = [column_of(column.name, ColumnSection(**column.section), Path()) for column in ranked]
+    free = [column_of(column.name, ColumnSection(**column.section), folder) for column in ranked]
     if not free:
         raise InvalidParameter("every column is an identifier or free text: there is nothing to release.")
     names = tuple(column.name for column in columns if column.released)

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incrowd.core.certificate import Certificate, Signature
-from incrowd.errors import InvalidParameter
+from incrowd.errors import InvalidParameter, OutputUnavailable
+from incrowd.verify.files import CERTIFICATE
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -22,6 +23,26 @@ def sign(certificate: Certificate, key_file: Path) -> Certificate:
     public = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
     value = key.sign(certificate.signed_part().encode()).hex()
     return certificate.signed(Signature(_ALGORITHM, public, value))
+
+
+def sign_release(folder: Path, key_file: Path) -> Certificate:
+    """Sign the certificate in the folder of a release, which nobody has signed; its files stay as they are.
+
+    The ledger holds the digest of everything but the signature, so that the charge still fits.
+    """
+    from incrowd.workflows.verify.verify import read_certificate
+
+    certificate = read_certificate(folder)
+    if certificate.signature is not None:
+        raise InvalidParameter("this certificate is signed already, and a signature is not replaced.")
+    signed, file = sign(certificate, key_file), folder / CERTIFICATE
+    written = file.with_name(f".{CERTIFICATE}.signed")
+    try:
+        written.write_text(signed.to_text(), encoding="utf-8")
+        written.replace(file)
+    except OSError as error:
+        raise OutputUnavailable(f"{file} could not be written: {error.strerror or 'no reason given'}.") from None
+    return signed
 
 
 def private_key(file: Path) -> Ed25519PrivateKey:

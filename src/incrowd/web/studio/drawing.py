@@ -1,0 +1,115 @@
+"""Drawing: the pictures of the studio's own pages, as inline SVG; each with its numbers in a table beside it."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable
+
+from markupsafe import Markup
+
+from incrowd.drawing.charts import Area, picture, rounded_up, ticks, titles
+from incrowd.drawing.markup import figure, table, tag
+from incrowd.workflows.plan.lattice_view import LatticeNode, LatticeView
+
+_LAYER, _RADIUS, _WIDE = 46, 7, 1000
+_SHOWN = 12
+
+
+def hasse(view: LatticeView, address: Callable[[LatticeNode], str]) -> Markup:
+    """Return the diagram of all combinations: the finest at the bottom, an edge where one column rises by one level."""
+    layers: dict[int, list[LatticeNode]] = defaultdict(list)
+    for node in view.nodes:
+        layers[node.height].append(node)
+    top = max(layers)
+    at = {
+        node.rungs: (_WIDE * (place + 1) / (len(layer) + 1), 16 + _LAYER * (top - height))
+        for height, layer in layers.items()
+        for place, node in enumerate(layer)
+    }
+    drawn = []
+    for rungs, (x, y) in at.items():
+        for place in range(len(rungs)):
+            above = (*rungs[:place], rungs[place] + 1, *rungs[place + 1 :])
+            if above in at:
+                drawn.append(tag("line", x1=f"{x:.1f}", y1=y, x2=f"{at[above][0]:.1f}", y2=at[above][1], class_="edge"))
+    for node in view.nodes:
+        x, y = at[node.rungs]
+        drawn.append(_dot(node, f"{x:.1f}", y, _words(node, view), address(node)))
+    tall = 32 + _LAYER * top
+    title = f"All {view.combinations:,} combinations of levels, the finest at the bottom"
+    svg = tag(
+        "svg",
+        *drawn,
+        viewBox=f"0 0 {_WIDE} {tall}",
+        class_="chart hasse",
+        role="img",
+        aria_label=title,
+        data_details="",
+    )
+    return figure(svg, f"{title}. {_KEY}", _numbers(view))
+
+
+def loss_risk_map(view: LatticeView, address: Callable[[LatticeNode], str]) -> Markup:
+    """Return the combinations that meet the demands on a map: what they lose, and how often links are right."""
+    shown = [node for node in view.nodes if node.choice is not None]
+    if not shown:
+        return tag("p", "No combination of levels meets the demands.")
+    losses = [node.choice.loss for node in shown if node.choice is not None]
+    risks = [view.risk(node.choice) for node in shown if node.choice is not None]
+    low, high = min(losses), max(*losses, min(losses) + 1e-9)
+    area = Area(low, high, 0.0, rounded_up(max(*risks, 1e-9)))
+    across = [low + (high - low) * part / 4 for part in range(5)]
+    upward = ticks(area.top, 4)
+    drawn = [
+        *area.across(across, [f"{each:.3g}" for each in across]),
+        *area.upward(upward, [f"{each:.3g}" for each in upward]),
+        *titles("loss", "average risk"),
+    ]
+    for node, loss, risk in sorted(zip(shown, losses, risks, strict=True), key=lambda each: each[0].best):
+        drawn.append(_dot(node, area.x(loss), area.y(risk), _words(node, view), address(node)))
+    title = f"{len(shown):,} combinations by what they lose and by the average risk that is left"
+    kind = picture(title, *drawn)
+    svg = Markup(str(kind).replace("<svg ", '<svg data-details="" ', 1))  # noqa: S704 - escaped by construction
+    return figure(svg, f"{title}. {_KEY}", _numbers(view))
+
+
+_KEY = "Filled: meets the demands; ringed: minimal; the largest: loses least. Click one to see more."
+
+
+def _dot(node: LatticeNode, x: str, y: float, words: str, address: str) -> Markup:
+    return tag("circle", tag("title", words), cx=x, cy=y, r=_size(node), class_=_class(node), data_node=address)
+
+
+def _size(node: LatticeNode) -> int:
+    return _RADIUS + 3 if node.best else _RADIUS if node.minimal else _RADIUS - 2
+
+
+def _class(node: LatticeNode) -> str:
+    marks = [("met", node.choice is not None), ("minimal", node.minimal), ("best", node.best)]
+    return " ".join(["node", *(name for name, there in marks if there)])
+
+
+def _words(node: LatticeNode, view: LatticeView) -> str:
+    levels = ", ".join(f"{name} {rung}" for name, rung in zip(view.names, node.rungs, strict=True))
+    if node.choice is None:
+        return f"{levels}: does not meet the demands"
+    levels = ", ".join(f"{name} {level}" for name, level in node.choice.levels.items())
+    return f"{levels}: loss {node.choice.loss:.4g}, {node.choice.suppressed:,} rows left out"
+
+
+def _numbers(view: LatticeView) -> Markup:
+    """Return the minimal combinations and the best, in numbers."""
+    shown = [node for node in view.nodes if node.choice is not None and (node.minimal or node.best)]
+    shown.sort(key=lambda node: math.inf if node.choice is None else node.choice.loss)
+    rows = [
+        [
+            ", ".join(f"{name} {level}" for name, level in node.choice.levels.items()),
+            f"{node.choice.loss:.4g}",
+            f"{node.choice.suppressed:,}",
+            f"{node.choice.smallest or 0:,}",
+        ]
+        for node in shown[:_SHOWN]
+        if node.choice is not None
+    ]
+    return table("Minimal combinations, those that lose least", ["Levels", "Loss", "Left out", "Smallest class"], rows)

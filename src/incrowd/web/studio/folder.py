@@ -1,0 +1,116 @@
+"""Folder: the files of the folder that was opened, and nothing outside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from incrowd.errors import InvalidParameter
+from incrowd.verify.files import CERTIFICATE
+from incrowd.workflows.local.survey_file import is_survey
+from incrowd.workflows.policy.document import is_policy
+
+TABLES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".xlsx", ".sav", ".dta", ".sas7bdat", ".xpt")
+"""The endings of files that can be opened as tables."""
+_DEEP, _MOST = 3, 500
+_ODD = re.compile(r"[^A-Za-z0-9_.-]+")
+_OUTSIDE = "there is no such file in the folder that was opened."
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The one folder whose files a studio reads and writes; names are relative to it, with slashes.
+
+    >>> Folder(Path("/data")).place("../secret")
+    Traceback (most recent call last):
+    ...
+    incrowd.errors.InvalidParameter: there is no such file in the folder that was opened.
+    """
+
+    root: Path
+
+    def place(self, name: str) -> Path:
+        """Return where a name points, which need not exist: never outside, never hidden, never by a link outwards."""
+        parts = name.split("/")
+        odd = "\\" in name or "\0" in name or ":" in name or any(not part or part.startswith(".") for part in parts)
+        if odd:
+            raise InvalidParameter(_OUTSIDE)
+        path = self.root.joinpath(*parts)
+        if not path.resolve().is_relative_to(self.root.resolve()):
+            raise InvalidParameter(_OUTSIDE)
+        return path
+
+    def file(self, name: str) -> Path:
+        """Return an existing file."""
+        path = self.place(name)
+        if not path.is_file():
+            raise InvalidParameter(_OUTSIDE)
+        return path
+
+    def release(self, name: str) -> Path:
+        """Return the folder of a release."""
+        path = self.place(name)
+        if not (path / CERTIFICATE).is_file():
+            raise InvalidParameter("there is no such release in the folder that was opened.")
+        return path
+
+    def free(self, name: str, into: str = "") -> Path:
+        """Return a place for a new file of about this name: its odd letters replaced, numbered if it is taken."""
+        plain = _ODD.sub("-", name.replace("\\", "/").rpartition("/")[2])[-120:].strip("-.") or "data"
+        path = self.place(f"{into}/{plain}" if into else plain)
+        number = 2
+        while path.exists():
+            path = path.with_name(f"{Path(plain).stem}-{number}{path.suffix}")
+            number += 1
+        return path
+
+    def name(self, path: Path) -> str:
+        """Return the name of a path inside."""
+        return path.relative_to(self.root).as_posix()
+
+    def tables(self) -> list[str]:
+        """Return the tables, those of releases left out."""
+        return self.named(TABLES)
+
+    def named(self, endings: tuple[str, ...]) -> list[str]:
+        """Return the files with some endings, those of releases left out."""
+        return [self.name(path) for path in self._files() if path.suffix.lower() in endings]
+
+    def policies(self) -> list[str]:
+        """Return the policy files."""
+        return [self.name(path) for path in self._files() if is_policy(path)]
+
+    def surveys(self) -> list[str]:
+        """Return the survey files."""
+        return [self.name(path) for path in self._files() if is_survey(path)]
+
+    def releases(self) -> list[str]:
+        """Return the folders of releases, the newest first."""
+        found = [path for path in self._folders() if (path / CERTIFICATE).is_file()]
+        found.sort(key=lambda path: -(path / CERTIFICATE).stat().st_mtime_ns)
+        return [self.name(path) for path in found if path != self.root]
+
+    def _files(self) -> Iterator[Path]:
+        folders = (path for path in self._folders() if not (path / CERTIFICATE).is_file())
+        found = (path for folder in folders for path in _inside(folder))
+        yield from islice((path for path in found if path.is_file()), _MOST)
+
+    def _folders(self) -> list[Path]:
+        """Return the folder and those in it, the nearest first: not too deep, and not too many."""
+        found, layer = [self.root], [self.root]
+        for _ in range(_DEEP):
+            layer = [path for folder in layer for path in _inside(folder) if path.is_dir() and not path.is_symlink()]
+            found += layer[: _MOST - len(found)]
+            layer = layer[:_MOST]
+        return found
+
+
+def _inside(folder: Path) -> list[Path]:
+    """Return what is in a folder, hidden things and folders that may not be read left out."""
+    try:
+        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError:
+        return []

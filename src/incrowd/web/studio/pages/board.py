@@ -1,0 +1,137 @@
+"""The release board: datasets and what was released of them, what is spent and left, looks, and what expires."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from incrowd.accounting.budget import Amount, shown_down, shown_up
+from incrowd.accounting.ledger.standing import AnalystShare, Charged, Entry, Overview, Standing
+from incrowd.errors import IncrowdError
+from incrowd.web.studio.books import FolderLedger, books_of
+from incrowd.web.studio.folder import Folder
+from incrowd.web.studio.page import Asked, Page, Shown
+from incrowd.workflows.verify.verify import read_certificate
+
+_MOST = 200
+_NOTHING, _OPEN = "nothing came of it", "not concluded: still at work, or killed"
+
+
+def show(asked: Asked) -> Shown:
+    """Show every ledger of the folder."""
+    books = books_of(asked.folder)
+    folders = _published(asked.folder) if books.ledgers else {}
+    content = {
+        "books": [_book(book, folders) for book in books.ledgers],
+        "unread": [{"file": each.file, "problem": each.problem} for each in books.unread],
+        "surveys": asked.folder.surveys(),
+        "most": _MOST,
+    }
+    return Shown(content, commands=tuple(book.line for book in books.ledgers) or ("incrowd ledger show",))
+
+
+def _published(folder: Folder) -> dict[str, str]:
+    """Return the folder of each release that lies here, by the digest of its certificate."""
+    found = {}
+    for name in folder.releases():
+        try:
+            found[read_certificate(folder.release(name)).digest()] = name
+        except IncrowdError:  # the verifier says what is wrong with it
+            continue
+    return found
+
+
+def _book(book: FolderLedger, folders: dict[str, str]) -> dict[str, Any]:
+    """Return one ledger: how its datasets stand, and the latest of what was charged to each."""
+    overview = book.ledger.show()
+    charges, outcomes = defaultdict[str, list[tuple[Entry, Charged]]](list), dict[str, str | None]()
+    for entry in book.ledger.entries():
+        if entry.kind == "conclude":
+            outcomes[entry.body["release"]] = entry.body["certificate"]
+        for paid in entry.charged:
+            charges[overview.shared.get(paid.dataset, paid.dataset)].append((entry, paid))
+    datasets = []
+    for standing in overview.datasets:
+        own = charges[standing.dataset]
+        latest = [_release(entry, paid, outcomes, folders) for entry, paid in reversed(own[-_MOST:])]
+        datasets.append(_dataset(standing, book, overview) | {"releases": latest, "count": len(own)})
+    return {
+        "name": book.name,
+        "entries": overview.head.sequence,
+        "datasets": datasets,
+        "accounts": [account.to_json() for account in overview.accounts],
+        "analysts": [_analyst(share) for share in overview.shares],
+    }
+
+
+def _dataset(standing: Standing, book: FolderLedger, overview: Overview) -> dict[str, Any]:
+    budget, left, spent = standing.terms.budget, standing.left, standing.totals.spent
+    names = [standing.dataset, *(name for name, root in overview.shared.items() if root == standing.dataset)]
+    return {
+        "name": standing.dataset,
+        "file": next((book.files[name] for name in names if name in book.files), None),
+        "shared": names[1:],
+        "protects": str(standing.terms.unit),
+        "state": standing.terms.closed or "open",
+        "unbounded": standing.totals.unbounded,
+        "spent": _shown(spent, shown_up),
+        "budget": None if budget is None else _shown(budget.limit, shown_down),
+        "left": None if left is None else _shown(left, shown_down),
+        "used": None if budget is None or left is None else _used(budget.limit, left),
+        "looks": dict(sum((Counter(overview.looks.get(each, {})) for each in names), Counter[str]())),
+    }
+
+
+def _used(limit: Amount, left: Amount) -> dict[str, float | None]:
+    """Return which share of ε and δ is gone; None where none was ever given."""
+
+    def gone(whole: Decimal, rest: Decimal) -> float | None:
+        return None if not whole else min(1.0, max(0.0, 1 - float(rest / whole)))
+
+    return {"epsilon": gone(limit.epsilon, left.epsilon), "delta": gone(limit.delta, left.delta)}
+
+
+def _release(entry: Entry, paid: Charged, outcomes: dict[str, str | None], folders: dict[str, str]) -> dict[str, Any]:
+    name = str(entry.body["release"])
+    certificate = outcomes.get(name)
+    state = "certified" if certificate is not None else _NOTHING if name in outcomes else _OPEN
+    cost = None if not paid.epsilon.is_finite() else _shown(Amount(paid.epsilon, paid.delta), shown_up)
+    return {
+        "entry": entry.sequence,
+        "at": entry.at.replace("T", " ")[:19],
+        "release": name,
+        "analyst": entry.body["analyst"],
+        "cost": cost,
+        "account": paid.account,
+        "rho": None if paid.rho is None else shown_up(paid.rho),
+        "because": paid.promise.because,
+        "state": state,
+        "folder": None if certificate is None else folders.get(certificate),
+    }
+
+
+def _analyst(share: AnalystShare) -> dict[str, Any]:
+    allowance = share.allowance
+    until = None if allowance is None else allowance.until
+    return {
+        "dataset": share.dataset,
+        "analyst": share.analyst,
+        "spent": _shown(share.spent, shown_up),
+        "allowance": None if allowance is None else _shown(allowance.limit, shown_down),
+        "until": None if until is None else until.isoformat(),
+        "expired": until is not None and until < datetime.now(UTC).date(),
+    }
+
+
+def _shown(amount: Amount, rounded: Any) -> dict[str, str]:
+    return {"epsilon": rounded(amount.epsilon), "delta": rounded(amount.delta)}
+
+
+PAGE = Page(
+    "board",
+    "Release board",
+    "Every dataset of this folder: what was released of it, what that cost, what is left, and who looked.",
+    show,
+)

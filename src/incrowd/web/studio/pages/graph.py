@@ -1,0 +1,114 @@
+"""The graph view: how nodes of a graph stand out, pictures of it, and of what was published of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from incrowd.errors import IncrowdError, InvalidParameter
+from incrowd.methods.graphs.pictures import graph_figure
+from incrowd.verify.files import REPORT
+from incrowd.web.studio.jobs import Tell
+from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
+from incrowd.web.studio.policy_file import PolicyFile
+from incrowd.web.studio.sources import rows_state
+from incrowd.workflows.graph.assess import GraphAssessment, assess_graph
+from incrowd.workflows.graph.profile import GraphProfile, graph_of, profile_graph
+from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.verify.verify import read_certificate
+
+Profiled = tuple[GraphProfile, Markup]
+
+
+def show(asked: Asked) -> Shown:
+    """Show what the policy says of a graph, its profile if somebody asked for it, and its releases."""
+    file = asked.policy_file()
+    policy = file.policy
+    content: dict[str, Any] = {"able": policy.graph is not None, "name": policy.name, "profile": None, "after": None}
+    if policy.graph is None:
+        return Shown(content | {"release": None, "releases": [], "report": None})
+    release = asked.value("release")
+    folder = asked.release() if release else None
+    looked = asked.jobs.known(_key(file))
+    held = None if folder is None else asked.jobs.known(_key(file, folder))
+    pictures = {"before": Markup(), "beside": Markup()}
+    found: Profiled | None = result(looked)
+    assessed: GraphAssessment | None = result(held)
+    if found is not None:
+        content["profile"], pictures["before"] = found[0].to_json(), found[1]
+    if assessed is not None:
+        content["after"], pictures["beside"] = assessed.to_json(), assessed.pictures
+    content |= {
+        "release": release or None,
+        "releases": _releases(asked, policy),
+        "report": f"{release}/{REPORT}" if folder is not None and (folder / REPORT).is_file() else None,
+        "protects": str(policy.schema.unit),
+        "method": policy.method.name,
+        "promise": [claim.sentence for claim in policy.plan.claims],
+    }
+    return Shown(content, pictures, _lines(file.name, release), foremost(looked, held))
+
+
+def _releases(asked: Asked, policy: Policy) -> list[str]:
+    """Return the releases of this folder that were made under a policy."""
+    found = []
+    for name in asked.folder.releases():
+        try:
+            if read_certificate(asked.folder.release(name)).policy_hash == policy.hash:
+                found.append(name)
+        except IncrowdError:  # the verifier says what is wrong with it
+            continue
+    return found
+
+
+def _key(file: PolicyFile, release: Path | None = None) -> str:
+    return f"graph {file.path} {file.policy.hash} {rows_state(file.policy)} {release}"
+
+
+def look(asked: Asked) -> Next:
+    """Read the graph and count who stands out: recorded as a look."""
+    file = asked.policy_file()
+    policy = file.policy
+
+    def work() -> Profiled:
+        return profile_graph(policy), graph_figure(graph_of(policy), "The graph as it is", exact=True)
+
+    _begin(asked, file, _key(file), work)
+    return asked.to("graph", release=asked.value("release"))
+
+
+def assess(asked: Asked) -> Next:
+    """Hold a release against the graph it was made from: recorded as a look."""
+    file, folder = asked.policy_file(), asked.release()
+    policy = file.policy
+    _begin(asked, file, _key(file, folder), lambda: assess_graph(folder, policy))
+    return asked.to("graph", release=asked.value("release"))
+
+
+def _begin(asked: Asked, file: PolicyFile, key: str, find: Callable[[], Any]) -> None:
+    if file.policy.graph is None:
+        raise InvalidParameter("this policy has no nodes: and edges:, so there is no graph to look at.")
+
+    def work(_tell: Tell) -> Any:
+        file.seen.add("the graph")
+        return find()
+
+    asked.job(key, "Reading the graph", work)
+
+
+def _lines(file: str, release: str) -> tuple[str, ...]:
+    profile = command("incrowd", "graph", "profile", "--policy", file)
+    return (profile, command("incrowd", "graph", "assess", release, "--policy", file)) if release else (profile,)
+
+
+PAGE = Page(
+    "graph",
+    "Graph view",
+    "Who is connected with whom: how people stand out by their connections, and what was published instead.",
+    show,
+    {"look": look, "assess": assess},
+    needs=("policy",),
+)

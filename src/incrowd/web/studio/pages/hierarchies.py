@@ -1,0 +1,231 @@
+"""Hierarchies: how each column becomes coarser, level by level; what is missing there, and sizes of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.core.cells import Cells
+from incrowd.core.hierarchy.hierarchy import Hierarchy
+from incrowd.core.schema import Column
+from incrowd.core.table import Engine, Rows
+from incrowd.errors import IncrowdError, InvalidParameter
+from incrowd.web.studio.looks import provenance
+from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
+from incrowd.web.studio.policy_file import PolicyFile
+from incrowd.web.studio.rows import RowsLook
+from incrowd.workflows.hierarchies.check import Report, check_file, check_policy
+from incrowd.workflows.policy.columns import delimiter_of
+from incrowd.workflows.policy.edit import Place, Value
+from incrowd.workflows.policy.policy import Policy
+
+KINDS = {
+    "intervals": "widths, each a multiple of the one before: 5, 10, 20",
+    "cuts": "cut points, levels apart by a semicolon: 18, 65; 65",
+    "prefix": "how many first characters stay: 3, 2, 1",
+    "dates": "week, month, quarter, year, decade",
+    "groups": "sizes of groups of neighboring categories: 2, 4",
+    "classification": "icd-10, isco-08 or nace-2",
+    "none": "the value itself, or *",
+}
+"""The rules that can be written here, with what is written for each."""
+_SHOWN, _NAMED = 12, 30
+
+
+def _sizes(policy: Policy, rows: Rows, engine: Engine) -> dict[str, Any]:
+    """Return values that are outside of what is declared, and for each column how large classes are at each level."""
+    return {
+        "report": check_policy(policy, rows),
+        "classes": {column.name: _classes(column, policy, rows, engine) for column in policy.schema.released},
+    }
+
+
+def _classes(column: Column, policy: Policy, rows: Rows, engine: Engine) -> list[dict[str, Any]]:
+    """Return for each level how many classes occur and how many rows the smallest, the middle and the largest has."""
+    if column.separator is not None:
+        return []
+    finest = engine.count(rows, Cells.of(policy.schema, {}, [column.name]))
+    found = []
+    for level in range(int(column.pseudonymous), column.hierarchy.height + 1):
+        sizes = finest.rollup({column.name: level}).counts if level else finest.counts
+        if len(sizes):
+            parts = {"smallest": sizes.min(), "middle": np.median(sizes), "largest": sizes.max()}
+            found.append({"level": level, "classes": len(sizes), **{name: int(size) for name, size in parts.items()}})
+    return found
+
+
+SIZES = RowsLook("check", "sizes of classes", "Reading every row, once for each column", _sizes)
+"""What the rows hold beside what is declared."""
+
+
+def show(asked: Asked) -> Shown:
+    """Show one column's levels, as they are or as a form would have them."""
+    file = asked.policy_file()
+    policy = file.policy
+    names = [column.name for column in policy.schema.released]
+    name = asked.value("column") or (names[0] if names else "")
+    if name not in names:
+        raise InvalidParameter("there is no such column that is released: give it another role first.")
+    job = SIZES.known(asked, file)
+    found: Mapping[str, Any] | None = result(job)
+    changes, problem, tried = _changes(asked, file, name), None, policy
+    if changes:
+        try:
+            tried = file.trial(changes)
+        except IncrowdError as error:
+            problem = str(error)
+    column = tried.schema[name]
+    content = {
+        "columns": [_line(policy.schema[each]) for each in names],
+        "column": _line(column),
+        "levels": _levels(column),
+        "kinds": KINDS,
+        "kind": asked.value("kind") or _kind(file, name),
+        "steps": asked.value("steps") or _steps(file, name),
+        "source": asked.value("source"),
+        "file": asked.value("file"),
+        "faults": _faults(asked),
+        "problem": problem,
+        "changed": bool(changes),
+        "sizes": None if found is None else found["classes"].get(name, []),
+        "outside": None if found is None else _outside(found["report"], name),
+        "seen": list(file.seen.what),
+    }
+    commands = (command("incrowd", "hierarchy", "check", "--policy", file.name),)
+    return Shown(content, commands=commands, job=foremost(job))
+
+
+def _line(column: Column) -> dict[str, Any]:
+    source = column.hierarchy.provenance
+    return {
+        "name": column.name,
+        "role": str(column.role),
+        "rule": column.hierarchy.rule,
+        "height": column.hierarchy.height,
+        "drafted": not source.sound,
+        "public": source.public,
+        "classes": [_count(column.hierarchy, level) for level in range(column.hierarchy.height + 1)],
+    }
+
+
+def _count(hierarchy: Hierarchy, level: int) -> int | None:
+    members = hierarchy.members(level)
+    return None if members is None else len(members)
+
+
+def _levels(column: Column) -> dict[str, Any]:
+    """Return some values with their label on each level; where values are open, the rule alone tells."""
+    hierarchy = column.hierarchy
+    heights = range(hierarchy.height + 1)
+    members = hierarchy.members(0)
+    if members is None:
+        return {"heads": list(heights), "rows": [], "more": 0}
+    values = hierarchy.names(members.take(_places(hierarchy, len(members))), 0).to_pylist() if len(members) else []
+    rows = [[hierarchy.generalize(value, level) or "" for level in heights] for value in values]
+    return {"heads": list(heights), "rows": rows, "more": max(0, len(members) - len(rows))}
+
+
+def _places(hierarchy: Hierarchy, many: int) -> NDArray[np.int64]:
+    """Return the places of some values: of different classes at level 1 first, then evenly over all."""
+    firsts = np.unique(hierarchy.rise(0, 1), return_index=True)[1] if hierarchy.depth else np.arange(many)
+    firsts = np.sort(firsts)
+    chosen = firsts[np.unique(np.linspace(0, len(firsts) - 1, min(_SHOWN, len(firsts))).astype(np.int64))]
+    others = np.linspace(0, many - 1, min(many, _SHOWN - len(chosen))).astype(np.int64)
+    return np.unique(np.concatenate([chosen, others]))
+
+
+def _kind(file: PolicyFile, name: str) -> str:
+    rule = file.at("columns", name, "hierarchy") or {}
+    return next((kind for kind in KINDS if kind in rule), "none" if not rule else "")
+
+
+def _steps(file: PolicyFile, name: str) -> str:
+    rule = file.at("columns", name, "hierarchy") or {}
+    value = rule.get(_kind(file, name), "")
+    if isinstance(value, list):
+        nested = [", ".join(map(str, each)) if isinstance(each, list) else str(each) for each in value]
+        return ("; " if any(isinstance(each, list) for each in value) else ", ").join(nested)
+    return str(value)
+
+
+def _changes(asked: Asked, file: PolicyFile, name: str) -> dict[Place, Value]:
+    """Return what a form would write: another rule, or a file in ARX's format, with where it comes from."""
+    place: Place = ("columns", name, "hierarchy")
+    if asked.value("file"):
+        path = asked.folder.file(asked.value("file"))
+        local = path.resolve().relative_to(file.path.resolve().parent).as_posix()
+        mark = delimiter_of(path.read_bytes()[:4096])
+        rule: dict[str, Any] = {"file": local} | ({} if mark == ";" else {"delimiter": mark})
+        replaced = (("columns", name, key) for key in ("categories", "bounds", "type", "derived", "public"))
+        gone: dict[Place, Value] = {each: None for each in replaced if file.at(*each) is not None}
+        return {**gone, place: rule, **provenance(name, {"hierarchy": rule}, asked.value("source"), file.seen)}
+    kind, steps = asked.value("kind"), asked.value("steps")
+    if not kind or (kind == _kind(file, name) and steps == _steps(file, name)):
+        return {}
+    if kind not in KINDS:
+        raise InvalidParameter("there is no such rule.")
+    if kind == "none":
+        return {place: None, **provenance(name, None, asked.value("source"), file.seen)}
+    return {place: _rule(kind, steps), **provenance(name, {"hierarchy": {}}, asked.value("source"), file.seen)}
+
+
+def _rule(kind: str, steps: str) -> dict[str, Any]:
+    words = [part.strip() for part in steps.split(",") if part.strip()]
+    if kind == "classification":
+        return {kind: steps.strip()}
+    if kind == "cuts":
+        return {kind: [[part.strip() for part in level.split(",") if part.strip()] for level in steps.split(";")]}
+    return {kind: words}
+
+
+def _faults(asked: Asked) -> list[dict[str, Any]] | None:
+    """Return what is wrong with a file that was dropped, by its lines alone."""
+    if not asked.value("file"):
+        return None
+    path = asked.folder.file(asked.value("file"))
+    report = check_file(path, delimiter_of(path.read_bytes()[:4096]), None, None)
+    return [{"what": each.what, "value": each.value, "fix": each.fix} for each in report.problems[:_NAMED]]
+
+
+def _outside(report: Report, name: str) -> dict[str, Any]:
+    found = [each for each in report.problems if each.column == name]
+    named = [{"value": each.value, "rows": each.rows, "fix": each.fix} for each in found[:_NAMED]]
+    return {"named": named, "values": len(found), "rows": sum(each.rows or 0 for each in found)}
+
+
+def look(asked: Asked) -> Next:
+    """Look at the rows, which is recorded."""
+    SIZES.begin(asked, asked.policy_file())
+    return asked.to("hierarchies", column=asked.value("column"))
+
+
+def save(asked: Asked) -> Next:
+    """Write the rule into the policy."""
+    file, name = asked.policy_file(), asked.value("column")
+    file.save(_changes(asked, file, name), asked.value("base"))
+    return asked.to("hierarchies", column=name)
+
+
+def vouch(asked: Asked) -> Next:
+    """Write a public source below every mark of a column."""
+    file, name, source = asked.policy_file(), asked.value("column"), asked.value("source")
+    if not source:
+        raise InvalidParameter("name the public source that says the same: a yearbook, a law, a list of codes.")
+    places: list[Place] = [("columns", name), ("columns", name, "hierarchy")]
+    marked = [place for place in places if isinstance(file.at(*place), dict) and file.at(*place, "derived")]
+    file.save({(*place, "public"): source for place in marked}, asked.value("base"))
+    return asked.to("hierarchies", column=name)
+
+
+PAGE = Page(
+    "hierarchies",
+    "Hierarchies",
+    "How each column becomes coarser, level by level. Rules are public before a row is read.",
+    show,
+    {"look": look, "save": save, "vouch": vouch},
+    step=3,
+    needs=("policy",),
+)

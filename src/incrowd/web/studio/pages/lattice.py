@@ -1,0 +1,122 @@
+"""The lattice explorer: every combination of levels under k-anonymity, what it loses and leaves out; made from rows."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+from urllib.parse import urlencode
+
+from incrowd.errors import InvalidParameter
+from incrowd.web.studio.drawing import hasse, loss_risk_map
+from incrowd.web.studio.looks import provenance
+from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
+from incrowd.web.studio.policy_file import PolicyFile
+from incrowd.web.studio.rows import RowsLook
+from incrowd.workflows.plan.explore import LevelSearch
+from incrowd.workflows.plan.lattice_view import LatticeNode, LatticeView, lattice_view
+from incrowd.workflows.policy.edit import Place, Value
+
+LATTICE = RowsLook(
+    "plan",
+    "the lattice of levels",
+    "Counting the table, and weighing combinations of levels",
+    lattice_view,
+)
+"""What combinations of levels would lose."""
+_MOST_PINS = 8
+
+
+def show(asked: Asked) -> Shown:
+    """Show the diagram or the map, the node that was clicked, and those that were pinned."""
+    file = asked.policy_file()
+    method = file.policy.method
+    able = isinstance(method, LevelSearch)
+    job = LATTICE.known(asked, file) if able else None
+    view: LatticeView | None = result(job)
+    pins = [pin for pin in asked.value("pins").split(",") if pin][:_MOST_PINS]
+    content: dict[str, Any] = {
+        "able": able,
+        "method": method.name,
+        "k": getattr(method, "k", None),
+        "suppression": str(getattr(method, "suppression", "")),
+        "view": None,
+        "node": None,
+        "pins": [],
+        "pinned": ",".join(pins),
+        "seen": list(file.seen.what),
+    }
+    pictures = {}
+    if view is not None:
+        by_name = {_name(node): node for node in view.nodes}
+        content["view"] = {"rows": view.rows, "combinations": view.combinations, "whole": view.whole}
+        content["view"] |= {"judged": len(view.nodes), "minimal": sum(node.minimal for node in view.nodes)}
+        chosen = by_name.get(asked.value("node")) or view.best
+        content["node"] = None if chosen is None else _plain(chosen, view)
+        content["pins"] = [_plain(by_name[pin], view) for pin in pins if pin in by_name]
+
+        def address(node: LatticeNode) -> str:
+            words = {"policy": file.name, "node": _name(node), "pins": ",".join(pins)}
+            return f"/lattice?{urlencode({name: value for name, value in words.items() if value})}#node"
+
+        pictures["picture"] = hasse(view, address) if view.whole else loss_risk_map(view, address)
+    lines = (command("incrowd", "plan", "--policy", file.name, "--minimal", "--frontier"),)
+    return Shown(content, pictures, lines, foremost(job))
+
+
+def _name(node: LatticeNode) -> str:
+    return ".".join(map(str, node.rungs))
+
+
+def _plain(node: LatticeNode, view: LatticeView) -> dict[str, Any]:
+    choice = None if node.choice is None else {**asdict(node.choice), "risk": view.risk(node.choice)}
+    levels = dict(zip(view.names, node.rungs, strict=True)) if node.choice is None else dict(node.choice.levels)
+    return {"name": _name(node), "levels": levels, "choice": choice, "minimal": node.minimal, "best": node.best}
+
+
+def look(asked: Asked) -> Next:
+    """Weigh the combinations, which is recorded as a look."""
+    LATTICE.begin(asked, asked.policy_file())
+    return asked.to("lattice")
+
+
+def demand(asked: Asked) -> Next:
+    """Write another k and suppression limit."""
+    file = asked.policy_file()
+    wanted = {name: asked.value(name) for name in ("k", "suppression") if asked.value(name)}
+    changes: dict[Place, Value] = {
+        ("release", name): value for name, value in wanted.items() if value != str(file.at("release", name) or "")
+    }
+    file.save(changes, asked.value("base"))
+    return asked.to("lattice")
+
+
+def use(asked: Asked) -> Next:
+    """Hold the release to the levels of a node: chosen after a look, and marked as such."""
+    file = asked.policy_file()
+    view = _view(asked, file)
+    node = next((each for each in view.nodes if _name(each) == asked.value("node")), None)
+    if node is None or node.choice is None:
+        raise InvalidParameter("this combination of levels does not meet the demands.")
+    levels = {name: str(level) for name, level in node.choice.levels.items()}
+    changes: dict[Place, Value] = {("release", "lowest"): levels, ("release", "highest"): levels}
+    for name in levels:
+        changes |= provenance(name, file.at("columns", name), asked.value("source"), file.seen)
+    file.save(changes, asked.value("base"))
+    return asked.to("plan")
+
+
+def _view(asked: Asked, file: PolicyFile) -> LatticeView:
+    found: LatticeView | None = result(LATTICE.known(asked, file))
+    if found is None:
+        raise InvalidParameter("the combinations of levels were not weighed yet.")
+    return found
+
+
+PAGE = Page(
+    "lattice",
+    "Lattice explorer",
+    "Under k-anonymity alone: every combination of levels, what it loses and how many rows it leaves out.",
+    show,
+    {"look": look, "demand": demand, "use": use},
+    needs=("policy",),
+)

@@ -1,0 +1,42 @@
+"""The policy itself: its text, to be read, changed and taken away; what the other pages write is here."""
+
+from __future__ import annotations
+
+from incrowd.errors import IncrowdError
+from incrowd.web.studio.page import Asked, Next, Page, Shown, command
+from incrowd.workflows.policy.policy import load_policy
+
+
+def show(asked: Asked) -> Shown:
+    """Show the text, and whether it can be run."""
+    file = asked.policy_file()
+    problem = None
+    try:
+        _ = load_policy(file.path)
+    except IncrowdError as error:
+        problem = str(error).replace(str(file.path), file.name)
+    content = {
+        "name": file.name,
+        "base": file.base,
+        "text": file.text,
+        "problem": problem,
+        "seen": list(file.seen.what),
+    }
+    return Shown(content, commands=(command("incrowd", "plan", "--policy", file.name),))
+
+
+def save(asked: Asked) -> Next:
+    """Write another text, if it can be read."""
+    text = asked.form.get("text", "").replace("\r\n", "\n")
+    asked.policy_file().write(text if text.endswith("\n") else f"{text}\n", asked.value("base"))
+    return asked.to("policy")
+
+
+PAGE = Page(
+    "policy",
+    "The policy",
+    "The one file that every page writes and the command line runs.",
+    show,
+    {"save": save},
+    needs=("policy",),
+)

@@ -1,0 +1,130 @@
+"""Before and after, and the attack lab: what a release lost, what risk is left, and what adversaries get out of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from markupsafe import Markup
+
+from incrowd.attacks import attack_names
+from incrowd.attacks.knowledge import ATTACKERS
+from incrowd.core.steps.around import HoldOut
+from incrowd.core.steps.step import walk
+from incrowd.drawing.markup import joined
+from incrowd.engines.choose import engine_of
+from incrowd.errors import InvalidParameter
+from incrowd.verify.files import CERTIFICATE
+from incrowd.web.studio.jobs import Job, Tell
+from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
+from incrowd.workflows.assess.assess import Assessment
+from incrowd.workflows.assess.assess import assess as assessed
+from incrowd.workflows.assess.kept import keep_assessment
+from incrowd.workflows.assess.released import read_release
+from incrowd.workflows.assess.section import section
+from incrowd.workflows.attack.attack import AttackOrder, Lab, attack
+from incrowd.workflows.attack.given import Given
+from incrowd.workflows.attack.page import findings
+from incrowd.workflows.policy.ledger import record_look
+from incrowd.workflows.policy.rows import open_rows
+from incrowd.workflows.verify.verify import read_certificate
+
+_TRIALS = 500
+
+
+def show(asked: Asked) -> Shown:
+    """Show what was found out about a release from the original rows, and the forms that start it."""
+    file, folder, name = asked.policy_file(), asked.release(), asked.value("release")
+    certificate = read_certificate(folder)
+    before, lab = _job(asked, "assess"), _job(asked, "attack")
+    found: Assessment | None = result(before)
+    tried: Lab | None = result(lab)
+    held = any(isinstance(step, HoldOut) for step in walk(certificate.steps))
+    content: dict[str, Any] = {
+        "release": name,
+        "dataset": certificate.dataset.name,
+        "assessment": None if found is None else found.to_json(),
+        "rows": None if found is None else {"kept": found.kept, "all": found.rows, "loss": found.loss},
+        "lab": None if tried is None else tried.to_json(),
+        "stories": [] if tried is None else [_story(each) for each in tried.tried if each.finding.story],
+        "attackers": list(ATTACKERS),
+        "attacks": list(attack_names()),
+        "held_out": held,
+        "trials": _TRIALS,
+        "same_policy": file.policy.hash == certificate.policy_hash,
+    }
+    pictures = {
+        "section": Markup() if found is None else section(replace(found, lab=None)),
+        "findings": Markup() if tried is None else joined(findings(tried)),
+    }
+    more = ("--held-out",) if held else ()
+    lines = (
+        command("incrowd", "assess", name, "--policy", file.name),
+        command("incrowd", "attack", name, "--policy", file.name, "--replay", *more),
+    )
+    return Shown(content, pictures, lines, foremost(before, lab))
+
+
+def _story(each: Any) -> dict[str, Any]:
+    return {"attack": each.finding.attack, "attacker": each.attacker, "lines": list(each.finding.story)}
+
+
+def _key(asked: Asked, verb: str) -> str:
+    folder = asked.release()
+    return f"{verb} {folder} {(folder / CERTIFICATE).stat().st_mtime_ns}"
+
+
+def _job(asked: Asked, verb: str) -> Job | None:
+    return asked.jobs.known(_key(asked, verb))
+
+
+def compare(asked: Asked) -> Next:
+    """Hold the release against the original rows: a look, recorded."""
+    file, folder = asked.policy_file(), asked.release()
+    policy, name = file.policy, asked.value("release")
+
+    def work(tell: Tell) -> Assessment:
+        released = replace(read_release(folder), name=name)
+        with engine_of(policy.engine) as engine:
+            original = open_rows(None, policy, engine=engine)
+            record_look(policy, "assess")
+            file.seen.add("before and after")
+            found = assessed(released, engine.watched(original, tell), policy, engine)
+        keep_assessment(policy, folder, found)
+        return found
+
+    asked.job(_key(asked, "assess"), "Holding the release against the rows", work)
+    return asked.to("proof", release=name)
+
+
+def run(asked: Asked) -> Next:
+    """Attack the release as others would: a look, recorded."""
+    file, folder = asked.policy_file(), asked.release()
+    policy, name = file.policy, asked.value("release")
+    attacker, chosen, trials = asked.value("attacker"), asked.value("attack"), asked.value("trials") or str(_TRIALS)
+    if not trials.isdigit() or not 0 < int(trials[:6]) <= 20_000:
+        raise InvalidParameter("so many people are attacked: a whole number up to 20,000.")
+    order = AttackOrder((chosen,) if chosen else (), (attacker,) if attacker else ())
+    held = any(isinstance(step, HoldOut) for step in walk(read_certificate(folder).steps))
+
+    def work(_tell: Tell) -> Lab:
+        given = Given(folder, None, policy, sizes=(8, int(trials), None), held_out=held)
+        file.seen.add("the attack lab")
+        lab = attack(*given.opened(), order)
+        given.keep(lab, lab.exceeding(given.thresholds({})))
+        return lab
+
+    asked.jobs.forget(_key(asked, "attack"))
+    asked.job(_key(asked, "attack"), "Attacking the release", work)
+    return asked.to("proof", release=name)
+
+
+PAGE = Page(
+    "proof",
+    "Before and after",
+    "What the release lost, what risk is left, and what adversaries get out of it. Internal: made from the rows.",
+    show,
+    {"compare": compare, "attack": run},
+    step=8,
+    needs=("policy", "release"),
+)

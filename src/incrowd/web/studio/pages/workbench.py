@@ -1,0 +1,304 @@
+"""The promise workbench: sliders, and what they would promise, keep and cost, by public numbers alone.
+
+What can be seen of the rows here is a private look, whose price stands on its button.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, cast
+
+from markupsafe import Markup
+
+from incrowd.core.rounding import exact, float_up
+from incrowd.core.words import short_down, short_up
+from incrowd.drawing.markup import figure, table, tag
+from incrowd.errors import IncrowdError, InvalidParameter, Refused
+from incrowd.methods.crowds.parameters import Target
+from incrowd.web.studio.jobs import Job, Tell
+from incrowd.web.studio.looks import provenance
+from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
+from incrowd.web.studio.payments import pay, payment_key
+from incrowd.web.studio.policy_file import PolicyFile
+from incrowd.workflows.bounds.odds import PRIORS, Odds, in_words
+from incrowd.workflows.plan.expectation import Expectation, expectation
+from incrowd.workflows.plan.forecast import Forecast, declared_rows
+from incrowd.workflows.plan.forecast import plan as forecast
+from incrowd.workflows.plan.look.chosen_policy import chosen_section, replaced
+from incrowd.workflows.plan.look.look import Looked, look, require_narrow, require_room
+from incrowd.workflows.plan.look.method import look_of
+from incrowd.workflows.policy.edit import Place, Value
+from incrowd.workflows.policy.policy import Policy
+
+SLIDERS: dict[Place, tuple[str, str]] = {
+    ("target", "epsilon"): ("ε, what one person may lose", "0.1 0.2 0.3 0.5 0.7 0.8 1 1.2 1.5 2 3 5"),
+    ("epsilon",): ("ε, what one person may lose", "0.1 0.2 0.3 0.5 0.7 0.8 1 1.2 1.5 2 3 5"),
+    ("target", "delta"): ("δ, the chance beyond", "1e-12 1e-11 1e-10 1e-9 1e-8 1e-7 1e-6 1e-5"),
+    ("delta",): ("δ, the chance beyond", "1e-12 1e-11 1e-10 1e-9 1e-8 1e-7 1e-6 1e-5"),
+    ("rate",): ("rate, the chance to be in the sample", "1/20 1/10 1/5 1/4 1/3 2/5 1/2 3/5 2/3 3/4 4/5 9/10"),
+    ("k",): ("k, who must look alike", "2 3 5 7 10 15 20 25 30 40 50 75 100 150 200"),
+    ("choosing",): ("ε for choosing levels, of the above", "0.01 0.02 0.05 0.1 0.15 0.2 0.3 0.5"),
+}
+"""Every number of a release that can be moved here, with the values of its slider."""
+_SUGGESTED = ("1/5", "1/2", "1", "2", "5")
+_LOOK = "0.05"
+_NO_OFFER = {"epsilon": _LOOK, "why_not": "", "key": "", "choices": 0}
+
+
+def show(asked: Asked) -> Shown:
+    """Show the numbers of the release and what they would promise, as they are or as a form would have them."""
+    file = asked.policy_file()
+    changes, problem, found = _changes(asked, file), None, None
+    try:
+        found = forecast(file.trial(changes) if changes else file.policy)
+    except IncrowdError as error:
+        problem = str(error)
+    policy = file.policy if found is None else found.policy
+    live = bool(asked.value("live"))  # a form that asks for what it changes alone
+    look_job = asked.jobs.known(_look_key(file))
+    content = {
+        "method": file.policy.method.name,
+        "sliders": _sliders(asked, file),
+        "levels": _levels(asked, file),
+        "lowest": file.at("release", "levels") is None and file.at("release", "lowest") is not None,
+        "outcome": None if found is None else _outcome(found),
+        "problem": problem,
+        "changed": bool(changes),
+        "seen": list(file.seen.what),
+        "suggestions": [] if live else _suggestions(policy),
+        "look": _NO_OFFER if live else _offer(file, asked),
+        "looked": None if live else _looked(look_job),
+    }
+    pictures = {"band": Markup()}
+    if found is not None and found.expectation is not None:
+        pictures["band"] = _band(found.expectation)
+    line = command("incrowd", "plan", "--policy", file.name)
+    return Shown(content, pictures, (line,), foremost(look_job))
+
+
+def _sliders(asked: Asked, file: PolicyFile) -> list[dict[str, str]]:
+    release = file.at("release")
+    found = []
+    for place, (label, values) in SLIDERS.items():
+        now = file.at("release", *place) if isinstance(release, dict) else None
+        if now is not None:
+            name = ".".join(place)
+            found.append({"name": name, "label": label, "values": values, "value": asked.value(name, str(now))})
+    return found
+
+
+def _levels(asked: Asked, file: PolicyFile) -> list[dict[str, Any]]:
+    """Return the levels that can be moved: those of the release, or the lowest that may be chosen."""
+    key = _levels_key(file)
+    if key is None:
+        return []
+    told = file.at("release", key) or {}
+    listed = file.at("release", "columns")
+    found = []
+    for place, column in enumerate(file.policy.schema.released):
+        if isinstance(listed, list) and column.name not in listed:
+            continue
+        hierarchy = column.hierarchy
+        now = asked.value(f"level-{place}") or str(told.get(column.name, "0"))
+        level = min(int(now), hierarchy.height) if now.isdigit() else 0
+        members = hierarchy.members(level)
+        labels = [] if members is None else hierarchy.names(members.slice(0, 3), level).to_pylist()
+        found.append(
+            {"name": f"level-{place}", "column": column.name, "height": hierarchy.height, "value": level}
+            | {"classes": None if members is None else len(members), "labels": [str(each) for each in labels]}
+        )
+    return found
+
+
+def _levels_key(file: PolicyFile) -> str | None:
+    return next((key for key in ("levels", "lowest") if isinstance(file.at("release", key), dict)), None)
+
+
+def _changes(asked: Asked, file: PolicyFile) -> dict[Place, Value]:
+    """Return what the form would write; levels chosen after a look at the rows are marked at their columns."""
+    changes: dict[Place, Value] = {}
+    for place in SLIDERS:
+        wanted, now = asked.value(".".join(place)), file.at("release", *place)
+        if now is not None and wanted and wanted != str(now):
+            changes["release", *place] = wanted
+    key = _levels_key(file)
+    told = {} if key is None else dict(file.at("release", key))
+    moved = {}
+    for number, column in enumerate(file.policy.schema.released):
+        wanted = asked.value(f"level-{number}")
+        if key is not None and wanted and wanted != str(told.get(column.name, "0")):
+            moved[column.name] = wanted
+    for name, level in moved.items():
+        changes["release", str(key), name] = level
+        changes |= provenance(name, file.at("columns", name), asked.value("source"), file.seen)
+    if moved and file.at("release", "chosen") is not None:
+        changes["release", "chosen"] = None  # these are no longer the levels that the look chose
+    return changes
+
+
+def _outcome(found: Forecast) -> dict[str, Any]:
+    """Return what the numbers would promise and cost, in words; spent is rounded up, left is rounded down."""
+    odds = Odds(found.epsilon, found.delta)
+    expected = found.expectation
+    left = found.standing.left if found.standing is not None else None
+    budget = left if left is not None else found.policy.budget.limit if found.policy.budget is not None else None
+    bounded = odds.bounded
+    return {
+        "epsilon": short_up(found.epsilon) if bounded else "none",
+        "delta": short_up(found.delta) if bounded else "none",
+        "k": None if found.policy.plan.smallest_class is None else int(found.policy.plan.smallest_class),
+        "solved": found.parameters.get("solved"),
+        "rate": str(found.parameters["rate"]) if found.parameters.get("rate") is not None else None,
+        "words": in_words(
+            float_up(Fraction(found.epsilon)), float_up(Fraction(found.delta)), found.promise.unit.adjacency
+        )
+        if bounded
+        else None,
+        "beliefs": [[f"{100 * float(prior):g} %", odds.belief(prior)] for prior in PRIORS] if bounded else [],
+        "expected": None if expected is None else expected.to_json(),
+        "left": None if budget is None or not bounded else short_down(max(Decimal(0), budget.epsilon - found.epsilon)),
+        "budget": None if budget is None else short_down(budget.epsilon),
+        "allowed": found.allowed,
+        "refusal": None if found.refusal is None else found.refusal[:1].upper() + found.refusal[1:],
+        "warnings": list(found.warnings),
+        "claim": found.policy.plan.claims[0].kind if found.policy.plan.claims else "nothing",
+    }
+
+
+def _band(found: Expectation) -> Markup:
+    """Return the band of rows that will probably be kept, from nothing to everything."""
+    low, high = 100 * found.low, 100 * max(found.high, found.low + 0.01)
+    marks = [("spread evenly", found.even), ("by Zipf's law", found.skewed)]
+    drawn = [
+        tag("rect", x="0", y=22, width="100%", height=16, class_="area", rx=8),
+        tag("rect", x=f"{low:.1f}%", y=22, width=f"{high - low:.1f}%", height=16, class_="band", rx=8),
+    ]
+    for place, (name, share) in enumerate(marks):
+        at = f"{min(99.4, 100 * share):.1f}%"
+        side = "end" if share > 0.6 else ""
+        drawn.append(tag("line", x1=at, x2=at, y1=18, y2=42, class_="tick"))
+        drawn.append(tag("text", f"{name} {100 * share:.0f} %", x=at, y=14 if place else 56, class_=side or None))
+    title = f"Of the sampled rows {100 * found.low:.0f} to {100 * found.high:.0f} % are probably kept"
+    picture = tag("svg", *drawn, height=62, class_="chart", role="img", aria_label=title)
+    rows = [[name, f"{100 * share:.1f} %"] for name, share in (*marks, ("least", found.low), ("most", found.high))]
+    return figure(
+        picture, f"{title}; crowds of {found.crowd:,.3g} rows on average.", table("Rows kept", ["If", "Kept"], rows)
+    )
+
+
+def _suggestions(policy: Policy) -> list[dict[str, Any]]:
+    """Return what other losses would keep by public numbers, for a method with a target: accuracy first."""
+    method, rows = policy.step, declared_rows(policy)
+    target = getattr(method, "target", None)
+    slow = hasattr(method, "choosing")  # levels that are chosen privately: each loss takes a second to solve
+    solved = isinstance(target, Target) and getattr(method, "k", None) is None
+    if rows is None or slow or not solved or target is None:
+        return []
+    found = []
+    for text in _SUGGESTED:
+        try:
+            plan = replace(cast(Any, method), target=replace(target, epsilon=Fraction(text))).plan(policy.schema)
+        except IncrowdError:
+            continue
+        expected = expectation(plan, policy.schema, rows)
+        if expected is None:
+            return []
+        odds = Odds(Decimal(str(float(Fraction(text)))), Decimal(str(float(target.delta))))
+        found.append(
+            {"epsilon": f"{float(Fraction(text)):g}", "k": expected.k, "guess": odds.guess}
+            | {name: getattr(expected, name) for name in ("even", "skewed", "low", "high")}
+        )
+    return found
+
+
+def save(asked: Asked) -> Next:
+    """Write the numbers into the policy."""
+    file = asked.policy_file()
+    file.save(_changes(asked, file), asked.value("base"))
+    return asked.to("workbench")
+
+
+def _look_key(file: PolicyFile) -> str:
+    return f"private look {file.path}"
+
+
+def _offer(file: PolicyFile, asked: Asked) -> dict[str, Any]:
+    """Return what a private look would cost, or why there is none."""
+    epsilon = asked.value("look") or _LOOK
+    try:
+        planned = look_of(file.policy, exact(epsilon, "epsilon"))
+        require_room(file.policy, planned.plan.promise)
+        require_narrow(file.policy, planned)
+    except (InvalidParameter, Refused) as error:
+        return {"epsilon": epsilon, "why_not": str(error), "key": "", "choices": 0}
+    key = payment_key(file.policy, "look")
+    return {"epsilon": epsilon, "why_not": None, "key": key, "choices": len(planned.choices)}
+
+
+def pay_look(asked: Asked) -> Next:
+    """Pay for a private look; what it shows is private, and free to be chosen by."""
+    file = asked.policy_file()
+    policy, epsilon = file.policy, asked.value("look") or _LOOK
+
+    def work(tell: Tell) -> Looked:
+        looked = look(None, policy, epsilon, tell)
+        with suppress(OSError):  # it is paid: what it showed is shown, also where it cannot be kept
+            name = f"{file.path.name}.look-{looked.chosen.entry}.json"
+            file.path.with_name(name).write_text(looked.certificate.to_text(), encoding="utf-8")
+        return looked
+
+    job = pay(asked, policy, "look", "A private look", work)
+    asked.jobs.alias(_look_key(file), job)
+    return asked.to("workbench")
+
+
+def _looked(job: Job | None) -> dict[str, Any] | None:
+    looked: Looked | None = result(job)
+    if looked is None:
+        return None
+    return {
+        "sentence": looked.sentence,
+        "useless": looked.result.useless,
+        "epsilon": str(looked.chosen.epsilon),
+        "entry": looked.chosen.entry,
+        "best": looked.result.place,
+        "choices": [_choice(each) for each in looked.result.estimates],
+    }
+
+
+def _choice(each: Any) -> dict[str, Any]:
+    plain: Mapping[str, Any] = {name: getattr(each, name) for name in ("kept", "low", "high", "draw", "detail", "k")}
+    return {**plain, "rate": str(each.rate), "levels": dict(each.levels), "useless": each.useless}
+
+
+def take(asked: Asked) -> Next:
+    """Write the levels, k and rate of a choice that the private look showed, with the entry that paid for it."""
+    file = asked.policy_file()
+    looked: Looked | None = result(asked.jobs.known(_look_key(file)))
+    if looked is None:
+        raise InvalidParameter("no private look was paid for here.")
+    place = asked.value("choice")
+    if not place.isdigit() or int(place) >= len(looked.result.estimates):
+        raise InvalidParameter("there is no such choice.")
+    release = looked.policy.section.release
+    if not isinstance(release, Mapping):
+        raise InvalidParameter("a look weighs one method, not a list.")
+    section = chosen_section(release, looked.result.estimates[int(place)], looked.chosen)
+    note = f"  # chosen by a private look: entry {looked.chosen.entry} of the ledger"
+    file.write(replaced(file.text, section, note), asked.value("base"))
+    return asked.to("workbench")
+
+
+PAGE = Page(
+    "workbench",
+    "The promise",
+    "Move a number and see what it would promise, keep and cost. Public numbers alone: nothing is read or spent.",
+    show,
+    {"save": save, "look": pay_look, "take": take},
+    step=5,
+    needs=("policy",),
+)

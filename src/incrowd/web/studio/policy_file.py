@@ -1,0 +1,114 @@
+"""PolicyFile: the very file that the command line runs, read and changed with its comments and order kept."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
+from incrowd.web.studio.looks import SeenRows
+from incrowd.workflows.policy.document import read_document
+from incrowd.workflows.policy.edit import Place, Value, edited, replaced_at
+from incrowd.workflows.policy.policy import Policy, load_policy
+
+_SAVING = Lock()
+_FILES = ("source", "path", "file", "hierarchies", "pseudonym", "registry", "key", "catalog")
+"""The keys under which a policy names files."""
+
+
+@dataclass(frozen=True)
+class PolicyFile:
+    """A policy file as it was when a page was asked for."""
+
+    path: Path
+    name: str
+    root: Path
+
+    @cached_property
+    def text(self) -> str:
+        """What is written in it."""
+        try:
+            return self.path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise InvalidParameter(f"the policy {self.name} cannot be read as UTF-8 text.") from None
+
+    @property
+    def base(self) -> str:
+        """What tells this text from another: a form that was made from another text changes nothing."""
+        return sha256(self.text.encode()).hexdigest()[:32]
+
+    @cached_property
+    def content(self) -> dict[str, Any]:
+        """Its plain content, every scalar as text."""
+        found = read_document(self.text).content
+        return found if isinstance(found, dict) else {}
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The policy, or the line that is wrong; the files that it names lie in the folder that was opened."""
+        self._check_inside(self.content, "")
+        return load_policy(self.path)
+
+    def _check_inside(self, content: Any, key: str) -> None:
+        """Refuse a policy that names a file elsewhere: only what was opened is read here."""
+        if isinstance(content, dict | list):
+            for name, part in content.items() if isinstance(content, dict) else [(key, each) for each in content]:
+                self._check_inside(part, name)
+        if isinstance(content, str) and key in _FILES and "://" not in content:
+            place = self.path.parent / content.rpartition("::")[0] if "::" in content else self.path.parent / content
+            if not place.resolve().is_relative_to(self.root.resolve()):
+                raise Refused(
+                    f"{self.name} names a file outside the folder that was opened, at {key}: open a folder that holds "
+                    "both, or use the command line."
+                )
+
+    @property
+    def seen(self) -> SeenRows:
+        """Whether its rows were looked at here, and by what."""
+        source = self.at("source", "path") or self.at("source") or self.name
+        return SeenRows(self.path.parent, str(source))
+
+    def at(self, *place: str) -> Any:
+        """Return the plain value at a place; None where there is none."""
+        found: Any = self.content
+        for name in place:
+            found = found.get(name) if isinstance(found, dict) else None
+        return found
+
+    def trial(self, changes: Mapping[Place, Value]) -> Policy:
+        """Return the policy that it would be with some changes; nothing is written."""
+        content: Any = self.content
+        for place, value in changes.items():
+            content = replaced_at(content, place, value)
+        self._check_inside(content, "")
+        return load_policy(content, folder=self.path.resolve().parent)
+
+    def save(self, changes: Mapping[Place, Value], base: str | None) -> PolicyFile:
+        """Write some changes, if the file is still the one that the form was made from and can be read with them."""
+        return self.write(edited(self.text, changes), base)
+
+    def write(self, text: str, base: str | None) -> PolicyFile:
+        """Replace the text: whole or not at all, and only by one that can be read as a policy."""
+        load_policy(f"{text}\n", folder=self.path.resolve().parent)
+        written = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}")
+        with _SAVING:
+            now = PolicyFile(self.path, self.name, self.root)
+            if base is not None and now.base != base:
+                raise Refused(
+                    f"{self.name} was changed meanwhile, in another tab or an editor: load this page again. Nothing "
+                    "was written."
+                )
+            try:
+                written.write_text(text, encoding="utf-8")
+                written.replace(self.path)
+            except OSError as error:
+                raise OutputUnavailable(f"{self.name} could not be written: {error.strerror or 'no reason'}.") from None
+            finally:
+                written.unlink(missing_ok=True)
+        return PolicyFile(self.path, self.name, self.root)

@@ -1,0 +1,125 @@
+"""Rendering: a page as HTML that is escaped by construction, or as plain values, its twin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from incrowd.accounting.budget import shown_down, shown_up
+from incrowd.drawing.markup import text
+from incrowd.errors import IncrowdError
+from incrowd.web.studio.page import Asked, Page, Shown
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from incrowd.web.studio.policy_file import PolicyFile
+
+_KEPT = ("policy", "data", "release")
+"""What the menu passes from page to page."""
+
+
+@dataclass(frozen=True)
+class Renderer:
+    """What turns pages into text; `mark` is what forms must hold."""
+
+    pages: Sequence[Page]
+    folder: Any
+    mark: str
+
+    def html(self, page: Page, asked: Asked, shown: Shown) -> str:
+        """Return a page as HTML."""
+        own = {**shown.content, **shown.pictures}
+        failed = None if shown.job is None else shown.job.problem
+        around = self._around(asked, page) | {"commands": shown.commands, "job": _job(shown), "failed": failed}
+        return self._templates.get_template(f"{page.name}.html").render({**own, **around})
+
+    def twin(self, page: Page, asked: Asked, shown: Shown) -> dict[str, Any]:
+        """Return the same in plain values."""
+        policy = _policy(asked)
+        return {
+            "page": page.name,
+            "title": page.title,
+            **shown.content,
+            "commands": list(shown.commands),
+            "policy": None if policy is None else {"name": policy.name, "base": policy.base, "text": policy.text},
+            "job": _job(shown),
+            "failed": None if shown.job is None else shown.job.problem,
+        }
+
+    def problem(self, asked: Asked, words: str) -> str:
+        """Return a page that says what is wrong."""
+        around = self._around(asked, None) | {"commands": (), "job": None, "failed": None}
+        return self._templates.get_template("problem.html").render({"problem": words, **around})
+
+    def _around(self, asked: Asked, page: Page | None) -> dict[str, Any]:
+        policy = _policy(asked)
+        return {
+            "page": page,
+            "menu": self._menu(asked, page),
+            "mark": self.mark,
+            "here": f"/{page.name}?{urlencode(asked.given)}" if page else "/",
+            "opened": self.folder.root.name,
+            "policy_file": policy,
+        }
+
+    def _menu(self, asked: Asked, page: Page | None) -> list[dict[str, Any]]:
+        kept = {name: asked.value(name) for name in _KEPT if asked.value(name)}
+        items = []
+        for each in self.pages:
+            words = {name: value for name, value in kept.items() if name in each.needs or name == "policy"}
+            ready = all(name in kept for name in each.needs)
+            address = f"/{each.name}" + (f"?{urlencode(words)}" if words else "")
+            items.append({"page": each, "address": address, "ready": ready, "current": each is page})
+        return items
+
+    @cached_property
+    def _templates(self) -> Environment:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+
+        made = Environment(
+            loader=PackageLoader(__package__ or "", "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        made.filters |= {"address": urlencode, "number": _number, "raised": text, "up": _up, "down": _down}
+        return made
+
+
+def _job(shown: Shown) -> dict[str, Any] | None:
+    return None if shown.job is None or not shown.job.running else shown.job.to_json()
+
+
+def _policy(asked: Asked) -> PolicyFile | None:
+    """Return the policy beside a page, if one was named that can be read."""
+    if not asked.value("policy"):
+        return None
+    try:
+        found = asked.policy_file()
+        _ = found.text
+    except IncrowdError:
+        return None
+    return found
+
+
+def _up(amount: str) -> str:
+    """Return what was spent, as the ledger writes it, for people: not below it."""
+    return shown_up(Decimal(amount))
+
+
+def _down(amount: str) -> str:
+    """Return what is left, as the ledger writes it, for people: not above it."""
+    return shown_down(Decimal(amount))
+
+
+def _number(value: float | None) -> str:
+    """Return a number for people: large ones in groups of three digits."""
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"

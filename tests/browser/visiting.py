@@ -1,0 +1,92 @@
+"""The studio of a folder, opened in a real Chromium that Playwright drives; no browser is downloaded."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+from incrowd.web.studio.app import studio_app
+from incrowd.web.studio.entrance import Keys
+from incrowd.web.wire import StrictProtocol
+from tests.browser.chromium import chromium
+from tests.ports import free_port
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+]  # fmt: skip
+PATIENCE = 120_000.0
+
+
+@contextmanager
+def browsing() -> Iterator[Browser]:
+    """Start the browser."""
+    path = chromium()
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=FLAGS, timeout=PATIENCE)
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Visit:
+    """A browser inside a studio: its tabs, and everything that they complained about or asked of others."""
+
+    folder: Path
+    address: str
+    context: BrowserContext
+    complaints: list[str] = field(default_factory=list)
+
+    def tab(self, path: str = "/") -> Page:
+        """Open a tab."""
+        page = self.context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda problem: self.complaints.append(str(problem)))
+        page.on("request", lambda sent: None if sent.url.startswith(self.address) else self.complaints.append(sent.url))
+        page.goto(self.address + path)
+        return page
+
+
+@contextmanager
+def visiting(browser: Browser, folder: Path, width: int = 1280) -> Iterator[Visit]:
+    """Serve the studio of a folder and come in by the address that is printed."""
+    keys = Keys(free_port())
+    config = uvicorn.Config(studio_app(folder, keys), port=keys.port, log_config=None, ws="none", http=StrictProtocol)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive()
+            time.sleep(0.02)
+        context = browser.new_context(viewport={"width": width, "height": 900})
+        visit = Visit(folder, f"http://127.0.0.1:{keys.port}", context)
+        visit.tab(keys.address.removeprefix(visit.address)).close()
+        yield visit
+        context.close()
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def assert_accessible(page: Page) -> None:
+    """Assert that axe finds nothing serious."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found: dict[str, Any] = Axe().run(page).response
+    serious = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
+    assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in serious] == []
