@@ -42,7 +42,7 @@ _TITLE = "the best of several by a noisy score"
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CandidateModel:
     """A model that may be tried: what it learns from, the way, and the sums with their noise."""
 
     task: LearningTask
@@ -127,7 +127,7 @@ class TunedClassifier:
         """Return what the first candidate learns from; all predict the same."""
         return self.classifiers[0].task(schema)
 
-    def tried(self, schema: Schema) -> tuple[tuple[Candidate, ...], TryModels]:
+    def tried(self, schema: Schema) -> tuple[tuple[CandidateModel, ...], TryModels]:
         """Return the candidates, and the step that tries them at the price that may be spent."""
         unit = schema.unit
         run = self.epsilon / 2 if self.delta is None else largest_run_rho(self.epsilon, self.delta, self.gamma)
@@ -139,7 +139,7 @@ class TunedClassifier:
             if classifier.choice(task.inputs, len(task.outputs)) not in RECIPES:  # trees are not tuned
                 classifier = replace(classifier, model="naive-bayes")  # noqa: PLW2901 - the same candidate
             recipe, _ = classifier.recipe(task)
-            candidates.append(Candidate(task, recipe, recipe.sums(task, budget, unit)))
+            candidates.append(CandidateModel(task, recipe, recipe.sums(task, budget, unit)))
         law, scale = self._score_noise(run * _FOR_SCORE, unit)
         steps = tuple(each.steps(schema) for each in candidates)
         return tuple(candidates), TryModels(self.gamma, law, scale, steps, self.folds)
@@ -174,7 +174,7 @@ class TunedClassifier:
             for each in candidates
         ]
 
-        def run(fresh: Coins) -> tuple[int, tuple[Candidate, FittedScores]]:
+        def run(fresh: Coins) -> tuple[int, tuple[CandidateModel, FittedScores]]:
             place = int(fresh.below(len(candidates), 1)[0])
             found = candidates[place].fit(records[place], fresh)
             right = candidates[place].score(records[place], step.folds, found, fresh)
