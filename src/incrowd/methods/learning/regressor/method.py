@@ -19,7 +19,7 @@ from incrowd.methods.learning.models import LearnedModel, ScoreLink, Use, rounde
 from incrowd.methods.learning.output import ModelTable
 from incrowd.methods.learning.planning import LearningTask, budget_of, check_parameters, plan_of
 from incrowd.methods.learning.records import Records
-from incrowd.methods.learning.regressor.recipes import RECIPES, Recipe, greedy_trees
+from incrowd.methods.learning.regressor.recipes import RECIPES, NumberRecipe, greedy_trees
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -80,7 +80,7 @@ class PrivateRegressor:
         additive = self.model == "additive"
         return usual_bins(self.expected_rows, largest_rho(self.epsilon, self.delta) if additive else None)
 
-    def recipe(self) -> tuple[Recipe, Fraction]:
+    def recipe(self) -> tuple[NumberRecipe, Fraction]:
         """Return the way to learn, and its budget ρ."""
         rho = budget_of(self.epsilon, self.delta, self.name)
         if self.model in GROWN:

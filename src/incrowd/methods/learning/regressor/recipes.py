@@ -61,7 +61,7 @@ class FittedNumbers:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class NumberRecipe:
     """A way to learn numbers: the sums that it needs, and what it makes of them."""
 
     title: str
@@ -145,7 +145,7 @@ def fit_additive(task: LearningTask, records: Records, steps: tuple[Step, ...], 
     return FittedNumbers(float(found.intercepts[0]), tuple(np.split(found.tables, starts[1:])), rows)
 
 
-def greedy_trees(shape: ForestShape) -> Recipe:
+def greedy_trees(shape: ForestShape) -> NumberRecipe:
     """Return the way to learn by trees that grow by private choices, every one from all rows."""
 
     def sums(task: LearningTask, rho: Fraction, unit: Unit) -> tuple[Step, ...]:
@@ -155,7 +155,7 @@ def greedy_trees(shape: ForestShape) -> Recipe:
         return grown(task, shape, rho * FOR_CUTS, unit), leaves
 
     title = "a regression tree" if shape.trees == 1 else f"a forest of {shape.trees} regression trees"
-    return Recipe(title, sums, fit_greedy)
+    return NumberRecipe(title, sums, fit_greedy)
 
 
 def fit_greedy(task: LearningTask, records: Records, steps: tuple[Step, ...], coins: Coins) -> FittedNumbers:
@@ -187,6 +187,6 @@ def leaf_means(counts: Floats, sums: Floats, doubt: float) -> Floats:
 
 
 RECIPES = {
-    "moments": Recipe("least squares from noisy products", products_under, fit_products),
-    "additive": Recipe("additive, by noisy sums and gradients", additive_under, fit_additive),
+    "moments": NumberRecipe("least squares from noisy products", products_under, fit_products),
+    "additive": NumberRecipe("additive, by noisy sums and gradients", additive_under, fit_additive),
 }
