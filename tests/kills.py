@@ -163,7 +163,7 @@ def play(scene: Scene, number: int, seed: int, tell: Callable[[str], None] = lam
         now, left = charges(scene), check(scene, seen)
         new = {entry.body["release"] for entry in now[len(paid) :]}
         assert len(new) <= 1, f"{one}: one round charges at most once"
-        assert unfinished <= left <= unfinished | new, f"{one}: only a killed process leaves its charge unfinished"
+        assert left <= unfinished | new, f"{one}: only a killed process leaves its charge unfinished"
         tell(f"{one.number}: {one.verb} ended after {seconds:.2f} s{', charged' if new else ''}")
         paid, unfinished = now, left
 
@@ -175,7 +175,7 @@ def check(scene: Scene, seen: dict[str, str]) -> set[str]:
     hidden, the next one sweeps away.
 
     A charge is explained by its conclusion, or by a certificate that names it; returned are the releases whose charges
-    have neither, because their processes were killed in between.
+    have neither, because their processes were killed in between.  The next desk concludes those of questions.
     """
     stored = [path for path in scene.scratch.rglob("*") if path.is_file() and path.stat().st_size]
     assert stored == [], "something was left in the temporary folder"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from incrowd.core.schema import Schema
-from incrowd.core.unit import Unit
+from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter
 
 
@@ -36,6 +36,11 @@ class Relation:
     def unit(self) -> Unit:
         """Whom it protects."""
         return self.schema.unit
+
+    @property
+    def askable(self) -> bool:
+        """Whether questions can be asked about it: they protect rows or people."""
+        return not self.private or self.unit.kind in (Kind.ROW, Kind.PERSON)
 
 
 @dataclass(frozen=True)

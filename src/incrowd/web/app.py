@@ -35,6 +35,8 @@ _ABOUT = (
 _ROUTES = (questions, access, operation, consent)
 _QUICK = 4
 """How many prices are told and outcomes kept at once, however many questions are being answered."""
+_GARBAGE = (50_000, 20, 20)
+"""How seldom a worker looks for garbage: a question makes and drops many small trees."""
 _LINGER = 60.0
 """Seconds that a question of an earlier version may still need for its books."""
 VARIABLE = "INCROWD_SERVE"
@@ -88,6 +90,7 @@ async def _lifespan(server: FastAPI) -> AsyncIterator[None]:
         note("not available", why=str(problem))
     gc.collect()
     gc.freeze()  # what is there now stays: it need not be looked through for garbage again and again
+    gc.set_threshold(*_GARBAGE)
     yield
     server.state.close()
 

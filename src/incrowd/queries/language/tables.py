@@ -14,7 +14,6 @@ from sqlglot import exp
 from incrowd.core.domain import Categories, Dates, Numbers, Type
 from incrowd.core.reading import parse
 from incrowd.core.schema import MAX_LENGTH, OTHER, Column, Missing, Outside, Role
-from incrowd.core.unit import Kind
 from incrowd.engines.sql.engine import ready_name
 from incrowd.errors import QuestionRefused
 from incrowd.queries.catalog import Catalog, Relation
@@ -182,7 +181,7 @@ def table_rows(relation: Relation, context: Context) -> RowQuery:
 
     They are read where an engine holds them ready, or made from the table as it is by the very tree that made those.
     """
-    if relation.private and relation.unit.kind not in (Kind.ROW, Kind.PERSON):
+    if not relation.askable:
         raise QuestionRefused(f"questions protect rows or people, and {relation.name!r} declares something else.")
     person = relation.unit.column if relation.private else None
     asked = _used(relation, context)

@@ -208,9 +208,9 @@ class Desk:
 
     def load(self) -> None:
         """Read all that questions read, as a server does before the first of them comes; or raise SourceUnavailable."""
-        context = Context(self.catalog, None)
+        context, relations = Context(self.catalog, None), [each for each in self.catalog.relations if each.askable]
         with available():
-            self.warehouse.load([table_rows(relation, context).query for relation in self.catalog.relations])
+            self.warehouse.load([table_rows(relation, context).query for relation in relations])
 
     def check(self) -> None:
         """Raise SourceUnavailable if a source is known to be unreadable, or is no longer what it was."""
