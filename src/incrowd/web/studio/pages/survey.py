@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,7 @@ def _shown(asked: Asked, survey: LocalSurvey, found: tuple[QuestionEstimates, ..
         "odds": [_odds(each) for each in survey.questions if isinstance(each, ChoiceQuestion)],
         "crowd": all(isinstance(each, ChoiceQuestion) for each in survey.questions),
         "scripts": script_hashes(),
-        "estimates": [each.to_json() for each in found],
+        "estimates": [_plain(each) for each in found],
     }
     return Shown(content, {"picture": joined(map(_picture, found))}, _lines(name, survey))
 
@@ -71,6 +72,15 @@ def _odds(question: ChoiceQuestion) -> dict[str, Any]:
         "true_share": percent_up(randomizer.p),
         "other_share": percent_up(randomizer.q),
     }
+
+
+def _plain(found: QuestionEstimates) -> dict[str, Any]:
+    """Return estimates with their intervals in words too, which are not narrower than they are."""
+    told = found.to_json()
+    for each in told["estimates"]:
+        low, high = math.floor(1000 * each["low"]) / 10, math.ceil(1000 * each["high"]) / 10
+        each["interval"] = f"{low:.1f} % to {high:.1f} %"
+    return told
 
 
 def _picture(found: QuestionEstimates) -> Markup:
