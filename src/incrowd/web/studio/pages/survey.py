@@ -53,11 +53,15 @@ def _shown(asked: Asked, survey: LocalSurvey, found: tuple[QuestionEstimates, ..
         "epsilon": asked.value("epsilon"),
         "promise": promise(survey),
         "odds": [_odds(each) for each in survey.questions if isinstance(each, ChoiceQuestion)],
-        "crowd": all(isinstance(each, ChoiceQuestion) for each in survey.questions),
+        "crowd": _choices(survey),
         "scripts": script_hashes(),
         "estimates": [_plain(each) for each in found],
     }
     return Shown(content, {"picture": joined(map(_picture, found))}, _lines(name, survey))
+
+
+def _choices(survey: LocalSurvey) -> bool:
+    return all(isinstance(each, ChoiceQuestion) for each in survey.questions)
 
 
 def _odds(question: ChoiceQuestion) -> dict[str, Any]:
@@ -92,6 +96,8 @@ def _picture(found: QuestionEstimates) -> Markup:
 def estimate(asked: Asked) -> Shown:
     """Estimate from reports that a browser made; who answered what is not sent here, and nothing is kept."""
     survey = _survey(asked)
+    if not _choices(survey):
+        raise InvalidParameter("crowds are invented for questions with choices alone.")
     return _shown(asked, survey, estimates_of(survey, _reports(asked.form, survey)))
 
 
