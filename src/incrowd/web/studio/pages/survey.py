@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -52,11 +53,15 @@ def _shown(asked: Asked, survey: LocalSurvey, found: tuple[QuestionEstimates, ..
         "epsilon": asked.value("epsilon"),
         "promise": promise(survey),
         "odds": [_odds(each) for each in survey.questions if isinstance(each, ChoiceQuestion)],
-        "crowd": all(isinstance(each, ChoiceQuestion) for each in survey.questions),
+        "crowd": _choices(survey),
         "scripts": script_hashes(),
-        "estimates": [each.to_json() for each in found],
+        "estimates": [_plain(each) for each in found],
     }
     return Shown(content, {"picture": joined(map(_picture, found))}, _lines(name, survey))
+
+
+def _choices(survey: LocalSurvey) -> bool:
+    return all(isinstance(each, ChoiceQuestion) for each in survey.questions)
 
 
 def _odds(question: ChoiceQuestion) -> dict[str, Any]:
@@ -73,6 +78,15 @@ def _odds(question: ChoiceQuestion) -> dict[str, Any]:
     }
 
 
+def _plain(found: QuestionEstimates) -> dict[str, Any]:
+    """Return estimates with their intervals in words too, which are not narrower than they are."""
+    told = found.to_json()
+    for each in told["estimates"]:
+        low, high = math.floor(1000 * each["low"]) / 10, math.ceil(1000 * each["high"]) / 10
+        each["interval"] = f"{low:.1f} % to {high:.1f} %"
+    return told
+
+
 def _picture(found: QuestionEstimates) -> Markup:
     shown = [Estimated(each.value, each.estimate, each.low, each.high) for each in found.estimates]
     title = f"Estimated shares of {found.question}, with 95 % intervals"
@@ -82,6 +96,8 @@ def _picture(found: QuestionEstimates) -> Markup:
 def estimate(asked: Asked) -> Shown:
     """Estimate from reports that a browser made; who answered what is not sent here, and nothing is kept."""
     survey = _survey(asked)
+    if not _choices(survey):
+        raise InvalidParameter("crowds are invented for questions with choices alone.")
     return _shown(asked, survey, estimates_of(survey, _reports(asked.form, survey)))
 
 

@@ -16,7 +16,8 @@ $("own").addEventListener("submit", (event) => {
     $("coins").replaceChildren(...drawn.coins.map((coin) => made("span", `${coin.drawn} of ${coin.below}`, "coin")));
     $("sent").textContent = JSON.stringify(drawn.report, null, 1);
     const question = survey.questions.find((each) => each.name === drawn.report.question);
-    const told = question.asks === "choice" && question.labels[drawn.report.report];
+    const plainly = question.asks === "choice" && question.randomizers[0].family === "response";
+    const told = plainly && question.labels[drawn.report.report];
     if (told) $("sent").append(`\n(reads: ${told})`);
     $("tossed").hidden = false;
   } catch (problem) {
@@ -70,7 +71,7 @@ if (crowd) {
 function told(people, share) {
   const exact = Math.round((people * share) / 100) / people;
   $("counted").textContent = `${numbers.format(people)} reports were counted.`;
-  $("truth").textContent = `In truth ${(100 * exact).toFixed(1)} % answered “${survey.questions[0].labels[0]}”: the orange mark, which only this browser knows.`;
+  $("truth").textContent = `In truth ${(100 * exact).toFixed(1)} % answered “${survey.questions[0].labels[0]}”: the thick mark, which only this browser knows.`;
   $("truth").hidden = false;
   document.querySelectorAll("#estimates svg.chart").forEach((svg) => {
     const { from, to, left, wide } = svg.dataset;
