@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 
 from incrowd.core.schema import Schema
 from incrowd.core.unit import Unit
@@ -18,13 +19,14 @@ class Relation:
     `dataset` is the name under which the ledger keeps the budget of a private table; a public table has none.  The
     person column of a private table stands in its schema's unit, with the most rows of one person that take part.  Of a
     public table `most` tells for each set of columns how many rows share their values at most: read off the table,
-    which is no secret.
+    which is no secret.  `today` is the day that CURRENT_DATE means, if one was declared.
     """
 
     name: str
     schema: Schema
     dataset: str | None = None
     most: Mapping[frozenset[str], int] = field(default_factory=dict)
+    today: date | None = None
 
     @property
     def private(self) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 from incrowd.core.domain import Categories, Dates, Numbers, Type
 from incrowd.core.hierarchy.flat import Flat
-from incrowd.core.schema import Column, Role, Schema
+from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.unit import Kind, Unit
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.reading import split_questions
@@ -16,7 +17,7 @@ STATEMENTS = split_questions((Path(__file__).parent / "statements.sql").read_tex
 
 
 def _number(name: str, low: int, high: int) -> Column:
-    return Column(name, type=Type.INTEGER, hierarchy=Flat(Numbers(low, high)))
+    return Column(name, type=Type.INTEGER, hierarchy=Flat(Numbers(low, high)), missing=Missing.DROP)
 
 
 def _decimal(name: str, low: int, high: int) -> Column:
@@ -24,11 +25,11 @@ def _decimal(name: str, low: int, high: int) -> Column:
 
 
 def _list(name: str, *values: str) -> Column:
-    return Column(name, hierarchy=Flat(Categories(values)))
+    return Column(name, hierarchy=Flat(Categories(values)), missing=Missing.DROP, outside=Outside.DROP)
 
 
 def _date(name: str, first: str = "2024-01-01", last: str = "2025-12-31") -> Column:
-    return Column(name, type=Type.DATE, hierarchy=Flat(Dates(first, last)))
+    return Column(name, type=Type.DATE, hierarchy=Flat(Dates(first, last)), missing=Missing.DROP)
 
 
 def _truth(name: str) -> Column:
@@ -37,7 +38,8 @@ def _truth(name: str) -> Column:
 
 def _private(name: str, dataset: str, person: str, most: int, *columns: Column) -> Relation:
     who = Column(person, Role.IDENTIFIER, Type.INTEGER)
-    return Relation(name, Schema((who, *columns), Unit(Kind.PERSON, column=person, max_rows=most)), dataset=dataset)
+    unit = Unit(Kind.PERSON, column=person, max_rows=most)
+    return Relation(name, Schema((who, *columns), unit), dataset=dataset, today=date(2025, 12, 31))
 
 
 def _public(name: str, key: str, *columns: Column) -> Relation:
@@ -52,7 +54,8 @@ TRADES = Catalog(
     (
         _private(
             "visits", "hospital", "patient", 4, _number("age", 0, 99), _list("sex", "F", "M"), _WARD, _date("day"),
-            _number("stay", 0, 60), _decimal("cost", 0, 5000), _truth("readmitted"), _list("insurance", "public", "own"),
+            _number("stay", 0, 60), _decimal("cost", 0, 5000), _truth("readmitted"),
+            _list("insurance", "public", "own"),
             Column("diagnosis"),
         ),
         _private(
