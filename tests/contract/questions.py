@@ -111,7 +111,28 @@ QUESTIONS = (
     "SELECT DISTINCT ward, smoker FROM rows",
     "SELECT x, COUNT(*) FROM (SELECT age * 2 AS x, ward FROM rows WHERE ward = 'lung') GROUP BY x",
 )
+MORE = (
+    "SELECT WEEK(day) AS w, ISODOW(day) AS i, SUM(DAYOFYEAR(day)) FROM rows GROUP BY w, i",
+    "SELECT STRFTIME(seen, '%d.%m.%Y') AS k, MONTHNAME(seen) AS m, DAYNAME(seen), COUNT(*) FROM tests GROUP BY ALL",
+    "SELECT seen + INTERVAL 1 MONTH AS k, seen - INTERVAL 5 YEAR AS l, COUNT(*) FROM tests GROUP BY k, l",
+    (
+        "SELECT SUM(CLAMP(DATE_DIFF('week', DATE '2000-01-01', seen), -9999, 9999)), SUM(DATE_DIFF('month', day, "
+        "DATE '2020-05-31')), SUM(DATE_DIFF('quarter', DATE '2020-05-31', day)) FROM visits JOIN tests USING (patient)"
+    ),
+    "SELECT SUM(LOG(cost)), SUM(LOG2(age + 1)), SUM(TRUNC(cost - 2)), SUM(WIDTH_BUCKET(cost, 0, 1000, 7)) FROM rows",
+    "SELECT SPLIT_PART(note, 'e', 1) AS k, POSITION('e' IN note) AS p, COUNT(*) FROM rows GROUP BY k, p",
+    "SELECT COUNT(*) FROM rows WHERE REGEXP_MATCHES(note, '^[a-zé]{2}|日.*t') OR REGEXP_FULL_MATCH(note, '(x|5)')",
+    "SELECT COUNT(DISTINCT note), COUNT(DISTINCT cost), COUNT(DISTINCT ward), COUNT(patient) FROM visits",
+    "SELECT COUNT(DISTINCT patient) FILTER (WHERE smoker), COUNT(DISTINCT patient) FROM visits GROUP BY ward",
+    "SELECT CORR(age, cost), VAR_POP(age) FROM visits WHERE patient IN (SELECT patient FROM tests WHERE score > 2)",
+    "SELECT smoker, COUNT(*) FROM visits WHERE NOT patient IN (SELECT patient FROM visits WHERE age > 40) GROUP BY 1",
+    "SELECT w.floor, COUNT(*) FROM visits v, wards w WHERE v.ward = w.ward AND v.age > 5 GROUP BY w.floor",
+    "SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM wards WHERE floor > 1)",
+    "SELECT kind, COUNT(*) FROM (SELECT DISTINCT patient, kind FROM tests) GROUP BY kind",
+)
+"""Questions as analysts write them."""
 NOT_IN_POSTGRES = (
+    "SELECT COUNT(*) FROM rows WHERE note ILIKE '%HE%'",
     "SELECT UPPER(LEFT(note, 2)) AS k, LOWER(ward) AS l, COUNT(*) FROM rows GROUP BY k, l",
     "SELECT SUM(POWER(age, 2)), SUM(POWER(cost, 3)) FROM rows",
     "SELECT SUM(EXP(-age)), SUM(EXP(cost / 100)) FROM rows",

@@ -24,7 +24,7 @@ from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import measurement
 from incrowd.queries.question import Terms
 from tests.contract import kinds
-from tests.contract.questions import LOCAL_ONLY, NOT_IN_POSTGRES, QUESTIONS, tables
+from tests.contract.questions import LOCAL_ONLY, MORE, NOT_IN_POSTGRES, QUESTIONS, tables
 from tests.postgres_tables import load
 from tests.queries.language.hospital import CATALOG
 
@@ -73,7 +73,7 @@ def truth(*, extreme: bool, sqls: Sequence[str]) -> dict[str, Numbers]:
 
 @pytest.fixture(scope="module")
 def expected() -> dict[str, Numbers]:
-    return truth(extreme=True, sqls=(*QUESTIONS, *LIMITED, *NOT_IN_POSTGRES))
+    return truth(extreme=True, sqls=(*QUESTIONS, *MORE, *LIMITED, *NOT_IN_POSTGRES))
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +151,7 @@ def test_every_other_source_is_asked_as_frames_are(kind: str, tmp_path: Path, mo
 
 
 def test_spark_computes_what_duckdb_does(spark_asked: Asked, expected: dict[str, Numbers]) -> None:
-    assert differing(spark_asked, expected, (*QUESTIONS, *LIMITED, *NOT_IN_POSTGRES)) == []
+    assert differing(spark_asked, expected, (*QUESTIONS, *MORE, *LIMITED, *NOT_IN_POSTGRES)) == []
 
 
 def test_spark_interprets_text_as_duckdb_is_given_it(csv: dict[str, Path], spark_engine: Engine) -> None:
@@ -162,7 +162,7 @@ def test_spark_interprets_text_as_duckdb_is_given_it(csv: dict[str, Path], spark
 
 @pytest.mark.postgres
 def test_postgresql_computes_what_duckdb_does(postgres_asked: Asked, expected: dict[str, Numbers]) -> None:
-    assert differing(postgres_asked, expected, (*QUESTIONS, *LIMITED)) == []
+    assert differing(postgres_asked, expected, (*QUESTIONS, *MORE, *LIMITED)) == []
 
 
 @pytest.mark.parametrize("sql", LOCAL_ONLY)

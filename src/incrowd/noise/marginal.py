@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 _Array = NDArray[np.float64]
 
 _CLOSE = 1e-9
+_SEEN = 1e-290
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +29,7 @@ class Marginal:
     @classmethod
     def of(cls, nodes: _Array, tails: _Array) -> Marginal:
         """Return the law with these tails; what cannot be told apart from nothing is left out."""
-        seen = tails > 1e-290
+        seen = tails > _SEEN
         return cls(nodes[seen], np.log(tails[seen]))
 
     def log_above(self, k: Any) -> _Array:
@@ -72,6 +74,8 @@ class Marginal:
 
     @property
     def _slope(self) -> float:
+        if len(self.nodes) < 2:  # all but zero is so unlikely that no number tells how much
+            return math.log(_SEEN) - float(self.logs[-1])
         return float((self.logs[-1] - self.logs[-2]) / (self.nodes[-1] - self.nodes[-2]))
 
     def _line(self, at: _Array) -> _Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 
 from incrowd.core.schema import Schema
 from incrowd.core.unit import Kind, Unit
@@ -19,6 +20,7 @@ class Relation:
     person column of a private table stands in its schema's unit, with the most rows of one person that take part.  Of a
     public table `most` tells for each set of columns how many rows share their values at most: read off the table,
     which is no secret.  `ready` says that an engine holds its rows as questions read them, under a name of their own.
+    `today` is the day that CURRENT_DATE means, if one was declared.
     """
 
     name: str
@@ -26,6 +28,7 @@ class Relation:
     dataset: str | None = None
     most: Mapping[frozenset[str], int] = field(default_factory=dict)
     ready: bool = False
+    today: date | None = None
 
     @property
     def private(self) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sqlglot import exp
 
@@ -33,7 +34,7 @@ from incrowd.errors import (
 )
 from incrowd.mechanisms.vector_noise import AddCube
 from incrowd.queries.answer import Answer, AnswerColumn, AnswerTables
-from incrowd.queries.measuring.columns import Expected, Noisy, check_outputs, expected_of, present_answer
+from incrowd.queries.measuring.columns import TOTALED, Expected, Noisy, check_outputs, expected_of, present_answer
 from incrowd.queries.measuring.estimates import NO_INTERVAL, Reading
 from incrowd.queries.measuring.groups import ARROW, AnswerGroups, Names, collect_groups, public_groups
 from incrowd.queries.measuring.intervals import MISS, Interval
@@ -41,6 +42,7 @@ from incrowd.queries.measuring.noise import NoiseChoice, Workload, choose_noise
 from incrowd.queries.measuring.picks import Pick, is_pick, pick_of
 from incrowd.queries.measuring.selection import ShownGroup
 from incrowd.queries.measuring.statistics import Statistics, statistics_of, statistics_query
+from incrowd.queries.measuring.totals import GroupTotals, total_groups
 from incrowd.queries.question import AggregateKind, Question, Terms
 from incrowd.queries.steps.noise import (
     AddUp,
@@ -109,6 +111,10 @@ def measurement(question: Question, unit: Unit, terms: Terms) -> Measurement:
     if terms.rate is not None and len(question.tables) != 1:
         raise InvalidParameter(
             "a secret sample is drawn of one table, and this question reads more. Leave the rate out."
+        )
+    if terms.rate is not None and any(each.kind is AggregateKind.DISTINCT for each in question.aggregates):
+        raise InvalidParameter(
+            "how many values differ in all rows does not follow from a sample of them. Leave the rate out."
         )
     made = Measurement(question, unit, terms)
     _ = made.picks
@@ -186,19 +192,22 @@ class Measurement:
 
     def answer(self, collected: tuple[pa.Table, ...], coins: Coins) -> Answer:
         """Return the noisy answer to what the engine collected for `statistics`."""
-        tables = list(collected)
+        tables, totals = list(collected), None
         groups = self._groups(tables)
-        names, noisy, columns = groups.names, groups.vectors, {}
+        names, noisy, columns = groups.names, groups.vectors, dict[str, AnswerColumn]()
         if self.noise_choice.noise is not None:
             noisy = self.noise_choice.noise.release(groups.vectors, coins)
             if self.noise_choice.threshold is not None and self.sums.counting is not None:
                 shown = np.flatnonzero(noisy[:, self.sums.counting] >= self.noise_choice.threshold.least)
                 names, noisy = groups.names_at(shown), noisy[shown]
-            columns = self._read(noisy)
+            totals = self._totals(names, noisy)
+            names, noisy = (names, noisy) if totals is None else (totals.names, totals.vectors)
+            columns = self._read(noisy) if totals is None else self._totaled(totals)
         for pick, table in zip(self.picks, tables, strict=True):
             found = pick.picked(self.question, table, names, coins)
             columns[pick.aggregate.name] = AnswerColumn(pick.aggregate.name, found, note=self._note(pick))
-        bounds = partial(self._ranges, noisy)
+        several = np.zeros(len(names), dtype=np.bool_) if totals is None else totals.several
+        bounds = partial(self._ranges, noisy, several)
         return present_answer(self.question, Noisy(self._keys(names) | columns, len(names), bounds))
 
     def _groups(self, tables: list[pa.Table]) -> AnswerGroups:
@@ -226,12 +235,45 @@ class Measurement:
                 columns[aggregate.name] = AnswerColumn(aggregate.name, pa.array(found.values), low, high, note)
         return columns
 
-    def _ranges(self, noisy: NDArray[np.int64], names: frozenset[str]) -> dict[str, Interval]:
-        """Return intervals of some aggregates that hold together: each misses a part of what all of them may."""
+    def _totals(self, names: tuple[Names, ...], noisy: NDArray[np.int64]) -> GroupTotals | None:
+        """Return the noisy statistics of the groups, and of all totals over them, if there are any."""
+        sets = self.question.totals
+        return total_groups(names, noisy, sets, len(self.question.keys)) if sets else None
+
+    def _totaled(self, totals: GroupTotals) -> dict[str, AnswerColumn]:
+        """Return the numbers of groups and totals; a total has no interval."""
+        alone = pa.array(~totals.several)
+        columns = {
+            name: AnswerColumn(
+                name,
+                each.values,
+                None if each.low is None else pc.if_else(alone, each.low, None),
+                None if each.high is None else pc.if_else(alone, each.high, None),
+                "; ".join(filter(None, (each.note, TOTALED))),
+            )
+            for name, each in self._read(totals.vectors).items()
+        }
+        marks = {
+            name: AnswerColumn(name, pa.array(totals.over[:, place].astype(np.int64)))
+            for place, name in enumerate(self.question.marks)
+        }
+        return columns | marks
+
+    def _ranges(
+        self, noisy: NDArray[np.int64], several: NDArray[np.bool_], names: frozenset[str]
+    ) -> dict[str, Interval]:
+        """Return intervals of some aggregates that hold together: each misses a part of what all of them may.
+
+        What is the sum of several groups has none.
+        """
         reading = self._reading(len(names))
         wanted = [each for each in self.question.aggregates if each.name in names and not is_pick(each)]
         found = {each.name: reading.of(each, noisy).interval for each in wanted} if reading is not None else {}
-        return {name: interval for name, interval in found.items() if interval is not None}
+        return {
+            name: Interval(*(np.where(several, np.nan, end) for end in interval))
+            for name, interval in found.items()
+            if interval is not None
+        }
 
     def _keys(self, names: tuple[Names, ...]) -> dict[str, AnswerColumn]:
         values = zip(*names, strict=True) if names else [()] * len(self.question.keys)

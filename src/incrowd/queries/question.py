@@ -17,6 +17,7 @@ from incrowd.errors import InvalidParameter
 if TYPE_CHECKING:
     from sqlglot import exp
 
+    from incrowd.queries.operations import Operation
 
 PERSON = PERSON_COLUMN
 """The column of the rows that tells people apart, where the unit is a person."""
@@ -27,7 +28,8 @@ class AggregateKind(StrEnum):
 
     ROWS = "rows"  # COUNT(*)
     COUNT = "count"  # COUNT(x)
-    PEOPLE = "people"  # COUNT(DISTINCT person)
+    PEOPLE = "people"  # COUNT(DISTINCT person), of those with a row in which the value is there, if there is one
+    DISTINCT = "distinct"  # COUNT(DISTINCT x)
     SUM = "sum"
     MEAN = "mean"
     VARIANCE = "variance"  # of a sample, n − 1 below
@@ -80,12 +82,14 @@ class Aggregate:
 class OutputColumn:
     """One column of the answer: an expression over the names of keys and aggregates, under the name the asker gave.
 
-    `aggregate` names the aggregate that it is, bare: then it has an interval of its own.
+    `aggregate` names the aggregate that it is, bare: then it has an interval of its own.  `type` is that of a column
+    that is computed from several rows of the answer.
     """
 
     name: str
     expression: exp.Expression
     aggregate: str | None = None
+    type: Type | None = None
 
 
 @dataclass(frozen=True)
@@ -133,7 +137,9 @@ class Question:
     `text` is the normalized SQL: questions with the same text are the same question.  `rows` is a query over the
     catalog's tables that gives one row for each row that takes part, with the columns of all keys and values and, where
     the unit is a person, `PERSON`; it cannot fail whatever the rows hold, and one unit changes it by `contribution`
-    rows at most.  `having`, `order` and `limit` work on the noisy answer.  `caps` are what makes the rows few.
+    rows at most.  `having`, `order` and `limit` work on the noisy answer.  `caps` are what makes the rows few.  Where
+    there are `operations`, they stand for these three, and outputs are computed from what the last of them leaves.
+    With `totals`, groups that are equal in the keys at these places are added up after the noise, for each of the sets.
     """
 
     text: str
@@ -149,6 +155,13 @@ class Question:
     limit: int | None = None
     offset: int = 0
     caps: Caps = field(default_factory=Caps)
+    operations: tuple[Operation, ...] = ()
+    totals: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """The names of what tells of each key whether a row is a total over all its values."""
+        return tuple(f"g{place}" for place in range(1, len(self.keys) + 1)) if self.totals else ()
 
     @property
     def public_keys(self) -> bool:

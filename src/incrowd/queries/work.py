@@ -161,7 +161,7 @@ def _cost(node: exp.Expr, widths: Mapping[str, int]) -> _Cost:
     longest = max((part.width for part in parts), default=_NUMBER)
     if isinstance(node, _TEXTS):
         return _text(node, parts, steps)
-    if isinstance(node, exp.Like | exp.Contains):
+    if isinstance(node, exp.Like | exp.Contains | exp.StrPosition):
         return _Cost(steps + math.prod(part.width for part in parts))
     if isinstance(node, exp.Window):
         return _Cost(steps + _WINDOW)
@@ -170,6 +170,7 @@ def _cost(node: exp.Expr, widths: Mapping[str, int]) -> _Cost:
 
 _TEXTS = (
     exp.Replace, exp.DPipe, exp.Concat, exp.Upper, exp.Lower, exp.Left, exp.Right, exp.Substring, exp.MD5, exp.Cast,
+    exp.SplitPart,
 )  # fmt: skip
 """What makes a text, of which the length is told by the parts."""
 _CHOICES = (
@@ -194,6 +195,8 @@ def _text(node: exp.Expr, parts: list[_Cost], steps: int) -> _Cost:
             return _Cost(steps, min(first, int(node.expression.name)))
         case exp.Substring():
             return _Cost(steps, min(first, int(node.args["length"].name)))
+        case exp.SplitPart():
+            return _Cost(steps + math.prod(part.width for part in parts[:2]), first)
         case exp.MD5():
             return _Cost(steps + _HASH, _WRITTEN)
     return _Cost(steps, max(first, _WRITTEN) if node.is_type(*exp.DataType.TEXT_TYPES) else _NUMBER)

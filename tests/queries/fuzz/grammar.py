@@ -37,15 +37,23 @@ def columns_of(table: str, name: str = "") -> dict[str, str]:
 
 def question(chance: random.Random) -> str:
     """Return a question; most are answered, some refused."""
-    rows = chance.choices([_table, _public, _people, _union, _own, _owns, _filtered], weights=[4, 2, 4, 3, 4, 2, 2])[0](
-        chance
-    )
+    kinds = [_table, _public, _comma, _people, _union, _own, _owns, _filtered, _different]
+    rows = chance.choices(kinds, weights=[4, 2, 1, 4, 3, 4, 2, 2, 1])[0](chance)
     keys = _keys(chance, rows)
     items = [*keys, *(_aggregate(chance, rows) for _ in range(chance.choice((1, 1, 1, 2, 3))))]
     named = [f"{item} AS c{place}" for place, item in enumerate(items)]
     where = f" WHERE {_condition(chance, rows)}" if chance.random() < 0.3 else ""
     group = f" GROUP BY {', '.join(keys)}" if keys else ""
-    return f"SELECT {', '.join(named)} FROM {rows.text}{where}{group}"
+    if keys and chance.random() < 0.1:
+        places = ", ".join(str(place) for place in range(1, len(keys) + 1))
+        group = f" GROUP BY {chance.choice(('ROLLUP', 'CUBE'))} ({places})"
+    text = f"SELECT {', '.join(named)} FROM {rows.text}{where}{group}"
+    last = f"c{len(items) - 1}"
+    outer = (
+        f"SELECT *, RANK() OVER (ORDER BY {last}) AS r FROM ({text})",
+        f"SELECT COUNT(*), MAX({last}) FROM ({text})",
+    )
+    return chance.choice(outer) if chance.random() < 0.1 else text
 
 
 def _table(chance: random.Random) -> Rows:
@@ -59,6 +67,20 @@ def _public(chance: random.Random) -> Rows:
     own = {"b.floor": "n"} if public == "wards" else {"b.doctor": "o"}
     text = f"{table} AS a {side}JOIN {public} AS b ON a.ward = b.ward"
     return Rows(text, columns_of(table, "a") | own, "a.patient" if PATIENTS[table] else None)
+
+
+def _comma(chance: random.Random) -> Rows:
+    text = "visits AS a, tests AS b WHERE a.patient = b.patient AND a.age > b.score"
+    if chance.random() < 0.5:
+        return Rows(f"(SELECT a.patient, a.age AS x, b.score AS y FROM {text}) AS c", {"x": "n", "y": "n"}, "patient")
+    public = "(SELECT a.patient, a.age AS x, b.floor AS y FROM visits AS a, wards AS b WHERE a.ward = b.ward) AS c"
+    return Rows(public, {"x": "n", "y": "n"}, "patient")
+
+
+def _different(chance: random.Random) -> Rows:
+    table = chance.choice([name for name, most in PATIENTS.items() if most])
+    kept = chance.choice([name for name, kind in columns_of(table).items() if kind in "ncb"])
+    return Rows(f"(SELECT DISTINCT patient, {kept} FROM {table}) AS u", {kept: columns_of(table)[kept]}, "patient")
 
 
 def _people(chance: random.Random) -> Rows:
@@ -103,7 +125,9 @@ def _of_each(chance: random.Random, table: str) -> tuple[str, dict[str, str]]:
     key = f", {kept}" if chance.random() < 0.4 else ""
     what = chance.choice(("SUM", "MAX", "MIN", "AVG"))
     where = f" WHERE {number} > 0" if chance.random() < 0.3 else ""
-    text = f"(SELECT patient{key}, COUNT(*) AS m, {what}({number}) AS x FROM {table}{where} GROUP BY patient{key})"
+    having = f" HAVING COUNT(*) > 1 OR {what}({number}) > 0.5" if chance.random() < 0.2 else ""
+    group = f"GROUP BY patient{key}{having}"
+    text = f"(SELECT patient{key}, COUNT(*) AS m, {what}({number}) AS x FROM {table}{where} {group})"
     return text, {"m": "n", "x": "d"} | ({kept: known[kept]} if key else {})
 
 
@@ -121,9 +145,12 @@ def _keys(chance: random.Random, rows: Rows) -> list[str]:
             case "n" | "d":
                 found.append(chance.choice((f"FLOOR({column} / 10)", f"{column} > 3")))
             case "t":
-                found.append(f"DATE_TRUNC('{chance.choice(('month', 'quarter', 'year'))}', {column})")
+                unit = chance.choice(("month", "quarter", "year"))
+                made = (f"STRFTIME({column}, '%Y-%m')", f"WEEK({column})", f"DAYNAME({column} + INTERVAL 1 MONTH)")
+                found.append(chance.choice((f"DATE_TRUNC('{unit}', {column})", *made)))
             case "o":
-                found.append(chance.choice((column, f"LEFT({column}, 1)", f"{column} = 'x'")))
+                parts = (f"LEFT({column}, 1)", f"{column} = 'x'", f"SPLIT_PART({column}, 'a', 2)")
+                found.append(chance.choice((column, *parts)))
             case _:
                 found.append(column)
     return list(dict.fromkeys(found))
@@ -136,16 +163,24 @@ def _aggregate(chance: random.Random, rows: Rows) -> str:
         f"COUNT({chance.choice(list(rows.columns))})",
         f"COUNT(*) FILTER (WHERE {_condition(chance, rows)})",
     ]
-    told += [f"COUNT(DISTINCT {rows.person})"] * 2 if rows.person else []
+    told += [f"COUNT(DISTINCT {chance.choice(list(rows.columns))})"]
+    if rows.person:
+        condition = _condition(chance, rows)
+        told += [f"COUNT(DISTINCT {rows.person})"] * 2 + [f"COUNT({rows.person})"]
+        told += [f"COUNT(DISTINCT CASE WHEN {condition} THEN {rows.person} END)"]
+        told += [f"COUNT(DISTINCT {rows.person}) FILTER (WHERE {condition})"]
     if numbers:
         number = chance.choice(numbers)
         told += [f"{name}({number})" for name in ("SUM", "AVG", "VARIANCE", "STDDEV", "MEDIAN", "MIN", "MAX")]
         told += [f"QUANTILE({number}, 0.9)", f"SUM({number} * 2 - 1)", f"SUM(ABS({number}))"]
+        told += [f"VAR_POP({number})", f"CORR({number}, {chance.choice(numbers)})"]
     told += [f"MODE({chance.choice(kinds)})"] if kinds else []
     return chance.choice(told)
 
 
 def _condition(chance: random.Random, rows: Rows) -> str:
+    if rows.person and chance.random() < 0.2:
+        return _membership(chance, rows.person)
     column = chance.choice(list(rows.columns))
     told = {
         "n": (f"{column} > 3", f"{column} BETWEEN 1 AND 42"),
@@ -158,3 +193,15 @@ def _condition(chance: random.Random, rows: Rows) -> str:
         "u": (f"{column} < '2025-01-01'", f"MONTH({column}) = 2"),
     }[rows.columns[column]]
     return chance.choice((*told, f"{column} IS NULL", f"{column} IS NOT NULL"))
+
+
+def _membership(chance: random.Random, person: str) -> str:
+    table = chance.choice([name for name, most in PATIENTS.items() if most])
+    number = next(name for name, kind in columns_of(table).items() if kind == "n")
+    inner = f"SELECT e.patient FROM {table} AS e WHERE e.{number} > {chance.choice((0, 1, 3))}"
+    if "." in person and chance.random() < 0.4:
+        found = f"EXISTS ({inner} AND e.patient = {person})"
+    else:
+        many = " GROUP BY e.patient HAVING COUNT(*) > 1" if chance.random() < 0.3 else ""
+        found = f"{person} IN ({inner}{many})"
+    return f"NOT {found}" if chance.random() < 0.3 else found

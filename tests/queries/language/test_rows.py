@@ -111,6 +111,10 @@ def _numbers(children: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
             "YEAR({d})", "MONTH({d})", "DAY({d})", "QUARTER({d})", "DAYOFWEEK({d})", "({d} - {e})",
             "DATE_DIFF('day', {d}, {e})",
             "CAST({c} AS INTEGER)", "EXTRACT(year FROM {d})",
+            "LOG({a})", "LOG2({a})", "LOG(3, {a})", "TRUNC({a})", "WIDTH_BUCKET({a}, -1, 9.5, 7)",
+            "POSITION('a' IN {t})",
+            "WEEK({d})", "DAYOFYEAR({d})", "ISODOW({d})", "DATE_DIFF('month', {d}, {e})", "DATE_DIFF('week', {d}, {e})",
+            "DATE_DIFF('quarter', {e}, {d})", "CAST({a} AS DECIMAL(9, 1))",
         ],
         a=children, b=children, c=CONDITIONS, t=_texts(TEXTS), d=_dates(DATES), e=DATES,
     )  # fmt: skip
@@ -122,6 +126,8 @@ def _texts(children: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
             "UPPER({a})", "LOWER({a})", "TRIM({a})", "LEFT({a}, 3)", "RIGHT({a}, 2)", "SUBSTRING({a}, 2, 3)",
             "({a} || {b})",
             "CONCAT({a}, {b})", "REPLACE({a}, 'a', 'bb')", "COALESCE({a}, {b})", "CASE WHEN {c} THEN {a} ELSE {b} END",
+            "SPLIT_PART({a}, 'a', 2)", "SPLIT_PART({a}, '-', 1)", "STRFTIME(day, '%Y-%m')", "DAYNAME(day)",
+            "MONTHNAME(day)",
         ],
         a=children, b=children, c=CONDITIONS,
     )  # fmt: skip
@@ -134,6 +140,8 @@ def _dates(children: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
             "({a} + CLAMP(code, -4000000, 4000000))",
             "DATE_TRUNC('year', {a})", "DATE_TRUNC('week', {a})", "DATE_TRUNC('quarter', {a})", "LEAST({a}, {b})",
             "CLAMP({a}, '2024-03-01', '2024-04-01')", "COALESCE({a}, {b})",
+            "({a} + INTERVAL 1 MONTH)", "({a} - INTERVAL 13 MONTH)", "({a} + INTERVAL 999 YEAR)",
+            "({a} - INTERVAL 999 YEAR)",
         ],
         a=children, b=children,
     )  # fmt: skip
@@ -144,7 +152,9 @@ LOGIC = _filled(
     [
         "{c}", "{a} > {b}", "{a} = {b}", "{a} BETWEEN {b} AND 5", "{a} IN (1, 2, 7)", "NOT {c}", "{c} AND {a} < 3",
         "{c} OR {t} = 'x'", "{t} LIKE '%a%'", "STARTS_WITH({t}, 'h')", "CONTAINS({t}, 'e')", "{d} > '2024-05-05'",
-        "{a} IS NULL", "{a} IS NOT DISTINCT FROM {b}", "{t} > 'b'",
+        "{a} IS NULL", "{a} IS NOT DISTINCT FROM {b}", "{t} > 'b'", "{t} ILIKE '%A_'",
+        "REGEXP_MATCHES({t}, '^[a-h]{{2}}')",
+        "REGEXP_FULL_MATCH({t}, 'a.*|2024-.*')",
     ],
     a=EXPRESSIONS, b=NUMBERS, c=CONDITIONS, t=_texts(TEXTS), d=_dates(DATES),
 )  # fmt: skip

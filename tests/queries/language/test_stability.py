@@ -68,6 +68,15 @@ QUESTIONS = (
         "GROUP BY patient) t ON v.patient = t.patient"
     ),
     "WITH v AS (SELECT * FROM visits WHERE age > 6) SELECT COUNT(*), COUNT(DISTINCT patient) FROM v",
+    "SELECT AVG(age) FROM visits WHERE patient IN (SELECT patient FROM tests WHERE score > 1)",
+    "SELECT AVG(age) FROM visits WHERE patient IN (SELECT patient FROM visits GROUP BY patient HAVING COUNT(*) > 1)",
+    "SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM tests t WHERE t.patient = v.patient AND t.grade > 1)",
+    "SELECT AVG(IF(NOT patient IN (SELECT patient FROM visits WHERE age > 30), age, 1)) FROM visits",
+    "SELECT COUNT(*) FROM visits v LEFT JOIN visits w ON v.patient = w.patient AND w.age > 90 WHERE w.patient IS NULL",
+    "SELECT AVG(v.age + t.score) FROM visits v, tests t WHERE v.patient = t.patient AND t.score < v.age",
+    "SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM doctors)",
+    "SELECT kind, COUNT(*) FROM (SELECT DISTINCT patient, kind FROM tests) GROUP BY kind",
+    "SELECT COUNT(DISTINCT note), COUNT(DISTINCT CASE WHEN smoker THEN patient END), COUNT(patient) FROM visits",
 )
 
 

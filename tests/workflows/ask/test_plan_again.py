@@ -61,6 +61,31 @@ def test_a_sample_or_a_threshold_that_is_made_up_is_found_out(
     assert not forged(published(tmp_path, sql, **terms), change)
 
 
+WRITTEN = (
+    "SELECT COUNT(DISTINCT age) AS ages, CORR(age, age) AS c FROM people WHERE age < CURRENT_DATE - DATE '2025-01-01'",
+    "SELECT sex, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*)) AS r FROM people GROUP BY ROLLUP (sex)",
+    "SELECT MAX(n) AS most FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex)",
+)
+"""Different values, moments, a declared day, totals, windows, an answer of an answer."""
+
+
+@pytest.mark.parametrize("sql", WRITTEN)
+def test_what_analysts_write_is_certified_and_planned_again(tmp_path: Path, sql: str) -> None:
+    with desk_of(tmp_path, queries={"today": "2025-12-31"}) as desk:
+        answered = desk.ask(Asking(sql, Terms(epsilon=Fraction(1))))
+        assert "CURRENT_DATE" not in answered.certificate.steps[0].sentence
+        publish_answer(answered, desk.ledger, Destination(tmp_path / "out", "csv"))
+        found = verify(tmp_path / "out", ledger=desk.ledger, policy=desk.policies[0])
+        assert found.passed, found
+        again = desk.ask(Asking(sql.lower(), Terms(epsilon=Fraction(1))))
+        assert again.repeated
+
+
+def test_different_values_that_are_said_to_move_less_are_found_out(tmp_path: Path) -> None:
+    out = published(tmp_path, "SELECT COUNT(DISTINCT age) AS n FROM people")
+    assert not forged(out, lambda plain: step(plain, "add up").update(rows=2))
+
+
 @pytest.mark.parametrize("chance", [Fraction(1, 100), Fraction(1, 10**9)])
 def test_tails_are_those_of_the_thresholds_by_another_route(chance: Fraction) -> None:
     cube = AddCube(Fraction(1, 2), (1, 100, 7), 2).law

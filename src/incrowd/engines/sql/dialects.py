@@ -208,6 +208,8 @@ _POSTGRES: dict[type[exp.Expr], Rewriting] = {
     exp.Round: _rounded_in_postgres,
     exp.Contains: _contains,
     exp.DayOfWeek: _part("DOW"),
+    exp.WeekOfYear: _part("WEEK"),
+    exp.DayOfYear: _part("DOY"),
     exp.Quarter: _part("QUARTER"),
     exp.Month: _part("MONTH"),
     exp.Day: _part("DAY"),

@@ -14,8 +14,8 @@ from incrowd.queries.language.expressions.binder import NAMED, binder, refusal, 
 from incrowd.queries.language.expressions.rules import LARGEST, condition, sole
 from incrowd.queries.language.extent import BoundTree, Extent, whole
 from incrowd.queries.language.row_query import Scope
-from incrowd.queries.language.trees import case, cast, column, constant, only_type, operand, present
-from incrowd.queries.question import AggregateKind
+from incrowd.queries.language.trees import case, cast, column, constant, every, only_type, operand, present
+from incrowd.queries.question import PERSON, AggregateKind
 
 _AGGREGATES = ("MEAN", "HISTOGRAM")
 
@@ -63,6 +63,10 @@ def split(node: exp.Expr, keys: Sequence[exp.Expr], aggregate: Callable[[exp.Exp
     '-k1'
     """
     node = node.unnest()
+    if isinstance(node, exp.Window):
+        return _beside(node, keys, aggregate)
+    if isinstance(node, exp.Grouping):
+        return _mark(node, keys)
     if is_aggregate(node):
         return exp.column(aggregate(node))
     for place, key in enumerate(keys, 1):
@@ -83,6 +87,34 @@ def split(node: exp.Expr, keys: Sequence[exp.Expr], aggregate: Callable[[exp.Exp
     return found
 
 
+def _mark(node: exp.Grouping, keys: Sequence[exp.Expr]) -> exp.Expr:
+    """Return GROUPING(key) as g1, g2, …: 1 in a total over all values of the key, else 0."""
+    asked = [part.unnest() for part in node.expressions]
+    if len(asked) != 1 or asked[0] not in list(keys):
+        raise QuestionRefused("GROUPING(x) is asked of one expression after GROUP BY at a time.")
+    return exp.column(f"g{list(keys).index(asked[0]) + 1}")
+
+
+def _beside(window: exp.Window, keys: Sequence[exp.Expr], aggregate: Callable[[exp.Expr], str]) -> exp.Expr:
+    """Return a window whose function, parts and order are over keys and aggregates."""
+    found = window.copy()
+    for holder in filter(None, (found.this, found.args.get("order"))):
+        for name, value in list(holder.args.items()):
+            parts = value if isinstance(value, list) else [value]
+            new = [_inside(part, keys, aggregate) if isinstance(part, exp.Expr) else part for part in parts]
+            holder.set(name, new if isinstance(value, list) else new[0])
+    found.set("partition_by", [split(part, keys, aggregate) for part in window.args.get("partition_by") or ()])
+    return found
+
+
+def _inside(node: exp.Expr, keys: Sequence[exp.Expr], aggregate: Callable[[exp.Expr], str]) -> exp.Expr:
+    if isinstance(node, exp.Ordered):
+        ordered: exp.Expr = node.copy()
+        ordered.set("this", split(node.this, keys, aggregate))
+        return ordered
+    return node.copy() if isinstance(node, exp.Star | exp.Literal) else split(node, keys, aggregate)
+
+
 def _again(
     parent: exp.Expr,
     child: exp.Expr,
@@ -97,7 +129,10 @@ def _again(
     return exp.Paren(this=found) if loose else found
 
 
-AGGREGATES = "COUNT, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN, QUANTILE, MODE and HISTOGRAM"
+AGGREGATES = (
+    "COUNT, SUM, AVG, VARIANCE, STDDEV, VAR_POP, STDDEV_POP, COVAR_POP, CORR, REGR_SLOPE, REGR_INTERCEPT, MIN, MAX, "
+    "MEDIAN, QUANTILE, MODE and HISTOGRAM"
+)
 
 _KINDS: dict[type[exp.Expr], AggregateKind] = {
     exp.Sum: AggregateKind.SUM,
@@ -112,6 +147,7 @@ _KINDS: dict[type[exp.Expr], AggregateKind] = {
 }
 _PLACES: dict[type[exp.Expr], Fraction] = {exp.Min: Fraction(0), exp.Max: Fraction(1), exp.Median: Fraction(1, 2)}
 _MOST_CHOICES = 4096
+_ONE = BoundTree(constant(1), whole(1, 1))
 
 
 @dataclass(frozen=True)
@@ -137,7 +173,7 @@ def aggregate_call(node: exp.Expr, scope: Scope) -> AggregateCall:
         node = exp.Avg(this=node.expressions[0])
     if isinstance(node, exp.CountIf):
         both = [condition(binder(scope.resolve)(node.this), "COUNT_IF").tree, *([] if filter_ is None else [filter_])]
-        return _counted(BoundTree(constant(1), whole(1, 1)), both)
+        return _counted(_ONE, both)
     if isinstance(node, exp.Count):
         return _count(node, scope, filter_)
     if isinstance(node, exp.Quantile | exp.PercentileCont | exp.PercentileDisc):
@@ -161,28 +197,55 @@ def _count(node: exp.Count, scope: Scope, filter_: exp.Expr | None) -> Aggregate
     _check_plain(node, ("this", "big_int"))
     what = node.this
     if what is None or isinstance(what, exp.Star):
-        return (
-            AggregateCall(AggregateKind.ROWS)
-            if filter_ is None
-            else _counted(BoundTree(constant(1), whole(1, 1)), [filter_])
-        )
+        return AggregateCall(AggregateKind.ROWS) if filter_ is None else _counted(_ONE, [filter_])
+    conditions = [] if filter_ is None else [filter_]
     if isinstance(what, exp.Distinct):
-        inner = what.expressions[0] if len(what.expressions) == 1 else None
-        if not isinstance(inner, exp.Column) or not scope.find(inner)[1].person:
-            raise QuestionRefused(
-                "COUNT(DISTINCT …) counts people, by the column that tells them apart: "
-                "for other columns, GROUP BY them and count the groups of the answer."
-            )
-        if filter_ is not None:
-            raise QuestionRefused("COUNT(DISTINCT …) goes without FILTER: put the condition into WHERE.")
-        if scope.find(inner)[0] in scope.optional:
-            raise QuestionRefused(
-                "after LEFT JOIN, COUNT(DISTINCT …) counts the people of the first table: name its column, or use JOIN "
-                "to count those who are in both."
-            )
-        return AggregateCall(AggregateKind.PEOPLE)
-    value = binder(scope.resolve)(what)
-    return _counted(value, [] if filter_ is None else [filter_])
+        return _different(what, scope, conditions)
+    if isinstance(what, exp.Column) and scope.find(what)[1].person:
+        source = scope.find(what)[0]
+        tests = [*conditions, *([present(column(PERSON, source))] if source in scope.optional else [])]
+        return _counted(_ONE, tests)
+    return _counted(binder(scope.resolve)(what), conditions)
+
+
+def _different(what: exp.Distinct, scope: Scope, conditions: list[exp.Expr]) -> AggregateCall:
+    """Return a count of people, or of the values of another expression that differ.
+
+    A person counts once in a group.  Of other values, one row can be the only one to hold a value: so each row of a
+    unit moves their number by one at most, and a unit by as many as it has rows.
+    """
+    if len(what.expressions) != 1:
+        raise QuestionRefused("COUNT(DISTINCT …) counts the values of one expression: put columns together by CONCAT.")
+    inner, conditions = _of_people(what.expressions[0].unnest(), scope, conditions)
+    if not isinstance(inner, exp.Column) or not scope.find(inner)[1].person:
+        value = binder(scope.resolve)(inner)
+        test = every(conditions)
+        if test is None:
+            return AggregateCall(AggregateKind.DISTINCT, value)
+        return AggregateCall(
+            AggregateKind.DISTINCT, BoundTree(case((test, value.tree)), replace(value.extent, optional=True))
+        )
+    if scope.find(inner)[0] in scope.optional:
+        raise QuestionRefused(
+            "after LEFT JOIN, COUNT(DISTINCT …) counts the people of the first table: name its column, or use JOIN "
+            "to count those who are in both."
+        )
+    test = every(conditions)
+    flag = None if test is None else BoundTree(case((test, constant(1))), whole(1, 1, optional=True))
+    return AggregateCall(AggregateKind.PEOPLE, flag)
+
+
+def _of_people(node: exp.Expr, scope: Scope, conditions: list[exp.Expr]) -> tuple[exp.Expr, list[exp.Expr]]:
+    """Return the person of CASE WHEN condition THEN person END, and the condition beside the others."""
+    if not isinstance(node, exp.Case) or node.this is not None or len(node.args["ifs"]) != 1:
+        return node, conditions
+    (branch,), default = node.args["ifs"], node.args.get("default")
+    then = branch.args["true"].unnest()
+    if not isinstance(then, exp.Column) or not scope.find(then)[1].person:
+        return node, conditions
+    if default is not None and not isinstance(default, exp.Null):
+        raise QuestionRefused("of CASE in COUNT(DISTINCT …) one branch is the person, and there is no ELSE.")
+    return then, [*conditions, condition(binder(scope.resolve)(branch.this), "WHEN").tree]
 
 
 def _counted(value: BoundTree, conditions: list[exp.Expr]) -> AggregateCall:
@@ -258,7 +321,7 @@ def _check_plain(node: exp.Expr, parts: tuple[str, ...]) -> None:
 
 def _unknown(node: exp.Expr) -> Exception:
     if isinstance(node, exp.Window):
-        return QuestionRefused("OVER is not answered: it shows rows beside each other. Use GROUP BY.")
+        return QuestionRefused("OVER shows rows beside each other: GROUP BY first, windows go over the groups.")
     inner = node.this if isinstance(node, exp.IgnoreNulls | exp.RespectNulls | exp.Filter | exp.WithinGroup) else node
     return QuestionRefused(
         f"{title(inner)} is not among the aggregates that noise can hide a row in. There are {AGGREGATES}."

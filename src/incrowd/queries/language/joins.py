@@ -23,13 +23,19 @@ Pair = tuple[exp.Column, exp.Column]
 
 @dataclass(frozen=True)
 class JoinedRows:
-    """Sources after FROM: the first, the joins, how columns are found in them, and the rows that they make together."""
+    """Sources after FROM: the first, the joins, how columns are found in them, and the rows that they make together.
+
+    `used` are the conditions after WHERE on which sources without ON are joined.  `padded` is a public table from which
+    LEFT JOIN leads to a private one: its rows without a partner are not among the rows.
+    """
 
     source: exp.Expr
     joins: tuple[exp.Join, ...]
     scope: Scope
     rows: RowQuery
     carrier: str = "t1"
+    used: tuple[exp.Expr, ...] = ()
+    padded: str | None = None
 
     @property
     def person(self) -> exp.Column:
@@ -37,7 +43,9 @@ class JoinedRows:
         return column(PERSON, self.carrier)
 
 
-def join_rows(first: RowQuery, others: Sequence[tuple[exp.Join, RowQuery]]) -> JoinedRows:
+def join_rows(
+    first: RowQuery, others: Sequence[tuple[exp.Join, RowQuery]], where: Sequence[exp.Expr] = ()
+) -> JoinedRows:
     """Return sources joined from left to right.
 
     A private row meets at most `most` rows of a public table, as many as share the values it is joined on: so one
@@ -50,8 +58,32 @@ def join_rows(first: RowQuery, others: Sequence[tuple[exp.Join, RowQuery]]) -> J
     """
     found = JoinedRows(subquery(first.query, "t1"), (), Scope((("t1", first),)), first)
     for place, (join, rows) in enumerate(others, 2):
-        found = _beside(found, join, rows, f"t{place}")
+        join, used = _with_condition(join, found, (rows, f"t{place}"), where)  # noqa: PLW2901 (the join goes on)
+        found = replace(_beside(found, join, rows, f"t{place}"), used=(*found.used, *used))
     return found
+
+
+def _with_condition(
+    join: exp.Join, found: JoinedRows, what: tuple[RowQuery, str], where: Sequence[exp.Expr]
+) -> tuple[exp.Join, list[exp.Expr]]:
+    """Return a join without ON under those conditions after WHERE that make its columns equal to those before it."""
+    bare = not join.args.get("on") and not join.args.get("using") and not join.args.get("side")
+    if not bare or join.args.get("kind") not in (None, "", "CROSS") or join.args.get("method"):
+        return join, []
+    rows, name = what
+    scope = Scope((*found.scope.sources, (name, rows)), found.scope.shared, found.scope.optional)
+    used = [part for part in where if _known_pair(part, scope, name)]
+    moved: exp.Join = join.copy()
+    moved.set("kind", None)
+    moved.set("on", every([part.copy() for part in used]))
+    return moved, used
+
+
+def _known_pair(part: exp.Expr, scope: Scope, name: str) -> bool:
+    try:
+        return _pair(part.unnest(), scope, name) is not None
+    except (InvalidParameter, QuestionRefused):  # a column of a source that comes later, or none: told where it stands
+        return False
 
 
 def same_unit(left: RowQuery, right: RowQuery) -> Unit:
@@ -72,7 +104,11 @@ def _beside(found: JoinedRows, join: exp.Join, rows: RowQuery, name: str) -> Joi
         )
     left = side == "LEFT"
     if left and not found.rows.private:
-        raise QuestionRefused("LEFT JOIN goes from the private table to the other: start with the private table.")
+        if not rows.private or len(found.scope.sources) > 1:
+            raise QuestionRefused("LEFT JOIN goes from the private table to the other: start with the private table.")
+        inner: exp.Join = join.copy()
+        inner.set("side", None)
+        return replace(_beside(found, inner, rows, name), padded="t1")
     scope = Scope(
         (*found.scope.sources, (name, rows)),
         found.scope.shared | {str(item.name).casefold() for item in join.args.get("using") or ()},
@@ -96,7 +132,8 @@ def _beside(found: JoinedRows, join: exp.Join, rows: RowQuery, name: str) -> Joi
     first = found.source if found.rows.private else subquery(limited, "t1")
     second = limited if found.rows.private else rows.query
     carrier = found.carrier if found.rows.private else name
-    return JoinedRows(first, (*found.joins, _join(second, name, on, side)), scope, total, carrier)
+    joins = (*found.joins, _join(second, name, on, side))
+    return JoinedRows(first, joins, scope, total, carrier, padded=found.padded)
 
 
 def _people(found: JoinedRows, how: tuple[exp.Join, exp.Expr], what: tuple[RowQuery, str], scope: Scope) -> JoinedRows:
@@ -113,8 +150,8 @@ def _people(found: JoinedRows, how: tuple[exp.Join, exp.Expr], what: tuple[RowQu
         )
     if join.args.get("side") and len({*found.rows.datasets, *rows.datasets}) > 1:
         raise QuestionRefused(
-            "LEFT JOIN joins tables of one dataset: somebody who leaves the second of two datasets would change rows "
-            "of the first, and not only take rows away. Use JOIN."
+            "LEFT JOIN, NOT IN (SELECT …) and NOT EXISTS join tables of one dataset: somebody who leaves the second of "
+            "two datasets would change rows of the first, and not only take rows away. Use JOIN, or IN alone."
         )
     total = replace(
         found.rows,
@@ -123,7 +160,7 @@ def _people(found: JoinedRows, how: tuple[exp.Join, exp.Expr], what: tuple[RowQu
         datasets=(*found.rows.datasets, *rows.datasets),
     )
     joins = (*found.joins, _join(rows.query, name, on, join.args.get("side") or ""))
-    return JoinedRows(found.source, joins, scope, total, found.carrier)
+    return JoinedRows(found.source, joins, scope, total, found.carrier, padded=found.padded)
 
 
 def _conditions(join: exp.Join, found: JoinedRows, scope: Scope, name: str) -> tuple[exp.Expr, list[Pair]]:

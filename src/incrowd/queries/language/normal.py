@@ -13,12 +13,14 @@ from functools import cache
 
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.errors import ErrorLevel, UnsupportedError
 
 from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.language.memberships import open_exists
 from incrowd.queries.language.reading import check_size, read
 
 _SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.In, exp.Between, exp.Like)
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike)
 _UNKNOWN = 0
 _RANKS: tuple[tuple[int, tuple[type[exp.Expr], ...]], ...] = (
     (1, (exp.Or,)),
@@ -45,12 +47,25 @@ def normal_text(sql: str) -> str:
     _fold_names(tree)
     tree = _inlined(tree, {})
     check_size(tree)
+    tree = open_exists(tree)
     _open_histograms(tree)
+    _open_quantiles(tree)
     for select in list(tree.find_all(exp.Select)):
         _name_sources(select)
         _resolve_positions(select)
     tree = _arranged(_within_group(tree))
-    return tree.sql(dialect="duckdb", comments=False)
+    return _written(tree)
+
+
+def _written(tree: exp.Expr) -> str:
+    """Return the text of a tree, or refuse one that would lose a part on the way: its text would ask something else."""
+    try:
+        return tree.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
+    except UnsupportedError:
+        raise QuestionRefused(
+            "this question has a part that DuckDB's dialect has no words for: write dates by STRFTIME(d, '%Y-%m'), and "
+            "keep to the functions of the language."
+        ) from None
 
 
 def _fold_names(tree: exp.Expr) -> None:
@@ -133,10 +148,18 @@ def _resolve_positions(select: exp.Select) -> None:
         plain = [item.copy() for item in items if item.find(exp.AggFunc) is None and item.find(exp.Column) is not None]
         select.set("group", exp.Group(expressions=plain) if plain else None)
     elif group is not None:
-        group.set("expressions", [_pointed(node, items) for node in group.expressions])
+        group.set("expressions", [_pointed_inside(node, items) for node in group.expressions])
     order = select.args.get("order")
     for ordered in order.expressions if order is not None else ():
         ordered.set("this", _pointed(ordered.this, items))
+
+
+def _pointed_inside(node: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
+    if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets | exp.Tuple):
+        found: exp.Expr = node.copy()
+        found.set("expressions", [_pointed_inside(part, items) for part in node.expressions])
+        return found
+    return _pointed(node.unnest() if isinstance(node, exp.Paren) else node, items)
 
 
 def _pointed(node: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
@@ -171,6 +194,30 @@ def _open_histograms(select: exp.Expr) -> None:
         group = select.args.get("group") or exp.Group()
         group.set("expressions", [*group.expressions, *bins])
         select.set("group", group)
+
+
+_QUANTILES = (exp.Quantile, exp.PercentileCont, exp.PercentileDisc, exp.ApproxQuantile)
+_MOST_QUANTILES = 20
+
+
+def _open_quantiles(select: exp.Expr) -> None:
+    """Replace QUANTILE(x, [0.25, 0.5]) by one column for each, called x_25 and x_50 after the name of both."""
+    items: list[exp.Expr] = []
+    for item in select.args["expressions"]:
+        node = item.unalias()
+        part = "quantile" if node.args.get("quantile") is not None else "expression"
+        wanted = node.args.get(part) if isinstance(node, _QUANTILES) else None
+        if not isinstance(wanted, exp.Array):
+            items.append(item)
+            continue
+        known = all(each.is_number for each in wanted.expressions)
+        if not known or not 1 <= len(wanted.expressions) <= _MOST_QUANTILES:
+            raise InvalidParameter(f"a list of quantiles holds 1 to {_MOST_QUANTILES} numbers, such as [0.25, 0.5].")
+        for place in wanted.expressions:
+            one = node.copy()
+            one.set(part, place.copy())
+            items.append(exp.alias_(one, f"{item.alias or 'quantile'}_{100 * float(place.name):g}", quoted=True))
+    select.set("expressions", items)
 
 
 def _within_group(tree: exp.Expr) -> exp.Expr:

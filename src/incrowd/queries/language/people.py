@@ -13,7 +13,7 @@ from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.aggregates import aggregate_call, qualify, split
 from incrowd.queries.language.expressions.binder import binder, title
-from incrowd.queries.language.expressions.rules import within
+from incrowd.queries.language.expressions.rules import condition, within
 from incrowd.queries.language.extent import BoundTree, Extent, decimals, whole
 from incrowd.queries.language.joins import JoinedRows
 from incrowd.queries.language.row_query import Field, RowQuery, first_rows, hash_order
@@ -62,9 +62,12 @@ def person_rows(query: exp.Select, found: JoinedRows, inner: exp.Select) -> RowQ
         return texts[text]
 
     items = _items(query, found, nodes, name)
+    having = query.args.get("having")
+    wanted = None if having is None else split(qualify(having.this, found.scope), nodes, name)
     columns = means | exacts
     resolve = binder(lambda asked_: BoundTree(column(asked_.name, "t1"), columns[asked_.name].extent))
     bound = [(item, None if item.person else resolve(tree)) for item, tree in items]
+    kept = None if wanted is None else condition(resolve(wanted), "HAVING").tree
     grouped = inner.copy()
     grouped.set("expressions", [*(alias(m.tree, n) for n, m in columns.items()), alias(found.person, PERSON)])
     grouped.set("group", exp.Group(expressions=[*(m.tree.copy() for m in means.values()), found.person]))
@@ -76,7 +79,7 @@ def person_rows(query: exp.Select, found: JoinedRows, inner: exp.Select) -> RowQ
     fields = tuple(item if meaning is None else replace(item, extent=meaning.extent) for item, meaning in bound)
     return replace(
         found.rows,
-        query=select([*trees, alias(column(PERSON, "t1"), PERSON)], subquery(each, "t1")),
+        query=select([*trees, alias(column(PERSON, "t1"), PERSON)], subquery(each, "t1"), kept),
         fields=fields,
         most=most,
         withheld={},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING
 
@@ -77,7 +78,8 @@ def read(sql: str) -> exp.Select:
         tree = tree.this
     if not isinstance(tree, exp.Select):
         raise QuestionRefused(
-            "the outermost part of a question is one SELECT: put UNION ALL and the like into FROM ( … )."
+            "the outermost part of a question is one SELECT: ask for several answers by GROUP BY, GROUPING SETS or "
+            "FILTER, or in a batch, and put UNION ALL of tables into FROM ( … )."
         )
     check_size(tree)
     for part in tree.find_all(exp.Select, exp.SetOperation):
@@ -115,12 +117,27 @@ def _check_tokens(tokens: list[Token]) -> None:
         raise QuestionRefused("only questions are answered: write SELECT … FROM ….")
     if len(words) > MOST_TOKENS:
         raise QuestionRefused(f"a question has at most {MOST_TOKENS:,} words and signs: split it.")
+    _check_matches(tokens)
     depth = run = 0
     for word in words:
         depth += (word in _OPEN) - (word in _CLOSE)
         run = run + 1 if word in _PREFIXES else 0
         if depth > _NESTING or run > _NESTING:
             raise QuestionRefused(f"brackets, CASE and NOT are nested at most {_NESTING} deep: simplify the question.")
+
+
+def _check_matches(tokens: list[Token]) -> None:
+    """Refuse x ~ 'pattern' where it matters whether a part of the text or all of it must match: dialects differ."""
+    from sqlglot.tokenizer_core import TokenType
+
+    for sign, pattern in itertools.pairwise(tokens):
+        if sign.text.strip() in ("~", "!~") and pattern.token_type is TokenType.STRING:
+            written = pattern.text
+            if not (written.startswith("^") and written.endswith(("$", ".*")) and "|" not in written):
+                raise QuestionRefused(
+                    "x ~ 'pattern' asks in some dialects for a part of the text and in others for all of it: write "
+                    "REGEXP_MATCHES(x, 'pattern'), or REGEXP_FULL_MATCH."
+                )
 
 
 def _place(error: Exception) -> str:

@@ -81,6 +81,9 @@ class Context:
     wanted: frozenset[str] | None
 
 
+_PARTNER = "partner"
+
+
 @dataclass(frozen=True)
 class Scope:
     """The sources after FROM by their names; columns shared by USING are those of the first source that has them."""
@@ -106,9 +109,28 @@ class Scope:
         hint = f" Did you mean {near[0]!r}?" if near else f" There are: {listed(known, 20)}."
         raise InvalidParameter(f"there is no column {asked.name!r}.{hint}")
 
+    def mark(self, node: exp.Expr) -> exp.Expr:
+        """Return a condition in which person IS NULL is understood, of a table that LEFT JOIN joined: no partner there.
+
+        A mark in the tree says so, which no text of a question can set.
+        """
+
+        def change(part: exp.Expr) -> exp.Expr:
+            plain = isinstance(part, exp.Is) and isinstance(part.expression, exp.Null)
+            if plain and isinstance(part.this, exp.Column) and not isinstance(part.this.this, exp.Star):
+                source, found = self.find(part.this)
+                if found.person and source in self.optional:
+                    part.this.meta[_PARTNER] = True
+            return part
+
+        marked: exp.Expr = node.copy().transform(change)
+        return marked
+
     def resolve(self, asked: exp.Column) -> BoundTree:
         """Return what a column means in an expression; the column that tells people apart means nothing there."""
         source, found = self.find(asked)
+        if found.person and asked.meta.get(_PARTNER):
+            return BoundTree(column(PERSON, source), replace(found.extent, optional=True))
         if found.person:
             raise QuestionRefused(
                 f"{asked.name!r} tells people apart and never stands in an expression: "

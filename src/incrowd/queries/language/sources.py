@@ -13,21 +13,22 @@ from incrowd.queries.language.expressions.binder import binder
 from incrowd.queries.language.expressions.rules import condition
 from incrowd.queries.language.extent import hull
 from incrowd.queries.language.joins import JoinedRows, join_rows, same_unit
+from incrowd.queries.language.memberships import conjuncts, is_own, join_memberships
 from incrowd.queries.language.people import person_rows
 from incrowd.queries.language.row_query import Context, Field, RowQuery
 from incrowd.queries.language.tables import table_rows
-from incrowd.queries.language.trees import alias, cast, column, select, subquery
+from incrowd.queries.language.trees import alias, cast, column, every, select, subquery
 from incrowd.queries.question import PERSON
 
 _CLAUSES = {
     "distinct": "DISTINCT compares rows with each other: use GROUP BY in the outermost query.",
-    "having": "HAVING stands in the outermost query: use WHERE around a subquery by person.",
+    "having": "HAVING goes with GROUP BY: use WHERE.",
     "order": "ORDER BY stands in the outermost query: rows have no order.",
     "limit": "LIMIT stands in the outermost query: which rows it takes would depend on all others.",
     "offset": "OFFSET stands in the outermost query: which rows it skips would depend on all others.",
     "sample": "samples are drawn in secret, on demand: leave out the sampling clause and ask for a rate.",
-    "qualify": "QUALIFY shows rows beside each other: use GROUP BY.",
-    "windows": "OVER shows rows beside each other: use GROUP BY.",
+    "qualify": "QUALIFY shows rows beside each other: GROUP BY first, windows go over the groups of an answer.",
+    "windows": "OVER shows rows beside each other: GROUP BY first, windows go over the groups of an answer.",
     "laterals": "LATERAL looks at rows one by one: JOIN on equality instead.",
     "pivots": "PIVOT is not answered: use GROUP BY, or CASE WHEN … THEN ….",
 }
@@ -40,7 +41,8 @@ def sources_of(query: exp.Select, context: Context) -> JoinedRows:
         raise QuestionRefused("a question is about a table: write SELECT … FROM ….")
     first = source_rows(from_.this, context)
     others = [(join, source_rows(join.this, context)) for join in query.args.get("joins") or ()]
-    return join_rows(first, others)
+    where = query.args.get("where")
+    return join_rows(first, others, [] if where is None else list(conjuncts(where.this)))
 
 
 def source_rows(node: exp.Expr, context: Context) -> RowQuery:
@@ -52,7 +54,9 @@ def source_rows(node: exp.Expr, context: Context) -> RowQuery:
         return table_rows(context.catalog[node.name], context)
     if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and (set(odd) & {"db", "catalog"}):
         raise InvalidParameter("write a table by its name alone, without a schema before it.")
-    raise QuestionRefused("after FROM stand tables of the catalog and subqueries, nothing else.")
+    if isinstance(node, exp.TableSample) or "sample" in odd:
+        raise QuestionRefused(_CLAUSES["sample"])
+    raise QuestionRefused("after FROM stand tables of the catalog and subqueries, nothing else: name one of them.")
 
 
 def query_rows(query: exp.Expr, context: Context) -> RowQuery:
@@ -66,12 +70,20 @@ def query_rows(query: exp.Expr, context: Context) -> RowQuery:
         return _stacked(query_rows(query.this, context), query_rows(query.expression, context))
     if not isinstance(query, exp.Select):
         raise QuestionRefused("a subquery is a SELECT, or several joined by UNION ALL.")
-    check_clauses(query, ("expressions", "from_", "joins", "where", "group"))
+    check_clauses(query, ("expressions", "from_", "joins", "where", "group", "having", "distinct"))
+    query = join_memberships(query, context.catalog)
     found = sources_of(query, context)
+    if found.padded is not None:
+        raise QuestionRefused("LEFT JOIN from a public table stands in the outermost query: use JOIN here.")
+    query = _grouped(query, found)
+    if query.args.get("distinct") is not None:
+        return _different(query, found)
     if any(item.find(exp.Window) for item in query.expressions):
         raise QuestionRefused(_CLAUSES["windows"])
     if query.args.get("group") is not None or any(has_aggregate(item) for item in query.expressions):
+        check_clauses(query, ("expressions", "from_", "joins", "where", "group", "having"))
         return person_rows(query, found, filter_rows(query, found, []))
+    check_clauses(query, ("expressions", "from_", "joins", "where"))
     items = _items(query, found)
     trees = [alias(tree, item.name) for item, tree in items if not item.person]
     fields = tuple(item for item, _ in items)
@@ -88,8 +100,38 @@ def filter_rows(query: exp.Select, found: JoinedRows, trees: list[exp.Expr]) -> 
     result = select([*trees, *person], found.source)
     result.set("joins", [join.copy() for join in found.joins])
     if where is not None:
-        result.set("where", exp.Where(this=condition(mean(where.this), "WHERE").tree))
+        kept = [part for part in conjuncts(where.this) if part not in found.used]
+        met = [condition(mean(found.scope.mark(part)), "WHERE").tree for part in kept] if found.used else None
+        whole = every(met) if met is not None else condition(mean(found.scope.mark(where.this)), "WHERE").tree
+        result.set("where", None if whole is None else exp.Where(this=whole))
     return result
+
+
+def _grouped(query: exp.Select, found: JoinedRows) -> exp.Select:
+    """Return SELECT DISTINCT of private rows as GROUP BY: one row for each person and value, if the person is there."""
+    distinct = query.args.get("distinct")
+    if distinct is None or not found.rows.private:
+        return query
+    if distinct.args.get("on") is not None or query.args.get("group") is not None:
+        raise QuestionRefused(_CLAUSES["distinct"])
+    if any(isinstance(each, exp.Star) or isinstance(each.this, exp.Star) for each in query.expressions):
+        raise QuestionRefused("SELECT DISTINCT names its columns: write them instead of *.")
+    grouped: exp.Select = query.copy()
+    grouped.set("distinct", None)
+    grouped.set("group", exp.Group(expressions=[item.unalias().copy() for item in query.expressions]))
+    return grouped
+
+
+def _different(query: exp.Select, found: JoinedRows) -> RowQuery:
+    """Return the different values of a public table, of which each is there once."""
+    relation = found.rows.relation
+    if relation is None or query.args.get("group") is not None or query.args.get("having") is not None:
+        raise QuestionRefused("of a public table, SELECT DISTINCT takes columns under WHERE, and no more: JOIN it.")
+    items = _items(query, found)
+    rows = filter_rows(query, found, [alias(tree, item.name) for item, tree in items])
+    rows.set("distinct", exp.Distinct())
+    once = replace(relation, most={frozenset(item.name for item, _ in items): 1})
+    return replace(found.rows, query=rows, fields=tuple(item for item, _ in items), names=(), relation=once)
 
 
 def check_clauses(query: exp.Expr, allowed: tuple[str, ...], skip: tuple[str, ...] = ()) -> None:
@@ -131,7 +173,7 @@ def _all(star: exp.Expr, found: JoinedRows) -> list[tuple[Field, exp.Expr]]:
     items: list[tuple[Field, exp.Expr]] = []
     for source, rows in found.scope.sources:
         if table is None or table.name == source:
-            for item in rows.fields:
+            for item in (each for each in rows.fields if not is_own(each.name)):
                 extent = replace(item.extent, optional=item.extent.optional or source in found.scope.optional)
                 items.append((replace(item, extent=extent), column(item.stored, source)))
     return items

@@ -15,12 +15,16 @@ from incrowd.queries.language.aggregates import qualify
 from incrowd.queries.language.expressions.binder import binder
 from incrowd.queries.language.extent import BoundTree
 from incrowd.queries.language.joins import JoinedRows
+from incrowd.queries.language.memberships import join_memberships
 from incrowd.queries.language.normal import normal_text
+from incrowd.queries.language.outer import answer_inside, ask_answer, ending
 from incrowd.queries.language.reading import read
 from incrowd.queries.language.results import AggregateRegister, Result
 from incrowd.queries.language.row_query import Context, first_groups
 from incrowd.queries.language.sources import check_clauses, filter_rows, sources_of
+from incrowd.queries.language.totals import check_totals, has_sets, leaves, sets_of
 from incrowd.queries.language.trees import alias
+from incrowd.queries.operations import Keep, Operation, Take
 from incrowd.queries.question import Caps, Contribution, Key, Question
 
 MOST_GROUPS = 100_000
@@ -38,17 +42,23 @@ def grouping_nodes(query: exp.Select, found: JoinedRows) -> list[exp.Expr]:
         return []
     else:
         check_clauses(group, ("expressions",))
-        nodes = [_renamed(node, query, found) for node in group.expressions]
+        nodes = [_renamed(node, query, found) for part in group.expressions for node in leaves(part)]
     unique: list[exp.Expr] = []
     for node in nodes:
-        if isinstance(node, exp.Tuple | exp.Rollup | exp.Cube | exp.GroupingSets):
-            raise QuestionRefused(
-                "ROLLUP, CUBE and GROUPING SETS are not answered: ask for each grouping, or add up the finest."
-            )
         plain = qualify(node, found.scope).unnest()
         if plain not in unique:
             unique.append(plain)
     return unique
+
+
+def _sets(query: exp.Select, found: JoinedRows, nodes: list[exp.Expr]) -> tuple[tuple[int, ...], ...]:
+    """Return the sets of keys of ROLLUP, CUBE or GROUPING SETS; none where all rows are grouped by all keys."""
+    group = query.args.get("group")
+    if group is None or not has_sets(group.expressions):
+        return ()
+    return sets_of(
+        group.expressions, lambda leaf: nodes.index(qualify(_renamed(leaf, query, found), found.scope).unnest())
+    )
 
 
 def keys_of(meanings: list[BoundTree]) -> tuple[Key, ...]:
@@ -103,7 +113,19 @@ def _renamed(node: exp.Expr, query: exp.Select, found: JoinedRows) -> exp.Expr:
 
 _LARGEST_LIMIT = 10**9
 _MOST_TABLES = 16
-_CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct")
+_CLAUSES = (
+    "expressions",
+    "from_",
+    "joins",
+    "where",
+    "group",
+    "having",
+    "order",
+    "limit",
+    "offset",
+    "distinct",
+    "qualify",
+)
 
 
 def understand(sql: str, catalog: Catalog, max_groups: int | None = None) -> Question:
@@ -126,13 +148,46 @@ def understand(sql: str, catalog: Catalog, max_groups: int | None = None) -> Que
     if max_groups is not None and max_groups < 1:
         raise InvalidParameter("a person is in at least one group: let max_groups be 1 or more.")
     try:
-        text = normal_text(sql)
-        query = read(text)
-        found = _sources(query, catalog)
-        question = _understood(text, query, found, catalog)
-        return question if max_groups is None else _limited(question, found, max_groups)
+        text = _dated(normal_text(sql), catalog)
+        return _question(text, read(text), catalog, max_groups)
     except RecursionError:
         raise QuestionRefused("the question is nested too deeply: simplify it.") from None
+
+
+def _dated(text: str, catalog: Catalog) -> str:
+    """Return the text of a question in which CURRENT_DATE is the day that was declared for the tables it reads.
+
+    What day it is where the question is asked plays no part: asked again, it is the same question, and its certificate
+    says of which day it was.
+    """
+    if "CURRENT_DATE" not in text or read(text).find(exp.CurrentDate) is None:
+        return text
+    query = read(text)
+    known = {catalog[table.name].today for table in query.find_all(exp.Table)} - {None}
+    if len(known) != 1:
+        raise QuestionRefused(
+            "CURRENT_DATE is the day that the owner of the data declares (queries: {today: 2025-12-31} in the policy), "
+            "and of these tables there is not one such day: write the date, such as DATE '2025-12-31'."
+        )
+    (today,) = known
+    literal = exp.cast(exp.Literal.string(str(today)), "DATE")
+    dated: exp.Expr = query.transform(lambda node: literal.copy() if isinstance(node, exp.CurrentDate) else node)
+    return normal_text(dated.sql("duckdb"))
+
+
+def _question(text: str, asked: exp.Select, catalog: Catalog, max_groups: int | None) -> Question:
+    """Return what a query asks of rows, or of the answer to the query in its FROM."""
+    inner = answer_inside(asked, Context(catalog, _wanted(asked)))
+    if inner is not None:
+        return ask_answer(_question(text, inner, catalog, max_groups), asked, _cut(asked))
+    query = join_memberships(asked, catalog)
+    found = _sources(query, catalog)
+    question = _understood(text, query, found, catalog)
+    return question if max_groups is None else _limited(question, found, max_groups)
+
+
+def _cut(query: exp.Select) -> Take:
+    return Take(_count_of(query, "limit"), _count_of(query, "offset") or 0)
 
 
 def _sources(query: exp.Select, catalog: Catalog) -> JoinedRows:
@@ -147,18 +202,62 @@ def _sources(query: exp.Select, catalog: Catalog) -> JoinedRows:
     return found
 
 
+def _check_padding(query: exp.Select, found: JoinedRows, keys: tuple[Key, ...], nodes: list[exp.Expr]) -> None:
+    """Refuse LEFT JOIN from a public table unless every group is one of the declared values of that table's columns.
+
+    A row of it without a partner exists only while nobody matches.  So such rows are left out, and all declared groups
+    are answered: a count of the private table's columns is then the same, with noise, and nothing else would be.
+    """
+    if found.padded is None:
+        return
+    public = all(part.table == found.padded for node in nodes for part in node.find_all(exp.Column))
+    own = [_of_partner(node, found) for item in _outside(query) for node in item.find_all(exp.AggFunc)]
+    if not keys or not public or any(key.values is None for key in keys) or not all(own):
+        raise QuestionRefused(
+            "LEFT JOIN from a public table is answered where GROUP BY names its columns, of declared values, and "
+            "aggregates are of columns of the private table, such as COUNT(v.x): or start with the private table."
+        )
+
+
+def _outside(query: exp.Select) -> list[exp.Expr]:
+    parts = [*query.expressions, *(query.args[name] for name in ("having", "order") if query.args.get(name))]
+    return [part for part in parts if isinstance(part, exp.Expr)]
+
+
+def _of_partner(node: exp.AggFunc, found: JoinedRows) -> bool:
+    """Return whether an aggregate is of a column of the private table, bare, so that a row without one adds nothing."""
+    inner = node.this
+    if isinstance(inner, exp.Distinct) and len(inner.expressions) == 1:
+        inner = inner.expressions[0]
+    plain = isinstance(inner, exp.Column) and not isinstance(inner.this, exp.Star)
+    return plain and not isinstance(node.parent, exp.Filter) and found.scope.find(inner)[0] != found.padded
+
+
 def _understood(text: str, query: exp.Select, found: JoinedRows, catalog: Catalog) -> Question:
     tables = tuple(sorted(set(found.rows.tables)))
     nodes = grouping_nodes(query, found)
     meanings = [binder(found.scope.resolve)(node) for node in nodes]
     keys = keys_of(meanings)
+    _check_padding(query, found, keys, nodes)
     register = AggregateRegister(found.scope)
-    result = Result(query, found.scope, nodes, keys, register)
+    sets = _sets(query, found, nodes)
+    result = Result(query, found.scope, nodes, keys, register, totals=bool(sets))
     outputs, having, order = result.outputs(), result.having(), result.order()
+    qualified = result.qualify()
+    cut = _cut(query)
+    operations: list[Operation] = []
+    if result.windows.columns or qualified is not None:
+        operations = [] if having is None else [Keep(having)]
+        operations += result.windows.columns.values()
+        operations += [] if qualified is None else [Keep(qualified)]
+        operations += ending(order, cut)
+        having, order, cut = None, (), Take(None)
     if not register.aggregates and not keys:
         raise QuestionRefused("this asks nothing of the rows: ask for COUNT(*), SUM(x), AVG(x) and the like.")
     if not register.aggregates:
         register.name(exp.Count(this=exp.Star()))
+    if sets:
+        check_totals(keys, list(register.aggregates.values()))
     columns = dict(zip((key.name for key in keys), meanings, strict=True)) | register.meanings
     return Question(
         text=text,
@@ -171,8 +270,10 @@ def _understood(text: str, query: exp.Select, found: JoinedRows, catalog: Catalo
         tables=tables,
         having=having,
         order=order,
-        limit=_count_of(query, "limit"),
-        offset=_count_of(query, "offset") or 0,
+        limit=cut.limit,
+        offset=cut.offset,
+        operations=tuple(operations),
+        totals=sets,
         caps=Caps({name: catalog[name].unit.max_rows for name in tables if catalog[name].unit.column is not None}),
     )
 

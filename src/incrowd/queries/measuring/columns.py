@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -12,18 +12,26 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
+from incrowd.core.domain import Type
 from incrowd.drawing.answer import up
 from incrowd.queries.answer import Answer, AnswerColumn
 from incrowd.queries.measuring.estimates import NO_INTERVAL, Reading
-from incrowd.queries.measuring.evaluation import Range, Row, check, evaluate, range_of
+from incrowd.queries.measuring.evaluation import Range, Row, check, evaluate, range_of, safely
+from incrowd.queries.measuring.groups import ARROW
 from incrowd.queries.measuring.intervals import Interval
+from incrowd.queries.measuring.sheets import work_through
 from incrowd.queries.measuring.statistics import Of, Statistic
+from incrowd.queries.measuring.windows import in_order
+from incrowd.queries.operations import types_after
 from incrowd.queries.question import Aggregate, OutputColumn, Question
 
 COMPUTED = "computed from noisy numbers; its interval follows from theirs, where they have one"
 NO_RANGE = "no interval: computed from noisy numbers that have none, or that a function takes anywhere"
+TOTALED = "totals are sums of the noisy groups they are over: no interval"
+_FINEST = "in each of the finest groups, of which totals are sums; their noise adds up"
+SEVERAL = "computed from noisy numbers of several groups: no interval"
 CHOSEN = (
-    "HAVING or LIMIT chose groups by their noisy numbers: intervals hold in 95 of 100 groups of the whole answer, "
+    "a condition or LIMIT chose groups by their noisy numbers: intervals hold in 95 of 100 groups of the whole answer, "
     "in fewer of those that were chosen"
 )
 
@@ -49,6 +57,8 @@ class Noisy:
 
 def present_answer(question: Question, noisy: Noisy) -> Answer:
     """Return the answer: rows that HAVING keeps, in the order asked for, cut by LIMIT; all of it costs nothing."""
+    if question.operations:
+        return _worked_through(question, noisy)
     rows = None
     places = list(range(noisy.length))
     if question.having is not None or question.order or any(_computed(each, noisy) for each in question.outputs):
@@ -63,6 +73,34 @@ def present_answer(question: Question, noisy: Noisy) -> Answer:
     return Answer(columns, question.caps.sentence, _undeclared(question, noisy, places))
 
 
+def _worked_through(question: Question, noisy: Noisy) -> Answer:
+    """Return the answer after its operations; what is still of one group keeps its interval."""
+    rows = noisy.rows()
+    sheet = work_through(question.operations, rows, frozenset(noisy.columns) - noisy.noisy)
+    columns = []
+    for output in question.outputs:
+        if sheet.places is not None and _names(output) <= noisy.columns.keys():
+            note = CHOSEN if sheet.chosen else ""
+            columns.append(_taken(_column(output, noisy, rows), pa.array(sheet.places, pa.int64()), note))
+        else:
+            values = [evaluate(output.expression, row) for row in sheet.rows]
+            note = "" if _names(output) <= sheet.exact else SEVERAL
+            columns.append(AnswerColumn(output.name, _of_type(values, output.type), note=note))
+    undeclared = () if sheet.places is None else _undeclared(question, noisy, list(sheet.places))
+    return Answer(tuple(columns), question.caps.sentence, undeclared)
+
+
+def _number(value: Any) -> Any:
+    return None if value is None else safely(lambda: float(value))
+
+
+def _of_type(values: list[Any], kind: Type | None) -> pa.Array:
+    """Return values in the type that was planned for them, whatever they are."""
+    if kind is Type.DECIMAL or kind is None:
+        return pa.array(map(_number, values), pa.float64())
+    return pa.array(values, ARROW[kind])
+
+
 def _undeclared(question: Question, noisy: Noisy, places: list[int]) -> tuple[int, ...]:
     """Return which of the rows are of groups that no declaration names, where all groups are answered."""
     keys = [(noisy.columns[key.name].values, key.undeclared) for key in question.keys if key.undeclared]
@@ -70,12 +108,20 @@ def _undeclared(question: Question, noisy: Noisy, places: list[int]) -> tuple[in
         return ()
     named = [values.take(pa.array(places, pa.int64())).to_pylist() for values, _ in keys]
     marks = [[value in undeclared for value in values] for values, (_, undeclared) in zip(named, keys, strict=True)]
+    for place, key in enumerate(key for key in question.keys if key.undeclared) if question.totals else ():
+        over = noisy.columns[question.marks[question.keys.index(key)]].values.take(pa.array(places, pa.int64()))
+        marks[place] = [mark and not total for mark, total in zip(marks[place], over.to_pylist(), strict=True)]
     return tuple(row for row, marked in enumerate(zip(*marks, strict=True)) if any(marked))
 
 
 def check_outputs(question: Question) -> None:
     """Refuse, before a row is read, what could not be computed from the answer."""
     names = frozenset([key.name for key in question.keys] + [each.name for each in question.aggregates])
+    names |= set(question.marks)
+    for operation in question.operations:
+        for tree in operation.trees:
+            check(tree, names)
+        names = frozenset(types_after([operation], dict.fromkeys(names, Type.DECIMAL)))
     for output in question.outputs:
         check(output.expression, names)
     if question.having is not None:
@@ -112,6 +158,8 @@ def _column(output: OutputColumn, noisy: Noisy, rows: list[Row]) -> AnswerColumn
     if found is not None:
         return AnswerColumn(output.name, found.values, found.low, found.high, found.note)
     inner = output.expression.unalias()
+    if not noisy.noisy & _names(output):
+        return AnswerColumn(output.name, _array([evaluate(inner, row) for row in rows]))
     ends = _ranges(inner, noisy, rows)
     values = _array([_held(evaluate(inner, row), end) for row, end in zip(rows, ends, strict=True)])
     low, high = (pa.array([end[i] if end else None for end in ends], pa.float64()) for i in range(2))
@@ -147,16 +195,13 @@ def _held(value: Any, end: Range | None) -> Any:
 
 def _ordered(question: Question, rows: list[Row], places: list[int]) -> list[int]:
     named = {output.name: output.expression.unalias() for output in question.outputs}
-    for term in reversed(question.order):
+    terms = []
+    for term in question.order:
         inner = term.this
         if isinstance(inner, exp.Column) and inner.name not in (rows[0] if rows else {}):
             inner = named.get(inner.name, inner)
-        values = {at: evaluate(inner, rows[at]) for at in places}
-        missing = [at for at in places if values[at] is None]
-        present = [at for at in places if values[at] is not None]
-        present.sort(key=lambda at: values[at], reverse=bool(term.args.get("desc")))
-        places = missing + present if term.args.get("nulls_first") else present + missing
-    return places
+        terms.append(exp.Ordered(**{**term.args, "this": inner.copy()}))
+    return in_order(terms, rows, places)
 
 
 def _taken(column: AnswerColumn, places: pa.Array, note: str) -> AnswerColumn:
@@ -229,12 +274,19 @@ def _sizes(pairs: tuple[tuple[int, float], ...]) -> str:
 def expected_of(question: Question, reading: Reading | None, notes: Mapping[str, str]) -> tuple[Expected, ...]:
     """Return for each output how exact it will be; keys are exact and left out, of some aggregates there are notes."""
     aggregates = {each.name: each for each in question.aggregates}
-    keys = {key.name for key in question.keys}
-    return tuple(
+    keys = {key.name for key in question.keys} | set(question.marks)
+    told = tuple(
         _expected(output, aggregates, reading, notes)
         for output in question.outputs
-        if output.aggregate is not None or output.expression.unalias().name not in keys
+        if output.aggregate is not None or not _names(output) <= keys
     )
+    if not question.totals:
+        return told
+    return tuple(replace(each, note="; ".join(filter(None, (_FINEST, each.note)))) for each in told)
+
+
+def _names(output: OutputColumn) -> set[str]:
+    return {column.name for column in output.expression.find_all(exp.Column)}
 
 
 def _expected(
@@ -242,7 +294,7 @@ def _expected(
 ) -> Expected:
     aggregate = aggregates.get(output.aggregate or "")
     if aggregate is None:
-        return Expected(output.name, note=COMPUTED)
+        return Expected(output.name, note=COMPUTED if output.type is None else SEVERAL)
     if aggregate.name in notes or reading is None:
         return Expected(output.name, note=notes.get(aggregate.name, ""))
     shown = reading.selection

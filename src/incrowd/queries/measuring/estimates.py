@@ -25,7 +25,7 @@ NO_INTERVAL = (
     "their count"
 )
 
-COUNTS = (AggregateKind.ROWS, AggregateKind.PEOPLE, AggregateKind.COUNT)
+COUNTS = (AggregateKind.ROWS, AggregateKind.PEOPLE, AggregateKind.COUNT, AggregateKind.DISTINCT)
 SPREADS = (AggregateKind.VARIANCE, AggregateKind.DEVIATION)
 _SIZES = 33
 
@@ -88,7 +88,7 @@ class Reading:
         """Return the estimates before they are held anywhere."""
         times = Fraction(1) if self.rate is None else 1 / self.rate
         match aggregate.kind:
-            case AggregateKind.ROWS | AggregateKind.PEOPLE | AggregateKind.COUNT:
+            case AggregateKind.ROWS | AggregateKind.PEOPLE | AggregateKind.COUNT | AggregateKind.DISTINCT:
                 return _times(noisy[:, self._counted(aggregate)], times)
             case AggregateKind.SUM:
                 return _times(_whole(self._sum(aggregate, noisy), _value(aggregate)), times)
@@ -231,9 +231,14 @@ class Reading:
         return squares, places, float(grid.step) ** 2
 
     def _counted(self, aggregate: Aggregate) -> int:
-        if aggregate.kind is AggregateKind.COUNT:
-            return self.statistics.place(count_of(_value(aggregate)))
-        return self.statistics.place(Statistic(Of.PEOPLE if aggregate.kind is AggregateKind.PEOPLE else Of.ROWS))
+        match aggregate.kind:
+            case AggregateKind.COUNT:
+                return self.statistics.place(count_of(_value(aggregate)))
+            case AggregateKind.PEOPLE:
+                return self.statistics.place(Statistic(Of.PEOPLE, aggregate.value))
+            case AggregateKind.DISTINCT:
+                return self.statistics.place(Statistic(Of.DISTINCT, _value(aggregate)))
+        return self.statistics.place(Statistic(Of.ROWS))
 
     def _summed(self, aggregate: Aggregate) -> tuple[int, IntegerGrid]:
         place = self.statistics.total(_value(aggregate))

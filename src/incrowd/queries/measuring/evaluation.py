@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
+from datetime import date
 from typing import Any
 
 from sqlglot import exp
 
 from incrowd.errors import InvalidParameter
+from incrowd.queries.measuring.functions import FUNCTIONS, text_of
 
 Row = Mapping[str, object]
 _Rule = Callable[[Any, Row], object]
@@ -28,7 +30,7 @@ def evaluate(expression: exp.Expr, row: Row) -> Any:
     if rule is None:
         raise InvalidParameter(
             f"{expression.sql()} cannot be computed from an answer: use arithmetic, comparisons, CASE, COALESCE, "
-            "NULLIF, LEAST, GREATEST, ABS, ROUND, FLOOR, CEIL, SQRT, LN, EXP or SIGN."
+            "NULLIF, LEAST, GREATEST, ABS, ROUND, FLOOR, CEIL, SQRT, LN, EXP, SIGN, CAST, UPPER or LOWER."
         )
     return rule(expression, row)
 
@@ -38,7 +40,7 @@ def check(expression: exp.Expr, names: frozenset[str]) -> None:
     for node in expression.walk():
         if isinstance(node, exp.Column) and node.name not in names:
             raise InvalidParameter(f"{node.name!r} is not part of the answer. There are: {', '.join(sorted(names))}.")
-        if not isinstance(node, (exp.Identifier, exp.DataType, *_RULES)):
+        if not isinstance(node, (exp.Identifier, exp.DataType, exp.Var, *_RULES)):
             evaluate(node, {})
 
 
@@ -47,7 +49,7 @@ def _binary(compute: Callable[[Any, Any], Any]) -> _Rule:
         left, right = evaluate(node.this, row), evaluate(node.expression, row)
         if left is None or right is None:
             return None
-        return _safely(lambda: compute(left, right))
+        return safely(lambda: compute(left, right))
 
     return rule
 
@@ -55,12 +57,17 @@ def _binary(compute: Callable[[Any, Any], Any]) -> _Rule:
 def _unary(compute: Callable[[Any], Any]) -> _Rule:
     def rule(node: Any, row: Row) -> object:
         value = evaluate(node.this, row)
-        return None if value is None else _safely(lambda: compute(value))
+        return None if value is None else safely(lambda: compute(value))
 
     return rule
 
 
-def _safely(compute: Callable[[], Any]) -> Any:
+def safely(compute: Callable[[], Any]) -> Any:
+    """Return what is computed; NULL where there is no such number.
+
+    >>> safely(lambda: 1 / 0) is None
+    True
+    """
     try:
         value = compute()
     except (ArithmeticError, ValueError, TypeError):
@@ -101,7 +108,7 @@ def _is(node: Any, row: Row) -> object:
 
 def _between(node: Any, row: Row) -> object:
     value, low, high = (evaluate(node.args[part], row) for part in ("this", "low", "high"))
-    return None if None in (value, low, high) else _safely(lambda: low <= value <= high)
+    return None if None in (value, low, high) else safely(lambda: low <= value <= high)
 
 
 def _in(node: Any, row: Row) -> object:
@@ -141,7 +148,7 @@ def _nullif(node: Any, row: Row) -> object:
 def _extreme(choose: Callable[[list[Any]], Any]) -> _Rule:
     def rule(node: Any, row: Row) -> object:
         values = [evaluate(each, row) for each in (node.this, *node.expressions)]
-        return None if None in values else _safely(lambda: choose(values))
+        return None if None in values else safely(lambda: choose(values))
 
     return rule
 
@@ -151,7 +158,7 @@ def _round(node: Any, row: Row) -> object:
     digits = 0 if node.args.get("decimals") is None else evaluate(node.args["decimals"], row)
     if value is None or digits is None:
         return None
-    return _safely(lambda: _half_up(value, int(digits)))
+    return safely(lambda: _half_up(value, int(digits)))
 
 
 def _half_up(value: float, digits: int) -> float:
@@ -167,12 +174,23 @@ def _cast(node: Any, row: Row) -> object:
     if value is None:
         return None
     if node.is_type(*exp.DataType.INTEGER_TYPES):
-        return _safely(lambda: int(_half_up(float(value), 0)))
+        return safely(lambda: int(_half_up(float(value), 0)))
     if node.is_type(*exp.DataType.REAL_TYPES):
-        return _safely(lambda: float(value))
+        return safely(lambda: float(value))
     if node.is_type(*exp.DataType.TEXT_TYPES):
-        return str(value)
+        return text_of(value)
+    if node.is_type(exp.DataType.Type.DATE):
+        return value if isinstance(value, date) else safely(lambda: date.fromisoformat(str(value)))
     return value
+
+
+def _called(parts: tuple[str, ...], compute: Callable[..., Any]) -> _Rule:
+    def rule(node: Any, row: Row) -> object:
+        given = [node.args[part] for part in parts if node.args.get(part) is not None]
+        values = [part.name if isinstance(part, exp.Var) else evaluate(part, row) for part in given]
+        return None if None in values else safely(lambda: compute(*values))
+
+    return rule
 
 
 _RULES: dict[type[exp.Expression], _Rule] = {
@@ -214,8 +232,8 @@ _RULES: dict[type[exp.Expression], _Rule] = {
     exp.Exp: _unary(math.exp),
     exp.Sign: _unary(lambda x: (x > 0) - (x < 0)),
     exp.Cast: _cast,
-    exp.Upper: _unary(lambda x: str(x).upper()),
-    exp.Lower: _unary(lambda x: str(x).lower()),
+    exp.TryCast: _cast,
+    **{kind: _called(parts, compute) for kind, (parts, compute) in FUNCTIONS.items()},
 }
 
 

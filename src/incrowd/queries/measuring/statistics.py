@@ -32,7 +32,8 @@ class Of(StrEnum):
 
     ROWS = "rows"
     PRESENT = "present"  # rows whose value is not missing
-    PEOPLE = "people"
+    PEOPLE = "people"  # with a row in which the value, if there is one, is not missing
+    DISTINCT = "distinct"  # values that differ: one row more or less adds or takes away one of them at most
     SUM = "sum"  # of z
     SQUARES = "squares"  # of (2 z² − width²) / coarse
 
@@ -71,9 +72,11 @@ class Statistic:
             case Of.ROWS:
                 return exp.Count(this=exp.Star())
             case Of.PEOPLE:
-                return exp.Count(this=exp.Distinct(expressions=[exp.column(PERSON, quoted=True)]))
+                return exp.Count(this=exp.Distinct(expressions=[self._person]))
             case Of.PRESENT:
-                return exp.Count(this=exp.column("" if self.value is None else self.value.name, quoted=True))
+                return exp.Count(this=self._column)
+            case Of.DISTINCT:
+                return exp.Count(this=exp.Distinct(expressions=[self._column]))
         z: exp.Expression = exp.column(number, quoted=True)
         if self.of is Of.SQUARES:
             twice = exp.Mul(this=exp.Mul(this=double(Fraction(2)), expression=z), expression=z.copy())
@@ -82,6 +85,19 @@ class Statistic:
                 self.coarse,
             )
         return exp.Sum(this=cast_to(z, "BIGINT"))
+
+    @property
+    def _column(self) -> exp.Column:
+        return exp.column("" if self.value is None else self.value.name, quoted=True)
+
+    @property
+    def _person(self) -> exp.Expression:
+        """The person of a row; nobody, where the value is missing."""
+        person = exp.column(PERSON, quoted=True)
+        if self.value is None:
+            return person
+        there = exp.Not(this=exp.Is(this=self._column, expression=exp.Null()))
+        return exp.Case(ifs=[exp.If(this=there, true=person)])
 
 
 @dataclass(frozen=True)
@@ -197,7 +213,9 @@ def _counts(aggregate: Aggregate, unit: Unit) -> tuple[Statistic, ...]:
         case AggregateKind.PEOPLE:
             if unit.kind is not Kind.PERSON:
                 raise InvalidParameter("people can be counted only where the unit of privacy is a person.")
-            return (Statistic(Of.PEOPLE),)
+            return (Statistic(Of.PEOPLE, aggregate.value),)
+        case AggregateKind.DISTINCT:
+            return (Statistic(Of.DISTINCT, _value_of(aggregate)),)
         case AggregateKind.COUNT | AggregateKind.MEAN | AggregateKind.VARIANCE | AggregateKind.DEVIATION:
             return (count_of(_value_of(aggregate)),)
     return ()

@@ -48,7 +48,10 @@ class AddUp(Step):
     def sentence(self) -> str:
         """What happens, for people."""
         number = counted(len(self.statistics), "whole number")
-        return f"In each group {number} are added up exactly; each is held within declared bounds, row by row."
+        told = f"In each group {number} are added up exactly; each is held within declared bounds, row by row."
+        if not any(each.of is Of.DISTINCT for each in self.statistics):
+            return told
+        return f"{told} Values that differ are counted, each once: a row adds one of them, or none."
 
     @property
     def widths(self) -> tuple[int, ...]:

@@ -96,9 +96,10 @@ def open_tables(
 
 def relations_of(policy: Policy) -> Iterator[Relation]:
     """Yield the tables of a policy as questions see them, the main table first; no row is read."""
-    yield Relation(main_table(policy), policy.schema, policy.name)
+    today = policy.section.queries.today if policy.section.queries is not None else None
+    yield Relation(main_table(policy), policy.schema, policy.name, today=today)
     for other in policy.tables:
-        yield Relation(other.name, other.schema, None if other.public else policy.name)
+        yield Relation(other.name, other.schema, None if other.public else policy.name, today=today)
 
 
 def main_table(policy: Policy) -> str:

@@ -40,6 +40,12 @@ def _exact(value: Any) -> Fraction:
         raise ValueError(str(error)) from None
 
 
+def _day(value: Any) -> date:
+    if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", str(value)):
+        raise ValueError("a day is written as 2025-12-31")
+    return date.fromisoformat(str(value))
+
+
 def _up_to(key: str) -> BeforeValidator:
     most = limit_of(key)
 
@@ -78,6 +84,9 @@ Whole = Annotated[int, _up_to(""), _integer("")]
 MaxRows = Annotated[int, _up_to("max_rows"), _integer("max_rows")]
 MaxGroups = Annotated[int, _up_to("max_groups"), _integer("max_groups")]
 MaxLength = Annotated[int, _up_to("max_length"), _integer("max_length"), Field(ge=1)]
+Day = Annotated[
+    date, BeforeValidator(_day), WithJsonSchema({"type": "string", "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"})
+]
 Prefix = Annotated[int, _up_to("prefix"), _integer("prefix")]
 Redaction = Annotated[int, _up_to("redaction"), _integer("redaction")]
 HeaderRow = Annotated[int, _up_to("header_row"), _integer("header_row"), Field(ge=1)]
@@ -427,4 +436,7 @@ class QueriesSection(Section):
     )
     max_groups: MaxGroups | None = Field(
         None, description="In how many groups of an answer one person takes part, at most; by default in max_rows."
+    )
+    today: Day | None = Field(
+        None, description="The day that `CURRENT_DATE` means in questions, such as 2025-12-31; by default none."
     )

@@ -12,14 +12,15 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.core.rounding import exact
 from incrowd.errors import InvalidParameter
-from incrowd.queries.language.expressions.dates import days_between, shifted, span
-from incrowd.queries.language.expressions.rules import LARGEST, Mean, NodeRule, number, whole_number, within
+from incrowd.queries.language.expressions.dates import days_between, moved, shifted
+from incrowd.queries.language.expressions.rules import LARGEST, Mean, NodeRule, number, sole, whole_number, within
 from incrowd.queries.language.extent import LISTED, BoundTree, Constant, Extent, among, decimals, listed
 from incrowd.queries.language.trees import as_decimal, case, cast, constant, function, operand, operation
 
 _LEAST_DIVISOR = Fraction(1, 10**6)
 _MOST_EXPONENT = 8
 _DIGITS = 9
+_LEAST_BASE, _MOST_BASE = 1.01, 10**6
 
 
 def _literal(node: exp.Expr, mean: Mean) -> BoundTree:  # noqa: ARG001 (a rule takes what every rule takes)
@@ -40,7 +41,7 @@ def _literal(node: exp.Expr, mean: Mean) -> BoundTree:  # noqa: ARG001 (a rule t
 def _add(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand a sum: of two numbers, or of a date and days."""
     if isinstance(node.expression, exp.Interval):
-        return shifted(mean(node.this), span(node.expression, mean))
+        return moved(mean(node.this), node.expression, 1)
     left, right = mean(node.this), mean(node.expression)
     if left.extent.type is Type.DATE:
         return shifted(left, right)
@@ -53,7 +54,7 @@ def _add(node: exp.Expr, mean: Mean) -> BoundTree:
 def _subtract(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand a difference: of two numbers, of two dates in days, or of a date and days."""
     if isinstance(node.expression, exp.Interval):
-        return shifted(mean(node.this), negated(span(node.expression, mean)))
+        return moved(mean(node.this), node.expression, -1)
     left, right = mean(node.this), mean(node.expression)
     if left.extent.type is Type.DATE and right.extent.type is Type.DATE:
         return days_between(left, right)
@@ -204,6 +205,54 @@ def _logarithm(node: exp.Expr, mean: Mean) -> BoundTree:
     return BoundTree(tree, decimals(*ends, optional=part.extent.optional or low <= 0))
 
 
+def _log_to_base(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand LOG(x) and LOG10(x), LOG2(x) and LOG(base, x): quotients of natural logarithms, on every engine."""
+    value, base = node.this, 10.0
+    if node.args.get("expression") is not None:
+        value, written = node.expression, sole(mean(node.this), "the base of LOG")
+        base = float(written) if isinstance(written, int | float) else 0.0
+    if not _LEAST_BASE <= base <= _MOST_BASE:
+        raise InvalidParameter(f"the base of LOG is a number from {_LEAST_BASE} to {_MOST_BASE:,}.")
+    part = _logarithm(exp.Ln(this=value.copy()), mean)
+    ends = _outward(*(end / Fraction(math.log(base)) for end in part.extent.ends))
+    quotient = exp.Div(this=part.tree, expression=constant(math.log(base)), typed=False, safe=False)
+    return BoundTree(quotient, decimals(*ends, optional=part.extent.optional))
+
+
+def _truncate(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand TRUNC(x): the whole number towards zero."""
+    part = number(mean(node.this), "TRUNC")
+    if part.extent.type is Type.INTEGER:
+        return part
+    below = cast(function(exp.Ceil, part.tree), Type.INTEGER)
+    tree = case(
+        (operation(exp.LT, part.tree, constant(0)), below), default=cast(function(exp.Floor, part.tree), Type.INTEGER)
+    )
+    low, high = (Fraction(math.trunc(end)) for end in part.extent.ends)
+    return BoundTree(tree, listed(Extent(Type.INTEGER, low, high, optional=part.extent.optional), (part,), math.trunc))
+
+
+def _bucket(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand WIDTH_BUCKET(x, low, high, n): 1 to n from low on, 0 below it, n + 1 from high on."""
+    part = number(mean(node.this), "WIDTH_BUCKET")
+    ends = [sole(mean(node.args[arg]), "an end of WIDTH_BUCKET") for arg in ("min_value", "max_value")]
+    low, high = (float(end) if isinstance(end, int | float) else 0.0 for end in ends)
+    many = whole_number(mean(node.args["num_buckets"]), "the number of buckets", 1, LISTED - 2)
+    if not low < high:
+        raise InvalidParameter("WIDTH_BUCKET(x, low, high, n) goes from low to a higher number: swap its ends.")
+    x = as_decimal(part)
+    above = exp.Mul(this=exp.Paren(this=operation(exp.Sub, x, constant(low))), expression=constant(float(many)))
+    steps = exp.Div(this=exp.Paren(this=above), expression=constant(high - low), typed=False, safe=False)
+    inside = operation(exp.Add, cast(exp.Floor(this=steps), Type.INTEGER), constant(1))
+    held = exp.Least(this=inside, expressions=[constant(many)], ignore_nulls=True)
+    tree = case(
+        (operation(exp.LT, x, constant(low)), constant(0)),
+        (operation(exp.GTE, x, constant(high)), constant(many + 1)),
+        (operation(exp.GTE, x, constant(low)), held),
+    )
+    return BoundTree(tree, Extent(Type.INTEGER, Fraction(0), Fraction(many + 1), optional=part.extent.optional))
+
+
 def _exponential(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand e to the power of a number that is not above 34."""
     part = number(mean(node.this), "EXP")
@@ -304,6 +353,9 @@ RULES: dict[type[exp.Expr], NodeRule] = {
     exp.Round: NodeRule(rounded, ("this", "decimals")),
     exp.Sqrt: NodeRule(_root),
     exp.Ln: NodeRule(_logarithm),
+    exp.Log: NodeRule(_log_to_base, ("this", "expression")),
+    exp.Trunc: NodeRule(_truncate),
+    exp.WidthBucket: NodeRule(_bucket, ("this", "min_value", "max_value", "num_buckets")),
     exp.Exp: NodeRule(_exponential),
     exp.Pow: NodeRule(_power, ("this", "expression")),
 }

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from sqlglot import exp
 
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.language.expressions import arithmetic, casts, dates, logic, texts
+from incrowd.queries.language.expressions import arithmetic, calendar, casts, dates, logic, patterns, texts
 from incrowd.queries.language.expressions.rules import Mean, NodeRule
 from incrowd.queries.language.extent import BoundTree
 
@@ -17,6 +17,8 @@ RULES: Mapping[type[exp.Expr], NodeRule] = {
     **logic.RULES,
     **texts.RULES,
     **dates.RULES,
+    **calendar.RULES,
+    **patterns.RULES,
     **casts.RULES,
 }
 
@@ -28,9 +30,10 @@ NAMED: Mapping[str, Callable[[exp.Expr, Mean], BoundTree]] = {
 
 FUNCTIONS = (
     "ABS", "CAST", "CEIL", "CLAMP", "COALESCE", "CONCAT", "CONTAINS", "DATE_DIFF", "DATE_PART", "DATE_TRUNC", "DAY",
-    "DAYOFWEEK", "EXP", "EXTRACT", "FLOOR", "GREATEST", "IF", "LEAST", "LEFT", "LENGTH", "LN", "LOWER", "MONTH",
-    "NULLIF", "POWER", "QUARTER", "REPLACE", "RIGHT", "ROUND", "SIGN", "SQRT", "STARTS_WITH", "SUBSTRING", "TRIM",
-    "TRY_CAST", "UPPER", "YEAR",
+    "DAYNAME", "DAYOFWEEK", "DAYOFYEAR", "EXP", "EXTRACT", "FLOOR", "GREATEST", "IF", "ISODOW", "LEAST", "LEFT",
+    "LENGTH", "LN", "LOG", "LOG10", "LOG2", "LOWER", "MONTH", "MONTHNAME", "NULLIF", "POSITION", "POWER", "QUARTER",
+    "REGEXP_FULL_MATCH", "REGEXP_MATCHES", "REPLACE", "RIGHT", "ROUND", "SIGN", "SPLIT_PART", "SQRT", "STARTS_WITH",
+    "STRFTIME", "SUBSTRING", "TRIM", "TRUNC", "TRY_CAST", "UPPER", "WEEK", "WIDTH_BUCKET", "YEAR",
 )  # fmt: skip
 """The functions of rows, by name."""
 
@@ -105,13 +108,16 @@ def refusal(node: exp.Expr) -> Exception:
     if isinstance(node, exp.Null):
         return InvalidParameter("NULL stands in CASE and COALESCE only: ask whether something is missing by x IS NULL.")
     if isinstance(node, exp.Window):
-        return QuestionRefused("OVER is not answered: it shows rows beside each other. Use GROUP BY.")
+        return QuestionRefused("OVER shows rows beside each other: GROUP BY first, windows go over the groups.")
     if isinstance(node, exp.AggFunc):
         return QuestionRefused(
             f"{title(node)} cannot stand here: aggregates stand in SELECT, HAVING and ORDER BY, not inside each other."
         )
     if isinstance(node, exp.Query | exp.Subquery | exp.Exists):
-        return QuestionRefused("a query inside an expression is not answered: put it into FROM ( … ), or JOIN it.")
+        return QuestionRefused(
+            "a query inside an expression is not answered: for a share use COUNT(*) FILTER (WHERE …) beside COUNT(*), "
+            "or SUM(…) OVER (); for people x IN (SELECT …); for the rest put it into FROM ( … ), or ask it before."
+        )
     if isinstance(node, exp.Star):
         return QuestionRefused("* stands for rows, which never leave: name what to count, sum or average.")
     name = title(node)

@@ -45,6 +45,9 @@ def _recast(node: exp.Expr, mean: Mean) -> BoundTree:
     if kind is Type.DATE and isinstance(node.this, exp.Literal) and node.this.is_string:
         return fixed(written(str(node.this.this)), Type.DATE)
     part = mean(node.this)
+    if kind is Type.DECIMAL and target.expressions and part.extent.numeric:
+        digits = [each.this for each in target.expressions][1:] or [exp.Literal.number(0)]
+        return rounded(exp.Round(this=node.this.copy(), decimals=digits[0].copy()), mean)
     if part.extent.type is kind:
         return part
     found = _cast(part, kind)

@@ -1,4 +1,4 @@
-"""Dates: their parts, their differences in days, and days added to them, within the calendar."""
+"""Dates: their parts, their differences, and days or months added to them, within the calendar."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.language.expressions.rules import Mean, NodeRule, moment, number, whole_number
+from incrowd.queries.language.expressions.calendar import MOST_MONTHS, PERIODS, periods_between, shifted_by_months
+from incrowd.queries.language.expressions.rules import Mean, NodeRule, moment, number
 from incrowd.queries.language.extent import FIRST, LAST, BoundTree, Extent, among, day, days, listed, whole
 from incrowd.queries.language.trees import between, case, cast, constant, function, operand
 
@@ -23,7 +24,11 @@ _PARTS: dict[str, tuple[type[exp.Expr], Callable[[date], int], tuple[int, int]]]
     "MONTH": (exp.Month, lambda when: when.month, (1, 12)),
     "DAY": (exp.Day, lambda when: when.day, (1, 31)),
     "DAYOFWEEK": (exp.DayOfWeek, lambda when: when.isoweekday() % 7, (0, 6)),
+    "WEEK": (exp.WeekOfYear, lambda when: when.isocalendar().week, (1, 53)),
+    "DAYOFYEAR": (exp.DayOfYear, lambda when: when.timetuple().tm_yday, (1, 366)),
 }
+_CALLED = {"WEEKOFYEAR": "WEEK", "DOW": "DAYOFWEEK", "DOY": "DAYOFYEAR"}
+"""Other names of parts."""
 
 _STARTS: dict[str, Callable[[date], date]] = {
     "YEAR": lambda when: when.replace(month=1, day=1),
@@ -47,20 +52,26 @@ def written(text: str) -> date:
 
 
 def _part_of(node: exp.Expr, mean: Mean) -> BoundTree:
-    """Understand YEAR(d), QUARTER(d), MONTH(d), DAY(d) and DAYOFWEEK(d) (Sunday is 0)."""
+    """Understand YEAR(d), QUARTER(d), MONTH(d), WEEK(d) (ISO), DAY(d), DAYOFYEAR(d), DAYOFWEEK(d) (Sunday is 0)."""
     return _part(type(node).__name__.upper(), mean(node.this))
 
 
 def _extract(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand EXTRACT(part FROM d)."""
-    return _part(node.name.upper(), mean(node.expression))
+    return _named_part(node.name.upper(), node.expression, mean)
 
 
 def date_part(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand DATE_PART('part', d)."""
     if len(node.expressions) != 2:
         raise InvalidParameter("write DATE_PART('year', d).")
-    return _part(node.expressions[0].name.upper(), mean(node.expressions[1]))
+    return _named_part(node.expressions[0].name.upper(), node.expressions[1], mean)
+
+
+def _named_part(name: str, node: exp.Expr, mean: Mean) -> BoundTree:
+    if name == "ISODOW":
+        return mean(exp.DayOfWeekIso(this=node.copy()))
+    return _part(name, mean(node))
 
 
 def _truncate(node: exp.Expr, mean: Mean) -> BoundTree:
@@ -81,11 +92,12 @@ def _truncate(node: exp.Expr, mean: Mean) -> BoundTree:
 
 
 def _difference(node: exp.Expr, mean: Mean) -> BoundTree:
-    """Understand DATE_DIFF('day', from, to)."""
-    unit = node.args.get("unit")
-    if unit is None or unit.name.upper() != "DAY":
-        raise QuestionRefused("DATE_DIFF counts days: write DATE_DIFF('day', from, to), and divide for longer spans.")
-    return days_between(_moment_of(node.this, mean), _moment_of(node.expression, mean))
+    """Understand DATE_DIFF('day', from, to), and of longer periods how many ends lie between."""
+    unit = "" if node.args.get("unit") is None else node.args["unit"].name.upper()
+    if unit not in ("DAY", *PERIODS):
+        raise QuestionRefused("DATE_DIFF counts days, weeks, months, quarters or years: DATE_DIFF('day', from, to).")
+    sides = [_moment_of(part, mean) for part in (node.this, node.expression)]
+    return days_between(*sides) if unit == "DAY" else periods_between(unit, *sides)
 
 
 def days_between(left: BoundTree, right: BoundTree) -> BoundTree:
@@ -106,17 +118,26 @@ def _shift(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand DATE_ADD(d, INTERVAL n DAY)."""
     if not isinstance(node.expression, exp.Interval):
         return shifted(mean(node.this), mean(node.expression))
-    return shifted(mean(node.this), span(node.expression, mean))
+    return moved(mean(node.this), node.expression, 1)
 
 
-def span(node: exp.Interval, mean: Mean) -> BoundTree:
-    """Return the days of INTERVAL n DAY or WEEK, written out."""
-    unit = node.args.get("unit")
-    length = {"DAY": 1, "DAYS": 1, "WEEK": 7, "WEEKS": 7}.get("" if unit is None else unit.name.upper())
-    if length is None or not isinstance(node.this, exp.Literal) or not str(node.this.this).isdigit():
-        raise QuestionRefused("intervals are whole days or weeks, such as INTERVAL 30 DAY.")
-    many = whole_number(mean(exp.Literal.number(str(node.this.this))), "an interval", 0, _MOST_DAYS)
-    return BoundTree(constant(many * length), among(Type.INTEGER, (many * length,), optional=False))
+_DAYS = {"DAY": 1, "WEEK": 7}
+_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+
+
+def moved(when: BoundTree, interval: exp.Interval, sign: int) -> BoundTree:
+    """Return a date moved by INTERVAL n DAY, WEEK, MONTH, QUARTER or YEAR, written out; backwards for a sign of −1."""
+    unit = "" if interval.args.get("unit") is None else interval.args["unit"].name.upper().removesuffix("S")
+    number = interval.this.unnest() if isinstance(interval.this, exp.Expr) else None
+    if unit not in (_DAYS | _MONTHS) or not isinstance(number, exp.Literal) or not str(number.this).isdigit():
+        raise QuestionRefused("intervals are whole days, weeks, months or years, such as INTERVAL 30 DAY.")
+    many = int(str(number.this)) if len(str(number.this)) < 10 else _MOST_DAYS + 1
+    if many > (_MOST_DAYS if unit in _DAYS else MOST_MONTHS):
+        raise InvalidParameter(f"an interval has at most {_MOST_DAYS:,} days or {MOST_MONTHS:,} months.")
+    if unit in _MONTHS:
+        return shifted_by_months(when, sign * many * _MONTHS[unit])
+    length = sign * many * _DAYS[unit]
+    return shifted(when, BoundTree(constant(length), among(Type.INTEGER, (length,), optional=False)))
 
 
 def shifted(when: BoundTree, by: BoundTree) -> BoundTree:
@@ -151,9 +172,10 @@ def _later(when: date, by: int) -> date | None:
 
 
 def _part(name: str, when: BoundTree) -> BoundTree:
+    name = _CALLED.get(name, name)
     if name not in _PARTS:
         known = ", ".join(sorted(_PARTS)).lower()
-        raise QuestionRefused(f"of a date {known} can be taken: choose one of them.")
+        raise QuestionRefused(f"of a date {known} and isodow can be taken: choose one of them.")
     kind, twin, ends = _PARTS[name]
     moment(when, name)
     if name == "YEAR":
@@ -186,6 +208,9 @@ RULES: dict[type[exp.Expr], NodeRule] = {
     exp.Month: NodeRule(_part_of),
     exp.Day: NodeRule(_part_of),
     exp.DayOfWeek: NodeRule(_part_of),
+    exp.DayOfYear: NodeRule(_part_of),
+    exp.Week: NodeRule(_part_of),
+    exp.WeekOfYear: NodeRule(_part_of),
     exp.Extract: NodeRule(_extract, ("this", "expression")),
     exp.TimestampTrunc: NodeRule(_truncate, ("this", "unit")),
     exp.DateTrunc: NodeRule(_truncate, ("this", "unit")),

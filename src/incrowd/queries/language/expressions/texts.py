@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.expressions.rules import Mean, NodeRule, sole, text, whole_number
 from incrowd.queries.language.extent import BoundTree, Constant, Extent, listed, texts, truth, whole
-from incrowd.queries.language.trees import function, operand
+from incrowd.queries.language.trees import cast, function, operand
 
 _CUT = 1000
 _LONGEST = 10_000
@@ -105,6 +106,30 @@ def _has(node: exp.Expr, mean: Mean) -> BoundTree:
     return BoundTree(tree, truth(optional=part.extent.optional))
 
 
+def _split(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand SPLIT_PART(x, 'separator', n): what stands between separators, empty beyond the last."""
+    part = _cut(text(mean(node.this), "SPLIT_PART"))
+    sign = str(sole(text(mean(node.args["delimiter"]), "SPLIT_PART"), "the separator of SPLIT_PART"))
+    place = whole_number(mean(node.args["part_index"]), "the place of SPLIT_PART", 1, _CUT)
+    if not sign:
+        raise InvalidParameter("SPLIT_PART needs a separator that is not empty.")
+    numbers = {"delimiter": exp.Literal.string(sign), "part_index": exp.Literal.number(place)}
+    tree = exp.SplitPart(this=part.tree.copy(), **numbers)
+    twin = lambda value: (value.split(sign) + [""] * place)[place - 1]  # noqa: E731 (a twin is a value here)
+    return BoundTree(tree, listed(texts(part.extent.longest, optional=part.extent.optional), (part,), twin))
+
+
+def _position(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand POSITION('part' IN x): where a part begins, counted from 1; 0 where there is none."""
+    part = _cut(text(mean(node.this), "POSITION"))
+    sought = str(sole(text(mean(node.args["substr"]), "POSITION"), "what POSITION looks for"))
+    if not sought:
+        raise InvalidParameter("POSITION needs a text to look for that is not empty.")
+    found = exp.StrPosition(this=part.tree.copy(), substr=exp.Literal.string(sought))
+    extent = whole(0, part.extent.longest, optional=part.extent.optional)
+    return BoundTree(cast(found, Type.INTEGER), listed(extent, (part,), lambda value: value.find(sought) + 1))
+
+
 def _shorter(tree: exp.Expr, part: BoundTree, kept: slice) -> BoundTree:
     most = len(range(*kept.indices(_CUT)))
     known = part.extent.longest
@@ -154,4 +179,6 @@ RULES: dict[type[exp.Expr], NodeRule] = {
     exp.Replace: NodeRule(_replaced, ("this", "expression", "replacement")),
     exp.StartsWith: NodeRule(_has, ("this", "expression")),
     exp.Contains: NodeRule(_has, ("this", "expression")),
+    exp.SplitPart: NodeRule(_split, ("this", "delimiter", "part_index")),
+    exp.StrPosition: NodeRule(_position, ("this", "substr")),
 }

@@ -1,0 +1,333 @@
+"""Outer queries: SELECT over the answer to another question; they work on released numbers alone, and cost nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from incrowd.core.domain import Type
+from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.language.aggregates import split
+from incrowd.queries.language.expressions.binder import title
+from incrowd.queries.language.memberships import join_memberships
+from incrowd.queries.language.outputs import kind_of, output, truth
+from incrowd.queries.language.row_query import Context
+from incrowd.queries.language.sources import check_clauses, sources_of
+from incrowd.queries.language.windows import WindowRegister, has_window
+from incrowd.queries.operations import (
+    Function,
+    Gather,
+    GatherKey,
+    Keep,
+    Operation,
+    Sort,
+    Take,
+    Total,
+    WindowColumn,
+    types_after,
+)
+from incrowd.queries.question import Aggregate, AggregateKind, OutputColumn, Question
+
+_CLAUSES = (
+    "expressions", "from_", "where", "group", "having", "order", "limit", "offset", "distinct", "qualify",
+)  # fmt: skip
+_TOTALS: dict[type[exp.Expr], Function] = {
+    exp.Count: Function.COUNT,
+    exp.Sum: Function.SUM,
+    exp.Avg: Function.AVG,
+    exp.Min: Function.MIN,
+    exp.Max: Function.MAX,
+    exp.Median: Function.MEDIAN,
+}
+_NUMBERS = (Function.SUM, Function.AVG, Function.MEDIAN)
+
+
+def answer_inside(query: exp.Select, context: Context) -> exp.Select | None:
+    """Return the query in FROM if it is a question of its own: its groups are not people, so noise makes its answer.
+
+    A subquery that is grouped by person makes rows, and is none.
+    """
+    from_ = query.args.get("from_")
+    if from_ is None or not isinstance(from_.this, exp.Subquery):
+        return None
+    inner = from_.this.this
+    while isinstance(inner, exp.Subquery) and not any(inner.args[part] for part in inner.args if part != "this"):
+        inner = inner.this
+    if not isinstance(inner, exp.Select) or not _is_question(inner, context):
+        return None
+    if query.args.get("joins"):
+        raise QuestionRefused(
+            "answers are not joined with each other or with tables: put what they need into one question, such as "
+            "COUNT(*) FILTER (WHERE …), or ask one after the other."
+        )
+    return inner
+
+
+def _is_question(query: exp.Select, context: Context) -> bool:
+    if answer_inside(query, context) is not None:
+        return True
+    group = query.args.get("group")
+    if group is None:
+        return any(_aggregates(item) for item in query.expressions)
+    found = sources_of(join_memberships(query, context.catalog), context)
+    plain = [node for node in group.expressions if isinstance(node, exp.Column)]
+    known = {item.name.casefold() for _, rows in found.scope.sources for item in rows.fields}
+    return not any(found.scope.find(node)[1].person for node in plain if node.name.casefold() in known)
+
+
+def _aggregates(node: exp.Expr) -> bool:
+    windows = {id(window.this) for window in node.find_all(exp.Window)}
+    return any(id(part) not in windows for part in node.find_all(exp.AggFunc))
+
+
+def ending(order: tuple[exp.Ordered, ...], cut: Take) -> list[Operation]:
+    """Return the operations of ORDER BY and LIMIT."""
+    sort: list[Operation] = [Sort(order)] if order else []
+    return sort if cut == Take(None) else [*sort, cut]
+
+
+@dataclass
+class _Answer:
+    """The answer so far: what its columns are called and stand for, the names below them, and what was done to it."""
+
+    columns: dict[str, tuple[str, exp.Expr]]
+    types: dict[str, Type]
+    operations: list[Operation]
+
+    def over(self, node: exp.Expr) -> exp.Expr:
+        """Return an expression over columns of the answer as one over the names below them."""
+
+        def change(part: exp.Expr) -> exp.Expr:
+            if not isinstance(part, exp.Column):
+                return part
+            known = self.columns.get(part.name.casefold())
+            if isinstance(part.this, exp.Star) or known is None:
+                told = ", ".join(name for name, _ in self.columns.values())
+                raise InvalidParameter(f"there is no column {part.name!r} in the answer. There are: {told}.")
+            return exp.Paren(this=known[1].copy())
+
+        changed: exp.Expr = node.copy().transform(change, copy=False)
+        return changed
+
+
+def ask_answer(base: Question, query: exp.Select, cut: Take) -> Question:
+    """Return a question that asks `query` of the answer to another."""
+    check_clauses(query, _CLAUSES)
+    types = {key.name: key.type for key in base.keys} | dict.fromkeys(base.marks, Type.INTEGER)
+    types |= {each.name: _type(each) for each in base.aggregates}
+    made = list(base.operations) or [
+        *([] if base.having is None else [Keep(base.having)]),
+        *ending(base.order, Take(base.limit, base.offset)),
+    ]
+    columns: dict[str, tuple[str, exp.Expr]] = {
+        each.name.casefold(): (each.name, each.expression) for each in base.outputs
+    }
+    answer = _Answer(columns, types_after(made, types), made)
+    outputs = _Outer(answer, query, cut).outputs()
+    names = {each.name for each in base.aggregates} - _gathered(answer.operations)
+    told = tuple(_bare(each, names) for each in outputs)
+    return replace(base, outputs=told, having=None, order=(), limit=None, offset=0, operations=tuple(answer.operations))
+
+
+def _type(aggregate: Aggregate) -> Type:
+    picked = aggregate.kind in (AggregateKind.QUANTILE, AggregateKind.MODE)
+    return aggregate.value.type if aggregate.value is not None and picked else Type.DECIMAL
+
+
+def _gathered(operations: list[Operation]) -> set[str]:
+    """Return the names that no longer mean an aggregate of rows."""
+    gathers = [each for each in operations if isinstance(each, Gather)]
+    return {name for each in gathers for name in types_after([each], {})}
+
+
+def _bare(output_: OutputColumn, names: set[str]) -> OutputColumn:
+    inner = output_.expression.unnest()
+    bare = inner.name if isinstance(inner, exp.Column) and inner.name in names else None
+    return replace(output_, aggregate=bare, expression=exp.column(bare) if bare else output_.expression)
+
+
+@dataclass
+class _Outer:
+    """One SELECT over an answer."""
+
+    answer: _Answer
+    query: exp.Select
+    cut: Take
+    before: dict[str, Type] = field(default_factory=dict)
+
+    def outputs(self) -> tuple[OutputColumn, ...]:
+        """Do what the query asks with the answer, and return its columns."""
+        answer, query = self.answer, self.query
+        where = query.args.get("where")
+        if where is not None:
+            answer.operations.append(Keep(truth(self._tree(where.this), answer.types)))
+        keys = self._gather()
+        register = WindowRegister(first=1 + _windows(answer.operations))
+        items = [(name, self._windowed(node, keys, register)) for name, node in self._items()]
+        named = {name.casefold(): tree for name, tree in items}
+        conditions = [self._condition(part, keys, register, named) for part in ("having", "qualify")]
+        order = tuple(self._ordered(term, keys, register, named) for term in self._terms())
+        having, qualify = conditions
+        answer.operations += [Keep(having)] if having is not None else []
+        answer.operations += register.columns.values()
+        answer.operations += [Keep(qualify)] if qualify is not None else []
+        answer.operations += ending(order, self.cut)
+        return tuple(OutputColumn(name, tree, None, _kind(tree, answer.types)) for name, tree in items)
+
+    def _items(self) -> list[tuple[str, exp.Expr]]:
+        """Return the columns that the query names, a star standing for all."""
+        items: list[tuple[str, exp.Expr]] = []
+        for item in self.query.expressions:
+            node = item.unalias()
+            if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
+                if any(node.args.get(part) for part in ("except_", "replace", "rename")):
+                    raise QuestionRefused("* stands for all columns: name the columns instead of leaving some out.")
+                items += [(name, exp.column(exp.to_identifier(key, quoted=True))) for key, (name, _) in self._columns]
+            else:
+                known = self.answer.columns.get(node.name.casefold()) if isinstance(node, exp.Column) else None
+                items.append((item.alias or (known[0] if known else node.sql("duckdb").lower()), node))
+        names = [name.casefold() for name, _ in items]
+        if len(set(names)) < len(names):
+            raise InvalidParameter("the columns of an answer need different names: name them by AS.")
+        return items
+
+    @property
+    def _columns(self) -> list[tuple[str, tuple[str, exp.Expr]]]:
+        return list(self.answer.columns.items())
+
+    def _tree(self, node: exp.Expr) -> exp.Expression:
+        if has_window(node) or _aggregates(node):
+            raise QuestionRefused("aggregates and OVER (…) do not stand here: use HAVING or QUALIFY.")
+        return output(self.answer.over(node), self.answer.types)
+
+    def _gather(self) -> list[exp.Expr] | None:
+        """Gather rows of the answer, if that is asked; return what they are grouped by, over the names below.
+
+        Aggregates that are named later are added to what is gathered here.
+        """
+        group, distinct = self.query.args.get("group"), self.query.args.get("distinct")
+        nodes = [] if group is None else [self._named(node) for node in group.expressions]
+        if distinct is not None:
+            if group is not None or distinct.args.get("on") is not None:
+                raise QuestionRefused("SELECT DISTINCT goes without GROUP BY: leave one of them out.")
+            nodes = [node for _, node in self._items()]
+        elif group is None and not any(_aggregates(item) for item in self.query.expressions):
+            return None
+        elif group is not None:
+            check_clauses(group, ("expressions",))
+        keys = [self._tree(node) for node in nodes]
+        before = dict(self.answer.types)
+        made = [GatherKey(f"k{at}", key, _kind(key, before) or Type.DECIMAL) for at, key in enumerate(keys, 1)]
+        self.answer.operations.append(Gather(tuple(made), ()))
+        self.before, self.answer.types = before, {key.name: key.type for key in made}
+        return [self.answer.over(node) for node in nodes]
+
+    def _named(self, node: exp.Expr) -> exp.Expr:
+        """Return what a name after GROUP BY stands for: a column of the answer, or else what SELECT calls so."""
+        if isinstance(node, exp.Column) and node.name.casefold() not in self.answer.columns:
+            for item in self.query.expressions:
+                if isinstance(item, exp.Alias) and item.alias.casefold() == node.name.casefold():
+                    meant: exp.Expr = item.this
+                    return meant
+        return node
+
+    def _windowed(self, node: exp.Expr, keys: list[exp.Expr] | None, register: WindowRegister) -> exp.Expression:
+        """Return an expression over the names that are there after rows were gathered, its windows as columns."""
+        tree = self.answer.over(node)
+        if keys is not None:
+            tree = split(tree, [key.unnest() for key in keys], self._total)
+        found = output(register.plain(tree, self.answer.types), self.answer.types | register.types)
+        self.answer.types |= register.types
+        return found
+
+    def _total(self, node: exp.Expr) -> str:
+        """Return the name of an aggregate of rows of the answer, a new one if it was not met before."""
+        function = _TOTALS.get(type(node))
+        inner = node.this
+        distinct = isinstance(inner, exp.Distinct)
+        if distinct and function is Function.COUNT and len(inner.expressions) == 1:
+            function, inner = Function.COUNT_DISTINCT, inner.expressions[0]
+        elif distinct:
+            function = None
+        odd = any(value for name, value in node.args.items() if name not in ("this", "big_int"))
+        if function is None or odd:
+            raise QuestionRefused(
+                f"{title(node)} is not computed of answers: there are COUNT, SUM, AVG, MIN, MAX and MEDIAN there."
+            )
+        star = inner is None or isinstance(inner, exp.Star)
+        argument = None if star else output(inner, self.before)
+        kind = None if argument is None else kind_of(argument, self.before)
+        if function in _NUMBERS and kind not in (Type.DECIMAL, None):
+            raise InvalidParameter(f"{function} works on numbers of the answer.")
+        gather = self.answer.operations[-1]
+        if not isinstance(gather, Gather):
+            raise TypeError
+        known = next((t.name for t in gather.totals if (t.function, t.argument) == (function, argument)), None)
+        name = known or f"a{len(gather.totals) + 1}"
+        if known is None:
+            whole = Type.INTEGER if function in (Function.COUNT, Function.COUNT_DISTINCT) else Type.DECIMAL
+            made = (kind or Type.DECIMAL) if function in (Function.MIN, Function.MAX) else whole
+            self.answer.operations[-1] = replace(gather, totals=(*gather.totals, Total(name, function, argument, made)))
+            self.answer.types[name] = made
+        return name
+
+    def _condition(
+        self,
+        part: str,
+        keys: list[exp.Expr] | None,
+        register: WindowRegister,
+        named: Mapping[str, exp.Expression],
+    ) -> exp.Expression | None:
+        clause = self.query.args.get(part)
+        if clause is None:
+            return None
+        if part == "having" and (keys is None or has_window(clause.this)):
+            raise QuestionRefused("HAVING goes with GROUP BY, and without OVER (…): use WHERE, or QUALIFY.")
+        return truth(self._later(clause.this, keys, register, named), self.answer.types)
+
+    def _later(
+        self,
+        node: exp.Expr,
+        keys: list[exp.Expr] | None,
+        register: WindowRegister,
+        named: Mapping[str, exp.Expression],
+    ) -> exp.Expression:
+        """Return an expression in which names given by SELECT stand for what they name; columns come first."""
+        if isinstance(node, exp.Column) and not node.table and node.name.casefold() in named:
+            return named[node.name.casefold()]
+        own = {name: tree for name, tree in named.items() if name not in self.answer.columns}
+        aliases = {item.alias.casefold(): item.this for item in self.query.expressions if isinstance(item, exp.Alias)}
+
+        def change(part: exp.Expr) -> exp.Expr:
+            if isinstance(part, exp.Column) and not part.table and part.name.casefold() in own.keys() & aliases.keys():
+                return exp.Paren(this=aliases[part.name.casefold()].copy())
+            return part
+
+        return self._windowed(node.copy().transform(change), keys, register)
+
+    def _terms(self) -> list[exp.Expr]:
+        order = self.query.args.get("order")
+        return [] if order is None else list(order.expressions)
+
+    def _ordered(
+        self,
+        item: exp.Expr,
+        keys: list[exp.Expr] | None,
+        register: WindowRegister,
+        named: Mapping[str, exp.Expression],
+    ) -> exp.Ordered:
+        if isinstance(item.this, exp.Var) or item.args.get("with_fill"):
+            raise QuestionRefused("ORDER BY takes columns of the answer: name them.")
+        flags = {flag: bool(item.args.get(flag)) for flag in ("desc", "nulls_first")}
+        return exp.Ordered(this=self._later(item.this, keys, register, named), **flags)
+
+
+def _windows(operations: list[Operation]) -> int:
+    return sum(isinstance(each, WindowColumn) for each in operations)
+
+
+def _kind(tree: exp.Expr, types: Mapping[str, Type]) -> Type | None:
+    inner = tree.unnest()
+    return types.get(inner.name) if isinstance(inner, exp.Column) else kind_of(tree, types)
