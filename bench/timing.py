@@ -1,6 +1,6 @@
 """Claim: how long a reply takes tells nothing about who is in the table that the noise does not tell already.
 
-    python -m bench.timing [--people 2000] [--times 9] [--replies 5] [--pace 0.5]
+    python -m bench.timing [--people 2000] [--times 20] [--replies 20] [--pace 0.5]
 
 Two tables differ in one person, who has as many rows as may be, far more than that, and texts as long as they may be.
 The question that once took seconds with that person and none without, and its kin, are asked of both, in turns and in
@@ -42,6 +42,8 @@ from tests.web.processes import serving
 
 ROWS, LONG, GREEDY = 6, 210, 2000
 UNLIMITED = ("--rate", "1000000")
+FEWEST = 10
+"""From fewer times an interval would say nothing."""
 SOON = 2.0
 """Replies that show later than after so many seconds are not waited for."""
 Pair = tuple[list[float], list[float]]
@@ -151,7 +153,8 @@ def report(kind: str, pairs: dict[str, Pair]) -> None:
     """Print the largest shifts, and how many were seen at all."""
     shifts = {sql: shift(pair) for sql, pair in pairs.items()}
     seen = {sql: told for sql, told in shifts.items() if not told[1] <= 0 <= told[2]}
-    print(f"{kind}: {len(seen)} of {len(shifts)} questions with a shift whose 95 % interval leaves out 0")
+    print(f"{kind}: {len(seen)} of {len(shifts)} questions with a shift whose 95 % interval leaves out 0, ", end="")
+    print(f"where chance alone makes about {0.05 * len(shifts):.0f}")
     for sql, (middle, low, high) in sorted(shifts.items(), key=lambda each: -abs(each[1][0]))[:5]:
         usual = 1000 * statistics.median(pairs[sql][1])
         print(f"  {middle:+8.2f} ms ({low:+.2f} to {high:+.2f}) of {usual:.1f} ms: {sql[:70]}")
@@ -159,10 +162,12 @@ def report(kind: str, pairs: dict[str, Pair]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    for name, default in (("people", 2000), ("times", 9), ("replies", 5)):
+    for name, default in (("people", 2000), ("times", 20), ("replies", 20)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--pace", default="0.5")
     given = parser.parse_args()
+    if min(given.times, given.replies) < FEWEST:
+        parser.error(f"an interval needs at least {FEWEST} times and replies of each question")
     chance, numbers = random.Random(1), count()
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         files = [policy(Path(name, side), given.people, victim=side == "with") for side in ("with", "without")]

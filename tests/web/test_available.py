@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from incrowd.errors import QuestionStopped
+from incrowd.governance.access.book import Access
 from incrowd.governance.access.grant import AccessRole
 from incrowd.queries.question import Terms
 from incrowd.web import reload
@@ -22,6 +23,7 @@ from incrowd.web.reload import ReloadingDesk
 from incrowd.web.replies import NOT_AVAILABLE
 from incrowd.workflows.ask.asking import Asking
 from incrowd.workflows.ask.desk import Desk, open_desk
+from tests.web.processes import serving
 from tests.web.serving import SECRET, server
 from tests.web.test_desk import BIRTHS, Office, policy
 
@@ -153,3 +155,11 @@ def test_a_new_version_takes_the_place_of_the_old_one(tmp_path: Path, monkeypatc
         desk.check()
     finally:
         desk.close()
+
+
+def test_a_server_of_one_process_logs_json_to_its_end(tmp_path: Path) -> None:
+    """Libraries that complain when a process ends would write into the same log: `serving` reads all of it."""
+    path = Path(policy(tmp_path, "births"))
+    Access.create(f"sqlite:///{tmp_path}/.incrowd/ledger.sqlite")
+    with serving(path, "--pace", "0"):
+        assert (tmp_path / ".incrowd" / ".desks").is_dir()

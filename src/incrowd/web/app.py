@@ -90,9 +90,12 @@ async def _lifespan(server: FastAPI) -> AsyncIterator[None]:
         note("not available", why=str(problem))
     gc.collect()
     gc.freeze()  # what is there now stays: it need not be looked through for garbage again and again
+    usual = gc.get_threshold()
     gc.set_threshold(*_GARBAGE)
     yield
     server.state.close()
+    gc.set_threshold(*usual)
+    gc.unfreeze()  # else libraries complain at the end of what was not tidied up, in a log that holds JSON alone
 
 
 def _closing(pools: tuple[ThreadPool, ...], longest: float, close: Callable[[], None] | None) -> Callable[[], None]:
