@@ -176,6 +176,13 @@ def test_what_is_chosen_after_a_look_is_marked_until_somebody_vouches_for_it(fre
     assert fresh.json(f"/plan{P}")["bounded"] is False  # nobody vouched for the new rule
 
 
+def test_the_first_rows_are_a_look_too(fresh: Visitor) -> None:
+    assert fresh.json(f"/workbench{P}&level-0=1")["outcome"]["epsilon"] != "none"
+    assert fresh.json("/open?data=stays.csv")["reading"]["rows"]
+    assert fresh.json(f"/policy{P}")["seen"] == ["the first rows"]
+    assert fresh.json(f"/workbench{P}&level-0=1")["outcome"]["epsilon"] == "none"
+
+
 def test_sizes_of_classes_and_missing_values_are_shown_after_a_look(tmp_path: Path) -> None:
     visitor = studio(tmp_path, table="who,age,ward\n1,20,east\n2,30,south\n3,70,east\n").come_in()
     place = visitor.post("/hierarchies/look", {"policy": "policy.yaml", "column": "ward"}).headers["location"]

@@ -13,6 +13,7 @@ from incrowd.engines.readers.guess import guessed_options, policy_keys
 from incrowd.errors import InvalidParameter
 from incrowd.web.studio.entrance import UPLOAD
 from incrowd.web.studio.jobs import Tell
+from incrowd.web.studio.looks import SeenRows
 from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.rows import PROFILE
@@ -69,6 +70,7 @@ def _reading(asked: Asked) -> Shown | Next:
     told = _told(asked)
     read = guessed_options(path, told)
     rows = LOCAL.open(path, read)
+    SeenRows(path.parent, path.name).add("the first rows")
     batch = next(iter(rows.batches(rows.names)), None)
     first = [] if batch is None else batch.slice(0, _SHOWN).to_pylist()
     target = _free(asked, path).name
