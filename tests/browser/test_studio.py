@@ -170,5 +170,6 @@ def test_two_tabs_and_a_double_click_pay_once_by_the_keyboard_alone(browser: Bro
             tab.wait_for_url(re.compile(r"/released\?"))
         assert charges(tmp_path) == 1
         first = tabs[0]
+        first.wait_for_selector("text=✓ verified")  # after that the page is not loaded again
         first.keyboard.press("Tab")
         assert first.evaluate("document.activeElement.textContent") == "Skip to the page"

@@ -152,6 +152,10 @@ def test_a_question_is_priced_paid_once_and_remembered(desk: Visitor) -> None:
     assert desk.post("/console/ask", given | {"free": "1"}).headers["location"].endswith("&again=1")
     assert desk.post("/console/ask", given | {"free": "1", "epsilon": "0.6"}).status_code == 422
     assert charges(desk) == before + 1
+    others = settled(desk, f"{path}&analyst=ann")  # who did not pay for it pays an allowance, and never in silence
+    assert (others["price"]["repeated"], others["price"]["free"]) == (True, False)
+    assert "out of their allowance" in html(desk, f"{path}&analyst=ann")
+    assert desk.post("/console/ask", given | {"free": "1", "analyst": "ann"}).status_code == 422
 
 
 @pytest.mark.parametrize("sql", ["SELECT who FROM stays", "DROP TABLE stays", "<script>alert(1)</script>", "SELECT 1"])
