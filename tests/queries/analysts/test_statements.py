@@ -27,8 +27,8 @@ from tests.queries.analysts.trades import STATEMENTS, TRADES
 
 SHARE = Fraction(17, 20)
 """At least this share of the statements is answered."""
-SURE = {True: Terms(epsilon=Fraction(10**5)), False: Terms(epsilon=Fraction(10**3), delta=Fraction(1, 10**6))}
-"""At these prices, where groups are known and where they are not, noise is zero but for a chance below 1e-9."""
+SURE = {True: Terms(epsilon=Fraction(10**6)), False: Terms(epsilon=Fraction(10**6), delta=Fraction(1, 10**6))}
+"""Where groups are known and where they are not: counts have no noise then, and sums less than is compared."""
 PEOPLE = 100
 WORDS = ("I21", "J13 sepsis", "J18", "lead Engineer", "developer", "/shop/a", "/home", "spring-5", "J2")
 APART = (
