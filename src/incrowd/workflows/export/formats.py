@@ -45,20 +45,24 @@ class Exported:
 
 def exported(source: Path, to: str, holder: Holder | None = None) -> Exported:
     """Return a release in another format: it is read as anyone can read it, and costs nothing."""
+    make: Callable[[Path, Holder], Exported] = import_module(_module(to)).exported
+    return make(source, holder or Holder())
+
+
+def _module(to: str) -> str:
     if to not in FORMATS:
         raise InvalidParameter(f"{to!r} is no format to export to: choose one of {', '.join(FORMATS)}.")
-    make: Callable[[Path, Holder], Exported] = import_module(FORMATS[to]).exported
-    return make(source, holder or Holder())
+    return FORMATS[to]
 
 
 def export(source: Path, to: str, out: Path, holder: Holder | None = None) -> Exported:
     """Write a release in another format to a new file, or to a new folder where the format is one."""
-    made = exported(source, to, holder)
+    _module(to)
     if out.exists():
         raise InvalidParameter(f"{out} exists already, and nothing is overwritten: name a new one.")
     if not out.parent.is_dir():
         raise InvalidParameter(f"{out.parent} is no folder that anything could be written into.")
-    partial = out.with_name(f".{out.name}.{os.getpid()}")
+    made, partial = exported(source, to, holder), out.with_name(f".{out.name}.{os.getpid()}")
     try:
         _write(made, partial)
         partial.rename(out)
