@@ -18,6 +18,9 @@ from incrowd.core.reading import read
 from incrowd.engines.columns import require
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.models import MODEL, LearnedModel, Use
+from incrowd.verify.files import CERTIFICATE
+from incrowd.workflows.registry import LEARNING
+from incrowd.workflows.verify.verify import read_certificate
 
 if TYPE_CHECKING:
     from incrowd.core.table import Opened
@@ -56,7 +59,11 @@ class ModelScores:
 
 def is_model(release: Path) -> bool:
     """Whether a release is a learned model: its folder, or its file."""
-    return (release / MODEL).is_file() if release.is_dir() else release.name == MODEL and release.is_file()
+    file = release / MODEL if release.is_dir() else release
+    if file.name != MODEL or not file.is_file():
+        return False
+    beside = file.parent / CERTIFICATE
+    return not beside.is_file() or read_certificate(beside).method.name in LEARNING
 
 
 def model_scores(release: Path, rows: Opened, policy: Policy) -> ModelScores:
