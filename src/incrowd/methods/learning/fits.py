@@ -161,7 +161,7 @@ def ridge(spread: RowSpread, features: int, noise: float) -> Line:
 
 
 def shrunken(shares: Floats, deviation: float) -> Floats:
-    """Return shares of classes, drawn to equal ones by as much as noise of a deviation could have told them apart.
+    """Return shares of classes, drawn to equal ones by as much as noise of a deviation alone would set them apart.
 
     >>> shrunken(np.array([0.5, 0.3, 0.2]), 0.0).round(3).tolist(), shrunken(np.array([0.4, 0.3, 0.3]), 9.0).tolist()
     ([0.5, 0.3, 0.2], [0.3333333333333333, 0.3333333333333333, 0.3333333333333333])
