@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -112,14 +112,19 @@ def lattice_view(
         method.task(schema),
     )
     found = optimal(lattice, task, Patience(_SECONDS, told=_teller(lattice.nodes, told)))
-    least = {point.node for point in minimal(lattice, task)} if lattice.nodes <= _LISTED else set()
     points: Sequence[tuple[Node, Point | None]] = [(point.node, point) for point in found.points]
     if lattice.nodes <= MOST:
         points = _all(lattice, task)
+    least = {point.node for point in minimal(lattice, task, _few(node for node, point in points if point is not None))}
     best = None if found.best is None else found.best.node
     nodes = [LatticeNode(node, _choice(lattice, point), node in least, node == best) for node, point in points]
     nodes.sort(key=lambda node: (node.height, node.rungs))
     return LatticeView(lattice.names, lattice.rows, lattice.nodes, lattice.nodes <= MOST, tuple(nodes))
+
+
+def _few(nodes: Iterable[Node]) -> list[Node]:
+    """Return the nodes with few enough finer ones that these can be looked through."""
+    return [node for node in nodes if math.prod(rung + 1 for rung in node) <= _LISTED]
 
 
 def _teller(nodes: int, told: Callable[[int, int], None] | None) -> Callable[[Progress], bool] | None:

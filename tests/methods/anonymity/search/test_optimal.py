@@ -88,8 +88,11 @@ def test_what_closeness_rules_out_is_no_optimum(limit: str, table: list[Row], na
 @given(table=universe.rows, limit=limits)
 def test_all_minimal_nodes_are_found_for_every_criterion(name: str, table: list[Row], limit: str) -> None:
     slow = CRITERIA[name]
-    found = minimal(lattice(table), Task(slow.criterion, limit=limit))
+    task = Task(slow.criterion, limit=limit)
+    found = minimal(lattice(table), task)
     assert [point.levels for point in found] == universe.minimal_nodes(list(feasible(table, slow.holds, limit)))
+    below = minimal(lattice(table), task, [point.node for point in found[1:]])
+    assert [point.node for point in below] == [point.node for point in found[1:]]
 
 
 @pytest.mark.parametrize("quality", QUALITIES)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Iterable
 
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search.frontier import Burdens
@@ -13,9 +15,10 @@ from incrowd.methods.anonymity.search.task import Judgment, Point, Task, judge
 _MOST = 2**22
 
 
-def minimal(lattice: Lattice, task: Task) -> tuple[Point, ...]:
-    """Return the minimal nodes in the order of their heights, then of their rungs.
+def minimal(lattice: Lattice, task: Task, below: Iterable[Node] | None = None) -> tuple[Point, ...]:
+    """Return the minimal nodes in the order of their heights, then of their rungs; or those at or below some nodes.
 
+    Whether a node is minimal hangs on finer nodes alone, so that nothing else is looked at for the latter.
     Nodes are visited from the lowest height up.  A node above a minimal one is not minimal.  A node below one that
     rules out finer nodes does not meet the task; where that can be, nodes halfway up to the top are judged first.  All
     others are judged: one that meets the task is minimal, since every finer node that does would have been found
@@ -23,7 +26,8 @@ def minimal(lattice: Lattice, task: Task) -> tuple[Point, ...]:
 
     Source: Samarati 2001, Definition of a k-minimal generalization; here for every criterion and suppression limit.
     """
-    if lattice.nodes > _MOST:
+    nodes = _below([lattice.top] if below is None else below, lattice)
+    if nodes is None:
         raise InvalidParameter(
             f"all minimal generalizations were asked for, but there are {lattice.nodes} to look through, more than "
             f"{_MOST}: limit the levels of some columns, or search for the best one only."
@@ -31,7 +35,7 @@ def minimal(lattice: Lattice, task: Task) -> tuple[Point, ...]:
     measure = task.quality.over(lattice.ladders, lattice.base)
     roller, failing, found = Roller(lattice, task.criterion.whole), Burdens.over(lattice), list[Point]()
     above, known = _Above(lattice), dict[Node, Judgment]()
-    for node in sorted(itertools.product(*(range(len(ladder)) for ladder in lattice.ladders)), key=_order):
+    for node in sorted(nodes, key=_order):
         if above.covers(node) or failing.covers(node):
             continue
         for probe in _probes(node, lattice.top) if task.prunes else [node]:
@@ -44,6 +48,14 @@ def minimal(lattice: Lattice, task: Task) -> tuple[Point, ...]:
                 found.append(judged.point)
                 above.add(node)
     return tuple(found)
+
+
+def _below(tops: Iterable[Node], lattice: Lattice) -> set[Node] | None:
+    """Return the nodes at or below some, or None if there are too many to look through."""
+    listed = list(tops)
+    if min(lattice.nodes, sum(math.prod(rung + 1 for rung in top) for top in listed)) > _MOST:
+        return None
+    return {node for top in listed for node in itertools.product(*(range(rung + 1) for rung in top))}
 
 
 class _Above:
