@@ -125,7 +125,7 @@ ENTRY: dict[str, Any] = {
             "model_name": {"Local", "Central", "Shuffle", "Federated"},
             "trust_assumptions": str,
             "release_type": {"One release", "Many releases"},
-            "data_source_type": {"Static", "Dynamic"},
+            "data_source_type": str,
             "access_type": {"Interactive", "Non-interactive"},
         },
         "implementation": {
@@ -152,6 +152,8 @@ def test_an_entry_of_the_registry_has_the_published_shape(made: Folder) -> None:
     spent, lost = made.certificate["accounting"]["spent"], entry["deployment"]["privacy_loss"]["privacy_parameters"]
     for name in ("epsilon", "delta"):
         assert float(spent[name]) <= lost[name] <= float(spent[name]) * (1 + 1e-12), "rounded up, never down"
+    assert entry["deployment"]["deployment_model"]["access_type"] == "Non-interactive"
+    assert "filled in" in entry["deployment"]["deployment_model"]["data_source_type"], "no certificate knows it"
     assert entry["deployment"]["basic"]["data_curators"][0]["data_curator_name"] == WHO.curator
 
 

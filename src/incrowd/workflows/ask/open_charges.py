@@ -75,7 +75,8 @@ class OpenCharges:
 def open_charges(beside: Path, ledger: Ledger, answers: Answers) -> Iterator[OpenCharges]:
     """Conclude what dead desks left open, then name this desk's own charges until it is closed.
 
-    Where nothing can be written, nothing is charged, and nothing need be named: prices are told all the same.
+    Where no file can be written here, charges are not named (they are at all only if the ledger is elsewhere): what a
+    killed process leaves of them stays open.  Prices are told all the same.
     """
     opened = _opened(beside / _FOLDER, ledger, answers)
     if opened is None:

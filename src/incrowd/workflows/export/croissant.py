@@ -65,6 +65,7 @@ def document(release: ReleaseDescription) -> dict[str, Any]:
     named = {
         "license": held.license,
         "url": held.url,
+        "version": release.certificate.dataset.version,
         "creator": None if held.curator is None else {"@type": "sc:Organization", "name": held.curator},
     }
     return {
@@ -74,7 +75,6 @@ def document(release: ReleaseDescription) -> dict[str, Any]:
         "name": release.name,
         "description": release.summary,
         "identifier": release.identifier,
-        "version": "1.0.0",
         "datePublished": release.day,
         **{key: value for key, value in named.items() if value is not None},
         "rai:dataPreprocessingProtocol": release.processing,

@@ -12,7 +12,6 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from incrowd.core.rounding import exact, float_up
-from incrowd.core.unit import Kind
 from incrowd.core.words import counted, listed
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.export.description import ReleaseDescription, describe
@@ -60,11 +59,11 @@ def entry(release: ReleaseDescription) -> dict[str, Any]:
             },
             "dp_variant": {
                 "variant_name": "Pure DP" if release.odds.delta == 0 else "Approximate DP",
-                "data_domain": f"Tables with the columns {listed([each.name for each in stated.schema.columns])}.",
+                "data_domain": _domain(release),
                 "unprotected_quantities": release.open,
             },
             "privacy_loss": {
-                "privacy_unit": _LEVELS[stated.guarantee.unit.kind],
+                "privacy_unit": stated.guarantee.unit.kind.value.capitalize(),
                 "privacy_unit_details": f"Two datasets are neighbors if they differ by {stated.dataset.unit}.",
                 "privacy_parameters": {
                     "epsilon": float_up(exact(stated.accounting.spent.epsilon)),
@@ -80,8 +79,8 @@ def entry(release: ReleaseDescription) -> dict[str, Any]:
                 "model_name": "Local" if family_of(stated.method.name) == "local" else "Central",
                 "trust_assumptions": f"Assumed: {release.assumptions}.",
                 "release_type": "One release" if stated.accounting.releases == 1 else "Many releases",
-                "data_source_type": "Static",
-                "access_type": "Non-interactive",
+                "data_source_type": _FILL_IN,
+                "access_type": "Interactive" if family_of(stated.method.name) == "queries" else "Non-interactive",
             },
             "implementation": {
                 "preprocessing_and_hyperparameter_tuning": _FILL_IN,
@@ -94,8 +93,13 @@ def entry(release: ReleaseDescription) -> dict[str, Any]:
     }
 
 
-_LEVELS = {kind: f"{kind.value.capitalize()}-level" for kind in Kind}
 _FAMILIES_OF_ROWS = {"anonymity", "perturbation", "synthesis"}
+
+
+def _domain(release: ReleaseDescription) -> str:
+    """Return which datasets the promise is about; certificates of answers do not list the columns of their tables."""
+    names = [each.name for each in release.certificate.schema.columns]
+    return f"Tables with the columns {listed(names)}." if names else _FILL_IN
 
 
 def _product(release: ReleaseDescription) -> str:
