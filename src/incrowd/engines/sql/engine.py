@@ -15,6 +15,7 @@ from incrowd.core.domain import Categories, Type
 from incrowd.core.reading import as_dictionary, read
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Rows
+from incrowd.core.unit import Unit
 
 if TYPE_CHECKING:
     from incrowd.core.table import Admitting, Opened, Progress
@@ -25,11 +26,16 @@ SLOW = "the question took longer than it may. Ask for less at once: fewer groups
 
 @dataclass(frozen=True)
 class Limits:
-    """What one question may take: seconds, memory for all at once, and threads (None: all there are)."""
+    """What one question may take: seconds, memory for all at once, and threads (None: all there are).
+
+    Where it is `timed`, whoever asks can measure how long it takes: no question may read rows of a person beyond those
+    that take part, for their number is bounded by nothing.
+    """
 
     seconds: float = 600.0
     memory: str = "4GB"
     threads: int | None = None
+    timed: bool = False
 
 
 @dataclass(frozen=True)
@@ -122,6 +128,24 @@ def asked_tables(query: exp.Query, declared: Collection[str]) -> list[str]:
     if not named <= {*declared, *local}:
         raise AssertionError("a question reads declared tables only")
     return sorted(named.intersection(declared))
+
+
+def crowded_people(table: str, unit: Unit) -> exp.Query:
+    """Return the tree that counts the `people` of a table who have more rows than take part.
+
+    >>> from incrowd.core.unit import Kind
+    >>> crowded_people("visits", Unit(Kind.PERSON, column="id", max_rows=3)).named_selects
+    ['people']
+    """
+    person = exp.column(exp.to_identifier(unit.column, quoted=True))
+    owned = (
+        exp.select(person)
+        .from_(exp.Table(this=exp.to_identifier(table, quoted=True)))
+        .where(person.copy().is_(exp.null()).not_())
+        .group_by(person.copy())
+        .having(exp.Count(this=exp.Star()) > unit.max_rows)
+    )
+    return exp.select(exp.alias_(exp.Count(this=exp.Star()), "people")).from_(owned.subquery("owned"))
 
 
 SQL_TYPES = {

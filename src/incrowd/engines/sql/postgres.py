@@ -28,6 +28,7 @@ from incrowd.engines.sql.engine import (
     StoredTable,
     TextLimit,
     asked_tables,
+    crowded_people,
     longest_text,
 )
 from incrowd.errors import (
@@ -36,6 +37,7 @@ from incrowd.errors import (
     QuestionFailed,
     QuestionRefused,
     QuestionStopped,
+    SourceInvalid,
     SourceUnreadable,
 )
 
@@ -138,6 +140,8 @@ class PostgresWarehouse:
     tables: Mapping[str, StoredTable]
     places: Mapping[str, exp.Subquery]
     limits: Limits
+    crowded: Mapping[str, SourceInvalid] = field(default_factory=dict)
+    """Tables that are not asked, and why: what somebody measures would hang on all the rows that one person has."""
     admitted: Mapping[str, Admitting] = field(default_factory=dict)
     """Tables of which only the rows of some people are seen."""
 
@@ -161,6 +165,8 @@ class PostgresWarehouse:
         without this, whether it fails would tell of rows, and it would fail after the charge.
         """
         for name in {name for query in queries for name in asked_tables(query, self.tables)}:
+            if name in self.crowded:
+                raise self.crowded[name]
             if _server_rows(self.tables[name]).look.computed:
                 self._compute(self.places[name].copy())
 
@@ -180,7 +186,9 @@ class PostgresWarehouse:
         explained(work, trouble)
 
     def check(self) -> None:
-        """Do nothing: rows on a server may change, and are asked as they are."""
+        """Raise if a table was found crowded; rows on a server may change, and are asked as they are."""
+        for problem in self.crowded.values():
+            raise problem
 
     def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
         """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
@@ -260,8 +268,24 @@ def postgres_warehouse(tables: Mapping[str, StoredTable], limits: Limits | None 
     servers = {_server_rows(stored).server for stored in tables.values()}
     if len(servers) != 1:
         raise InvalidParameter("with pushdown all tables are of one database, at the same address.")
+    limits = limits or Limits()
     places = {name: _declared(stored) for name, stored in tables.items()}
-    yield PostgresWarehouse(servers.pop(), dict(tables), places, limits or Limits())
+    found = PostgresWarehouse(servers.pop(), dict(tables), places, limits)
+    yield replace(found, crowded=_crowded(found)) if limits.timed else found
+
+
+def _crowded(asked: PostgresWarehouse) -> dict[str, SourceInvalid]:
+    """Return the tables in which somebody has more rows than take part: each question would read them all."""
+    found = dict[str, SourceInvalid]()
+    for name, stored in asked.tables.items():
+        unit = stored.schema.unit
+        if unit.column is not None and asked.collect(crowded_people(name, unit))["people"][0].as_py():
+            found[name] = SourceInvalid(
+                f"in table {name} somebody has more than {unit.max_rows} rows by the column {unit.column!r}, and the "
+                "database would number them all for each question: how long it takes would tell of that person. Ask a "
+                "table or materialized view with at most so many rows of each, raise max_rows, or leave pushdown out."
+            )
+    return found
 
 
 def _server_rows(stored: StoredTable) -> ServerRows:
