@@ -206,4 +206,4 @@ def test_a_person_with_too_many_rows_in_a_database_makes_no_question_longer(
     (noted,) = [record for record in caplog.records if record.getMessage() == "not available"]
     assert "somebody has more than 2 rows" in vars(noted)["fields"]["why"]
     with open_desk([load_policy(file)]) as desk:
-        assert desk.ask(Asking(asked["sql"], ALL)).answer
+        assert desk.ask(Asking(asked["sql"], ALL)).answer.rows()

@@ -15,7 +15,6 @@ from incrowd.core.domain import Categories, Type
 from incrowd.core.reading import as_dictionary, read
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Rows
-from incrowd.core.unit import Unit
 
 if TYPE_CHECKING:
     from incrowd.core.table import Admitting, Opened, Progress
@@ -130,20 +129,19 @@ def asked_tables(query: exp.Query, declared: Collection[str]) -> list[str]:
     return sorted(named.intersection(declared))
 
 
-def crowded_people(table: str, unit: Unit) -> exp.Query:
-    """Return the tree that counts the `people` of a table who have more rows than take part.
+def crowded_people(table: str, column: str, most: int) -> exp.Query:
+    """Return the tree that counts the `people` of a table who have more rows than so many.
 
-    >>> from incrowd.core.unit import Kind
-    >>> crowded_people("visits", Unit(Kind.PERSON, column="id", max_rows=3)).named_selects
+    >>> crowded_people("visits", "id", 3).named_selects
     ['people']
     """
-    person = exp.column(exp.to_identifier(unit.column, quoted=True))
+    person = exp.column(exp.to_identifier(column, quoted=True))
     owned = (
         exp.select(person)
         .from_(exp.Table(this=exp.to_identifier(table, quoted=True)))
         .where(person.copy().is_(exp.null()).not_())
         .group_by(person.copy())
-        .having(exp.Count(this=exp.Star()) > unit.max_rows)
+        .having(exp.Count(this=exp.Star()) > most)
     )
     return exp.select(exp.alias_(exp.Count(this=exp.Star()), "people")).from_(owned.subquery("owned"))
 

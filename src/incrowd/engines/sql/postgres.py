@@ -279,7 +279,9 @@ def _crowded(asked: PostgresWarehouse) -> dict[str, SourceInvalid]:
     found = dict[str, SourceInvalid]()
     for name, stored in asked.tables.items():
         unit = stored.schema.unit
-        if unit.column is not None and asked.collect(crowded_people(name, unit))["people"][0].as_py():
+        if unit.column is None:
+            continue
+        if asked.collect(crowded_people(name, unit.column, unit.max_rows))["people"][0].as_py():
             found[name] = SourceInvalid(
                 f"in table {name} somebody has more than {unit.max_rows} rows by the column {unit.column!r}, and the "
                 "database would number them all for each question: how long it takes would tell of that person. Ask a "

@@ -191,7 +191,7 @@ def _refuse_crowded(relations: Sequence[Relation], rows: Asked) -> None:
     for relation in relations:
         unit = relation.unit
         if relation.private and unit.more is More.REFUSE and unit.column is not None:
-            found = rows.collect(crowded_people(relation.name, unit))["people"][0].as_py()
+            found = rows.collect(crowded_people(relation.name, unit.column, unit.max_rows))["people"][0].as_py()
             refuse_crowded(unit, int(found))
 
 
