@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -50,7 +51,10 @@ _SESSION = (
     "SET LOCAL DateStyle = 'ISO'",
     "SET LOCAL extra_float_digits = 1",
     "SET LOCAL standard_conforming_strings = on",
+    "SET LOCAL enable_nestloop = off",  # joins are by equal values: pairs that do not meet cost nothing
 )
+_TEXTS = 256
+"""How many trees are remembered as they are written for the server."""
 _WHOLE = ("int2", "int4", "int8")
 _STORED = {
     Type.INTEGER: _WHOLE,
@@ -152,7 +156,12 @@ class PostgresWarehouse:
                 "a secret sample is not drawn inside PostgreSQL: leave the rate out, or let the owner of the data "
                 "leave pushdown out."
             )
-        self._text(query)
+        self.text(query)
+
+    @cached_property
+    def text(self) -> Callable[[exp.Query], str]:
+        """What a tree is to the server; the same tree is rewritten once."""
+        return lru_cache(_TEXTS)(self._text)
 
     def admitting(self, admitted: Mapping[str, Admitting]) -> PostgresWarehouse:
         """Return the same tables, of which some show the rows of admitted people alone."""
@@ -198,7 +207,7 @@ class PostgresWarehouse:
         """Run queries in one transaction, so that all of them see the same rows whoever writes meanwhile."""
         for query in queries:
             self.require(query, sampled=drawn is not None)
-        texts, begun = [self._text(query) for query in queries], time.monotonic()
+        texts, begun = [self.text(query) for query in queries], time.monotonic()
 
         def work() -> tuple[pa.Table, ...]:
             with connect(self.server) as connection:
