@@ -176,9 +176,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="incrowd-floods-") as folder:
         file = policy(Path(folder), told.ledger)
         flood = flooded(file, told)
-        print(
-            f"{told.clients} clients for {told.seconds:g} s, {flood.killed} of {told.workers} workers killed, ", end=""
-        )
+        print(f"{told.clients} clients for {told.seconds:g} s, {told.workers} workers, {flood.killed} times one killed")
         print(f"{flood.answered} replies, {flood.refused} beyond the budget, {flood.unanswered} without a reply")
         try:
             check_books(file, flood.certificates)
