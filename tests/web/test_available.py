@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.errors import QuestionStopped
+from incrowd.errors import QuestionStopped, SourceUnavailable
 from incrowd.governance.access.book import Access
 from incrowd.governance.access.grant import AccessRole, Holder
 from incrowd.queries.question import Terms
@@ -34,6 +34,7 @@ from tests.web.serving import FAST, OFFICER, SECRET, Browser, server
 from tests.web.test_desk import BIRTHS, Office, policy
 
 ALL = Terms(epsilon=Fraction(1))
+NEW = {"dataset": {"name": "births", "separate": "other people", "version": "2025-03"}}
 
 
 @pytest.fixture
@@ -130,6 +131,10 @@ def test_a_question_that_is_stopped_stays_charged_and_says_so(office: Office, mo
     assert "stays charged" in told["error"]
 
 
+def raised(problem: Exception) -> None:
+    raise problem
+
+
 def test_a_new_version_takes_the_place_of_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reload, "_LOOK", 3600.0)
     path = Path(policy(tmp_path, "births"))
@@ -156,9 +161,19 @@ def test_a_new_version_takes_the_place_of_the_old_one(tmp_path: Path, monkeypatc
         assert not second.to_json()["repeated"]
         counts = [each.to_json()["answer"]["columns"][0]["values"][0] for each in (first, second)]
         assert counts[0] < 200 < counts[1]  # noise of 100 or more has a chance below e^-99
-        path.write_text("incrowd: 7")
-        assert not desk.look(), "what cannot be read leaves the desk as it is"
-        desk.check()
+        for content in (
+            b"incrowd: 7",
+            b"\xff\xfe",
+            json.dumps(told | NEW | {"ledger": "sqlite:///other.sqlite"}).encode(),
+        ):
+            path.write_bytes(content)
+            assert not desk.look(), "what cannot be read, or has other books, leaves the desk as it is"
+        path.write_text(json.dumps(told | NEW))
+        monkeypatch.setattr(Desk, "load", lambda _: raised(SourceUnavailable("it is gone")))
+        opened = sorted((tmp_path / ".incrowd" / ".desks").glob("*.open"))
+        assert not desk.look()
+        assert sorted((tmp_path / ".incrowd" / ".desks").glob("*.open")) == opened, "what was not taken is closed"
+        assert desk.now.versions == {"births": "2025-02"}
     finally:
         desk.close()
 
