@@ -178,7 +178,7 @@ def open_server(order: ServeOrder) -> FastAPI:
 
     books = open_books(policies[0].ledger_address)
     with ExitStack() as stack:
-        limits = Limits(seconds=order.settings.longest)
+        limits = Limits(seconds=order.settings.longest, timed=True)
         desk: QuestionDesk
         if order.settings.reload:
             from incrowd.web.reload import ReloadingDesk

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from incrowd.errors import IncrowdError
+from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.web.logs import note
 from incrowd.web.services import JsonDocument, PlannedQuestion, QuestionDesk
 from incrowd.workflows.ask.asking import Asking
@@ -90,9 +90,13 @@ class ReloadingDesk:
             if versions_of(policies) == self.now.versions:
                 note("not reloaded", why="the policies declare the versions of data that are served already")
                 return False
+            _require_same_books(policies, self.now.desk.policies)
             new = OpenDesk.of(policies, self.opening)
-            new.desk.load()
-        except (IncrowdError, OSError) as problem:
+            with ExitStack() as undone:
+                undone.callback(new.stack.close)
+                new.desk.load()
+                undone.pop_all()
+        except (IncrowdError, OSError, UnicodeError) as problem:
             why = str(problem) if isinstance(problem, IncrowdError) else "a policy cannot be read"
             note("not reloaded", fault=type(problem).__name__, why=why)
             return False
@@ -142,6 +146,19 @@ class ReloadingDesk:
     def check(self) -> None:
         """Raise SourceUnavailable unless the rows can be asked about now."""
         self.now.desk.check()
+
+
+def _require_same_books(policies: Sequence[Policy], before: Sequence[Policy]) -> None:
+    """Raise if budgets or consents would be kept elsewhere: tokens, allowances and withdrawals stay where they were."""
+
+    def books(told: Sequence[Policy]) -> list[object]:
+        return [(policy.name, policy.ledger_address, policy.section.purpose, policy.section.consent) for policy in told]
+
+    if books(policies) != books(before):
+        raise InvalidParameter(
+            "a new version has the names, the ledger, the purpose and the consents of the one before: start the server "
+            "again to change them."
+        )
 
 
 def _texts(paths: Sequence[Path]) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from incrowd.core.table import Progress
 from incrowd.engines.settings import Settings
 from incrowd.engines.sql.engine import Asked, Limits
 from incrowd.engines.writers.sinks import Folders, staged
-from incrowd.errors import InvalidParameter, Refused
+from incrowd.errors import Refused
 from incrowd.queries.answer import AnswerTable
 from incrowd.queries.batch import Batch, batch
 from incrowd.queries.catalog import Catalog
@@ -34,7 +34,7 @@ from incrowd.workflows.ask.asking import Answered, AnsweredTogether, Asking, Ask
 from incrowd.workflows.ask.description import describe_catalog
 from incrowd.workflows.ask.gated import admission_to, gated_rows
 from incrowd.workflows.ask.open_charges import OpenCharges, SameQuestion, open_charges
-from incrowd.workflows.ask.prices import check_most, highest_price, price_of, spent_by
+from incrowd.workflows.ask.prices import check_account, check_most, highest_price, price_of, spent_by
 from incrowd.workflows.ask.recent import Recent
 from incrowd.workflows.ask.tables import available, declared_units, open_tables
 from incrowd.workflows.policy.policy import Policy
@@ -176,7 +176,7 @@ class Desk:
         rows = gated_rows(self.warehouse, self.catalog, policy.name, admission)
         stated = Stated.of(plan, policy)
         payer = Payer(policy.name, stated.fresh_id(), asking.analyst, bonds=(self.bonds[policy.name],))
-        with concluding(self.ledger, plan, payer):
+        with self.open.of(payer.release), concluding(self.ledger, plan, payer):
             performed = perform(plan, rows, self.ledger, payer)
             certificate = _certified(payer, stated, performed, (policy,))
             self.ledger.conclude(performed.entry, certificate.digest())
@@ -234,10 +234,7 @@ class Desk:
         return self.plans.of(key, lambda: self._planned(asking))
 
     def _planned(self, asking: Asking) -> _Planned:
-        if asking.account is not None and (asking.terms.rho is None or asking.terms.delta):
-            raise InvalidParameter("an account pays in rho alone: give rho, and neither epsilon, an error nor a delta.")
-        if asking.account is None and asking.terms.rho is not None and not asking.terms.delta:
-            raise InvalidParameter("rho alone is paid from an account: name one, or give a delta as well.")
+        check_account(asking)
         question = understand(asking.sql, self.catalog, self._max_groups)
         policies = tuple(policy for policy in self.policies if policy.name in question.datasets)
         if not policies:
@@ -258,8 +255,7 @@ class Desk:
             raise Refused("questions that are paid for as one are all about one dataset.")
         planned = batch(questions, policies[0].schema.unit, asking.terms)
         check_most(self.policies, {policies[0].name: planned.plan.promise}, asking.analyst)
-        for each in planned.measurements:
-            self._answerable(each)
+        check_work(sum(self._answerable(each) for each in planned.measurements))
         return planned, policies[0]
 
     def _answerable(self, measured: Measurement) -> int:

@@ -10,7 +10,8 @@ from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.request import Accountant
 from incrowd.accounting.ledger.standing import Entry
 from incrowd.core.guarantee import Guarantee
-from incrowd.errors import Refused
+from incrowd.errors import InvalidParameter, Refused
+from incrowd.workflows.ask.asking import Asking
 from incrowd.workflows.policy.policy import Policy
 
 _MOST_EPSILON = Fraction(1)
@@ -32,6 +33,20 @@ def spent_by(entry: Entry) -> Amount:
     """Return what a charge took from its first dataset."""
     paid = entry.charged[0]
     return Amount(paid.epsilon, paid.delta)
+
+
+def check_account(asking: Asking) -> None:
+    """Refuse an account that is paid otherwise than in ρ, ρ without one, and one that an analyst names.
+
+    What was carved out was paid for at once: no allowance and no highest price would hold back who draws on it.
+    """
+    terms = asking.terms
+    if asking.account is not None and (terms.rho is None or terms.delta):
+        raise InvalidParameter("an account pays in rho alone: give rho, and neither epsilon, an error nor a delta.")
+    if asking.account is None and terms.rho is not None and not terms.delta:
+        raise InvalidParameter("rho alone is paid from an account: name one, or give a delta as well.")
+    if asking.account is not None and asking.analyst is not None:
+        raise Refused("an account is drawn on for everyone: an analyst pays with epsilon, out of an allowance.")
 
 
 def check_most(policies: Sequence[Policy], promises: Mapping[str, Guarantee], analyst: str | None) -> None:
