@@ -51,7 +51,7 @@ class StoredAnswer:
 
 @dataclass(frozen=True)
 class Answers:
-    """The store: append-only, each entry bound to all before it; it keeps nothing open and can be shared by threads."""
+    """The store: append-only, each entry bound to all before it; it can be shared by threads."""
 
     chain: Chain
     recent: Recent[StoredAnswer] = field(default_factory=lambda: Recent(_REMEMBERED), compare=False)
