@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from fastapi import APIRouter, Response
 from fastapi.concurrency import run_in_threadpool
 
+from incrowd.core.codec import public_text
 from incrowd.errors import IncrowdError, InvalidParameter, SourceUnavailable
 from incrowd.queries.declarations import declaration_answer, may_be_declaration
 from incrowd.queries.language.parameters import Parameter, bind_parameters
@@ -35,7 +36,7 @@ from incrowd.web.shapes import (
 )
 from incrowd.web.threads import ThreadPool
 from incrowd.web.timing import NotFinished, NotStarted, Pacing, shown_after
-from incrowd.workflows.ask.asking import Asking
+from incrowd.workflows.ask.asking import Answered, Asking
 from incrowd.workflows.ask.desk import AGAIN
 from incrowd.workflows.ask.open_charges import SameQuestion
 
@@ -181,7 +182,7 @@ def _closed(request: _Request, finish: Finish) -> Response:
     """Keep the answer, write what came of the question into the audit log, and return the reply."""
     services, about, outcome = request.services, _about(request.asked, request.services), "answered"
     try:
-        reply = replies.as_json(finish().to_json())
+        reply = replies.written(_text(finish()))
     except Exception as problem:  # noqa: BLE001 (the text of a foreign exception may hold data: only its class is kept)
         reply = replies.refusal(problem)
         about["kind"] = type(problem).__name__
@@ -196,6 +197,10 @@ def _closed(request: _Request, finish: Finish) -> Response:
         note("fault", fault=type(problem).__name__, action="audit")
         return replies.refusal(problem)
     return reply
+
+
+def _text(found: JsonDocument) -> str:
+    return found.to_text() if isinstance(found, Answered) else public_text(found.to_json())
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ from incrowd.workflows.release.publish import Destination, write_files
 
 __all__ = ["Answered", "AnsweredTogether", "Asking", "AskingTogether", "Desk", "Priced", "open_desk"]
 _PLANS = 256
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 AGAIN = 0.05
 """Seconds after which is looked again for an answer that somebody else is making."""
 
@@ -144,14 +145,14 @@ class Desk:
     def _kept(self, asking: Asking, planned: _Planned, performed: Performed, certificate: Certificate) -> Answered:
         """Keep an answer and conclude its charge; if the same was answered meanwhile, that one is given."""
         (answer,) = performed.output.answers
-        written, everyone = json.dumps(answer.to_json()), asking.analyst or EVERYONE
+        written, everyone = _ENCODER.encode(answer.to_json()), asking.analyst or EVERYONE
         new = StoredAnswer(written, certificate, performed.entry.sequence, everyone)
         kept = self.answers.keep(planned.mark, new)
         self.ledger.conclude(performed.entry, certificate.digest() if kept is new else None)
         given = answer if kept is new else kept.parsed
         stood = {standing.dataset: standing.left for standing in performed.entry.standings}
         left = {name: stood[self.bonds[name].root] for name in planned.promises}
-        return Answered(given, kept.certificate, spent_by(performed.entry), left)
+        return Answered(given, kept.certificate, spent_by(performed.entry), left, texts=kept.texts)
 
     def price_batch(self, asking: AskingTogether) -> Priced:
         """Say what several questions cost together, and how good their answers would be."""
@@ -225,7 +226,7 @@ class Desk:
         if kept.asker not in (EVERYONE, asking.analyst):  # else it was paid for already
             self.ledger.repeat(kept.charge, asking.analyst)
         left = {name: self._left(name, Amount()) for name in planned.promises}
-        return Answered(kept.parsed, kept.certificate, Amount(), left, repeated=True)
+        return Answered(kept.parsed, kept.certificate, Amount(), left, repeated=True, texts=kept.texts)
 
     def _plan(self, asking: Asking) -> _Planned:
         """Return how a question is answered; the same question is planned once."""
