@@ -139,6 +139,9 @@ class Waiting:
     def mark(self) -> str:
         return self.asking.sql
 
+    def again(self) -> None:
+        """Nothing was asked before."""
+
     def begin(self) -> Begun:
         return self.desk.begin(self.asking)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
@@ -33,8 +34,14 @@ _ABOUT = (
     "takes one of a few durations, whatever the rows hold; no error shows data."
 )
 _ROUTES = (questions, access, operation, consent)
-_QUICK = 4
-"""How many prices are told and outcomes kept at once, however many questions are being answered."""
+_QUICK = 16
+"""How many prices are told and outcomes kept at once, however many questions are being answered.
+
+What is kept at once is written to the disk together.
+"""
+_TURN = 0.0005
+"""Seconds after which a thread that computes lets another one of its worker go on: few, so that short work is done soon
+beside long work."""
 _GARBAGE = (50_000, 20, 20)
 """How seldom a worker looks for garbage: a question makes and drops many small trees."""
 _LINGER = 60.0
@@ -92,8 +99,11 @@ async def _lifespan(server: FastAPI) -> AsyncIterator[None]:
     gc.freeze()  # what is there now stays: it need not be looked through for garbage again and again
     usual = gc.get_threshold()
     gc.set_threshold(*_GARBAGE)
+    turn = sys.getswitchinterval()
+    sys.setswitchinterval(_TURN)
     yield
     server.state.close()
+    sys.setswitchinterval(turn)
     gc.set_threshold(*usual)
     gc.unfreeze()  # else libraries complain at the end of what was not tidied up, in a log that holds JSON alone
 

@@ -39,7 +39,7 @@ class Services:
     subjects: SubjectDesk | None = None
 
 
-def _services(request: Request) -> Services:
+async def _services(request: Request) -> Services:  # async: no thread is needed for it
     found: Services = request.app.state.services
     return found
 
@@ -64,6 +64,9 @@ class PlannedQuestion(Protocol):
     @property
     def mark(self) -> str:
         """What all askings of the same question share."""
+
+    def again(self) -> BegunQuestion | None:
+        """Return the answer that was given before, if it is at hand and paid for; nothing is read or written."""
 
     def begin(self) -> BegunQuestion:
         """Charge it and read the rows, or refuse; nobody can see yet what came of it."""

@@ -18,7 +18,8 @@ from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.queries.check import chance_of
 from incrowd.queries.question import Terms
 from incrowd.queries.steps.noise import CubeNoise, GaussianNoise
-from incrowd.workflows.ask.desk import Asking, publish_answer
+from incrowd.workflows.ask.desk import Asking
+from incrowd.workflows.ask.publication import publish_answer
 from incrowd.workflows.release.publish import Destination
 from incrowd.workflows.verify.verify import verify
 from tests.workflows.ask.test_desk import ROWS, desk_of

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from fastapi import APIRouter, Response
 from fastapi.concurrency import run_in_threadpool
 
+from incrowd.core.codec import public_text
 from incrowd.errors import IncrowdError, InvalidParameter, SourceUnavailable
 from incrowd.queries.declarations import declaration_answer, may_be_declaration
 from incrowd.queries.language.parameters import Parameter, bind_parameters
@@ -35,7 +36,7 @@ from incrowd.web.shapes import (
 )
 from incrowd.web.threads import ThreadPool
 from incrowd.web.timing import NotFinished, NotStarted, Pacing, shown_after
-from incrowd.workflows.ask.asking import Asking
+from incrowd.workflows.ask.asking import Answered, Asking
 from incrowd.workflows.ask.desk import AGAIN
 from incrowd.workflows.ask.open_charges import SameQuestion
 
@@ -54,9 +55,10 @@ T = TypeVar("T")
 )
 async def query(asked: AskedShape, caller: Asker, services: Here) -> Response:
     """Charge a question, then answer it with noise; a repetition takes as long as an answer."""
-    declared = await run_in_threadpool(_declared, asked, caller, services)
-    if declared is not None:
-        return declared
+    if may_be_declaration(asked.sql):
+        declared = await run_in_threadpool(_declared, asked, caller, services)
+        if declared is not None:
+            return declared
     with services.turns.of(caller.holder.name):
         return await _handled(_Request("query", asked, caller, services, services.pool))
 
@@ -66,16 +68,15 @@ async def query(asked: AskedShape, caller: Asker, services: Here) -> Response:
 )
 async def price(asked: AskedShape, caller: Reader, services: Here) -> Response:
     """Say what a question would cost and how exact its answer would be; no row is read and nothing is charged."""
-    declared = await run_in_threadpool(_declared, asked, caller, services)
-    if declared is not None:
-        return declared
+    if may_be_declaration(asked.sql):
+        declared = await run_in_threadpool(_declared, asked, caller, services)
+        if declared is not None:
+            return declared
     return await _handled(_Request("price", asked, caller, services, services.quick))
 
 
 def _declared(asked: AskedShape, caller: Caller, services: Services) -> Response | None:
     """Return the reply to SHOW TABLES and the like, which are about declarations; None to a question about rows."""
-    if not may_be_declaration(asked.sql):
-        return None
     try:
         sql = bind_parameters(asked.sql, [_value(each) for each in asked.parameters or ()])
         found = declaration_answer(sql, caller.desk(services).schema())
@@ -123,6 +124,9 @@ async def _outcome(request: _Request, pacing: Pacing) -> Response:
         raise
     except Exception as problem:  # noqa: BLE001 (whatever it is, it is an outcome)
         return await _shown(request, _failing(problem), pacing, 0)
+    known = prepared.again()
+    if known is not None:
+        return await _shown(request, known.finish, pacing, prepared.steps)
     with request.services.flights.of(prepared.mark) as flight:
         if flight is None:
             finish = await _begun(request, prepared, pacing)
@@ -181,7 +185,7 @@ def _closed(request: _Request, finish: Finish) -> Response:
     """Keep the answer, write what came of the question into the audit log, and return the reply."""
     services, about, outcome = request.services, _about(request.asked, request.services), "answered"
     try:
-        reply = replies.as_json(finish().to_json())
+        reply = replies.written(_text(finish()))
     except Exception as problem:  # noqa: BLE001 (the text of a foreign exception may hold data: only its class is kept)
         reply = replies.refusal(problem)
         about["kind"] = type(problem).__name__
@@ -198,6 +202,10 @@ def _closed(request: _Request, finish: Finish) -> Response:
     return reply
 
 
+def _text(found: JsonDocument) -> str:
+    return found.to_text() if isinstance(found, Answered) else public_text(found.to_json())
+
+
 @dataclass(frozen=True)
 class _Price:
     """A question of which the price alone is asked: next to no work."""
@@ -206,6 +214,10 @@ class _Price:
     asking: Asking
     mark: str
     steps: int = 0
+
+    def again(self) -> _Price:
+        """Return itself: there is nothing to begin."""
+        return self
 
     def begin(self) -> _Price:
         """Do nothing: no row is read."""

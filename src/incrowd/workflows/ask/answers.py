@@ -9,13 +9,14 @@ from functools import cached_property
 from typing import Any
 
 from incrowd.core.certificate import Certificate
-from incrowd.core.codec import digest
+from incrowd.core.codec import digest, public_text
 from incrowd.errors import LedgerUnavailable
 from incrowd.queries.answer import Answer
 from incrowd.store.chain import Chain
 from incrowd.store.database import sibling_address
 from incrowd.store.link import Key, Link
 from incrowd.store.transaction import Writer
+from incrowd.workflows.ask.asking import AnswerTexts
 from incrowd.workflows.ask.recent import Recent
 from incrowd.workflows.verify.verify import certificate_of
 
@@ -23,6 +24,8 @@ _NAME = "answers"
 _KIND = "answer"
 _REMEMBERED, _SHORT = 256, 200_000
 """How many answers are remembered, and how long such an answer is at most."""
+_INFINITE = ("NaN", "Infinity")
+"""Numbers that are no JSON; where an answer holds these letters otherwise, no harm is done by writing it anew."""
 EVERYONE = "*"
 """Who asked an answer that is for everyone; no analyst can have this name."""
 
@@ -43,6 +46,13 @@ class StoredAnswer:
         """The answer."""
         return Answer.from_json(json.loads(self.answer))
 
+    @cached_property
+    def texts(self) -> AnswerTexts:
+        """Answer and certificate as they are sent."""
+        finite = not any(word in self.answer for word in _INFINITE)
+        answer = self.answer if finite else public_text(json.loads(self.answer))
+        return AnswerTexts(answer, public_text(self.certificate.to_json()))
+
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> StoredAnswer:
         """Read what was stored."""
@@ -51,7 +61,7 @@ class StoredAnswer:
 
 @dataclass(frozen=True)
 class Answers:
-    """The store: append-only, each entry bound to all before it; it keeps nothing open and can be shared by threads."""
+    """The store: append-only, each entry bound to all before it; it can be shared by threads."""
 
     chain: Chain
     recent: Recent[StoredAnswer] = field(default_factory=lambda: Recent(_REMEMBERED), compare=False)

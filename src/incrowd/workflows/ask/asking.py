@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from incrowd.accounting.budget import Amount, shown_down, shown_up
 from incrowd.core.certificate import Certificate
+from incrowd.core.codec import public_text
 from incrowd.drawing.card import answer_card, card, facts
 from incrowd.queries.answer import Answer
 from incrowd.queries.measuring.columns import Expected
@@ -81,6 +82,13 @@ class Priced:
         }
 
 
+class AnswerTexts(NamedTuple):
+    """An answer and its certificate as JSON, as they are sent."""
+
+    answer: str
+    certificate: str
+
+
 @dataclass(frozen=True)
 class Answered:
     """A noisy answer with its certificate, never one without the other.
@@ -93,6 +101,8 @@ class Answered:
     cost: Amount
     left: Mapping[str, Amount | None]
     repeated: bool = False
+    texts: AnswerTexts | None = field(default=None, repr=False, compare=False)
+    """Answer and certificate as JSON, where they were written already."""
 
     @property
     def costs(self) -> list[tuple[str, str]]:
@@ -108,11 +118,21 @@ class Answered:
         """Return the plain form."""
         return {
             "answer": self.answer.to_json(),
-            "cost": self.cost.to_json(),
-            "left": {name: left and left.to_json() for name, left in self.left.items()},
-            "repeated": self.repeated,
+            **self._paid,
             "certificate": self.certificate.to_json(),
         }
+
+    def to_text(self) -> str:
+        """Return the plain form as JSON."""
+        if self.texts is None:
+            return public_text(self.to_json())
+        answer, certificate = self.texts
+        return f'{{"answer":{answer},{public_text(self._paid)[1:-1]},"certificate":{certificate}}}'
+
+    @property
+    def _paid(self) -> dict[str, Any]:
+        left = {name: left and left.to_json() for name, left in self.left.items()}
+        return {"cost": self.cost.to_json(), "left": left, "repeated": self.repeated}
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,7 @@ from incrowd.core.guarantee import Guarantee
 from incrowd.core.table import Progress
 from incrowd.engines.settings import Settings
 from incrowd.engines.sql.engine import Asked, Limits
-from incrowd.engines.writers.sinks import Folders, staged
 from incrowd.errors import Refused
-from incrowd.queries.answer import AnswerTable
 from incrowd.queries.batch import Batch, batch
 from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.row_query import Context
@@ -41,10 +39,10 @@ from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.sources import Bond, SourceBook
 from incrowd.workflows.release.certify import Stated, certify, dataset_of
 from incrowd.workflows.release.perform import Payer, Performed, concluding, perform
-from incrowd.workflows.release.publish import Destination, write_files
 
 __all__ = ["Answered", "AnsweredTogether", "Asking", "AskingTogether", "Desk", "Priced", "open_desk"]
 _PLANS = 256
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 AGAIN = 0.05
 """Seconds after which is looked again for an answer that somebody else is making."""
 
@@ -112,11 +110,15 @@ class Desk:
             if kept is None:
                 stack.enter_context(self.open.alone(planned.mark))
                 kept = self.answers.find(planned.mark)
-            if asking.analyst is not None and (kept is None or kept.asker not in ("", EVERYONE, asking.analyst)):
+            if asking.analyst is not None and (kept is None or not _paid(kept, asking)):
                 self._allowed(asking.analyst, planned.policies)
             if kept is not None:
-                return BegunAnswer(partial(self._again, kept, planned, asking))
+                return self.known(asking, planned, kept)
             return self._new(asking, planned, stack.pop_all())
+
+    def known(self, asking: Asking, planned: _Planned, kept: StoredAnswer) -> BegunAnswer:
+        """Give an answer that was given before."""
+        return BegunAnswer(partial(self._again, kept, planned, asking))
 
     def _new(self, asking: Asking, planned: _Planned, alone: ExitStack) -> BegunAnswer:
         """Charge and read; `alone` is closed when the question is answered, or cannot be."""
@@ -144,14 +146,14 @@ class Desk:
     def _kept(self, asking: Asking, planned: _Planned, performed: Performed, certificate: Certificate) -> Answered:
         """Keep an answer and conclude its charge; if the same was answered meanwhile, that one is given."""
         (answer,) = performed.output.answers
-        written, everyone = json.dumps(answer.to_json()), asking.analyst or EVERYONE
+        written, everyone = _ENCODER.encode(answer.to_json()), asking.analyst or EVERYONE
         new = StoredAnswer(written, certificate, performed.entry.sequence, everyone)
         kept = self.answers.keep(planned.mark, new)
         self.ledger.conclude(performed.entry, certificate.digest() if kept is new else None)
         given = answer if kept is new else kept.parsed
         stood = {standing.dataset: standing.left for standing in performed.entry.standings}
         left = {name: stood[self.bonds[name].root] for name in planned.promises}
-        return Answered(given, kept.certificate, spent_by(performed.entry), left)
+        return Answered(given, kept.certificate, spent_by(performed.entry), left, texts=kept.texts)
 
     def price_batch(self, asking: AskingTogether) -> Priced:
         """Say what several questions cost together, and how good their answers would be."""
@@ -225,7 +227,7 @@ class Desk:
         if kept.asker not in (EVERYONE, asking.analyst):  # else it was paid for already
             self.ledger.repeat(kept.charge, asking.analyst)
         left = {name: self._left(name, Amount()) for name in planned.promises}
-        return Answered(kept.parsed, kept.certificate, Amount(), left, repeated=True)
+        return Answered(kept.parsed, kept.certificate, Amount(), left, repeated=True, texts=kept.texts)
 
     def _plan(self, asking: Asking) -> _Planned:
         """Return how a question is answered; the same question is planned once."""
@@ -281,9 +283,9 @@ class Desk:
     def _allowed(self, analyst: str, policies: Sequence[Policy]) -> None:
         """Refuse an analyst without an allowance, where the policy does not say that none is needed."""
         for policy in policies:
-            told = policy.section.queries
-            allowance = self.ledger.analyst(self.bonds[policy.name].declaration, analyst)[1]
-            if allowance is None and not (told is not None and told.open):
+            if policy.section.queries is not None and policy.section.queries.open:
+                continue
+            if self.ledger.analyst(self.bonds[policy.name].declaration, analyst)[1] is None:
                 raise Refused(
                     f"{analyst} has no allowance for {policy.name}. Ask its owner for one (incrowd ledger grant "
                     "… --analyst), or to open the budget to all analysts (queries: {open: true} in the policy)."
@@ -328,6 +330,13 @@ class PreparedQuestion:
         """What all askings of the same question share."""
         return self.planned.mark
 
+    def again(self) -> BegunAnswer | None:
+        """Return the answer that was given before, if this process remembers it and no allowance is needed for it."""
+        kept = self.desk.answers.remembered(self.planned.mark)
+        return (
+            self.desk.known(self.asking, self.planned, kept) if kept is not None and _paid(kept, self.asking) else None
+        )
+
     def begin(self) -> BegunAnswer:
         """Charge it and read the rows, or find the answer that was given before."""
         return self.desk.begin(self.asking, self.planned)
@@ -339,6 +348,11 @@ class BegunAnswer:
 
     finish: Callable[[], Answered]
     """Certify it, keep it and return it; to be called once, by any thread."""
+
+
+def _paid(kept: StoredAnswer, asking: Asking) -> bool:
+    """Return whether an answer costs its asker nothing more: it is for everyone, or his own."""
+    return asking.analyst is None or kept.asker in ("", EVERYONE, asking.analyst)
 
 
 def _readers(policy: Policy) -> tuple[str, ...]:
@@ -381,16 +395,3 @@ def _listed(certificate: Certificate) -> dict[str, Any]:
 def plan_of(measurement: Measurement) -> tuple[str, ...]:
     """Return the SQL that reads the rows, one text for each pass over them."""
     return tuple(query.sql(dialect="duckdb", pretty=True) for query in measurement.statistics)
-
-
-def publish_answer(answered: Answered, ledger: Ledger, destination: Destination) -> Certificate:
-    """Write an answer into a folder that anyone may have; return its certificate with the hashes of the files.
-
-    The ledger learns that this certificate, too, came of the charge.
-    """
-    table, place = AnswerTable(answered.answer.to_arrow()), answered.certificate.ledger
-    with staged(Folders(destination.folder)) as stage:
-        certificate = write_files(answered.certificate, table, stage.public, destination)
-        charge = next(ledger.entries(place.sequence - 1))
-        ledger.conclude(charge, certificate.digest())
-    return certificate
