@@ -27,6 +27,7 @@ from incrowd.web.reload import ReloadingDesk
 from incrowd.web.replies import NOT_AVAILABLE
 from incrowd.workflows.ask.asking import Asking
 from incrowd.workflows.ask.desk import Desk, open_desk
+from incrowd.workflows.ask.prepared import PreparedQuestion
 from incrowd.workflows.policy.policy import load_policy
 from tests.postgres_tables import load
 from tests.web.processes import serving
@@ -85,10 +86,10 @@ def test_the_same_question_at_once_is_paid_for_once(office: Office, monkeypatch:
     ann, bob = (office.headers(name, AccessRole.ANALYST) for name in ("ann", "bob"))
     services, begin = office.application.state.services, Desk.begin
 
-    def slow(self: Desk, asking: Asking, planned: Any) -> Any:
-        if asking.analyst == "ann":
+    def slow(self: Desk, prepared: PreparedQuestion[Any]) -> Any:
+        if prepared.asking.analyst == "ann":
             waiting.result(300)
-        return begin(self, asking, planned)
+        return begin(self, prepared)
 
     monkeypatch.setattr(Desk, "begin", slow)
     with ThreadPoolExecutor(3) as pool:

@@ -6,7 +6,7 @@ import gc
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
 
@@ -22,7 +22,7 @@ from incrowd.web.caller import NobodyKnown
 from incrowd.web.flights import Flights
 from incrowd.web.guard import Guard
 from incrowd.web.logs import note
-from incrowd.web.routes import access, consent, operation, questions
+from incrowd.web.routes import access, batches, consent, history, operation, questions
 from incrowd.web.services import Limiter, QuestionDesk, Services
 from incrowd.web.settings import Settings
 from incrowd.web.threads import ThreadPool
@@ -33,7 +33,7 @@ _ABOUT = (
     "Aggregate questions about protected tables, answered with noise and within budgets. Every reply to a question "
     "takes one of a few durations, whatever the rows hold; no error shows data."
 )
-_ROUTES = (questions, access, operation, consent)
+_ROUTES = (questions, batches, history, access, operation, consent)
 _QUICK = 16
 """How many prices are told and outcomes kept at once, however many questions are being answered.
 
@@ -137,8 +137,14 @@ def _unreadable(_request: Request, problem: Exception) -> Response:
 
 
 def _place(parts: tuple[str | int, ...]) -> str:
-    named = [part for part in parts[1:] if isinstance(part, str) and part.isidentifier()]
-    return ".".join(named[:1]) or "the request"
+    match parts[1:]:
+        case ("questions", int(at), *inner):
+            return ": ".join([f"question {at + 1}", *_names(inner)[:1]])
+    return ".".join(_names(parts[1:])[:1]) or "the request"
+
+
+def _names(parts: Sequence[str | int]) -> list[str]:
+    return [part for part in parts if isinstance(part, str) and part.isidentifier()]
 
 
 def _elsewhere(_request: Request, problem: Exception) -> Response:

@@ -123,6 +123,11 @@ def _knock(services: Services, key: str) -> None:
         raise TooOften(seconds)
 
 
+def count_more(services: Services, caller: Caller, requests: int) -> None:
+    """Count a request that was let in as so many more, which the next one waits for."""
+    services.knocks.owe(f"holder {caller.holder.name}", requests)
+
+
 Reader = Annotated[Caller, Depends(needs(Right.READ))]
 Asker = Annotated[Caller, Depends(needs(Right.ASK))]
 Auditor = Annotated[Caller, Depends(needs(Right.AUDIT))]

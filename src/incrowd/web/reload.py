@@ -13,8 +13,9 @@ from typing import Any
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.web.logs import note
 from incrowd.web.services import JsonDocument, PlannedQuestion, QuestionDesk
-from incrowd.workflows.ask.asking import Asking
+from incrowd.workflows.ask.asking import Asking, AskingTogether
 from incrowd.workflows.ask.desk import Desk
+from incrowd.workflows.ask.history import PageOfHistory
 from incrowd.workflows.policy.policy import Policy, load_policy
 
 Opening = Callable[[Sequence[Policy]], AbstractContextManager[Desk]]
@@ -119,6 +120,14 @@ class ReloadingDesk:
         """Plan a question at the desk of now."""
         return self.now.desk.prepare(asking)
 
+    def price_batch(self, asking: AskingTogether) -> JsonDocument:
+        """Say what several questions would cost together."""
+        return self.now.desk.price_batch(asking)
+
+    def prepare_batch(self, asking: AskingTogether) -> PlannedQuestion:
+        """Plan several questions at the desk of now."""
+        return self.now.desk.prepare_batch(asking)
+
     def schema(self) -> Mapping[str, Any]:
         """Return the public description of the tables."""
         return self.now.desk.schema()
@@ -134,6 +143,14 @@ class ReloadingDesk:
     def certificate(self, id_: str, analyst: str | None = None) -> JsonDocument | None:
         """Return the certificate of a release, if the analyst may read it."""
         return self.now.desk.certificate(id_, analyst)
+
+    def history(self, analyst: str | None, page: PageOfHistory, *, reads_all: bool = False) -> JsonDocument:
+        """Return a page of what an analyst asked."""
+        return self.now.desk.history(analyst, page, reads_all=reads_all)
+
+    def answer(self, id_: str, analyst: str | None = None) -> JsonDocument | None:
+        """Return an answer that was given to the analyst before."""
+        return self.now.desk.answer(id_, analyst)
 
     def within(self, datasets: Collection[str]) -> QuestionDesk:
         """Return a desk that knows these datasets alone."""

@@ -39,6 +39,13 @@ class TooOften(Exception):
         self.seconds = max(1, math.ceil(seconds))
 
 
+class NothingThere(InvalidParameter):
+    """There is no such thing, or it is somebody else's: both are told in one text."""
+
+    def __init__(self) -> None:
+        super().__init__("there is no such release, or it is not yours to see.")
+
+
 def as_json(content: Any, status: int = 200) -> Response:
     """Return a reply in JSON; what is infinite is null, because JSON has no infinity.
 
@@ -77,6 +84,8 @@ def refusal(problem: Exception) -> Response:
             return _later(429, text, 1)
         case NoRoom():
             return _later(503, "the server is busy; nothing was charged. Try again later.", 1)
+        case NothingThere():
+            return error(404, InvalidParameter.__name__, str(problem))
         case AccessDenied():
             return error(403, type(problem).__name__, str(problem))
         case BudgetExceeded() | Refused():

@@ -12,8 +12,10 @@ from sqlalchemy import text
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.store.postgres import postgres_at
-from incrowd.workflows.ask.desk import BegunAnswer, Desk, PreparedQuestion, open_desk
+from incrowd.workflows.ask.asking import Answered
+from incrowd.workflows.ask.desk import Desk, open_desk
 from incrowd.workflows.ask.open_charges import SameQuestion
+from incrowd.workflows.ask.prepared import BegunAnswer, PreparedQuestion
 from incrowd.workflows.policy.policy import load_policy
 from tests.postgres_tables import ask
 from tests.workflows.ask.test_desk import ROWS, asking, desk_of, told
@@ -23,7 +25,7 @@ def open_names(folder: Path) -> list[str]:
     return [line for path in (folder / ".desks").glob("*.open") for line in path.read_text().split()]
 
 
-def killed(folder: Path, left: list[BegunAnswer], *, kept: bool) -> str:
+def killed(folder: Path, left: list[BegunAnswer[Answered]], *, kept: bool) -> str:
     """Leave what a process leaves that was killed after its charge, or after its answer was kept."""
     with desk_of(folder) as desk:
         prepared = desk.prepare(asking())
@@ -69,7 +71,7 @@ def test_the_same_question_at_two_desks_is_paid_for_once(tmp_path: Path) -> None
 
 
 def test_nothing_came_of_what_a_killed_desk_charged(tmp_path: Path) -> None:
-    left = list[BegunAnswer]()
+    left = list[BegunAnswer[Answered]]()
     release = killed(tmp_path, left, kept=False)
     with desk_of(tmp_path) as desk:
         assert desk.ledger.conclusions(release) == (None,)

@@ -10,8 +10,10 @@ from typing import Any
 
 from incrowd.core.certificate import Certificate
 from incrowd.core.codec import digest, public_text
+from incrowd.core.steps.step import walk
 from incrowd.errors import LedgerUnavailable
 from incrowd.queries.answer import Answer
+from incrowd.queries.steps.question import Understand
 from incrowd.store.chain import Chain
 from incrowd.store.database import sibling_address
 from incrowd.store.link import Key, Link
@@ -35,16 +37,31 @@ class StoredAnswer:
     """An answer as it was given, with its certificate and the number of the charge that paid for it."""
 
     answer: str
-    """As JSON text: numbers with a point have no unique form in an entry."""
+    """As JSON text: numbers with a point have no unique form in an entry; a list, where several were paid as one."""
     certificate: Certificate
     charge: int
     asker: str = ""
     """The analyst whose question it was, or `EVERYONE`; empty where it was kept without one."""
 
     @cached_property
-    def parsed(self) -> Answer:
-        """The answer."""
-        return Answer.from_json(json.loads(self.answer))
+    def answers(self) -> tuple[Answer, ...]:
+        """The answer, or those to several questions that were paid for as one."""
+        read = json.loads(self.answer)
+        return tuple(map(Answer.from_json, read if isinstance(read, list) else [read]))
+
+    def paid_for(self, analyst: str | None) -> bool:
+        """Return whether it costs an asker nothing more: it is for everyone, or his own."""
+        return analyst is None or self.asker in ("", EVERYONE, analyst)
+
+    @property
+    def several(self) -> bool:
+        """Whether several questions were asked as one."""
+        return self.answer.startswith("[")
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """The text of each question in its normal form, as the certificate tells it."""
+        return tuple(step.question for step in walk(self.certificate.steps) if isinstance(step, Understand))
 
     @cached_property
     def texts(self) -> AnswerTexts:

@@ -50,7 +50,10 @@ def check_account(asking: Asking) -> None:
 
 
 def check_most(policies: Sequence[Policy], promises: Mapping[str, Guarantee], analyst: str | None) -> None:
-    """Refuse a question that costs more than one question may, by its policy or, of an analyst, by default."""
+    """Refuse what costs more than one question may, by its policy or, of an analyst, by default.
+
+    Several questions that are paid for as one are held to the same.
+    """
     for policy in policies:
         told = policy.section.queries.most_epsilon if policy.section.queries is not None else None
         most = told if told is not None else None if analyst is None else _MOST_EPSILON
@@ -58,6 +61,6 @@ def check_most(policies: Sequence[Policy], promises: Mapping[str, Guarantee], an
             cost = price_of(promises[policy.name])
             if Fraction(cost.epsilon) > most:
                 raise Refused(
-                    f"this question costs epsilon {float(cost.epsilon):.6g}, and one question about {policy.name} "
+                    f"this costs epsilon {float(cost.epsilon):.6g}, and what is asked at once about {policy.name} "
                     f"may cost {float(most):g}. Pay less for it, or allow a larger error."
                 )

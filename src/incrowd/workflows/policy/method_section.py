@@ -13,9 +13,13 @@ from pydantic import BaseModel, create_model
 from incrowd.workflows.policy.sections import Exact, Section, whole
 
 
+def section_of(method: Any) -> type[Section]:
+    """Return the policy section of a method, made from the fields of its dataclass, once."""
+    return _section_of(method)
+
+
 @cache
-def section_of(method: type) -> type[Section]:
-    """Return the policy section of a method, made from the fields of its dataclass."""
+def _section_of(method: type) -> type[Section]:
     hints = _hints(method)
     members: dict[str, Any] = {
         item.name: (_section_type(item.name, hints[item.name]), None if _optional(item) else ...)
@@ -36,7 +40,7 @@ def _section_type(key: str, hint: Any) -> Any:
         name, value = get_args(hint)
         return dict[name, _section_type(key, value)] | None  # type: ignore[misc,valid-type]
     if is_dataclass(hint):
-        return section_of(hint)  # type: ignore[arg-type]
+        return section_of(hint)
     return {Fraction: Exact, int: whole(key), bool: bool | None}.get(hint, hint)
 
 
