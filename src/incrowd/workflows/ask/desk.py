@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.ledger import Ledger
@@ -34,7 +34,7 @@ from incrowd.workflows.ask.asking import Answered, AnsweredTogether, Asking, Ask
 from incrowd.workflows.ask.description import describe_catalog
 from incrowd.workflows.ask.gated import admission_to, gated_rows
 from incrowd.workflows.ask.open_charges import OpenCharges, SameQuestion, open_charges
-from incrowd.workflows.ask.prices import check_most, highest_price, price_of, spent_by
+from incrowd.workflows.ask.prices import caps_of, check_most, highest_price, plan_of, price_of, spent_by
 from incrowd.workflows.ask.recent import Recent
 from incrowd.workflows.ask.tables import available, declared_units, open_tables
 from incrowd.workflows.policy.policy import Policy
@@ -42,6 +42,9 @@ from incrowd.workflows.policy.sources import Bond, SourceBook
 from incrowd.workflows.release.certify import Stated, certify, dataset_of
 from incrowd.workflows.release.perform import Payer, Performed, concluding, perform
 from incrowd.workflows.release.publish import Destination, write_files
+
+if TYPE_CHECKING:
+    from sqlglot import exp
 
 __all__ = ["Answered", "AnsweredTogether", "Asking", "AskingTogether", "Desk", "Priced", "open_desk"]
 _PLANS = 256
@@ -84,8 +87,8 @@ class Desk:
         repeated = kept is not None and self._readable(kept, asking.analyst)  # nobody learns what others asked
         cost = Amount() if repeated or asking.account is not None else highest_price(planned.promises.values())
         left = {name: self._left(name, cost) for name in planned.promises}
-        expected, text = planned.measurement.expected, plan_of(planned.measurement)
-        notes = _notes([planned.measurement])
+        expected, text = planned.measurement.expected, plan_of(planned.measurement.statistics)
+        notes = caps_of([planned.question])
         return Priced(planned.question.text, tuple(planned.promises), cost, left, expected, repeated, text, notes)
 
     def ask(self, asking: Asking) -> Answered:
@@ -157,12 +160,12 @@ class Desk:
         """Say what several questions cost together, and how good their answers would be."""
         planned, _ = self._plan_batch(asking)
         cost = price_of(planned.plan.promise)
-        names = tuple(planned.measurements[0].question.datasets)
-        expected = tuple(each for measured in planned.measurements for each in measured.expected)
-        texts = tuple(text for measured in planned.measurements for text in plan_of(measured))
-        question = "; ".join(measured.question.text for measured in planned.measurements)
-        left, notes = {name: self._left(name, cost) for name in names}, _notes(planned.measurements)
-        return Priced(question, names, cost, left, expected, False, texts, notes)
+        names = tuple(planned.questions[0].datasets)
+        texts = plan_of([query for queries in planned.statistics for query in queries])
+        question = "; ".join(each.text for each in planned.questions)
+        left = {name: self._left(name, cost) for name in names}
+        notes = (*(each.words for each in planned.workloads), *caps_of(planned.questions))
+        return Priced(question, names, cost, left, planned.expected, False, texts, notes)
 
     def ask_batch(self, asking: AskingTogether) -> AnsweredTogether:
         """Answer several questions that were planned together, for one charge."""
@@ -170,7 +173,7 @@ class Desk:
         if asking.analyst is not None:
             self._allowed(asking.analyst, (policy,))
         with available():
-            self.warehouse.load([query for each in planned.measurements for query in each.statistics])
+            self.warehouse.load([query for queries in planned.statistics for query in queries])
         admission = admission_to((policy,))
         plan = planned.plan.gated(None if admission is None else admission.gate)
         rows = gated_rows(self.warehouse, self.catalog, policy.name, admission)
@@ -246,7 +249,8 @@ class Desk:
         promises = measured.plan.over({policy.name: policy.schema.unit for policy in policies})
         if asking.account is None:
             check_most(self.policies, promises, asking.analyst)
-        steps = self._answerable(measured) * max(map(declared_units, policies))
+        steps = self._answerable(measured.statistics, sampled=measured.terms.rate is not None)
+        steps *= max(map(declared_units, policies))
         return _Planned(question, measured, promises, policies, self._mark(question, asking, policies), steps)
 
     def _plan_batch(self, asking: AskingTogether) -> tuple[Batch, Policy]:
@@ -256,20 +260,20 @@ class Desk:
         policies = [policy for policy in self.policies if policy.name in names]
         if len(policies) != 1 or any(not question.datasets for question in questions):
             raise Refused("questions that are paid for as one are all about one dataset.")
-        planned = batch(questions, policies[0].schema.unit, asking.terms)
+        planned = batch(questions, policies[0].schema.unit, asking.terms, self.catalog)
         check_most(self.policies, {policies[0].name: planned.plan.promise}, asking.analyst)
-        for each in planned.measurements:
-            self._answerable(each)
+        for queries in planned.statistics:
+            self._answerable(queries)
         return planned, policies[0]
 
-    def _answerable(self, measured: Measurement) -> int:
+    def _answerable(self, queries: Sequence[exp.Query], *, sampled: bool = False) -> int:
         """Refuse what the place where the rows are does not compute, or not in time, before anything is charged.
 
         Return how many steps one unit of privacy causes at most.
         """
-        for query in measured.statistics:
-            self.warehouse.require(query, sampled=measured.terms.rate is not None)
-        return check_work(sum(unit_steps(query, self.catalog) for query in measured.statistics))
+        for query in queries:
+            self.warehouse.require(query, sampled=sampled)
+        return check_work(sum(unit_steps(query, self.catalog) for query in queries))
 
     def _mark(self, question: Question, asking: Asking, policies: Sequence[Policy]) -> str:
         versions = {policy.name: [policy.hash, policy.section.dataset.version] for policy in policies}
@@ -364,11 +368,6 @@ def open_desk(
             yield Desk(found.policies, found.catalog, found.warehouse, found.ledger, answers, found.bonds, own)
 
 
-def _notes(measurements: Sequence[Measurement]) -> tuple[str, ...]:
-    """Return what numbers would be of, each once, where that is not the whole table."""
-    return tuple(dict.fromkeys(each.question.caps.sentence for each in measurements if each.question.caps.sentence))
-
-
 def _certified(payer: Payer, stated: Stated, performed: Performed, policies: Sequence[Policy]) -> Certificate:
     """Return the certificate of an answer; rows that are asked again and again are told by their version."""
     others = tuple(policy.name for policy in policies[1:])
@@ -380,11 +379,6 @@ def _listed(certificate: Certificate) -> dict[str, Any]:
     dataset = certificate.dataset
     told: dict[str, Any] = {"id": certificate.id, "created": certificate.created, "dataset": dataset.name}
     return told | ({"together with": list(dataset.together_with)} if dataset.together_with else {})
-
-
-def plan_of(measurement: Measurement) -> tuple[str, ...]:
-    """Return the SQL that reads the rows, one text for each pass over them."""
-    return tuple(query.sql(dialect="duckdb", pretty=True) for query in measurement.statistics)
 
 
 def publish_answer(answered: Answered, ledger: Ledger, destination: Destination) -> Certificate:
