@@ -102,6 +102,12 @@ class Batch:
         widths = [math.log(noise.law.combined((0, 0), (1.0, 0.0), _MISS)) for noise in found if noise is not None]
         return sum(widths) / max(1, len(widths))
 
+    @property
+    def squared_error(self) -> float:
+        """The total of the variances of all numbers, where all questions count."""
+        alone = (_numbers(each) * deviation_of(each) ** 2 for each in self.measurements)
+        return sum(each.total for each in self.workloads) + sum(alone)
+
 
 def batch(questions: Sequence[Question], unit: Unit, terms: Terms, catalog: Catalog | None = None) -> Batch:
     """Plan questions together: each gets a share of ε (or ρ) in proportion to what it asks for.
@@ -148,7 +154,7 @@ def _together(plans: Sequence[Batch], catalog: Catalog) -> Batch:
         return min(plans, key=lambda plan: plan.width)
     if len(counts) < len(found):
         return _shared(min(plans, key=lambda plan: plan.width), groups, catalog)
-    return min((_shared(plan, groups, catalog) for plan in plans), key=_squared_error)
+    return min((_shared(plan, groups, catalog) for plan in plans), key=lambda plan: plan.squared_error)
 
 
 def _shared(plan: Batch, groups: Groups, catalog: Catalog) -> Batch:
@@ -167,12 +173,6 @@ def _shared(plan: Batch, groups: Groups, catalog: Catalog) -> Batch:
     taken = {place for each in made for place in each.places}
     left = tuple(each for place, each in enumerate(plan.measurements) if place not in taken)
     return Batch(left, plan.unit, plan.delta, plan.offered, tuple(made))
-
-
-def _squared_error(plan: Batch) -> float:
-    """Return the total of variances of a plan in which all questions count."""
-    alone = (_numbers(each) * deviation_of(each) ** 2 for each in plan.measurements)
-    return sum(each.total for each in plan.workloads) + sum(alone)
 
 
 def _numbers(each: Measurement) -> int:

@@ -55,6 +55,7 @@ from incrowd.verify.statement import Look, Problem, Statement, in_order, maybe, 
 
 GROUPS = (OneGroup, GroupRows, OpenGroups)
 NOISES = (CubeNoise, LaplaceNoise, GaussianNoise, SharedGaussianNoise)
+COUNT_NOISES = (LaplaceNoise, GaussianNoise)
 PICKS = (PrivatePick, ConcentratedPick)
 QUESTION = (
     one(Understand),
@@ -68,7 +69,13 @@ QUESTION = (
     one(GiveAnswer),
 )
 """The order of the steps of one question."""
-TABLE = (one(Understand), one(BoundContribution), one(OneGroup, CountGroups, CountBlocks), one(AddUp), one(*NOISES))
+TABLE = (
+    one(Understand),
+    one(BoundContribution),
+    one(OneGroup, CountGroups, CountBlocks),
+    one(AddUp),
+    one(*COUNT_NOISES),
+)
 """The order of the steps of one table of counts, from which a set of questions is answered."""
 FREE = (one(Understand), one(OneGroup, GroupRows), one(GiveAnswer))
 """The order of the steps of one question of a set."""
@@ -82,9 +89,12 @@ _FEW = 4
 def contradiction(statement: Statement) -> Problem | None:
     """Return that the steps of a question are out of order, that noise is worth more than it says, or other columns."""
     questions = questions_of(statement.steps)
-    sets = [steps[0] for steps in questions if isinstance(steps[0], AnswerSet) and len(steps) == 1]
-    alone = [steps for steps in questions if not isinstance(steps[0], AnswerSet)]
-    if len(sets) + len(alone) < len(questions) or not all(in_order(steps, QUESTION) for steps in alone):
+    sets = [steps[0] for steps in questions if len(steps) == 1 and isinstance(steps[0], AnswerSet)]
+    alone = [steps for steps in questions if not any(isinstance(step, AnswerSet) for step in steps)]
+    places = [place for each in sets for place in each.places]
+    apart = len(set(places)) == len(places) and max(places, default=-1) < len(places) + len(alone)
+    whole = apart and len(sets) + len(alone) == len(questions)
+    if not whole or not all(in_order(steps, QUESTION) for steps in alone):
         return Problem("the steps are not those of an answer, in their order")
     problems = (_low_threshold(steps) or _dear_noise(steps) or _moved_scores(steps) for steps in alone)
     problem = next((each for each in (*map(_strange_set, sets), *problems) if each is not None), None)
@@ -100,7 +110,7 @@ def _answered(sets: Sequence[AnswerSet], alone: Sequence[tuple[Step, ...]]) -> l
     """Return the columns of each answer in the order of the questions; sets know their places, the rest is alone."""
     found = {place: steps for each in sets for place, steps in zip(each.places, each.questions, strict=True)}
     free = (place for place in range(len(found) + len(alone)) if place not in found)
-    found |= dict(zip(free, alone, strict=False))
+    found |= dict(zip(free, alone, strict=True))
     names = [[step.columns for step in found[place] if isinstance(step, GiveAnswer)] for place in sorted(found)]
     return [columns for each in names for columns in each]
 

@@ -25,7 +25,7 @@ def atoms(labels: list[Labels]) -> Atoms:
 
 
 def block_matrix(over: Atoms, part: Blocks) -> Floats:
-    return (np.arange(over.count(part))[:, None] == over.blocks(part)[None, :]).astype(np.float64)
+    return np.asarray(np.arange(over.count(part))[:, None] == over.blocks(part)[None, :], dtype=np.float64)
 
 
 def test_cells_that_no_question_tells_apart_are_one_atom() -> None:

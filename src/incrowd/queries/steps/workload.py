@@ -11,7 +11,7 @@ from incrowd.core.unit import Unit
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 from incrowd.queries.measuring.statistics import Of
-from incrowd.queries.steps.noise import AddUp, NoiseOnSums, NumberInGroup
+from incrowd.queries.steps.noise import AddUp, GaussianNoise, LaplaceNoise, NumberInGroup
 from incrowd.queries.steps.question import BoundContribution, OneGroup, Understand, together
 
 LEAST_SQUARES = "post-processing (least squares solutions are computed from the noisy counts alone)"
@@ -132,5 +132,5 @@ def _is_table(steps: tuple[Step, ...]) -> bool:
     """Return whether steps count rows in disjoint groups, each row once, and add noise to the counts."""
     match steps:
         case (Understand(), BoundContribution(), CountGroups() | OneGroup() | CountBlocks(), AddUp() as sums, last):
-            return isinstance(last, NoiseOnSums) and sums.statistics == _COUNT
+            return type(last) in (LaplaceNoise, GaussianNoise) and sums.statistics == _COUNT
     return False

@@ -18,7 +18,7 @@ Labels = NDArray[np.int64]
 
 MOST_ATOMS = 2048
 MOST_NUMBERS = 2**21
-_FEW, _BRANCHINGS = 256, (2, 3, 4, 8, 16, 32)
+_FEW, _BRANCHINGS = 100, (2, 3, 4, 8, 16, 32)
 _ROUNDS, _BEST = 4, 2
 _SMALL = 1e-6
 
@@ -164,8 +164,9 @@ class Atoms:
         for part, precision in zip(parts, precisions, strict=True):
             labels = self.blocks(part)
             normal += precision * ((labels[:, None] == labels[None, :]) & (labels >= 0)[None, :])
-        inverse: Floats = np.linalg.pinv(normal, hermitian=True).astype(np.float64)
-        return Solution(self, inverse @ self.matrix.T, tuple(precisions))
+        sure = any(part.size == 1 for part in parts)
+        inverse = np.linalg.inv(normal) if sure else np.linalg.pinv(normal, hermitian=True)
+        return Solution(self, np.asarray(inverse, dtype=np.float64) @ self.matrix.T, tuple(precisions))
 
 
 def _solved_by_levels(right: Floats, levels: Sequence[tuple[int, float]]) -> Floats:

@@ -13,14 +13,15 @@ from sqlglot import exp
 
 from incrowd.core.unit import Kind, Unit
 from incrowd.engines.sql.duckdb import collect_over
-from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.errors import QuestionRefused
 from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.joins import JoinedRows
 from incrowd.queries.language.reading import read
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.sources import sources_of
+from incrowd.queries.language.tables import table_rows
 from incrowd.queries.language.trees import alias, column, name
-from incrowd.queries.language.understanding import grouping_nodes, understand
+from incrowd.queries.language.understanding import MOST_GROUPS, grouping_nodes, understand
 from incrowd.queries.measuring.groups import ARROW, Names, group_places, public_groups
 from incrowd.queries.measuring.statistics import statistics_of
 from incrowd.queries.question import PERSON, AggregateKind, Question
@@ -145,8 +146,10 @@ def domain_of(questions: Sequence[Counting], catalog: Catalog) -> Domain | None:
     Which cells a question counts is computed from its own trees, over a table with one row for each cell, by the engine
     that also reads rows: so it cannot differ from what the question means.
     """
-    table = _cell_table(questions, catalog) if all(each.single for each in questions) else None
-    numbers = sum(len(each.groups) for each in questions)
+    listed = listed_columns(questions[0].question.tables[0], catalog)
+    if not all(each.single and columns_of(each) <= listed for each in questions):
+        return None
+    table, numbers = _cell_table(questions, catalog), sum(len(each.groups) for each in questions)
     if table is None or len(table.groups) * (len(questions) + 1) > _MOST_LOOKS:
         return None
     labels = _labels(questions, table)
@@ -160,19 +163,26 @@ def domain_of(questions: Sequence[Counting], catalog: Catalog) -> Domain | None:
     return Domain(table, cells, Atoms(tuple(each[first] for each in labels), groups, number))
 
 
+def columns_of(each: Counting) -> frozenset[str]:
+    """Return the columns of rows that a question names, of one that reads one table."""
+    return frozenset(part.name for tree in _trees(each) for part in tree.find_all(exp.Column))
+
+
+def listed_columns(table: str, catalog: Catalog) -> frozenset[str]:
+    """Return the columns of a table all of whose values are declared."""
+    fields = table_rows(catalog[table], Context(catalog, None)).fields
+    return frozenset(item.name for item in fields if not item.person and item.extent.members(MOST_GROUPS) is not None)
+
+
 def _cell_table(questions: Sequence[Counting], catalog: Catalog) -> Counting | None:
     """Return the question that counts rows by all columns that these questions name, in the order of the schema."""
-    trees = [tree for each in questions for tree in _trees(each)]
-    named = {part.name for tree in trees for part in tree.find_all(exp.Column)}
+    named = frozenset[str]().union(*map(columns_of, questions))
     schema = catalog[questions[0].question.tables[0]].schema
-    if PERSON in named or not named <= set(schema.names):
-        return None
     keys = [exp.column(name(each)) for each in schema.names if each in named]
     try:
-        made = table_of(questions[0], keys, catalog, filtered=False)
-    except (QuestionRefused, InvalidParameter):
+        return table_of(questions[0], keys, catalog, filtered=False)
+    except QuestionRefused:  # too many groups
         return None
-    return made if made.question.public_keys else None
 
 
 def _trees(each: Counting) -> list[exp.Expr]:

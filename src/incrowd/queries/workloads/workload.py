@@ -43,7 +43,7 @@ Proof.  A Laplace noise of variance a is Gaussian with the variance a E, where E
 them with variances a_i that add up to 1 is Gaussian with the variance V = Σ a_i E_i.  V is an average of exchangeable
 E_i, so E f(V) ≤ E f(E_1) for every convex f.  P[|X| > t] = E h(V) with h(v) = 2 Φ(−t / √v), which is convex up to
 v = t² / 3 and concave beyond; h followed by its tangent from there on is convex, lies above h, and its mean over E_1 is
-below 0.0494 for t = 2.17.  ∎  Integer noise is Laplace noise without an independent fraction: see `half_widths`.
+below 0.0494 for t = 2.17.  ∎  Integer noise moves in steps: see `half_width`.
 """
 
 
@@ -74,6 +74,16 @@ def deviation_of(counted_once: Measurement) -> float:
     if isinstance(noise, AddCube):
         return math.sqrt(2.0) * float(noise.law.scale)
     return float(noise.law.scales[0])
+
+
+def half_width(variances: Floats, least: float, *, laplace: bool) -> Floats:
+    """Return how far off 95 % of answers with these variances are at most; `least` is the least deviation of a count.
+
+    Of Gaussian noise 1.96 standard deviations, of Laplace noise `LAPLACE` of them.  Integer noise moves in steps: half
+    of the largest step is added, which is at most the deviation of the answer over twice the least one of a count.
+    """
+    times = LAPLACE if laplace else NormalDist().inv_cdf(1.0 - MISS / 2.0)
+    return np.asarray((times + 0.5 / least) * np.sqrt(variances))
 
 
 Answering = Callable[[Sequence[NDArray[np.int64]]], list[Floats]]
@@ -142,14 +152,14 @@ class Workload:
         """Count, add noise to the counts, and answer all questions from what is noisy."""
         collected = rows.collect_together(self.statistics)
         noisy = [
-            self._noisy(part, counts, coins) for part, counts in zip(self.parts, self._counts(collected), strict=True)
+            self._noisy(part, counts, coins) for part, counts in zip(self.parts, self.counts(collected), strict=True)
         ]
         return tuple(
             self._answer(each, values, widths)
             for each, values, widths in zip(self.questions, self.fit.answers(noisy), self.half_widths, strict=True)
         )
 
-    def _counts(self, collected: Sequence[pa.Table]) -> list[NDArray[np.int64]]:
+    def counts(self, collected: Sequence[pa.Table]) -> list[NDArray[np.int64]]:
         """Return the exact counts of each table, from what the engine collected."""
         if isinstance(self.over, KeyTables):
             pairs = zip(self.parts, collected, strict=True)
@@ -168,15 +178,10 @@ class Workload:
 
     @cached_property
     def half_widths(self) -> tuple[Floats, ...]:
-        """How far off 95 % of the numbers of each question are at most, group by group.
-
-        Of Gaussian noise 1.96 standard deviations, of Laplace noise `LAPLACE` of them.  Integer noise moves in steps:
-        half of the largest is added, which is at most the deviation of the answer over twice the least one of a count.
-        """
+        """How far off 95 % of the numbers of each question are at most, group by group."""
         laplace = isinstance(self.parts[0].measurement.noise_choice.noise, AddCube)
-        times = LAPLACE if laplace else NormalDist().inv_cdf(1.0 - MISS / 2.0)
-        step = 0.5 / min(part.deviation for part in self.parts)
-        return tuple((times + step) * np.sqrt(each) for each in self.fit.variances)
+        least = min(part.deviation for part in self.parts)
+        return tuple(half_width(each, least, laplace=laplace) for each in self.fit.variances)
 
     @cached_property
     def expected(self) -> tuple[tuple[Expected, ...], ...]:
