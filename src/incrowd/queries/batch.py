@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -152,9 +152,9 @@ def _together(plans: Sequence[Batch], catalog: Catalog) -> Batch:
     groups = Groups.of(counts, catalog) if len(counts) > 1 else None
     if groups is None or not groups.sources:
         return min(plans, key=lambda plan: plan.width)
-    if len(counts) < len(found):
-        return _shared(min(plans, key=lambda plan: plan.width), groups, catalog)
-    return min((_shared(plan, groups, catalog) for plan in plans), key=lambda plan: plan.squared_error)
+    alone = min(plans, key=lambda plan: plan.width)
+    shared = [_shared(plan, groups, catalog) for plan in (plans if len(counts) == len(found) else [alone])]
+    return _with_gains(min(shared, key=lambda plan: plan.squared_error) if len(shared) > 1 else shared[0], alone)
 
 
 def _shared(plan: Batch, groups: Groups, catalog: Catalog) -> Batch:
@@ -173,6 +173,16 @@ def _shared(plan: Batch, groups: Groups, catalog: Catalog) -> Batch:
     taken = {place for each in made for place in each.places}
     left = tuple(each for place, each in enumerate(plan.measurements) if place not in taken)
     return Batch(left, plan.unit, plan.delta, plan.offered, tuple(made))
+
+
+def _with_gains(plan: Batch, alone: Batch) -> Batch:
+    """Return a plan whose sets of questions know how much better they are than in the best plan with equal shares."""
+    told = []
+    for each in plan.workloads:
+        chosen = tuple(alone.measurements[place] for place in each.places)
+        equal = replace(alone, measurements=chosen).squared_error
+        told.append(replace(each, gain=equal / each.total))
+    return replace(plan, workloads=tuple(told))
 
 
 def _numbers(each: Measurement) -> int:

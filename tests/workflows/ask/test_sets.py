@@ -53,7 +53,7 @@ def test_strategy_gain_and_errors_are_told_before_anything_is_spent(
     assert all(each.half_width is not None and each.half_width < 3.0 * len(RANGES) for each in priced.expected)
     (told,) = priced.notes
     assert told.startswith("14 counting questions are answered together, by least squares, from")
-    assert "times smaller than with equal shares of the same noise" in told
+    assert "times smaller than with equal shares." in told
 
 
 @pytest.mark.parametrize("delta", ["0", "1e-6"])

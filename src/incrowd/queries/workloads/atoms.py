@@ -19,7 +19,7 @@ Labels = NDArray[np.int64]
 MOST_ATOMS = 2048
 MOST_NUMBERS = 2**21
 _FEW, _BRANCHINGS = 100, (2, 3, 4, 8, 16, 32)
-_ROUNDS, _BEST = 4, 2
+_ROUNDS = 4
 _SMALL = 1e-6
 
 
@@ -43,7 +43,7 @@ class AtomStrategy:
 def atoms_of(labels: Sequence[Labels], cells: int) -> Labels:
     """Return for each cell its atom, in the order of the cells: one for all cells that no question tells apart.
 
-    Cells that no question counts are in none.
+    Cells that no question counts are in none.  Where there are too many atoms, they are not told apart any further.
 
     >>> atoms_of([np.array([0, 0, 1, -1, 1])], 5).tolist()
     [0, 0, 1, -1, 1]
@@ -52,10 +52,12 @@ def atoms_of(labels: Sequence[Labels], cells: int) -> Labels:
     for each in labels:
         counted |= each >= 0
         code = np.unique(code * (int(each.max(initial=-1)) + 2) + each + 1, return_inverse=True)[1].reshape(-1)
-    code = np.where(counted, code, -1)
-    _, first = np.unique(code[counted], return_index=True)
-    order = {int(code[counted][at]): place for place, at in enumerate(np.sort(first))}
-    return np.array([order.get(int(each), -1) for each in code], dtype=np.int64)
+        if code.max(initial=0) > MOST_ATOMS:
+            break
+    found = np.full(cells, -1, dtype=np.int64)
+    _, first, place = np.unique(code[counted], return_index=True, return_inverse=True)
+    found[counted] = np.argsort(np.argsort(first))[place.reshape(-1)]
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,12 +99,11 @@ class Atoms:
         """Return the blocks and shares with nearly the least total of variances among those considered.
 
         Considered are all atoms one by one, hierarchies of several branchings over their order, the questions
-        themselves, and the questions beside the atoms; the best two of them also with balanced shares.
+        themselves, and the questions beside the atoms; the best of them also with balanced shares.
         """
         found = [self.weighed(parts, (1,) * len(parts), noise) for parts in self.candidates(noise)]
-        best = sorted(found, key=lambda each: (each.error, len(each.parts)))[:_BEST]
-        weighed = [made for each in best for made in self._balanced(each, noise)]
-        return min((*best, *weighed), key=lambda each: each.error)
+        best = min(found, key=lambda each: (each.error, len(each.parts)))
+        return min((best, *self._balanced(best, noise)), key=lambda each: each.error)
 
     def candidates(self, noise: Noise) -> Iterator[tuple[Blocks, ...]]:
         """Yield what is considered."""

@@ -143,14 +143,20 @@ class Domain:
 def domain_of(questions: Sequence[Counting], catalog: Catalog) -> Domain | None:
     """Return the domain over which questions about one table count, None where it cannot be listed or is too large.
 
-    Which cells a question counts is computed from its own trees, over a table with one row for each cell, by the engine
-    that also reads rows: so it cannot differ from what the question means.
+    Questions that differ in their groups alone tell nearly all cells apart: where there are many, they are planned by
+    their keys.  Which cells a question counts is computed from its own trees, over a table with one row for each cell,
+    by the engine that also reads rows: so it cannot differ from what the question means.
     """
     listed = listed_columns(questions[0].question.tables[0], catalog)
     if not all(each.single and columns_of(each) <= listed for each in questions):
         return None
     table, numbers = _cell_table(questions, catalog), sum(len(each.groups) for each in questions)
-    if table is None or len(table.groups) * (len(questions) + 1) > _MOST_LOOKS:
+    alike = len({each.where for each in questions}) == 1
+    if (
+        table is None
+        or (alike and len(table.groups) > MOST_ATOMS)
+        or len(table.groups) * (len(questions) + 1) > _MOST_LOOKS
+    ):
         return None
     labels = _labels(questions, table)
     cells = atoms_of(labels, len(table.groups))

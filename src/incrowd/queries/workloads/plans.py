@@ -27,7 +27,7 @@ def chosen_workload(
     choice: Choice, questions: Sequence[Counting], unit: Unit, paid: Terms, catalog: Catalog
 ) -> Workload:
     """Return the questions of a choice on terms: ε or ρ for all of them, which their tables share."""
-    gain, over = choice.equal / choice.error, choice.over
+    over = choice.over
     terms = [_share(paid, share) for share in exact_shares(list(choice.strategy.shares))]
     if isinstance(over, KeyTables) and isinstance(choice.strategy, MarginalStrategy):
         nodes = {text: key for each in over.questions for text, key in zip(each.names, each.keys, strict=True)}
@@ -41,7 +41,7 @@ def chosen_workload(
         parts = [Part.of(over.table, unit, each, blocks) for blocks, each in pairs]
     else:
         raise TypeError("a strategy is one for what it is over")
-    return Workload(choice.places, tuple(questions), tuple(parts), over, unit, gain)
+    return Workload(choice.places, tuple(questions), tuple(parts), over, unit)
 
 
 def _share(paid: Terms, share: Fraction) -> Terms:

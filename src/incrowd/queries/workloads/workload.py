@@ -203,7 +203,7 @@ class Workload:
         told = f"{asked} are answered together, by least squares, from {tables} of counts: {self._tables}."
         if self.gain is None:
             return told
-        gain = f"Their total squared error is {self.gain:.3g} times smaller than with equal shares of the same noise."
+        gain = f"Their total squared error is {self.gain:.3g} times smaller than with equal shares."
         return f"{told} {gain}"
 
     @property
