@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,15 +13,24 @@ from typing import TYPE_CHECKING
 from incrowd.accounting.noise.concentrated import largest_rho
 from incrowd.core.steps.step import fold
 from incrowd.core.unit import Unit
-from incrowd.errors import InvalidParameter
-from incrowd.queries.answer import AnswerTables
+from incrowd.errors import Infeasible, InvalidParameter
+from incrowd.queries.answer import Answer, AnswerTables
+from incrowd.queries.catalog import Catalog
 from incrowd.queries.measurement import NAME, Measurement, QuestionPlan, measurement, price_of
 from incrowd.queries.question import Question, Terms
 from incrowd.queries.steps.question import Questions
+from incrowd.queries.workloads.domain import counting
+from incrowd.queries.workloads.planning import Groups
+from incrowd.queries.workloads.plans import chosen_workload
+from incrowd.queries.workloads.shares import Noise
+from incrowd.queries.workloads.workload import Workload, deviation_of
 
 if TYPE_CHECKING:
+    from sqlglot import exp
+
     from incrowd.core.coins import Coins
     from incrowd.engines.sql.engine import Asked
+    from incrowd.queries.measuring.columns import Expected
 
 _MISS = 0.05
 
@@ -29,24 +39,68 @@ _MISS = 0.05
 class Batch:
     """Questions on shares of one budget; what they promise, they promise together.
 
-    `offered` is what was offered for all of them: a plan that costs more is refused.  None where it is made again.
+    Those in `workloads` are answered from tables of counts that they share, and know their places among all questions;
+    the others are measured one by one, and have the places that are left.  `offered` is what was offered for all of
+    them: a plan that costs more is refused.  None where it is made again.
     """
 
     measurements: tuple[Measurement, ...]
     unit: Unit
     delta: Fraction
     offered: Terms | None = None
+    workloads: tuple[Workload, ...] = ()
 
     @cached_property
     def plan(self) -> QuestionPlan:
         """What will be done and what all answers promise together, folded from the steps of all questions."""
-        steps = (Questions(tuple(each.steps for each in self.measurements)),)
+        shared = tuple(each.steps for each in self.workloads)
+        steps = (Questions((*shared, *(each.steps for each in self.measurements))),)
         promise = fold(steps, self.unit, self.delta)
         return QuestionPlan(NAME, steps, promise, price_of(promise, self.offered), self.draw)
 
     def draw(self, rows: Asked, coins: Coins) -> AnswerTables:
-        """Answer the questions one after the other."""
-        return AnswerTables(tuple(answer for each in self.measurements for answer in each.draw(rows, coins).answers))
+        """Answer the questions one after the other, first those that share tables of counts."""
+        found: dict[int, Answer] = {}
+        for shared in self.workloads:
+            found |= dict(zip(shared.places, shared.draw(rows, coins), strict=True))
+        for place, each in zip(self._left, self.measurements, strict=True):
+            (found[place],) = each.draw(rows, coins).answers
+        return AnswerTables(tuple(found[place] for place in sorted(found)))
+
+    @cached_property
+    def _left(self) -> tuple[int, ...]:
+        """The places of the questions that are measured one by one."""
+        taken = {place for each in self.workloads for place in each.places}
+        return tuple(place for place in range(len(taken) + len(self.measurements)) if place not in taken)
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """All questions, in the order in which they were asked."""
+        found = {place: each.question for place, each in zip(self._left, self.measurements, strict=True)}
+        for shared in self.workloads:
+            found |= {place: each.question for place, each in zip(shared.places, shared.questions, strict=True)}
+        return tuple(found[place] for place in sorted(found))
+
+    @property
+    def expected(self) -> tuple[tuple[Expected, ...], ...]:
+        """How exact each column of each answer will be, in the order of the questions."""
+        found = {place: each.expected for place, each in zip(self._left, self.measurements, strict=True)}
+        for shared in self.workloads:
+            found |= dict(zip(shared.places, shared.expected, strict=True))
+        return tuple(found[place] for place in sorted(found))
+
+    @property
+    def passes(self) -> tuple[tuple[int | None, tuple[exp.Query, ...]], ...]:
+        """The queries that read rows, each with the place of its question, None where several share it."""
+        shared = tuple((None, (query,)) for each in self.workloads for query in each.statistics)
+        alone = zip(self._left, (each.statistics for each in self.measurements), strict=True)
+        return (*shared, *alone)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How questions are answered together, and what their numbers are of, where that is not the whole table."""
+        caps = (each.caps.sentence for each in self.questions)
+        return (*(each.words for each in self.workloads), *dict.fromkeys(filter(None, caps)))
 
     @property
     def width(self) -> float:
@@ -55,14 +109,23 @@ class Batch:
         widths = [math.log(noise.law.combined((0, 0), (1.0, 0.0), _MISS)) for noise in found if noise is not None]
         return sum(widths) / max(1, len(widths))
 
+    @property
+    def squared_error(self) -> float:
+        """The total of the variances of all numbers, where all questions count."""
+        alone = (_numbers(each) * deviation_of(each) ** 2 for each in self.measurements)
+        return sum(each.total for each in self.workloads) + sum(alone)
 
-def batch(questions: Sequence[Question], unit: Unit, terms: Terms) -> Batch:
+
+def batch(questions: Sequence[Question], unit: Unit, terms: Terms, catalog: Catalog | None = None) -> Batch:
     """Plan questions together: each gets a share of ε (or ρ) in proportion to what it asks for.
 
     With a δ there are two ways, and the one with the narrower noise is taken: shares of ε, which add up; or shares of
     the ρ that this ε and δ are worth, with Gaussian noise, which is better for many questions.  Thresholds of groups
     that nobody listed take their part of δ first, and ρ is read at the rest.  A plan that costs more than was offered
     is refused.
+
+    With a catalog, counting questions over one declared domain put their shares together and are answered from noisy
+    tables of counts, by least squares, where the total of their expected squared errors is smaller than otherwise.
 
     >>> from sqlglot import parse_one
     >>> from incrowd.queries.question import Aggregate, Contribution, AggregateKind, OutputColumn
@@ -80,9 +143,57 @@ def batch(questions: Sequence[Question], unit: Unit, terms: Terms) -> Batch:
     plans = [_pure(questions, unit, terms, shares)]
     if terms.delta:
         plans.append(_concentrated(questions, unit, terms, shares))
-    chosen = min(plans, key=lambda plan: plan.width)
+    chosen = min(plans, key=lambda plan: plan.width) if catalog is None else _together(plans, catalog)
     _ = chosen.plan  # refused here, if it costs more than was offered
     return chosen
+
+
+def _together(plans: Sequence[Batch], catalog: Catalog) -> Batch:
+    """Return the best plan after counting questions were put together where that is better than equal shares.
+
+    Where all questions count, that with the least total of squared errors; else that whose shares have the narrower
+    noise, as without any workload.
+    """
+    found = {place: counting(each.question, plans[0].unit, catalog) for place, each in enumerate(plans[0].measurements)}
+    counts = {place: each for place, each in found.items() if each is not None}
+    groups = Groups.of(counts, catalog) if len(counts) > 1 else None
+    if groups is None or not groups.sources:
+        return min(plans, key=lambda plan: plan.width)
+    alone = min(plans, key=lambda plan: plan.width)
+    shared = [_shared(plan, groups, catalog) for plan in (plans if len(counts) == len(found) else [alone])]
+    return _with_gains(min(shared, key=lambda plan: plan.squared_error) if len(shared) > 1 else shared[0], alone)
+
+
+def _shared(plan: Batch, groups: Groups, catalog: Catalog) -> Batch:
+    """Return a plan in which counting questions put their shares together."""
+    noise = Noise.LAPLACE if plan.measurements[0].terms.rho is None else Noise.GAUSSIAN
+    made = []
+    for choice in groups.choices(noise):
+        terms = [plan.measurements[place].terms for place in choice.places]
+        paid = sum(
+            ((each.epsilon if noise is Noise.LAPLACE else each.rho) or Fraction(0) for each in terms), Fraction(0)
+        )
+        price = Terms(epsilon=paid) if noise is Noise.LAPLACE else Terms(rho=paid)
+        chosen = [groups.questions[place] for place in choice.places]
+        with suppress(Infeasible):  # noise of a small share that is too wide to be drawn
+            made.append(chosen_workload(choice, chosen, plan.unit, price, catalog))
+    taken = {place for each in made for place in each.places}
+    left = tuple(each for place, each in enumerate(plan.measurements) if place not in taken)
+    return Batch(left, plan.unit, plan.delta, plan.offered, tuple(made))
+
+
+def _with_gains(plan: Batch, alone: Batch) -> Batch:
+    """Return a plan whose sets of questions know how much better they are than in the best plan with equal shares."""
+    told = []
+    for each in plan.workloads:
+        chosen = tuple(alone.measurements[place] for place in each.places)
+        equal = replace(alone, measurements=chosen).squared_error
+        told.append(replace(each, gain=equal / each.total))
+    return replace(plan, workloads=tuple(told))
+
+
+def _numbers(each: Measurement) -> int:
+    return math.prod(len(key.values or ()) for key in each.question.keys)
 
 
 def _shares(questions: Sequence[Question], unit: Unit) -> list[Fraction]:

@@ -47,6 +47,7 @@ from incrowd.queries.steps.question import (
     RowSample,
     Understand,
 )
+from incrowd.queries.steps.workload import AnswerSet, CountBlocks, CountGroups, each_question
 from incrowd.verify.slow_accountant.laws import TOLERANCE
 from incrowd.verify.slow_accountant.noise import concentrated_delta
 from incrowd.verify.slow_accountant.tails import cube_tail, gaussian_tail, laplace_tail
@@ -54,6 +55,7 @@ from incrowd.verify.statement import Look, Problem, Statement, in_order, maybe, 
 
 GROUPS = (OneGroup, GroupRows, OpenGroups)
 NOISES = (CubeNoise, LaplaceNoise, GaussianNoise, SharedGaussianNoise)
+COUNT_NOISES = (LaplaceNoise, GaussianNoise)
 PICKS = (PrivatePick, ConcentratedPick)
 QUESTION = (
     one(Understand),
@@ -67,8 +69,18 @@ QUESTION = (
     one(GiveAnswer),
 )
 """The order of the steps of one question."""
+TABLE = (
+    one(Understand),
+    one(BoundContribution),
+    one(OneGroup, CountGroups, CountBlocks),
+    one(AddUp),
+    one(*COUNT_NOISES),
+)
+"""The order of the steps of one table of counts, from which a set of questions is answered."""
+FREE = (one(Understand), one(OneGroup, GroupRows), one(GiveAnswer))
+"""The order of the steps of one question of a set."""
 _STEPS = (Understand, RowSample, BoundContribution, *GROUPS, AddUp, *NOISES, GroupThreshold, *PICKS, GiveAnswer)
-STEPS: tuple[type[Step], ...] = (*_STEPS, Questions)
+STEPS: tuple[type[Step], ...] = (*_STEPS, Questions, AnswerSet, CountGroups, CountBlocks)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy, ApproximatePrivacy, Concentrated, PureTogether, ApproximateTogether)
 ORDER = (one(Questions, Understand), some(*_STEPS[1:]))
 _FEW = 4
@@ -77,17 +89,38 @@ _FEW = 4
 def contradiction(statement: Statement) -> Problem | None:
     """Return that the steps of a question are out of order, that noise is worth more than it says, or other columns."""
     questions = questions_of(statement.steps)
-    if not all(in_order(steps, QUESTION) for steps in questions):
+    sets = [steps[0] for steps in questions if len(steps) == 1 and isinstance(steps[0], AnswerSet)]
+    alone = [steps for steps in questions if not any(isinstance(step, AnswerSet) for step in steps)]
+    places = [place for each in sets for place in each.places]
+    apart = len(set(places)) == len(places) and max(places, default=-1) < len(places) + len(alone)
+    whole = apart and len(sets) + len(alone) == len(questions)
+    if not whole or not all(in_order(steps, QUESTION) for steps in alone):
         return Problem("the steps are not those of an answer, in their order")
-    for steps in questions:
-        problem = _low_threshold(steps) or _dear_noise(steps) or _moved_scores(steps)
-        if problem is not None:
-            return problem
-    names = [step.columns for steps in questions for step in steps if isinstance(step, GiveAnswer)]
+    problems = (_low_threshold(steps) or _dear_noise(steps) or _moved_scores(steps) for steps in alone)
+    problem = next((each for each in (*map(_strange_set, sets), *problems) if each is not None), None)
+    if problem is not None:
+        return problem
     told = statement.released
-    for columns in names:
-        told = _without(columns, told)
+    for step in (step for steps in each_question(questions) for step in steps if isinstance(step, GiveAnswer)):
+        told = _without(step.columns, told)
     return Problem("the columns are not those that were answered") if told else None
+
+
+def _strange_set(each: AnswerSet) -> Problem | None:
+    """Return that a set of questions is not answered from tables of counts, or about other tables, or None."""
+    counted = each.parts
+    if not all(in_order(steps, FREE) for steps in each.questions) or not all(
+        in_order(steps, TABLE) for steps in counted
+    ):
+        return Problem("the steps are not those of a set of questions, in their order")
+    read = {step.tables for step in each.held if isinstance(step, Understand)}
+    rows = {step.rows for step in each.held if isinstance(step, BoundContribution)}
+    blocks = [step for steps in counted for step in steps if isinstance(step, CountBlocks)]
+    domains = {(step.cells, step.atoms) for step in blocks}
+    known = all(place < len(each.questions) for step in blocks for place in step.questions or ())
+    if len(read) != 1 or len(rows) != 1 or len(domains) > 1 or not known:
+        return Problem("the tables of a set of questions are not about the same rows")
+    return Problem("some tables count blocks and some do not") if 0 < len(blocks) < len(counted) else None
 
 
 def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:

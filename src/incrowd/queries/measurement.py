@@ -208,7 +208,7 @@ class Measurement:
             columns[pick.aggregate.name] = AnswerColumn(pick.aggregate.name, found, note=self._note(pick))
         several = np.zeros(len(names), dtype=np.bool_) if totals is None else totals.several
         bounds = partial(self._ranges, noisy, several)
-        return present_answer(self.question, Noisy(self._keys(names) | columns, len(names), bounds))
+        return present_answer(self.question, Noisy(key_columns(self.question, names) | columns, len(names), bounds))
 
     def _groups(self, tables: list[pa.Table]) -> AnswerGroups:
         """Return the groups, taking the table of sums off the list."""
@@ -275,12 +275,14 @@ class Measurement:
             if interval is not None
         }
 
-    def _keys(self, names: tuple[Names, ...]) -> dict[str, AnswerColumn]:
-        values = zip(*names, strict=True) if names else [()] * len(self.question.keys)
-        return {
-            key.name: AnswerColumn(key.name, pa.array(column, ARROW[key.type]))
-            for key, column in zip(self.question.keys, values, strict=bool(self.question.keys))
-        }
+
+def key_columns(question: Question, names: tuple[Names, ...]) -> dict[str, AnswerColumn]:
+    """Return the columns of the keys of groups, by the names of the keys."""
+    values = zip(*names, strict=True) if names else [()] * len(question.keys)
+    return {
+        key.name: AnswerColumn(key.name, pa.array(column, ARROW[key.type]))
+        for key, column in zip(question.keys, values, strict=bool(question.keys))
+    }
 
 
 def price_of(promise: Guarantee, terms: Terms | None) -> Mapping[str, Any]:

@@ -371,3 +371,20 @@ _SELECT: dict[Type, Callable[[str, pa.DataType], str | None]] = {
     Type.DATE: _date,
     Type.BOOLEAN: _boolean,
 }
+
+
+def collect_over(tables: Mapping[str, pa.Table], query: exp.Query) -> pa.Table:
+    """Run a tree over tables that are no secret, in a database of its own, with the settings under which rows are read.
+
+    >>> from sqlglot import select
+    >>> collect_over({"t": pa.table({"x": [1, 2]})}, select("SUM(x) AS s").from_(exp.to_table("t"))).to_pylist()
+    [{'s': 3}]
+    """
+    from incrowd.engines.spill import memory_database
+
+    asked_tables(query, tables)
+    with closing(memory_database(Limits().memory)) as base:
+        for name, table in tables.items():
+            base.register(name, table)
+        _confine(base, [], Limits())
+        return base.sql(query.sql(dialect="duckdb")).to_arrow_table()

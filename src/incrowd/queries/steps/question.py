@@ -11,7 +11,7 @@ from incrowd.core.claims.claim import GROUPS, assumed, proved
 from incrowd.core.claims.privacy import ApproximatePrivacy, Concentrated, PurePrivacy
 from incrowd.core.loss import Approximate, Laplace, Loss, Pure, Sampled, Sequence, ZeroConcentrated
 from incrowd.core.steps.samples import AMPLIFIED, COINS, SecretSample
-from incrowd.core.steps.step import Grounds, Promise, Step, inside, steps_of
+from incrowd.core.steps.step import Grounds, Promise, Step, inside, steps_of, walk
 from incrowd.core.unit import Kind, Unit
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
@@ -276,7 +276,12 @@ class Questions(Step):
     @property
     def sentence(self) -> str:
         """What happens, for people."""
-        return f"{counted(len(self.questions), 'question')} were planned together, and are paid for as one."
+        return f"{counted(self.number, 'question')} were planned together, and are paid for as one."
+
+    @property
+    def number(self) -> int:
+        """How many questions are answered: some may be answered together, by one of the steps."""
+        return sum(isinstance(step, GiveAnswer) for step in walk(self.held))
 
     @property
     def held(self) -> tuple[Step, ...]:
@@ -300,7 +305,7 @@ class Questions(Step):
 
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim what all answers promise together."""
-        shared: dict[str, Any] = {**_shared(grounds), "epsilon": grounds.epsilon, "questions": len(self.questions)}
+        shared: dict[str, Any] = {**_shared(grounds), "epsilon": grounds.epsilon, "questions": self.number}
         delta = grounds.promise.delta
         return (ApproximateTogether(delta=delta, **shared) if delta else PureTogether(**shared),)
 

@@ -10,10 +10,11 @@ from typing import Any
 
 from incrowd.core.certificate import Certificate
 from incrowd.core.codec import digest, public_text
-from incrowd.core.steps.step import walk
 from incrowd.errors import LedgerUnavailable
 from incrowd.queries.answer import Answer
+from incrowd.queries.check import questions_of
 from incrowd.queries.steps.question import Understand
+from incrowd.queries.steps.workload import each_question
 from incrowd.store.chain import Chain
 from incrowd.store.database import sibling_address
 from incrowd.store.link import Key, Link
@@ -61,7 +62,8 @@ class StoredAnswer:
     @property
     def questions(self) -> tuple[str, ...]:
         """The text of each question in its normal form, as the certificate tells it."""
-        return tuple(step.question for step in walk(self.certificate.steps) if isinstance(step, Understand))
+        asked = each_question(questions_of(self.certificate.steps))
+        return tuple(step.question for steps in asked for step in steps if isinstance(step, Understand))
 
     @cached_property
     def texts(self) -> AnswerTexts:

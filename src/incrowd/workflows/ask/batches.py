@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from incrowd.core.unit import Unit
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.queries.batch import Batch, batch
+from incrowd.queries.catalog import Catalog
 from incrowd.queries.question import Question, Terms
 
 
@@ -44,10 +45,10 @@ def understand_each(texts: Sequence[str], understand: Callable[[str], Question])
     return found
 
 
-def plan_together(questions: Mapping[int, Question], unit: Unit, terms: Terms) -> Batch:
+def plan_together(questions: Mapping[int, Question], unit: Unit, terms: Terms, catalog: Catalog) -> Batch:
     """Plan different questions together, by their numbers; where one would be refused alone, it is named."""
     try:
-        return batch(list(questions.values()), unit, terms)
+        return batch(list(questions.values()), unit, terms, catalog)
     except IncrowdError:
         for number, question in questions.items():
             with numbered(number):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.ledger import Ledger
@@ -21,7 +21,7 @@ from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.measurement import Measurement, measurement
+from incrowd.queries.measurement import measurement
 from incrowd.queries.work import check_work, unit_steps
 from incrowd.workflows.ask.answers import EVERYONE, Answers, StoredAnswer, question_mark
 from incrowd.workflows.ask.asking import (
@@ -38,13 +38,16 @@ from incrowd.workflows.ask.gated import admission_to, gated_rows
 from incrowd.workflows.ask.history import Archive, History, PageOfHistory, Payments, datasets_of
 from incrowd.workflows.ask.open_charges import OpenCharges, open_charges
 from incrowd.workflows.ask.prepared import BegunAnswer, Planned, PreparedQuestion
-from incrowd.workflows.ask.prices import check_account, check_most, highest_price, spent_by
+from incrowd.workflows.ask.prices import caps_of, check_account, check_most, highest_price, plan_of, spent_by
 from incrowd.workflows.ask.recent import Recent
 from incrowd.workflows.ask.tables import available, declared_units, open_tables
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.sources import Bond, SourceBook
 from incrowd.workflows.release.certify import Stated, certify, dataset_of
 from incrowd.workflows.release.perform import Payer, Performed, concluding, perform
+
+if TYPE_CHECKING:
+    from sqlglot import exp
 
 __all__ = ["Answered", "AnsweredTogether", "Asking", "AskingTogether", "Desk", "Priced", "open_desk"]
 _PLANS, _BATCHES = 256, 4
@@ -77,20 +80,16 @@ class Desk:
     def price_batch(self, asking: AskingTogether) -> Priced:
         """Say what several questions cost together, and how good their answers would be."""
         planned = self._plan_batch(asking)
-        measured = [planned.measurements[at] for at in planned.places]
-        each = tuple(QuestionPrice(one.question.text, one.expected) for one in measured)
-        return replace(self._priced(asking, planned), each=each)
+        return replace(self._priced(asking, planned), each=tuple(planned.each[at] for at in planned.places))
 
     def _priced(self, asking: Asking | AskingTogether, planned: Planned) -> Priced:
         kept = self.answers.find(planned.mark)
         repeated = kept is not None and self._readable(kept, asking.analyst)  # nobody learns what others asked
         cost = Amount() if repeated or asking.account is not None else highest_price(planned.promises.values())
         left = {name: self._left(name, cost) for name in planned.promises}
-        expected = tuple(each for measured in planned.measurements for each in measured.expected)
-        texts = tuple(text for measured in planned.measurements for text in plan_of(measured))
-        question = "; ".join(measured.question.text for measured in planned.measurements)
-        notes = _notes(planned.measurements)
-        return Priced(question, tuple(planned.promises), cost, left, expected, repeated, texts, notes)
+        expected = tuple(column for each in planned.each for column in each.expected)
+        question, texts = "; ".join(each.question for each in planned.each), plan_of(planned.statistics)
+        return Priced(question, tuple(planned.promises), cost, left, expected, repeated, texts, planned.notes)
 
     def ask(self, asking: Asking) -> Answered:
         """Answer a question: charge it, read the rows, add noise, certify; or give the answer that was given before."""
@@ -256,36 +255,41 @@ class Desk:
         promises = measured.plan.over({policy.name: policy.schema.unit for policy in policies})
         if asking.account is None:
             check_most(self.policies, promises, asking.analyst)
-        steps = self._answerable(measured) * max(map(declared_units, policies))
+        steps = self._answerable(measured.statistics, sampled=measured.terms.rate is not None)
+        steps *= max(map(declared_units, policies))
         mark = self._mark({"text": question.text}, asking, policies)
-        return Planned(measured.plan, (measured,), promises, policies, mark, steps)
+        each = (QuestionPrice(question.text, measured.expected),)
+        return Planned(measured.plan, each, measured.statistics, caps_of([question]), promises, policies, mark, steps)
 
     def _planned_batch(self, asking: AskingTogether) -> Planned:
         found = understand_each(asking.questions, lambda sql: understand(sql, self.catalog, self._max_groups))
         first = {question.text: number for number, question in reversed(list(enumerate(found, start=1)))}
         numbers = sorted(first.values())
         policy = next(policy for policy in self.policies if policy.name in found[0].datasets)
-        planned = plan_together({each: found[each - 1] for each in numbers}, policy.schema.unit, asking.terms)
+        questions = {each: found[each - 1] for each in numbers}
+        planned = plan_together(questions, policy.schema.unit, asking.terms, self.catalog)
         promises = {policy.name: planned.plan.promise}
         check_most(self.policies, promises, asking.analyst)
         steps = 0
-        for number, measured in zip(numbers, planned.measurements, strict=True):
-            with numbered(number):
-                steps += self._answerable(measured)
+        for place, queries in planned.passes:
+            with nullcontext() if place is None else numbered(numbers[place]):
+                steps += self._answerable(queries)
         with refusing("all questions together"):
             steps = check_work(steps) * declared_units(policy)
-        mark = self._mark({"texts": [found[each - 1].text for each in numbers]}, asking, (policy,))
+        mark = self._mark({"texts": [each.text for each in questions.values()]}, asking, (policy,))
         places = tuple(numbers.index(first[question.text]) for question in found)
-        return Planned(planned.plan, planned.measurements, promises, (policy,), mark, steps, places)
+        prices = tuple(map(QuestionPrice, (each.text for each in planned.questions), planned.expected))
+        statistics = tuple(query for _, queries in planned.passes for query in queries)
+        return Planned(planned.plan, prices, statistics, planned.notes, promises, (policy,), mark, steps, places)
 
-    def _answerable(self, measured: Measurement) -> int:
+    def _answerable(self, queries: Sequence[exp.Query], *, sampled: bool = False) -> int:
         """Refuse what the place where the rows are does not compute, before anything is charged.
 
         Return how many steps one unit of privacy causes at most.
         """
-        for query in measured.statistics:
-            self.warehouse.require(query, sampled=measured.terms.rate is not None)
-        return check_work(sum(unit_steps(query, self.catalog) for query in measured.statistics))
+        for query in queries:
+            self.warehouse.require(query, sampled=sampled)
+        return check_work(sum(unit_steps(query, self.catalog) for query in queries))
 
     def _mark(self, told: dict[str, Any], asking: Asking | AskingTogether, policies: Sequence[Policy]) -> str:
         versions = {policy.name: [policy.hash, policy.section.dataset.version] for policy in policies}
@@ -356,11 +360,6 @@ def open_desk(
             yield Desk(found.policies, found.catalog, found.warehouse, *rest)
 
 
-def _notes(measurements: Sequence[Measurement]) -> tuple[str, ...]:
-    """Return what numbers would be of, each once, where that is not the whole table."""
-    return tuple(dict.fromkeys(each.question.caps.sentence for each in measurements if each.question.caps.sentence))
-
-
 def _certified(payer: Payer, stated: Stated, performed: Performed, policies: Sequence[Policy]) -> Certificate:
     """Return the certificate of an answer; rows that are asked again and again are told by their version."""
     others = tuple(policy.name for policy in policies[1:])
@@ -372,8 +371,3 @@ def _listed(certificate: Certificate) -> dict[str, Any]:
     dataset = certificate.dataset
     told: dict[str, Any] = {"id": certificate.id, "created": certificate.created, "dataset": dataset.name}
     return told | ({"together with": list(dataset.together_with)} if dataset.together_with else {})
-
-
-def plan_of(measurement: Measurement) -> tuple[str, ...]:
-    """Return the SQL that reads the rows, one text for each pass over them."""
-    return tuple(query.sql(dialect="duckdb", pretty=True) for query in measurement.statistics)

@@ -6,39 +6,63 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from incrowd.core.steps.step import walk
+from incrowd.errors import InvalidParameter
 from incrowd.queries.batch import Batch
 from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.question import Terms
+from incrowd.queries.question import Question, Terms
 from incrowd.queries.steps.question import Questions, Understand
+from incrowd.queries.steps.workload import AnswerSet
+from incrowd.queries.workloads.domain import counting
+from incrowd.queries.workloads.plans import workload_again
 from incrowd.verify.statement import Problem
 from incrowd.workflows.ask.tables import relations_of
 
 if TYPE_CHECKING:
     from incrowd.core.certificate import Certificate
     from incrowd.core.plan import Plan
+    from incrowd.queries.workloads.workload import Workload
     from incrowd.workflows.policy.policy import Policy
 
 
 def asked_again(certificate: Certificate, policy: Policy) -> Plan | Problem:
     """Return the plan of the question, or of several that were paid for as one; a problem where rows are needed."""
     asked = [step for step in walk(certificate.steps) if isinstance(step, Understand)]
+    sets = [step for step in walk(certificate.steps) if isinstance(step, AnswerSet)]
+    free = {id(step) for each in sets for steps in each.questions for step in steps}
     relations = {relation.name: relation for relation in relations_of(policy)}
     tables = {name for step in asked for name in step.tables}
-    if any(step.terms is None for step in asked):
+    if any(step.terms is None for step in asked if id(step) not in free):
         return Problem("its certificate does not say on which terms it was asked", undecided=True)
     if not tables <= set(relations) or any(relations[name].dataset is None for name in tables):
         return Problem("it reads tables of other policies, or public ones whose rows are not here", undecided=True)
     catalog = Catalog(tuple(relations.values()))
-    made = tuple(_measurement(step, catalog, policy) for step in asked)
+    shared = {id(step) for each in sets for step in each.held}
+    made = tuple(_measurement(step, catalog, policy) for step in asked if id(step) not in shared)
     if any(isinstance(step, Questions) for step in certificate.steps):
-        return Batch(made, policy.schema.unit, certificate.guarantee.delta).plan
+        workloads = tuple(_workload(step, catalog, policy) for step in sets)
+        return Batch(made, policy.schema.unit, certificate.guarantee.delta, None, workloads).plan
     return made[0].plan if made else Problem("its steps name no question")
 
 
-def _measurement(step: Understand, catalog: Catalog, policy: Policy) -> Measurement:
+def _workload(step: AnswerSet, catalog: Catalog, policy: Policy) -> Workload:
+    unit, questions = policy.schema.unit, []
+    for each in step.questions:
+        asked = _question(each[0].question if isinstance(each[0], Understand) else "", catalog, policy)
+        counted = counting(asked, unit, catalog)
+        if counted is None:
+            raise InvalidParameter("a set of questions counts rows, and one of these does not.")
+        questions.append(counted)
+    return workload_again(step, questions, unit, catalog)
+
+
+def _question(text: str, catalog: Catalog, policy: Policy) -> Question:
     told = policy.section.queries
-    question = understand(step.question, catalog, None if told is None else told.max_groups)
+    return understand(text, catalog, None if told is None else told.max_groups)
+
+
+def _measurement(step: Understand, catalog: Catalog, policy: Policy) -> Measurement:
+    question = _question(step.question, catalog, policy)
     terms = Terms(**{name: Fraction(value) for name, value in (step.terms or {}).items()})
     return measurement(question, policy.schema.unit, terms)

@@ -1,0 +1,146 @@
+"""Workload: a set of counting questions that is answered from fewer noisy tables of counts, by least squares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from incrowd.core.steps.step import Promise, Step, inside, steps_of
+from incrowd.core.unit import Unit
+from incrowd.core.words import counted
+from incrowd.errors import InvalidParameter
+from incrowd.queries.measuring.statistics import Of
+from incrowd.queries.steps.noise import AddUp, GaussianNoise, LaplaceNoise, NumberInGroup
+from incrowd.queries.steps.question import BoundContribution, OneGroup, Understand, together
+
+LEAST_SQUARES = "post-processing (least squares solutions are computed from the noisy counts alone)"
+_COUNT = (NumberInGroup(Of.ROWS, 1),)
+
+
+@dataclass(frozen=True)
+class CountBlocks(Step):
+    """The cells of a declared domain are counted in disjoint blocks.
+
+    `atoms` is the number of sets of cells that no question tells apart.  A block is `size` of them, one after the
+    other; or, where there is no size, what one group of one of these `questions` counts, of which no two count the same
+    cell.  A cell is in one block at most: so one row counts once.
+    """
+
+    kind: ClassVar[str] = "count blocks"
+    title: ClassVar[str] = "Count blocks"
+
+    cells: int
+    atoms: int
+    blocks: int
+    size: int | None = None
+    questions: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.size is None) == (self.questions is None) or not self.blocks >= 1 or not 1 <= self.atoms <= self.cells:
+            raise InvalidParameter("blocks are so many neighbors each, or what disjoint questions count.")
+        if self.size is not None and (self.size < 1 or self.blocks != -(-self.atoms // self.size)):
+            raise InvalidParameter("there is another number of blocks of this size.")
+        if self.questions is not None and len(set(self.questions)) < max(1, len(self.questions)):
+            raise InvalidParameter("blocks are those of some questions, each once.")
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        if self.size is None:
+            how = f"as {counted(len(self.questions or ()), 'question')} of the set that count no cell twice do"
+        else:
+            apart = f"the {self.atoms:,} parts of the domain that the questions tell apart"
+            how = f"by {apart}" if self.size == 1 else f"by {self.size:,} at a time of {apart}"
+        return f"Rows are counted in {counted(self.blocks, 'block')}, {how}; each row in one block at most."
+
+
+@dataclass(frozen=True)
+class CountGroups(Step):
+    """All groups that the declarations allow are counted; a row is in one of them at most."""
+
+    kind: ClassVar[str] = "count groups"
+    title: ClassVar[str] = "Count groups"
+
+    by: tuple[str, ...]
+    groups: int
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return f"Rows are counted in all {self.groups:,} groups that the declarations allow, empty ones too."
+
+
+@dataclass(frozen=True)
+class AnswerSet(Step):
+    """Counting questions, by their places in the batch, and the noisy tables of counts that answer all of them."""
+
+    kind: ClassVar[str] = "workload"
+    title: ClassVar[str] = "A set of questions"
+
+    places: tuple[int, ...]
+    questions: tuple[tuple[Step, ...], ...]
+    parts: tuple[tuple[Step, ...], ...]
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        asked, tables = counted(len(self.questions), "counting question"), counted(len(self.parts), "noisy table")
+        how = "their answers are least squares solutions, computed from the noisy counts alone"
+        return f"{asked} are answered together from {tables} of counts; {how}."
+
+    @property
+    def held(self) -> tuple[Step, ...]:
+        """The steps of the tables, then those of the questions."""
+        return tuple(step for steps in (*self.parts, *self.questions) for step in steps)
+
+    def around(self, inner: Promise, unit: Unit) -> Promise:
+        """Add up what the tables cost: a row counts once in each of them; the answers cost nothing more."""
+        alike = len(set(self.places)) == len(self.places) == len(self.questions) > 0
+        if inner.loss is not None or not alike or not self.parts or not all(map(_is_table, self.parts)):
+            raise InvalidParameter("a set of questions is answered from noisy tables of counts, and stands alone.")
+        each = [inside(steps, unit) for steps in self.parts]
+        losses = tuple(part.loss for part in each if part.loss is not None)
+        if len(losses) < len(each) or any(inside(steps, unit).loss is not None for steps in self.questions):
+            raise InvalidParameter("noise is added to the tables of a set of questions, and nowhere else.")
+        reasons = dict.fromkeys("; ".join(part.because) for part in each)
+        assumes = frozenset[str]().union(*(part.assumes for part in each))
+        return Promise(together(losses), (*reasons, LEAST_SQUARES), assumes)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form: the steps of each question and of each table."""
+        held = {name: [[step.to_json() for step in steps] for steps in getattr(self, name)] for name in _HELD}
+        return {"step": self.kind, "places": list(self.places), **held}
+
+    @classmethod
+    def read(cls, plain: Mapping[str, Any], classes: Iterable[type[Step]]) -> AnswerSet | None:
+        """Read what `to_json` wrote, with the steps that it holds."""
+        lists = [plain.get(name) for name in ("places", *_HELD)]
+        if set(plain) != {"step", "places", *_HELD} or not all(isinstance(each, list) for each in lists):
+            return None
+        if not all(type(place) is int and place >= 0 for place in plain["places"]):
+            return None
+        known = tuple(classes)
+        held = {name: tuple(steps_of(steps, known) for steps in plain[name]) for name in _HELD}
+        return cls(tuple(plain["places"]), **held)
+
+
+_HELD = ("questions", "parts")
+
+
+def _is_table(steps: tuple[Step, ...]) -> bool:
+    """Return whether steps count rows in disjoint groups, each row once, and add noise to the counts."""
+    match steps:
+        case (Understand(), BoundContribution(), CountGroups() | OneGroup() | CountBlocks(), AddUp() as sums, last):
+            return type(last) in (LaplaceNoise, GaussianNoise) and sums.statistics == _COUNT
+    return False
+
+
+def each_question(questions: Sequence[tuple[Step, ...]]) -> tuple[tuple[Step, ...], ...]:
+    """Return the steps of each question in the order in which they were asked: sets know their places."""
+    sets = [steps[0] for steps in questions if isinstance(steps[0], AnswerSet)]
+    alone = [steps for steps in questions if not isinstance(steps[0], AnswerSet)]
+    found = {place: steps for each in sets for place, steps in zip(each.places, each.questions, strict=True)}
+    free = (place for place in range(len(found) + len(alone)) if place not in found)
+    found |= dict(zip(free, alone, strict=False))
+    return tuple(found[place] for place in sorted(found))

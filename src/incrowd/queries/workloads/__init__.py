@@ -1,0 +1,1 @@
+"""Workloads: counting questions over one domain, answered together from fewer noisy counts by least squares."""

@@ -1,0 +1,224 @@
+"""Atoms: least squares over noisy counts of blocks of a domain, where questions tell no two cells of an atom apart."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.queries.workloads.shares import Floats, Noise, balanced, equal_shares, exact_shares, whole_shares
+
+Labels = NDArray[np.int64]
+"""For each cell, or atom, its place among some blocks or groups, −1 where it is in none."""
+
+MOST_ATOMS = 2048
+MOST_NUMBERS = 2**21
+_FEW, _BRANCHINGS = 100, (2, 3, 4, 8, 16, 32)
+_ROUNDS = 4
+_SMALL = 1e-6
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Disjoint sets of atoms that are counted: `size` neighbors each, or what disjoint questions count."""
+
+    size: int | None = None
+    questions: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class AtomStrategy:
+    """Blocks to be measured, their shares of the price as whole numbers, and the total of variances at a price of 1."""
+
+    parts: tuple[Blocks, ...]
+    shares: tuple[int, ...]
+    error: float
+
+
+def atoms_of(labels: Sequence[Labels], cells: int) -> Labels:
+    """Return for each cell its atom, in the order of the cells: one for all cells that no question tells apart.
+
+    Cells that no question counts are in none.  Where there are too many atoms, they are not told apart any further.
+
+    >>> atoms_of([np.array([0, 0, 1, -1, 1])], 5).tolist()
+    [0, 0, 1, -1, 1]
+    """
+    code, counted = np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=np.bool_)
+    for each in labels:
+        counted |= each >= 0
+        code = np.unique(code * (int(each.max(initial=-1)) + 2) + each + 1, return_inverse=True)[1].reshape(-1)
+        if code.max(initial=0) > MOST_ATOMS:
+            break
+    found = np.full(cells, -1, dtype=np.int64)
+    _, first, place = np.unique(code[counted], return_index=True, return_inverse=True)
+    found[counted] = np.argsort(np.argsort(first))[place.reshape(-1)]
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Atoms:
+    """Questions over atoms: `labels` tells for each in which of its groups an atom is, `groups` how many it has."""
+
+    labels: tuple[Labels, ...]
+    groups: tuple[int, ...]
+    number: int
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """Which atoms each number counts, one row for each group of each question."""
+        rows = [
+            np.arange(groups)[:, None] == each[None, :] for each, groups in zip(self.labels, self.groups, strict=True)
+        ]
+        return np.concatenate(rows).astype(np.float64)
+
+    def blocks(self, part: Blocks) -> Labels:
+        """Return for each atom the block in which it is counted."""
+        if part.size is not None:
+            return np.arange(self.number, dtype=np.int64) // part.size
+        found, start = np.full(self.number, -1, dtype=np.int64), 0
+        for question in part.questions:
+            inside = self.labels[question] >= 0
+            if (found[inside] >= 0).any():
+                raise ValueError("questions of one part are disjoint")
+            found[inside] = start + self.labels[question][inside]
+            start += self.groups[question]
+        return found
+
+    def count(self, part: Blocks) -> int:
+        """Return how many blocks a part has."""
+        if part.size is not None:
+            return -(-self.number // part.size)
+        return sum(self.groups[question] for question in part.questions)
+
+    def strategy(self, noise: Noise) -> AtomStrategy:
+        """Return the blocks and shares with nearly the least total of variances among those considered.
+
+        Considered are all atoms one by one, hierarchies of several branchings over their order, the questions
+        themselves, and the questions beside the atoms; the best of them also with balanced shares.
+        """
+        found = [self.weighed(parts, (1,) * len(parts), noise) for parts in self.candidates(noise)]
+        best = min(found, key=lambda each: (each.error, len(each.parts)))
+        return min((best, *self._balanced(best, noise)), key=lambda each: each.error)
+
+    def candidates(self, noise: Noise) -> Iterator[tuple[Blocks, ...]]:
+        """Yield what is considered."""
+        yield (Blocks(1),)
+        for branching in _BRANCHINGS:
+            levels = math.ceil(math.log(self.number, branching)) if self.number > 1 else 0
+            sizes = [branching**level for level in range(levels) if branching**level < self.number]
+            if len(sizes) > 1:
+                yield tuple(Blocks(size) for size in sizes)
+        own = self.colors
+        alone = float(self.matrix.sum())  # the atoms one by one
+        if len(own) ** (noise.value - 1) * len(self.labels) <= alone and self.number <= _FEW:
+            yield own
+            yield (Blocks(1), *own)
+
+    @cached_property
+    def colors(self) -> tuple[Blocks, ...]:
+        """The questions in few parts of disjoint ones: by where they begin, each into the first part that fits."""
+        begin = [int(np.argmax(each >= 0)) for each in self.labels]
+        parts: list[tuple[list[int], NDArray[np.bool_]]] = []
+        for question in sorted(range(len(self.labels)), key=lambda each: (begin[each], each)):
+            inside = self.labels[question] >= 0
+            fitting = next((part for part in parts if not (part[1] & inside).any()), None)
+            if fitting is None:
+                parts.append(([question], inside.copy()))
+            else:
+                fitting[0].append(question)
+                np.logical_or(fitting[1], inside, out=fitting[1])
+        return tuple(Blocks(questions=tuple(sorted(questions))) for questions, _ in parts)
+
+    def weighed(self, parts: tuple[Blocks, ...], shares: tuple[int, ...], noise: Noise) -> AtomStrategy:
+        """Return blocks with shares, and what their total of variances is."""
+        told = np.array([float(share) for share in exact_shares(list(shares))])
+        solved = self.solution(parts, noise.precisions(told).tolist())
+        return AtomStrategy(parts, shares, float(solved.variances.sum()))
+
+    def _balanced(self, best: AtomStrategy, noise: Noise) -> Iterator[AtomStrategy]:
+        if len(best.parts) == 1:
+            return
+
+        def gains(precisions: Floats) -> tuple[float, Floats]:
+            solved = self.solution(best.parts, precisions.tolist())
+            falls = [(solved.within(part) ** 2).sum() for part in best.parts]
+            return float(solved.variances.sum()), np.array(falls)
+
+        shares, _ = balanced(equal_shares(len(best.parts)), noise, gains, _ROUNDS)
+        whole = [(part, share) for part, share in zip(best.parts, whole_shares(shares), strict=True) if share]
+        parts = tuple(part for part, _ in whole)
+        if Blocks(1) in parts or len(parts) == len(best.parts):
+            yield self.weighed(parts, tuple(share for _, share in whole), noise)
+
+    def solution(self, parts: Sequence[Blocks], precisions: Sequence[float]) -> Solution:
+        """Return the least squares answers of blocks that are measured with these precisions, as factors of counts."""
+        levels = sorted((part.size or 0, precision) for part, precision in zip(parts, precisions, strict=True))
+        sizes = [size for size, _ in levels]
+        if sizes[0] == 1 and all(large % small == 0 for small, large in itertools.pairwise(sizes)):
+            return Solution(self, _solved_by_levels(self.matrix.T, levels), tuple(precisions))
+        normal = np.zeros((self.number, self.number))
+        for part, precision in zip(parts, precisions, strict=True):
+            labels = self.blocks(part)
+            normal += precision * ((labels[:, None] == labels[None, :]) & (labels >= 0)[None, :])
+        sure = any(part.size == 1 for part in parts)
+        inverse = np.linalg.inv(normal) if sure else np.linalg.pinv(normal, hermitian=True)
+        return Solution(self, np.asarray(inverse, dtype=np.float64) @ self.matrix.T, tuple(precisions))
+
+
+def _solved_by_levels(right: Floats, levels: Sequence[tuple[int, float]]) -> Floats:
+    """Return M⁻¹ `right` for M = Σ v B B' over blocks of atoms that lie within each other, the atoms themselves first.
+
+    Without its coarser levels M falls into blocks; with one level more each block gets v 1 1', and its inverse loses
+    u u' v / (1 + v 1'u) with u = M⁻¹ 1 (Sherman and Morrison).
+    """
+    (_, first), *coarser = levels
+    found, ones = right / first, np.full(len(right), 1.0 / first)
+    for size, precision in coarser:
+        starts = np.arange(0, len(right), size)
+        part = precision / (1.0 + precision * np.add.reduceat(ones, starts))
+        lengths = np.diff([*starts, len(right)])
+        found -= ones[:, None] * np.repeat(part[:, None] * np.add.reduceat(found, starts), lengths, axis=0)
+        ones = ones * np.repeat(part / precision, lengths)
+    return np.asarray(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """(Σ v A'A)⁺ W', with a column for each number that is asked for."""
+
+    atoms: Atoms
+    columns: Floats
+    precisions: tuple[float, ...]
+
+    @cached_property
+    def variances(self) -> Floats:
+        """The variance of each number."""
+        return np.asarray((self.columns * self.atoms.matrix.T).sum(axis=0))
+
+    def within(self, part: Blocks) -> Floats:
+        """Return the sums of the columns over the blocks of a part."""
+        if part.size is not None:
+            return np.asarray(np.add.reduceat(self.columns, np.arange(0, self.atoms.number, part.size)))
+        labels = self.atoms.blocks(part)
+        found = np.zeros((self.atoms.count(part), self.columns.shape[1]))
+        np.add.at(found, labels[labels >= 0], self.columns[labels >= 0])
+        return found
+
+    def whole(self, parts: Sequence[Blocks]) -> bool:
+        """Return whether every answer is a sum of measured counts, so that it is a whole number."""
+        factors = (v * self.within(part) for part, v in zip(parts, self.precisions, strict=True))
+        return all(bool(np.abs(each - np.rint(each)).max(initial=0.0) < _SMALL) for each in factors)
+
+    def answers(self, parts: Sequence[Blocks], noisy: Sequence[NDArray[np.int64]]) -> list[Floats]:
+        """Return the least squares answers from noisy counts of the blocks, one array for each question."""
+        total = np.zeros(self.atoms.number)
+        for part, precision, counts in zip(parts, self.precisions, noisy, strict=True):
+            labels = self.atoms.blocks(part)
+            total[labels >= 0] += precision * counts[labels[labels >= 0]]
+        ends = np.cumsum(self.atoms.groups)[:-1]
+        return list(np.split(total @ self.columns, ends))

@@ -1,0 +1,231 @@
+"""Domain: counting questions as they are planned together, and which cells of a declared domain each of them counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp
+
+from incrowd.core.unit import Kind, Unit
+from incrowd.engines.sql.duckdb import collect_over
+from incrowd.errors import QuestionRefused
+from incrowd.queries.catalog import Catalog
+from incrowd.queries.language.joins import JoinedRows
+from incrowd.queries.language.reading import read
+from incrowd.queries.language.row_query import Context
+from incrowd.queries.language.sources import sources_of
+from incrowd.queries.language.tables import table_rows
+from incrowd.queries.language.trees import alias, column, name
+from incrowd.queries.language.understanding import MOST_GROUPS, grouping_nodes, understand
+from incrowd.queries.measuring.groups import ARROW, Names, group_places, public_groups
+from incrowd.queries.measuring.statistics import statistics_of
+from incrowd.queries.question import PERSON, AggregateKind, Question
+from incrowd.queries.workloads.atoms import MOST_ATOMS, MOST_NUMBERS, Atoms, Labels, atoms_of
+
+_MOST_LOOKS = 2**22
+_CELLS = "cells"
+_AFTER = ("having", "order", "limit", "offset", "distinct", "qualify", "windows", "group")
+
+
+@dataclass(frozen=True, eq=False)
+class Counting:
+    """A question that counts rows: its query as read, and the expressions by which it groups, in their order."""
+
+    question: Question
+    query: exp.Select
+    keys: tuple[exp.Expr, ...]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The texts of the keys: equal keys have equal texts."""
+        return tuple(key.sql("duckdb") for key in self.keys)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """How many values each key has."""
+        return tuple(len(key.values or ()) for key in self.question.keys)
+
+    @cached_property
+    def groups(self) -> tuple[Names, ...]:
+        """The groups that are answered."""
+        return public_groups(self.question)
+
+    @cached_property
+    def source(self) -> tuple[str, int]:
+        """What must agree for questions to be about the same rows, but for WHERE."""
+        from_, joins = self.query.args["from_"], self.query.args.get("joins") or ()
+        return " ".join(part.sql("duckdb") for part in (from_, *joins)), self.question.contribution.rows
+
+    @cached_property
+    def where(self) -> str:
+        """The condition on rows."""
+        found = self.query.args.get("where")
+        return "" if found is None else found.sql("duckdb")
+
+    @property
+    def single(self) -> bool:
+        """Whether it reads one table, as it is."""
+        return isinstance(self.query.args["from_"].this, exp.Table) and not self.query.args.get("joins")
+
+
+def counting(question: Question, unit: Unit, catalog: Catalog) -> Counting | None:
+    """Return a question as one that counts rows by declared groups, None where it asks for anything else.
+
+    People are counted like rows where each has one.  What is made of the answer afterwards plays no part.
+    """
+    if len(question.aggregates) != 1 or not question.public_keys or question.totals or question.caps.groups is not None:
+        return None
+    asked, rows = question.aggregates[0], question.contribution.rows
+    alone = unit.kind is Kind.PERSON and unit.max_rows == 1 and statistics_of(question, unit).rows == rows
+    people = asked.kind is AggregateKind.PEOPLE and asked.value is None and alone and len(question.tables) == 1
+    if asked.kind is not AggregateKind.ROWS and not people:
+        return None
+    query = read(question.text)
+    if sum(1 for _ in query.find_all(exp.Select, exp.Union)) > 1:
+        return None
+    keys = _keys(query, catalog) if question.keys else ()
+    return Counting(question, query, keys) if len(keys) == len(question.keys) else None
+
+
+def _keys(query: exp.Select, catalog: Catalog) -> tuple[exp.Expr, ...]:
+    """Return the expressions by which rows are grouped, each in one form whatever SELECT calls it."""
+    nodes = grouping_nodes(query, _joined(query, catalog))
+    return tuple(nodes) if query.args.get("joins") else tuple(map(_unqualified, nodes))
+
+
+def _unqualified(node: exp.Expr) -> exp.Expr:
+    """Return an expression over the columns of the only source, which the text of a question does not name."""
+    bare: exp.Expr = node.copy().transform(
+        lambda part: exp.column(name(part.name)) if isinstance(part, exp.Column) else part
+    )
+    return bare
+
+
+def _joined(query: exp.Select, catalog: Catalog) -> JoinedRows:
+    return sources_of(query, Context(catalog, None))
+
+
+def table_of(like: Counting, keys: Sequence[exp.Expr], catalog: Catalog, *, filtered: bool) -> Counting:
+    """Return the question that counts the same rows by other keys; with or without the condition on them."""
+    query = like.query.copy()
+    for part in _AFTER if filtered else (*_AFTER, "where"):
+        query.set(part, None)
+    query.set("expressions", [*(key.copy() for key in keys), exp.Count(this=exp.Star())])
+    if keys:
+        query.set("group", exp.Group(expressions=[key.copy() for key in keys]))
+    return read_table(query.sql("duckdb"), catalog)
+
+
+def read_table(text: str, catalog: Catalog) -> Counting:
+    """Return the question that counts rows by keys, from its text.
+
+    However many groups one person is in, all are counted: the noise is made for the rows of a person.
+    """
+    question = understand(text, catalog)
+    query = read(question.text)
+    return Counting(question, query, _keys(query, catalog))
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """The cells of the columns that questions name, all of them declared, and the atom of each cell."""
+
+    table: Counting
+    cells: Labels
+    atoms: Atoms
+
+
+def domain_of(questions: Sequence[Counting], catalog: Catalog) -> Domain | None:
+    """Return the domain over which questions about one table count, None where it cannot be listed or is too large.
+
+    Questions that differ in their groups alone tell nearly all cells apart: where there are many, they are planned by
+    their keys.  Which cells a question counts is computed from its own trees, over a table with one row for each cell,
+    by the engine that also reads rows: so it cannot differ from what the question means.
+    """
+    listed = listed_columns(questions[0].question.tables[0], catalog)
+    if not all(each.single and columns_of(each) <= listed for each in questions):
+        return None
+    table, numbers = _cell_table(questions, catalog), sum(len(each.groups) for each in questions)
+    alike = len({each.where for each in questions}) == 1
+    if (
+        table is None
+        or (alike and len(table.groups) > MOST_ATOMS)
+        or len(table.groups) * (len(questions) + 1) > _MOST_LOOKS
+    ):
+        return None
+    labels = _labels(questions, table)
+    cells = atoms_of(labels, len(table.groups))
+    number = int(cells.max(initial=-1)) + 1
+    if not 0 < number <= MOST_ATOMS or number * numbers > MOST_NUMBERS:
+        return None
+    _, first = np.unique(cells, return_index=True)
+    first = first[cells[first] >= 0]
+    groups = tuple(len(each.groups) for each in questions)
+    return Domain(table, cells, Atoms(tuple(each[first] for each in labels), groups, number))
+
+
+def columns_of(each: Counting) -> frozenset[str]:
+    """Return the columns of rows that a question names, of one that reads one table."""
+    return frozenset(part.name for tree in _trees(each) for part in tree.find_all(exp.Column))
+
+
+def listed_columns(table: str, catalog: Catalog) -> frozenset[str]:
+    """Return the columns of a table all of whose values are declared."""
+    fields = table_rows(catalog[table], Context(catalog, None)).fields
+    return frozenset(item.name for item in fields if not item.person and item.extent.members(MOST_GROUPS) is not None)
+
+
+def _cell_table(questions: Sequence[Counting], catalog: Catalog) -> Counting | None:
+    """Return the question that counts rows by all columns that these questions name, in the order of the schema."""
+    named = frozenset[str]().union(*map(columns_of, questions))
+    schema = catalog[questions[0].question.tables[0]].schema
+    keys = [exp.column(name(each)) for each in schema.names if each in named]
+    try:
+        return table_of(questions[0], keys, catalog, filtered=False)
+    except QuestionRefused:  # too many groups
+        return None
+
+
+def _trees(each: Counting) -> list[exp.Expr]:
+    """Return what a question computes of a row: its condition, then its keys."""
+    rows = each.question.rows
+    where = rows.args.get("where")
+    keys = {item.alias: item.this for item in rows.expressions}
+    return [exp.true() if where is None else where.this, *(keys[key.name] for key in each.question.keys)]
+
+
+def _labels(questions: Sequence[Counting], table: Counting) -> list[Labels]:
+    """Return for each question in which of its groups each cell is, −1 where it does not count it."""
+    named = [key.this.name for key in table.keys]
+    columns = list(zip(*table.groups, strict=True)) if table.keys else []
+    arrays = [pa.array(each, ARROW[key.type]) for each, key in zip(columns, table.question.keys, strict=True)]
+    places = pa.array(range(len(table.groups)), pa.int64())
+    trees: dict[str, tuple[str, exp.Expr]] = {}
+    texts = [[tree.sql("duckdb") for tree in _trees(each)] for each in questions]
+    for each, written in zip(questions, texts, strict=True):
+        for tree, text in zip(_trees(each), written, strict=True):
+            own = tree.copy().transform(
+                lambda node: column(node.name, _CELLS) if isinstance(node, exp.Column) else node
+            )
+            trees.setdefault(text, (f"t{len(trees)}", own))
+    selected = [alias(tree, called) for called, tree in trees.values()]
+    query = exp.select(column(PERSON, _CELLS), *selected).from_(exp.Table(this=name(_CELLS)))
+    found = collect_over({_CELLS: pa.table([places, *arrays], names=[PERSON, *named])}, query).sort_by(PERSON)
+    return [
+        _placed(each, [found[trees[text][0]] for text in written])
+        for each, written in zip(questions, texts, strict=True)
+    ]
+
+
+def _placed(each: Counting, columns: list[pa.ChunkedArray]) -> Labels:
+    met, *keys = columns
+    inside = np.asarray(pc.fill_null(met, False).to_numpy(), dtype=np.bool_)
+    if not keys:
+        return np.where(inside, 0, -1).astype(np.int64)
+    collected = pa.table(keys, names=[key.name for key in each.question.keys])
+    return np.where(inside, group_places(each.question, collected, each.groups), -1).astype(np.int64)

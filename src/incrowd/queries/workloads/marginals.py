@@ -1,0 +1,200 @@
+"""Marginals: least squares over noisy tables of counts by some of the keys, in closed form whatever the domain's size.
+
+With Q_T the marginal on a set T of keys with d_i values each, Q_T' Q_T = Σ_{S ⊆ T} (Π_{i ∉ T} d_i) P_S, where P_S is
+the projection on what the keys in S tell together and no fewer of them: the Kronecker product of I − J/d for the keys
+in S and J/d for the others.  The P_S are orthogonal to each other.  So with precisions v_T the matrix of the normal
+equations is Σ_S λ_S P_S with λ_S = Σ_{T ⊇ S} v_T Π_{i ∉ T} d_i, and it is solved subset by subset.  Below, λ_S is
+divided by Π_i d_i, which makes it Σ_{T ⊇ S} v_T / Π_{i ∈ T} d_i: no number grows with the domain.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.queries.workloads.shares import Floats, Noise, balanced, equal_shares, whole_shares
+
+Axes = tuple[int, ...]
+"""Some of the keys, by their places, in ascending order."""
+
+MOST_CELLS = 50_000
+"""The most cells of a table that is measured."""
+_MOST_SETS = 600
+_ROUNDS, _NEARLY = 60, 1.03
+
+
+def subsets(axes: Axes) -> Iterator[Axes]:
+    """Yield all subsets, the empty one first.
+
+    >>> list(subsets((0, 2)))
+    [(), (0,), (2,), (0, 2)]
+    """
+    for size in range(len(axes) + 1):
+        yield from itertools.combinations(axes, size)
+
+
+@dataclass(frozen=True)
+class MarginalStrategy:
+    """Tables to be measured, their shares of the price as whole numbers, and the total of variances at a price of 1."""
+
+    sets: tuple[Axes, ...]
+    shares: tuple[int, ...]
+    error: float
+
+
+@dataclass(frozen=True)
+class Marginals:
+    """Questions that each count by some of the keys: `sizes` tells how many values a key has."""
+
+    sizes: tuple[int, ...]
+    asked: tuple[Axes, ...]
+
+    def cells(self, axes: Iterable[int]) -> int:
+        """Return how many groups there are by some keys."""
+        return math.prod(self.sizes[axis] for axis in axes)
+
+    def variances(self, sets: Sequence[Axes], precisions: Sequence[float]) -> list[float]:
+        """Return the variance of each number of each question; it is the same for all groups of a question.
+
+        >>> Marginals((2, 3), ((0,), (0, 1))).variances([(0, 1)], [1.0])
+        [3.0, 1.0]
+        """
+        strength = self._strengths(sets, precisions)
+        found = []
+        for asked in self.asked:
+            parts = (math.prod(self.sizes[axis] - 1 for axis in each) / strength[each] for each in subsets(asked))
+            found.append(sum(parts) / self.cells(asked) ** 2)
+        return found
+
+    def answers(
+        self, sets: Sequence[Axes], precisions: Sequence[float], noisy: Sequence[NDArray[np.int64]]
+    ) -> list[Floats]:
+        """Return the least squares answers from noisy tables: for each question an array over all its groups."""
+        strength = self._strengths(sets, precisions)
+        found: dict[Axes, Floats] = {}
+        for each in {part for asked in self.asked for part in subsets(asked)}:
+            total = np.zeros([self.sizes[axis] for axis in each])
+            for axes, precision, table in zip(sets, precisions, noisy, strict=True):
+                if set(each) <= set(axes):
+                    total += precision / self.cells(set(axes) - set(each)) * self._own(each, axes, table)
+            found[each] = total / strength[each]
+        return [self._put_together(asked, found) for asked in self.asked]
+
+    def _own(self, each: Axes, axes: Axes, table: NDArray[np.int64]) -> Floats:
+        """Return what some of the keys of a table tell together: sums over the others, without means over these."""
+        shaped = table.reshape([self.sizes[axis] for axis in axes]).astype(np.float64)
+        part: Floats = shaped.sum(axis=tuple(place for place, axis in enumerate(axes) if axis not in each))
+        for place in range(part.ndim):
+            part = part - part.mean(axis=place, keepdims=True)
+        return part
+
+    def _put_together(self, asked: Axes, parts: dict[Axes, Floats]) -> Floats:
+        total = np.zeros([self.sizes[axis] for axis in asked])
+        for each in subsets(asked):
+            total += parts[each].reshape([self.sizes[axis] if axis in each else 1 for axis in asked])
+        return np.asarray(total / self.cells(asked))
+
+    def _strengths(self, sets: Sequence[Axes], precisions: Sequence[float]) -> dict[Axes, float]:
+        """Return λ of all that questions need; it is above 0 where the tables tell it."""
+        needed = {part for asked in self.asked for part in subsets(asked)}
+        return {
+            part: sum(
+                precision / self.cells(axes)
+                for axes, precision in zip(sets, precisions, strict=True)
+                if set(part) <= set(axes)
+            )
+            for part in needed
+        }
+
+    def strategy(self, noise: Noise) -> MarginalStrategy | None:
+        """Return the tables and shares with nearly the least total of variances among those considered.
+
+        Considered are all tables that questions ask for, the table by all keys, all tables by the same number of keys,
+        and few tables that cover all questions; and of each of these what is left when shares are balanced.  Gaussian
+        noise also starts from all tables at once: its total is convex in the shares.  Of those within 3 % of the least,
+        the one with the fewest tables is taken.
+        """
+        found = [made for sets in self.candidates(noise) for made in self.weighed(sets, noise)]
+        least = min((each.error for each in found), default=0.0)
+        near = (each for each in found if each.error <= least * _NEARLY)
+        return min(near, key=lambda each: (len(each.sets), each.error), default=None)
+
+    def candidates(self, noise: Noise) -> list[tuple[Axes, ...]]:
+        """Return the sets of tables that are considered before their shares are balanced."""
+        keys = tuple(range(len(self.sizes)))
+        found = [tuple(dict.fromkeys(self.asked))]
+        for size in range(1, len(keys) + 1):
+            if math.comb(len(keys), size) <= _MOST_SETS:
+                level = tuple(itertools.combinations(keys, size))
+                found += [level] if self._covers(level) else []
+                found.append(self._cover(level))
+        if noise is Noise.GAUSSIAN:
+            found.append(self._all)
+        return [sets for sets in dict.fromkeys(found) if sets and self._covers(sets) and self._small(sets)]
+
+    @cached_property
+    def _all(self) -> tuple[Axes, ...]:
+        keys, found = tuple(range(len(self.sizes))), list[Axes]()
+        for size in range(len(keys) + 1):
+            if len(found) + math.comb(len(keys), size) > _MOST_SETS:
+                break
+            found += [axes for axes in itertools.combinations(keys, size) if self.cells(axes) <= MOST_CELLS]
+        return tuple(found)
+
+    def weighed(self, sets: tuple[Axes, ...], noise: Noise) -> Iterator[MarginalStrategy]:
+        """Yield some tables with equal shares, and with balanced ones."""
+        start = equal_shares(len(sets))
+        yield MarginalStrategy(sets, (1,) * len(sets), sum(self._error(sets, noise.precisions(start))))
+        if len(sets) == 1:
+            return
+        inside, needed = self._needed(sets)
+
+        def gains(precisions: Floats) -> tuple[float, Floats]:
+            strength = inside @ precisions
+            return float((needed / strength).sum()), np.asarray((needed / strength**2) @ inside)
+
+        shares, _ = balanced(start, noise, gains, _ROUNDS)
+        whole = [(axes, share) for axes, share in zip(sets, whole_shares(shares), strict=True) if share]
+        kept = tuple(axes for axes, _ in whole)
+        if self._covers(kept):
+            told = tuple(share for _, share in whole)
+            parts = np.array(told, dtype=np.float64) / sum(told)
+            yield MarginalStrategy(kept, told, sum(self._error(kept, noise.precisions(parts))))
+
+    def _error(self, sets: Sequence[Axes], precisions: Floats) -> Iterator[float]:
+        variances = self.variances(sets, precisions.tolist())
+        yield from (each * self.cells(asked) for each, asked in zip(variances, self.asked, strict=True))
+
+    def _needed(self, sets: Sequence[Axes]) -> tuple[Floats, Floats]:
+        """Return which table tells what, divided by its cells, and how much of each is in the total of variances."""
+        times: dict[Axes, float] = {}
+        for asked in self.asked:
+            for part in subsets(asked):
+                degrees = math.prod(self.sizes[axis] - 1 for axis in part)
+                times[part] = times.get(part, 0.0) + degrees / self.cells(asked)
+        inside = [[(set(part) <= set(axes)) / self.cells(axes) for axes in sets] for part in times]
+        return np.array(inside), np.array(list(times.values()))
+
+    def _covers(self, sets: Sequence[Axes]) -> bool:
+        return all(any(set(asked) <= set(axes) for axes in sets) for asked in self.asked)
+
+    def _small(self, sets: Sequence[Axes]) -> bool:
+        return all(self.cells(axes) <= MOST_CELLS for axes in sets)
+
+    def _cover(self, level: Sequence[Axes]) -> tuple[Axes, ...]:
+        """Return few tables of a level, each of which covers the most questions that no table before it does."""
+        left, found = set(self.asked), list[Axes]()
+        while left:
+            best = min(level, key=lambda axes: (-sum(set(asked) <= set(axes) for asked in left), self.cells(axes)))
+            covered = {asked for asked in left if set(asked) <= set(best)}
+            if not covered:
+                return ()
+            found.append(best)
+            left -= covered
+        return tuple(found)

@@ -1,0 +1,173 @@
+"""Sets of questions at the desk: priced beforehand, answered for one charge, certified, and planned again."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from incrowd.accounting.budget import Amount
+from incrowd.core.certificate import Certificate
+from incrowd.engines.sql.duckdb import Warehouse
+from incrowd.errors import IncrowdError
+from incrowd.queries import check
+from incrowd.queries.answer import AnswerTables
+from incrowd.queries.question import Terms
+from incrowd.queries.steps.workload import AnswerSet
+from incrowd.verify.judge import statement_of
+from incrowd.workflows.ask.desk import AskingTogether
+from incrowd.workflows.ask.plan_again import asked_again
+from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.verify.verify import certificate_of
+from tests.contract.forging import caught, fitting, require_all_caught
+from tests.workflows.ask.test_desk import desk_of
+
+RANGES = tuple(f"SELECT COUNT(*) AS n FROM people WHERE age BETWEEN {low} AND {low + 50}" for low in range(0, 70, 5))
+TABLES = (
+    "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex",
+    "SELECT age > 40 AS old, COUNT(*) AS n FROM people GROUP BY old",
+    "SELECT COUNT(*) AS n FROM people",
+)
+MEAN = "SELECT AVG(age) AS m FROM people"
+
+
+def together(*texts: str, epsilon: str = "1", delta: str = "0") -> AskingTogether:
+    return AskingTogether(texts, Terms(epsilon=Fraction(epsilon), delta=Fraction(delta)))
+
+
+def test_strategy_gain_and_errors_are_told_before_anything_is_spent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with desk_of(tmp_path) as desk:
+        monkeypatch.setattr(Warehouse, "collect_together", lambda *_: pytest.fail("a row was read"))
+        before = desk.ledger.chain.head()
+        priced = desk.price_batch(together(*RANGES))
+        assert desk.ledger.chain.head() == before
+    assert priced.cost == Amount.up(1, 0)
+    assert len(priced.expected) == len(RANGES)
+    assert all(each.half_width is not None and each.half_width < 3.0 * len(RANGES) for each in priced.expected)
+    (told,) = priced.notes
+    assert told.startswith("14 counting questions are answered together, by least squares, from")
+    assert "times smaller than with equal shares." in told
+
+
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+def test_a_set_is_answered_for_one_charge_and_planned_again(tmp_path: Path, delta: str) -> None:
+    with desk_of(tmp_path) as desk:
+        answered = desk.ask_batch(together(MEAN, *RANGES, *TABLES, delta=delta))
+        policy = desk.policies[0]
+        assert desk.ledger.conclusions(answered.certificate.id) == (answered.certificate.digest(),)
+    assert len(answered.answers) == 1 + len(RANGES) + len(TABLES)
+    assert [column.name for column in answered.answers[0].columns] == ["m"]
+    assert float(answered.cost.epsilon) <= 1.0
+    for answer in answered.answers[1:]:
+        for row in answer.rows():
+            assert row["n_low"] < row["n"] < row["n_high"]
+    certificate = certificate_of(answered.certificate.to_json())
+    assert certificate == answered.certificate
+    assert caught(certificate.to_json()) is None
+    assert check.recount(statement_of(certificate), AnswerTables(answered.answers)) is None
+    assert same_plan(certificate, policy)
+
+
+def same_plan(certificate: Certificate, policy: Policy) -> bool:
+    """Whether the policy makes the plan of a certificate again."""
+    try:
+        plan = asked_again(certificate, policy)
+    except IncrowdError:
+        return False
+    steps = getattr(plan, "steps", None)
+    return bool(steps == certificate.steps)
+
+
+def test_answers_of_a_set_agree_with_each_other(tmp_path: Path) -> None:
+    with desk_of(tmp_path) as desk:
+        by_sex, by_age, (total,) = (
+            [row["n"] for row in answer.rows()] for answer in desk.ask_batch(together(*TABLES)).answers
+        )
+    assert sum(by_sex) == pytest.approx(total)
+    assert sum(by_age) == pytest.approx(total)
+
+
+def set_of(plain: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = plain["steps"][0]["questions"][0][0]
+    assert found["step"] == AnswerSet.kind
+    return found
+
+
+def step(part: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    return next(each for each in part if each["step"] == name)
+
+
+def rescaled(plain: dict[str, Any]) -> None:
+    noise = step(set_of(plain)["parts"][0], "noise")
+    noise.update(scale=str(Fraction(noise["scale"]) / 2), epsilon=str(Fraction(noise["epsilon"]) * 2))
+
+
+def another_law(plain: dict[str, Any]) -> None:
+    """Noise whose price is only stated; elsewhere it stands beside a threshold."""
+    part = set_of(plain)["parts"][0]
+    epsilon = step(part, "noise")["epsilon"]
+    shared = {"step": "noise", "scales": ["1/9"], "epsilon": epsilon, "delta": "0", "noise": "integer Gaussian"}
+    part[part.index(step(part, "noise"))] = shared
+
+
+FORGED: list[Callable[[dict[str, Any]], Any]] = [
+    rescaled,
+    another_law,
+    lambda plain: step(set_of(plain)["parts"][0], "noise").update(scale="1/100"),
+    lambda plain: set_of(plain)["parts"].pop(),
+    lambda plain: set_of(plain)["parts"].append(copy.deepcopy(set_of(plain)["parts"][0])),
+    lambda plain: step(set_of(plain)["parts"][0], "count blocks").update(size=2),
+    lambda plain: step(set_of(plain)["parts"][0], "add up").update(rows=2),
+    lambda plain: step(set_of(plain)["parts"][0], "bound what one unit contributes").update(rows=2),
+    lambda plain: step(set_of(plain)["questions"][0], "understand").update(tables=["others"]),
+    lambda plain: set_of(plain).update(places=list(range(1, len(RANGES) + 1))),
+    lambda plain: set_of(plain)["questions"][0].pop(),
+]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Policy]:
+    with desk_of(tmp_path_factory.mktemp("set")) as desk:
+        return desk.ask_batch(together(*RANGES)).certificate.to_json(), desk.policies[0]
+
+
+@pytest.mark.parametrize("change", FORGED)
+def test_no_certificate_of_a_set_promises_more_than_its_tables(
+    made: tuple[dict[str, Any], Policy], change: Callable[[dict[str, Any]], Any]
+) -> None:
+    plain = json.loads(json.dumps(made[0]))
+    change(plain)
+    assert caught(fitting(plain)) is not None
+
+
+def one_block(plain: dict[str, Any]) -> None:
+    for part in set_of(plain)["parts"]:
+        blocks = step(part, "count blocks")
+        blocks.update(atoms=blocks["size"], blocks=1)
+
+
+def other_text(plain: dict[str, Any]) -> None:
+    step(set_of(plain)["questions"][3], "understand").update(question="SELECT COUNT(*) AS n FROM people WHERE age < 4")
+
+
+@pytest.mark.parametrize("change", [one_block, other_text])
+def test_a_strategy_that_is_not_one_for_these_texts_is_found_by_the_policy(
+    made: tuple[dict[str, Any], Policy], change: Callable[[dict[str, Any]], None]
+) -> None:
+    honest, policy = made
+    assert same_plan(certificate_of(honest), policy)
+    other = json.loads(json.dumps(honest))
+    change(other)
+    assert not same_plan(certificate_of(fitting(other)), policy)
+
+
+def test_what_a_set_says_cannot_be_changed_anywhere(tmp_path: Path) -> None:
+    with desk_of(tmp_path) as desk:
+        require_all_caught(desk.ask_batch(together(*TABLES[:2], MEAN)).certificate.to_json())
