@@ -128,6 +128,7 @@ def _answer_from_declarations(options: QueryOptions, sql: str) -> bool:
 def _answer_batch(options: QueryOptions, file: Path) -> None:
     """Answer the questions of a file, which are separated by semicolons, for one charge."""
     from incrowd.queries.language.reading import split_questions
+    from incrowd.workflows.ask.asking import REPEATED
     from incrowd.workflows.ask.desk import AnsweredTogether, AskingTogether, Priced
 
     if options.out is not None or options.account is not None:
@@ -145,7 +146,7 @@ def _answer_batch(options: QueryOptions, file: Path) -> None:
         return show_price(found)
     for number, answer in enumerate(found.answers, start=1):
         _print_answer(f"answer {number}", answer, verbose=options.verbose)
-    return print_table("cost of all", found.costs)
+    return print_table("cost of all", found.costs, REPEATED if found.repeated else "")
 
 
 def _answer_classically(options: QueryOptions, how: str) -> None:

@@ -55,6 +55,13 @@ class StoredAnswer:
         return analyst is None or self.asker in ("", EVERYONE, analyst)
 
     @property
+    def listed(self) -> dict[str, Any]:
+        """The answer in a list of releases."""
+        dataset = self.certificate.dataset
+        told = {"id": self.certificate.id, "created": self.certificate.created, "dataset": dataset.name}
+        return told | ({"together with": list(dataset.together_with)} if dataset.together_with else {})
+
+    @property
     def several(self) -> bool:
         """Whether several questions were asked as one."""
         return self.answer.startswith("[")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,7 +16,7 @@ from incrowd.core.certificate import Certificate, Columns
 from incrowd.core.table import Progress
 from incrowd.engines.settings import Settings
 from incrowd.engines.sql.engine import Asked, Limits
-from incrowd.errors import Refused
+from incrowd.errors import LedgerUnavailable, Refused, SourceUnavailable
 from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
@@ -134,8 +134,14 @@ class Desk:
         """Charge and read; `alone` is closed when the question is answered, or cannot be."""
         asking, planned = prepared.asking, prepared.planned
         with alone as stack:
-            with available():
-                self.warehouse.load(planned.statistics)  # what cannot be read costs nothing
+            try:
+                with available():
+                    self.warehouse.load(planned.statistics)  # what cannot be read costs nothing
+            except SourceUnavailable:
+                if asking.account is None:  # refused as what others asked is, for which no row is read
+                    declared = [self.bonds[name].declaration for name in planned.promises]
+                    self.ledger.preview(planned.promises, asking.analyst, declared)
+                raise
             admission = admission_to(planned.policies)
             plan = planned.plan.gated(None if admission is None else admission.gate)
             first, stated = planned.policies[0], Stated.of(plan, planned.policies[0])
@@ -179,7 +185,7 @@ class Desk:
 
     def releases(self, analyst: str | None = None) -> list[dict[str, Any]]:
         """Return the certificates of all answers in short, the earliest first; for an analyst, those he may read."""
-        return [_listed(kept.certificate) for kept in self.answers.all() if self._readable(kept, analyst)]
+        return [kept.listed for kept in self.answers.all() if self._readable(kept, analyst)]
 
     def certificate(self, id_: str, analyst: str | None = None) -> Certificate | None:
         """Return the certificate of an answer; for an analyst, if he may read what was asked."""
@@ -212,10 +218,15 @@ class Desk:
         return replace(self, policies=policies, catalog=Catalog(tuple(relations)))
 
     def load(self) -> None:
-        """Read all that questions read, as a server does before the first of them comes; or raise SourceUnavailable."""
+        """Read all that questions and the history read, as a server does before the first of them comes.
+
+        Raise SourceUnavailable where rows cannot be read.
+        """
         context, relations = Context(self.catalog, None), [each for each in self.catalog.relations if each.askable]
         with available():
             self.warehouse.load([table_rows(relation, context).query for relation in relations])
+        with suppress(LedgerUnavailable):  # whoever wants the history is told
+            self.payments.read()
 
     def check(self) -> None:
         """Raise SourceUnavailable if a source is known to be unreadable, or is no longer what it was."""
@@ -367,7 +378,3 @@ def _certified(payer: Payer, stated: Stated, performed: Performed, policies: Seq
     return certify(payer.release, stated, performed, dataset_of(policies[0], None, others), columns)
 
 
-def _listed(certificate: Certificate) -> dict[str, Any]:
-    dataset = certificate.dataset
-    told: dict[str, Any] = {"id": certificate.id, "created": certificate.created, "dataset": dataset.name}
-    return told | ({"together with": list(dataset.together_with)} if dataset.together_with else {})
