@@ -38,6 +38,7 @@ from incrowd.queries.steps.noise import (
 from incrowd.queries.steps.question import (
     ApproximateTogether,
     BoundContribution,
+    Combine,
     GiveAnswer,
     GroupRows,
     OneGroup,
@@ -68,9 +69,9 @@ QUESTION = (
 )
 """The order of the steps of one question."""
 _STEPS = (Understand, RowSample, BoundContribution, *GROUPS, AddUp, *NOISES, GroupThreshold, *PICKS, GiveAnswer)
-STEPS: tuple[type[Step], ...] = (*_STEPS, Questions)
+STEPS: tuple[type[Step], ...] = (*_STEPS, Questions, Combine)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy, ApproximatePrivacy, Concentrated, PureTogether, ApproximateTogether)
-ORDER = (one(Questions, Understand), some(*_STEPS[1:]))
+ORDER = (one(Questions, Understand), some(*_STEPS[1:]), maybe(Combine))
 _FEW = 4
 
 
@@ -83,7 +84,8 @@ def contradiction(statement: Statement) -> Problem | None:
         problem = _low_threshold(steps) or _dear_noise(steps) or _moved_scores(steps)
         if problem is not None:
             return problem
-    names = [step.columns for steps in questions for step in steps if isinstance(step, GiveAnswer)]
+    made = [step.columns for step in statement.steps if isinstance(step, Combine)]
+    names = made or [step.columns for steps in questions for step in steps if isinstance(step, GiveAnswer)]
     told = statement.released
     for columns in names:
         told = _without(columns, told)
@@ -111,8 +113,10 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> AnswerTable:  # noq
 
 
 def questions_of(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], ...]:
-    """Return the steps of each question."""
-    return steps[0].questions if len(steps) == 1 and isinstance(steps[0], Questions) else (steps,)
+    """Return the steps of each question; one answer may be made of several."""
+    if not isinstance(steps[0], Questions) or any(not isinstance(step, Combine) for step in steps[1:]):
+        return (steps,)
+    return steps[0].questions
 
 
 def from_version_1(chain: Sequence[Mapping[str, Any]], loss: Loss) -> list[Mapping[str, Any]]:

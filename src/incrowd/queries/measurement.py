@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -98,8 +98,7 @@ def measurement(question: Question, unit: Unit, terms: Terms) -> Measurement:
 
     With a rate, the statistics must be collected from a secret Poisson sample of the one table that the question reads.
 
-    >>> from fractions import Fraction
-    >>> from sqlglot import parse_one
+    >>>     >>> from sqlglot import parse_one
     >>> from incrowd.queries.question import Aggregate, Contribution, AggregateKind, OutputColumn
     >>> count = Aggregate("n", AggregateKind.ROWS)
     >>> rows, output = parse_one("SELECT 1 FROM t"), OutputColumn("n", parse_one("n"), "n")
@@ -163,6 +162,11 @@ class Measurement:
         return QuestionPlan(NAME, self.steps, promise, {} if paid_in_rho else price_of(promise, self.terms), self.draw)
 
     @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """Itself: it has no parts."""
+        return (self,)
+
+    @property
     def loss(self) -> Loss:
         """What it costs the unit."""
         return self.plan.promise.loss
@@ -192,9 +196,13 @@ class Measurement:
 
     def answer(self, collected: tuple[pa.Table, ...], coins: Coins) -> Answer:
         """Return the noisy answer to what the engine collected for `statistics`."""
+        return self.noisy_answer(collected, coins)(1)
+
+    def noisy_answer(self, collected: tuple[pa.Table, ...], coins: Coins) -> Callable[[int], Answer]:
+        """Return the noisy answer, with intervals of which so many hold together; the noise is drawn once."""
         tables, totals = list(collected), None
         groups = self._groups(tables)
-        names, noisy, columns = groups.names, groups.vectors, dict[str, AnswerColumn]()
+        names, noisy, picked = groups.names, groups.vectors, dict[str, AnswerColumn]()
         if self.noise_choice.noise is not None:
             noisy = self.noise_choice.noise.release(groups.vectors, coins)
             if self.noise_choice.threshold is not None and self.sums.counting is not None:
@@ -202,13 +210,17 @@ class Measurement:
                 names, noisy = groups.names_at(shown), noisy[shown]
             totals = self._totals(names, noisy)
             names, noisy = (names, noisy) if totals is None else (totals.names, totals.vectors)
-            columns = self._read(noisy) if totals is None else self._totaled(totals)
         for pick, table in zip(self.picks, tables, strict=True):
             found = pick.picked(self.question, table, names, coins)
-            columns[pick.aggregate.name] = AnswerColumn(pick.aggregate.name, found, note=self._note(pick))
+            picked[pick.aggregate.name] = AnswerColumn(pick.aggregate.name, found, note=self._note(pick))
         several = np.zeros(len(names), dtype=np.bool_) if totals is None else totals.several
-        bounds = partial(self._ranges, noisy, several)
-        return present_answer(self.question, Noisy(self._keys(names) | columns, len(names), bounds))
+
+        def presented(together: int) -> Answer:
+            columns = self._read(noisy, together) if totals is None else self._totaled(totals, together)
+            bounds = partial(self._ranges, noisy, several, together)
+            return present_answer(self.question, Noisy(self._keys(names) | columns | picked, len(names), bounds))
+
+        return presented
 
     def _groups(self, tables: list[pa.Table]) -> AnswerGroups:
         """Return the groups, taking the table of sums off the list."""
@@ -225,8 +237,8 @@ class Measurement:
         shown = None if threshold is None or place is None else ShownGroup(place, threshold.least, noise.law)
         return Reading(self.sums, noise.law, MISS / max(1, numbers), self.terms.rate, shown)
 
-    def _read(self, noisy: NDArray[np.int64]) -> dict[str, AnswerColumn]:
-        reading, columns = self._reading(1), {}
+    def _read(self, noisy: NDArray[np.int64], together: int = 1) -> dict[str, AnswerColumn]:
+        reading, columns = self._reading(together), {}
         for aggregate in self.question.aggregates:
             if reading is not None and not is_pick(aggregate):
                 found = reading.of(aggregate, noisy)
@@ -240,7 +252,7 @@ class Measurement:
         sets = self.question.totals
         return total_groups(names, noisy, sets, len(self.question.keys)) if sets else None
 
-    def _totaled(self, totals: GroupTotals) -> dict[str, AnswerColumn]:
+    def _totaled(self, totals: GroupTotals, together: int) -> dict[str, AnswerColumn]:
         """Return the numbers of groups and totals; a total has no interval."""
         alone = pa.array(~totals.several)
         columns = {
@@ -251,7 +263,7 @@ class Measurement:
                 None if each.high is None else pc.if_else(alone, each.high, None),
                 "; ".join(filter(None, (each.note, TOTALED))),
             )
-            for name, each in self._read(totals.vectors).items()
+            for name, each in self._read(totals.vectors, together).items()
         }
         marks = {
             name: AnswerColumn(name, pa.array(totals.over[:, place].astype(np.int64)))
@@ -260,13 +272,13 @@ class Measurement:
         return columns | marks
 
     def _ranges(
-        self, noisy: NDArray[np.int64], several: NDArray[np.bool_], names: frozenset[str]
+        self, noisy: NDArray[np.int64], several: NDArray[np.bool_], together: int, names: frozenset[str]
     ) -> dict[str, Interval]:
         """Return intervals of some aggregates that hold together: each misses a part of what all of them may.
 
         What is the sum of several groups has none.
         """
-        reading = self._reading(len(names))
+        reading = self._reading(together * max(1, len(names)))
         wanted = [each for each in self.question.aggregates if each.name in names and not is_pick(each)]
         found = {each.name: reading.of(each, noisy).interval for each in wanted} if reading is not None else {}
         return {

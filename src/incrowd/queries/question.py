@@ -91,6 +91,13 @@ class OutputColumn:
     aggregate: str | None = None
     type: Type | None = None
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that it is made of."""
+        from sqlglot import exp
+
+        return frozenset(column.name for column in self.expression.find_all(exp.Column))
+
 
 @dataclass(frozen=True)
 class Contribution:

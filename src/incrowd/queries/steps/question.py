@@ -317,6 +317,29 @@ class Questions(Step):
         return cls(tuple(steps_of(steps, known) for steps in plain["questions"]))
 
 
+@dataclass(frozen=True)
+class Combine(Step):
+    """One answer is made of those to several questions, from these answers alone."""
+
+    kind: ClassVar[str] = "combine"
+    title: ClassVar[str] = "One answer of several"
+    words: ClassVar[tuple[str, ...]] = ("confidence",)
+
+    question: str
+    columns: tuple[str, ...]
+
+    @property
+    def confidence(self) -> str:
+        """How often the intervals hold."""
+        return CONFIDENCE
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        held = "an interval, where there is one, holds the truth in 95 of 100 answers"
+        return f"From these answers alone, as {self.question} asks: {', '.join(self.columns)}; {held}."
+
+
 def _shared(grounds: Grounds) -> dict[str, Any]:
     unit, promise = grounds.unit, grounds.promise
     return {

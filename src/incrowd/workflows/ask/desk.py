@@ -23,18 +23,19 @@ from incrowd.errors import InvalidParameter, Refused
 from incrowd.queries.answer import AnswerTable
 from incrowd.queries.batch import Batch, batch
 from incrowd.queries.catalog import Catalog
+from incrowd.queries.combination import Interpreted
+from incrowd.queries.combined import Measured, measure
+from incrowd.queries.language.combining import interpret
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.question import Question
 from incrowd.queries.work import check_work, unit_steps
 from incrowd.workflows.ask.answers import EVERYONE, Answers, StoredAnswer, question_mark
 from incrowd.workflows.ask.asking import Answered, AnsweredTogether, Asking, AskingTogether, Priced
 from incrowd.workflows.ask.description import describe_catalog
 from incrowd.workflows.ask.gated import admission_to, gated_rows
 from incrowd.workflows.ask.open_charges import OpenCharges, SameQuestion, open_charges
-from incrowd.workflows.ask.prices import check_most, highest_price, price_of, spent_by
+from incrowd.workflows.ask.prices import check_most, highest_price, notes_of, plan_of, price_of, spent_by
 from incrowd.workflows.ask.recent import Recent
 from incrowd.workflows.ask.tables import available, declared_units, open_tables
 from incrowd.workflows.policy.policy import Policy
@@ -53,8 +54,8 @@ AGAIN = 0.05
 class _Planned:
     """A question that was understood and measured: what it promises to each dataset that it reads."""
 
-    question: Question
-    measurement: Measurement
+    question: Interpreted
+    measurement: Measured
     promises: Mapping[str, Guarantee]
     policies: tuple[Policy, ...]
     mark: str
@@ -85,7 +86,7 @@ class Desk:
         cost = Amount() if repeated or asking.account is not None else highest_price(planned.promises.values())
         left = {name: self._left(name, cost) for name in planned.promises}
         expected, text = planned.measurement.expected, plan_of(planned.measurement)
-        notes = _notes([planned.measurement])
+        notes = notes_of(planned.measurement.measurements)
         return Priced(planned.question.text, tuple(planned.promises), cost, left, expected, repeated, text, notes)
 
     def ask(self, asking: Asking) -> Answered:
@@ -161,7 +162,7 @@ class Desk:
         expected = tuple(each for measured in planned.measurements for each in measured.expected)
         texts = tuple(text for measured in planned.measurements for text in plan_of(measured))
         question = "; ".join(measured.question.text for measured in planned.measurements)
-        left, notes = {name: self._left(name, cost) for name in names}, _notes(planned.measurements)
+        left, notes = {name: self._left(name, cost) for name in names}, notes_of(planned.measurements)
         return Priced(question, names, cost, left, expected, False, texts, notes)
 
     def ask_batch(self, asking: AskingTogether) -> AnsweredTogether:
@@ -238,11 +239,11 @@ class Desk:
             raise InvalidParameter("an account pays in rho alone: give rho, and neither epsilon, an error nor a delta.")
         if asking.account is None and asking.terms.rho is not None and not asking.terms.delta:
             raise InvalidParameter("rho alone is paid from an account: name one, or give a delta as well.")
-        question = understand(asking.sql, self.catalog, self._max_groups)
+        question = interpret(asking.sql, self.catalog, self._max_groups)
         policies = tuple(policy for policy in self.policies if policy.name in question.datasets)
         if not policies:
             raise Refused("this question reads public tables only: nobody needs protection from its answer.")
-        measured = measurement(question, policies[0].schema.unit, asking.terms)
+        measured = measure(question, policies[0].schema.unit, asking.terms)
         promises = measured.plan.over({policy.name: policy.schema.unit for policy in policies})
         if asking.account is None:
             check_most(self.policies, promises, asking.analyst)
@@ -262,16 +263,17 @@ class Desk:
             self._answerable(each)
         return planned, policies[0]
 
-    def _answerable(self, measured: Measurement) -> int:
+    def _answerable(self, measured: Measured) -> int:
         """Refuse what the place where the rows are does not compute, or not in time, before anything is charged.
 
         Return how many steps one unit of privacy causes at most.
         """
+        sampled = any(each.terms.rate is not None for each in measured.measurements)
         for query in measured.statistics:
-            self.warehouse.require(query, sampled=measured.terms.rate is not None)
+            self.warehouse.require(query, sampled=sampled)
         return check_work(sum(unit_steps(query, self.catalog) for query in measured.statistics))
 
-    def _mark(self, question: Question, asking: Asking, policies: Sequence[Policy]) -> str:
+    def _mark(self, question: Interpreted, asking: Asking, policies: Sequence[Policy]) -> str:
         versions = {policy.name: [policy.hash, policy.section.dataset.version] for policy in policies}
         told = {"text": question.text, "terms": asking.terms.to_json(), "versions": versions, "account": asking.account}
         return question_mark(told | {"max_groups": self._max_groups})
@@ -364,11 +366,6 @@ def open_desk(
             yield Desk(found.policies, found.catalog, found.warehouse, found.ledger, answers, found.bonds, own)
 
 
-def _notes(measurements: Sequence[Measurement]) -> tuple[str, ...]:
-    """Return what numbers would be of, each once, where that is not the whole table."""
-    return tuple(dict.fromkeys(each.question.caps.sentence for each in measurements if each.question.caps.sentence))
-
-
 def _certified(payer: Payer, stated: Stated, performed: Performed, policies: Sequence[Policy]) -> Certificate:
     """Return the certificate of an answer; rows that are asked again and again are told by their version."""
     others = tuple(policy.name for policy in policies[1:])
@@ -380,11 +377,6 @@ def _listed(certificate: Certificate) -> dict[str, Any]:
     dataset = certificate.dataset
     told: dict[str, Any] = {"id": certificate.id, "created": certificate.created, "dataset": dataset.name}
     return told | ({"together with": list(dataset.together_with)} if dataset.together_with else {})
-
-
-def plan_of(measurement: Measurement) -> tuple[str, ...]:
-    """Return the SQL that reads the rows, one text for each pass over them."""
-    return tuple(query.sql(dialect="duckdb", pretty=True) for query in measurement.statistics)
 
 
 def publish_answer(answered: Answered, ledger: Ledger, destination: Destination) -> Certificate:

@@ -11,6 +11,8 @@ from incrowd.accounting.ledger.request import Accountant
 from incrowd.accounting.ledger.standing import Entry
 from incrowd.core.guarantee import Guarantee
 from incrowd.errors import Refused
+from incrowd.queries.combined import Measured
+from incrowd.queries.measurement import Measurement
 from incrowd.workflows.policy.policy import Policy
 
 _MOST_EPSILON = Fraction(1)
@@ -46,3 +48,13 @@ def check_most(policies: Sequence[Policy], promises: Mapping[str, Guarantee], an
                     f"this question costs epsilon {float(cost.epsilon):.6g}, and one question about {policy.name} "
                     f"may cost {float(most):g}. Pay less for it, or allow a larger error."
                 )
+
+
+def notes_of(measurements: Sequence[Measurement]) -> tuple[str, ...]:
+    """Return what numbers would be of, each once, where that is not the whole table."""
+    return tuple(dict.fromkeys(each.question.caps.sentence for each in measurements if each.question.caps.sentence))
+
+
+def plan_of(measurement: Measured) -> tuple[str, ...]:
+    """Return the SQL that reads the rows, one text for each pass over them."""
+    return tuple(query.sql(dialect="duckdb", pretty=True) for query in measurement.statistics)
