@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
+from sqlglot import exp
 
 from incrowd.accounting import accountant
 from incrowd.errors import IncrowdError, InvalidParameter, QuestionRefused
@@ -19,10 +20,12 @@ from incrowd.queries.combined import CombinedMeasurement, measure
 from incrowd.queries.language import combining
 from incrowd.queries.language.combining import interpret
 from incrowd.queries.language.normal import normal_text
+from incrowd.queries.measurement import Measurement
 from incrowd.queries.measuring.columns import CHOSEN
 from incrowd.queries.measuring.combined import combined_answer
-from incrowd.queries.question import Terms
-from incrowd.queries.steps.question import Combine, Questions
+from incrowd.queries.question import Question, Terms
+from incrowd.queries.steps.question import Combine, ListedGroups, Questions
+from incrowd.queries.work import unit_steps
 from tests.queries.analysts.trades import TRADES
 
 N = "COUNT(*) AS n"
@@ -246,3 +249,43 @@ def test_a_question_alone_stays_one_question() -> None:
 def test_the_least_that_max_groups_can_be_is_one() -> None:
     with pytest.raises(IncrowdError, match="at least one group"):
         interpret(BY_WARD, TRADES, 0)
+
+
+LEFT = (
+    "SELECT w.floor, COUNT(v.patient) AS n FROM wards w LEFT JOIN visits v ON v.ward = w.ward GROUP BY w.floor",
+    (
+        "SELECT w.ward, w.building AS b, COUNT(v.age), AVG(v.stay) FROM wards w LEFT JOIN visits v ON v.ward = w.ward "
+        "WHERE w.floor < 3 GROUP BY w.ward, b ORDER BY w.ward"
+    ),
+    (
+        "SELECT building, COUNT(v.age) AS n FROM wards w LEFT JOIN visits v ON v.ward = w.ward GROUP BY building "
+        "HAVING COUNT(v.age) < 46"
+    ),
+    "SELECT w.floor, MEDIAN(v.stay) FROM wards w LEFT JOIN visits v ON v.ward = w.ward GROUP BY w.floor",
+)
+
+
+@pytest.mark.parametrize("sql", LEFT)
+def test_of_a_public_table_that_is_joined_from_its_own_groups_are_shown(
+    sql: str, tables: duckdb.DuckDBPyConnection
+) -> None:
+    question = interpret(sql, TRADES)
+    assert isinstance(question, Question)
+    measured = measure(question, TRADES["visits"].unit, Terms(epsilon=Fraction(10**6)))
+    assert isinstance(measured, Measurement)
+    collected = tuple(tables.sql(query.sql("duckdb")).to_arrow_table() for query in measured.statistics)
+    found, true = rows_of(measured.answer(collected, SystemCoins())), tables.execute(sql).fetchall()
+    told = [tuple(round(each, 2) if isinstance(each, float) else each for each in row) for row in true]
+    assert sorted(found, key=repr) == sorted(told, key=repr)
+    (step,) = (each for each in measured.steps if isinstance(each, ListedGroups))
+    assert step.listed_in == "wards"
+    assert "those that the public table wards has are answered" in step.sentence
+
+
+def test_noise_is_drawn_for_all_declared_groups_whatever_the_public_table_has() -> None:
+    question = interpret(LEFT[0], TRADES)
+    assert isinstance(question, Question)
+    measured = measure(question, TRADES["visits"].unit, Terms(epsilon=Fraction(1)))
+    *_, listed = measured.statistics
+    assert [table.name for table in listed.find_all(exp.Table)] == ["wards"]
+    assert unit_steps(listed, TRADES) == 0

@@ -41,6 +41,7 @@ from incrowd.queries.steps.question import (
     Combine,
     GiveAnswer,
     GroupRows,
+    ListedGroups,
     OneGroup,
     OpenGroups,
     PureTogether,
@@ -53,7 +54,7 @@ from incrowd.verify.slow_accountant.noise import concentrated_delta
 from incrowd.verify.slow_accountant.tails import cube_tail, gaussian_tail, laplace_tail
 from incrowd.verify.statement import Look, Problem, Statement, in_order, maybe, one, some
 
-GROUPS = (OneGroup, GroupRows, OpenGroups)
+GROUPS = (OneGroup, GroupRows, ListedGroups, OpenGroups)
 NOISES = (CubeNoise, LaplaceNoise, GaussianNoise, SharedGaussianNoise)
 PICKS = (PrivatePick, ConcentratedPick)
 QUESTION = (

@@ -36,7 +36,7 @@ from incrowd.mechanisms.vector_noise import AddCube
 from incrowd.queries.answer import Answer, AnswerColumn, AnswerTables
 from incrowd.queries.measuring.columns import TOTALED, Expected, Noisy, check_outputs, expected_of, present_answer
 from incrowd.queries.measuring.estimates import NO_INTERVAL, Reading
-from incrowd.queries.measuring.groups import ARROW, AnswerGroups, Names, collect_groups, public_groups
+from incrowd.queries.measuring.groups import ARROW, AnswerGroups, Names, collect_groups, names_in, public_groups
 from incrowd.queries.measuring.intervals import MISS, Interval
 from incrowd.queries.measuring.noise import NoiseChoice, Workload, choose_noise
 from incrowd.queries.measuring.picks import Pick, is_pick, pick_of
@@ -60,6 +60,7 @@ from incrowd.queries.steps.question import (
     BoundContribution,
     GiveAnswer,
     GroupRows,
+    ListedGroups,
     OneGroup,
     OpenGroups,
     RowSample,
@@ -175,7 +176,8 @@ class Measurement:
     def statistics(self) -> tuple[exp.Query, ...]:
         """The queries whose results `answer` needs, in this order."""
         sums = (statistics_query(self.question, self.sums),) if self.sums.all else ()
-        return (*sums, *(pick.query(self.question) for pick in self.picks))
+        listed = () if self.question.listed is None else (self.question.listed.query,)
+        return (*sums, *(pick.query(self.question) for pick in self.picks), *listed)
 
     @cached_property
     def expected(self) -> tuple[Expected, ...]:
@@ -200,7 +202,8 @@ class Measurement:
 
     def noisy_answer(self, collected: tuple[pa.Table, ...], coins: Coins) -> Callable[[int], Answer]:
         """Return the noisy answer, with intervals of which so many hold together; the noise is drawn once."""
-        tables, totals = list(collected), None
+        tables = list(collected)
+        listed = None if self.question.listed is None else names_in(self.question, tables.pop())
         groups = self._groups(tables)
         names, noisy, picked = groups.names, groups.vectors, dict[str, AnswerColumn]()
         if self.noise_choice.noise is not None:
@@ -208,8 +211,9 @@ class Measurement:
             if self.noise_choice.threshold is not None and self.sums.counting is not None:
                 shown = np.flatnonzero(noisy[:, self.sums.counting] >= self.noise_choice.threshold.least)
                 names, noisy = groups.names_at(shown), noisy[shown]
-            totals = self._totals(names, noisy)
-            names, noisy = (names, noisy) if totals is None else (totals.names, totals.vectors)
+        names, noisy = (names, noisy) if listed is None else _only(frozenset(listed), names, noisy)
+        totals = self._totals(names, noisy)
+        names, noisy = (names, noisy) if totals is None else (totals.names, totals.vectors)
         for pick, table in zip(self.picks, tables, strict=True):
             found = pick.picked(self.question, table, names, coins)
             picked[pick.aggregate.name] = AnswerColumn(pick.aggregate.name, found, note=self._note(pick))
@@ -308,6 +312,14 @@ def price_of(promise: Guarantee, terms: Terms | None) -> Mapping[str, Any]:
     return {"epsilon": spend.epsilon}
 
 
+def _only(
+    listed: frozenset[Names], names: tuple[Names, ...], noisy: NDArray[np.int64]
+) -> tuple[tuple[Names, ...], NDArray[np.int64]]:
+    """Return the groups that a public table has, after the noise of all."""
+    places = [place for place, name in enumerate(names) if name in listed]
+    return tuple(names[place] for place in places), noisy[places]
+
+
 def _ends(interval: Interval | None) -> tuple[pa.Array | None, pa.Array | None]:
     return (None, None) if interval is None else (pa.array(interval.low), pa.array(interval.high))
 
@@ -332,7 +344,10 @@ def _groups(question: Question) -> Step:
     by = tuple(key.name for key in question.keys)
     if not question.public_keys:
         return OpenGroups(by)
-    return GroupRows(by, math.prod(len(key.values or ()) for key in question.keys)) if by else OneGroup()
+    groups = math.prod(len(key.values or ()) for key in question.keys)
+    if question.listed is not None:
+        return ListedGroups(by, groups, question.listed.table)
+    return GroupRows(by, groups) if by else OneGroup()
 
 
 def _noisy(sums: Statistics, choice: NoiseChoice) -> tuple[Step, ...]:

@@ -13,9 +13,10 @@ from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.aggregates import qualify
 from incrowd.queries.language.expressions.binder import binder
+from incrowd.queries.language.expressions.rules import condition
 from incrowd.queries.language.extent import BoundTree
 from incrowd.queries.language.joins import JoinedRows
-from incrowd.queries.language.memberships import join_memberships
+from incrowd.queries.language.memberships import conjuncts, join_memberships
 from incrowd.queries.language.normal import normal_text
 from incrowd.queries.language.outer import answer_inside, ask_answer, ending
 from incrowd.queries.language.reading import read, read_query
@@ -23,9 +24,9 @@ from incrowd.queries.language.results import AggregateRegister, Result
 from incrowd.queries.language.row_query import Context, first_groups
 from incrowd.queries.language.sources import check_clauses, filter_rows, sources_of
 from incrowd.queries.language.totals import check_totals, has_sets, leaves, sets_of
-from incrowd.queries.language.trees import alias
+from incrowd.queries.language.trees import alias, every, select, subquery
 from incrowd.queries.operations import Keep, Operation, Take
-from incrowd.queries.question import Caps, Contribution, Key, Question
+from incrowd.queries.question import Caps, Contribution, Key, ListedKeys, Question
 
 MOST_GROUPS = 100_000
 """The most groups that are answered whether or not anybody is in them."""
@@ -206,8 +207,9 @@ def _sources(query: exp.Select, catalog: Catalog) -> JoinedRows:
 def _check_padding(query: exp.Select, found: JoinedRows, keys: tuple[Key, ...], nodes: list[exp.Expr]) -> None:
     """Refuse LEFT JOIN from a public table unless every group is one of the declared values of that table's columns.
 
-    A row of it without a partner exists only while nobody matches.  So such rows are left out, and all declared groups
-    are answered: a count of the private table's columns is then the same, with noise, and nothing else would be.
+    A row of it without a partner exists only while nobody matches.  So such rows are left out, all declared groups get
+    noise, and those that the public table has are shown: a count of the private table's columns is then the same, with
+    noise, and nothing else would be.
     """
     if found.padded is None:
         return
@@ -218,6 +220,24 @@ def _check_padding(query: exp.Select, found: JoinedRows, keys: tuple[Key, ...], 
             "LEFT JOIN from a public table is answered where GROUP BY names its columns, of declared values, and "
             "aggregates are of columns of the private table, such as COUNT(v.x): or start with the private table."
         )
+
+
+def _listed(query: exp.Select, found: JoinedRows, meanings: list[BoundTree]) -> ListedKeys | None:
+    """Return the groups that a public table has from which LEFT JOIN leads, under what WHERE asks of it alone."""
+    if found.padded is None:
+        return None
+    public, mean = dict(found.scope.sources)[found.padded], binder(found.scope.resolve)
+    where = query.args.get("where")
+    own = [
+        condition(mean(part), "WHERE").tree
+        for part in ([] if where is None else conjuncts(where.this))
+        if all(found.scope.find(each)[0] == found.padded for each in part.find_all(exp.Column))
+    ]
+    items = [alias(meaning.tree, f"k{place}") for place, meaning in enumerate(meanings, 1)]
+    rows = select(items, subquery(public.query, found.padded))
+    rows.set("distinct", exp.Distinct())
+    rows.set("where", exp.Where(this=every(own)) if own else None)
+    return ListedKeys(public.tables[0], rows)
 
 
 def _outside(query: exp.Select) -> list[exp.Expr]:
@@ -275,6 +295,7 @@ def _understood(text: str, query: exp.Select, found: JoinedRows, catalog: Catalo
         offset=cut.offset,
         operations=tuple(operations),
         totals=sets,
+        listed=_listed(query, found, meanings),
         caps=Caps({name: catalog[name].unit.max_rows for name in tables if catalog[name].unit.column is not None}),
     )
 

@@ -180,6 +180,28 @@ class GroupRows(Step):
 
 
 @dataclass(frozen=True)
+class ListedGroups(Step):
+    """The groups that a public table has are answered."""
+
+    kind: ClassVar[str] = "group"
+    title: ClassVar[str] = "Group"
+
+    by: tuple[str, ...]
+    groups: int
+    listed_in: str
+
+    def __post_init__(self) -> None:
+        if not self.by:
+            raise InvalidParameter("rows are grouped by at least one column.")
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        known = f"Of {counted(self.groups, 'group')} that the declarations allow"
+        return f"{known}, those that the public table {self.listed_in} has are answered, empty ones too."
+
+
+@dataclass(frozen=True)
 class OneGroup(Step):
     """All rows together are one group."""
 
