@@ -21,10 +21,14 @@ from incrowd.engines.sql.engine import fields
 from incrowd.errors import IncrowdError
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.catalog import Catalog, Relation
+from incrowd.queries.combination import Combination
+from incrowd.queries.combined import CombinedMeasurement, measure
+from incrowd.queries.language.combining import interpret
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
+from incrowd.queries.measuring.combined import combined_answer
 from incrowd.queries.question import Terms
-from tests.queries.fuzz.grammar import PATIENTS, question
+from tests.queries.fuzz.grammar import PATIENTS, question, several
 from tests.queries.hostile.judging import moved
 from tests.queries.language import hospital
 
@@ -71,6 +75,49 @@ def pairs(seed: int) -> Iterator[Pair]:
             queries = queries_of(measured)
             for _ in range(3):
                 yield Pair(sql, max_groups, measured, queries, *_neighbors(chance, measured))
+
+
+@dataclass(frozen=True)
+class SeveralPair:
+    """A question that is made of several, and a pair of databases for each of its parts."""
+
+    measured: CombinedMeasurement
+    parts: tuple[Pair, ...]
+
+
+def several_pairs(seed: int) -> Iterator[SeveralPair]:
+    """Yield pairs without end, of questions that are made of several answers."""
+    chance = random.Random(seed)
+    while True:
+        sql, max_groups = several(chance), chance.choice((None, 1))
+        try:
+            asked = interpret(sql, CATALOG, max_groups)
+        except IncrowdError:
+            continue
+        if isinstance(asked, Combination):
+            unit = next(CATALOG[name].unit for name in asked.parts[0].tables if CATALOG[name].private)
+            measured = measure(asked, unit, Terms(epsilon=Fraction(1), delta=Fraction(1, 10**6)))
+            assert isinstance(measured, CombinedMeasurement)
+            both = _neighbors(chance, measured.measurements[0])
+            parts = (Pair(sql, max_groups, each, queries_of(each), *both) for each in measured.measurements)
+            yield SeveralPair(measured, tuple(parts))
+
+
+def several_complaints(pair: SeveralPair) -> list[str]:
+    """Return what one unit moves further in some part than was promised, or that the answer changes its shape."""
+    found, shapes = [each for part in pair.parts for each in complaints(part)], []
+    for database in (pair.parts[0].here, pair.parts[0].there):
+        _fill(database)
+        answers = [
+            part.measured.noisy_answer(
+                tuple(_BASE.sql(query).to_arrow_table() for query in part.queries[1:]), SystemCoins()
+            )
+            for part in pair.parts
+        ]
+        answer = combined_answer(pair.measured.question, answers)
+        shapes.append((answer.table.column_names, answer.table.num_rows))
+    known = all(part.measured.question.public_keys for part in pair.parts)
+    return [*found, "the answer is of another shape"] if known and shapes[0] != shapes[1] else found
 
 
 def queries_of(measured: Measurement) -> tuple[str, ...]:

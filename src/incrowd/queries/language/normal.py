@@ -17,7 +17,7 @@ from sqlglot.errors import ErrorLevel, UnsupportedError
 
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.memberships import open_exists
-from incrowd.queries.language.reading import check_size, read
+from incrowd.queries.language.reading import branches, check_size, read_query
 
 _SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike)
@@ -41,15 +41,16 @@ def normal_text(sql: str) -> str:
     >>> normal_text("select  Count(*) /* all */ from Births b where (b.age>1) and b.age<5")
     'SELECT COUNT(*) FROM births WHERE age < 5 AND age > 1'
     """
-    tree: exp.Expr = read(sql)
+    tree: exp.Expr = read_query(sql)
     for node in tree.walk():
         node.pop_comments()
     _fold_names(tree)
     tree = _inlined(tree, {})
     check_size(tree)
     tree = open_exists(tree)
-    _open_histograms(tree)
-    _open_quantiles(tree)
+    for select in branches(tree):
+        _open_histograms(select)
+        _open_quantiles(select)
     for select in list(tree.find_all(exp.Select)):
         _name_sources(select)
         _resolve_positions(select)
@@ -70,7 +71,8 @@ def _written(tree: exp.Expr) -> str:
 
 def _fold_names(tree: exp.Expr) -> None:
     """Write every name in small letters; only the name of a column of the answer keeps the case that quotes gave it."""
-    kept = {id(item.args["alias"]) for item in tree.args["expressions"] if isinstance(item, exp.Alias)}
+    outermost = branches(tree)[0].expressions
+    kept = {id(item.args["alias"]) for item in outermost if isinstance(item, exp.Alias)}
     for name in tree.find_all(exp.Identifier):
         if not (id(name) in kept and name.args.get("quoted")):
             name.set("this", str(name.this).lower())

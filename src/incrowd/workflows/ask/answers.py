@@ -13,7 +13,7 @@ from incrowd.core.codec import digest, public_text
 from incrowd.errors import LedgerUnavailable
 from incrowd.queries.answer import Answer
 from incrowd.queries.check import questions_of
-from incrowd.queries.steps.question import Understand
+from incrowd.queries.steps.question import Combine, Understand
 from incrowd.queries.steps.workload import each_question
 from incrowd.store.chain import Chain
 from incrowd.store.database import sibling_address
@@ -69,8 +69,9 @@ class StoredAnswer:
     @property
     def questions(self) -> tuple[str, ...]:
         """The text of each question in its normal form, as the certificate tells it."""
+        made = tuple(step.question for step in self.certificate.steps if isinstance(step, Combine))
         asked = each_question(questions_of(self.certificate.steps))
-        return tuple(step.question for steps in asked for step in steps if isinstance(step, Understand))
+        return made or tuple(step.question for steps in asked for step in steps if isinstance(step, Understand))
 
     @cached_property
     def texts(self) -> AnswerTexts:

@@ -18,10 +18,11 @@ from incrowd.engines.settings import Settings
 from incrowd.engines.sql.engine import Asked, Limits
 from incrowd.errors import LedgerUnavailable, Refused, SourceUnavailable
 from incrowd.queries.catalog import Catalog
+from incrowd.queries.combined import measure
+from incrowd.queries.language.combining import interpret
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.measurement import measurement
 from incrowd.queries.work import check_work, unit_steps
 from incrowd.workflows.ask.answers import EVERYONE, Answers, StoredAnswer, question_mark
 from incrowd.workflows.ask.asking import (
@@ -258,19 +259,20 @@ class Desk:
 
     def _planned(self, asking: Asking) -> Planned:
         check_account(asking)
-        question = understand(asking.sql, self.catalog, self._max_groups)
+        question = interpret(asking.sql, self.catalog, self._max_groups)
         policies = tuple(policy for policy in self.policies if policy.name in question.datasets)
         if not policies:
             raise Refused("this question reads public tables only: nobody needs protection from its answer.")
-        measured = measurement(question, policies[0].schema.unit, asking.terms)
+        measured = measure(question, policies[0].schema.unit, asking.terms)
         promises = measured.plan.over({policy.name: policy.schema.unit for policy in policies})
         if asking.account is None:
             check_most(self.policies, promises, asking.analyst)
-        steps = self._answerable(measured.statistics, sampled=measured.terms.rate is not None)
+        steps = self._answerable(measured.statistics, sampled=asking.terms.rate is not None)
         steps *= max(map(declared_units, policies))
         mark = self._mark({"text": question.text}, asking, policies)
         each = (QuestionPrice(question.text, measured.expected),)
-        return Planned(measured.plan, each, measured.statistics, caps_of([question]), promises, policies, mark, steps)
+        notes = caps_of([part.question for part in measured.measurements])
+        return Planned(measured.plan, each, measured.statistics, notes, promises, policies, mark, steps)
 
     def _planned_batch(self, asking: AskingTogether) -> Planned:
         found = understand_each(asking.questions, lambda sql: understand(sql, self.catalog, self._max_groups))
@@ -376,5 +378,3 @@ def _certified(payer: Payer, stated: Stated, performed: Performed, policies: Seq
     others = tuple(policy.name for policy in policies[1:])
     columns = Columns((), tuple(performed.output.schema.names))
     return certify(payer.release, stated, performed, dataset_of(policies[0], None, others), columns)
-
-
