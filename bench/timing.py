@@ -1,18 +1,20 @@
 """Claim: how long a reply takes tells nothing about who is in the table that the noise does not tell already.
 
-    python -m bench.timing [--people 2000] [--times 20] [--replies 20] [--pace 0.5]
+    python -m bench.timing [--people 2000] [--seconds 300] [--pace 0.5]
 
 Two tables differ in one person, who has as many rows as may be, far more than that, and texts as long as they may be.
 The question that once took seconds with that person and none without, and its kin, are asked of both, in turns and in
 random order, each time as a new question.  First stands the shift of the work: processor time with the person, less
 that without.  Then, of a server with its usual pace, the shift of the replies.  Both are differences of medians with a
 95 % interval by the bootstrap; a shift whose interval holds 0 was not seen.  Questions that are refused are refused for
-both, with the same words.
+both, with the same words.  Two fifths of the seconds go to the work, the rest to the replies: of as many questions as
+there is time for at least ten of each, those first whose work shifted most.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import random
 import statistics
@@ -43,9 +45,9 @@ from tests.web.processes import serving
 ROWS, LONG, GREEDY = 6, 210, 2000
 UNLIMITED = ("--rate", "1000000")
 FEWEST = 10
-"""From fewer times an interval would say nothing."""
-SOON = 2.0
-"""Replies that show later than after so many seconds are not waited for."""
+"""From fewer times of each question an interval would say nothing."""
+_WORK, _OVERHEAD = 0.4, 0.05
+"""Which share of the time goes to the work, and how many seconds a reply takes beyond the time after which it shows."""
 Pair = tuple[list[float], list[float]]
 
 
@@ -94,13 +96,18 @@ def shift(pair: Pair) -> tuple[float, float, float]:
     return 1000 * told[0], 1000 * told[1], 1000 * told[2]
 
 
-def measured(sides: Sequence[Callable[[str], float]], sql: str, times: int, chance: random.Random) -> Pair:
-    """Ask both sides so often, in turns and in random order, and return what each time took."""
-    pair: Pair = ([], [])
-    for _ in range(times):
-        for side in chance.sample((0, 1), 2):
-            pair[side].append(sides[side](sql))
-    return pair
+def measured(
+    sides: Sequence[Callable[[str], float]], asked: Sequence[str], end: float, chance: random.Random
+) -> dict[str, Pair]:
+    """Ask both sides everything, in turns and in random order, often enough and until the time is over."""
+    pairs: dict[str, Pair] = {sql: ([], []) for sql in asked}
+    for times in count():
+        if times >= FEWEST and time.monotonic() >= end:
+            return pairs
+        for sql in chance.sample(asked, len(asked)):
+            for side in chance.sample((0, 1), 2):
+                pairs[sql][side].append(sides[side](sql))
+    raise AssertionError
 
 
 def working(desk: Desk, numbers: Iterator[int]) -> Callable[[str], float]:
@@ -108,9 +115,11 @@ def working(desk: Desk, numbers: Iterator[int]) -> Callable[[str], float]:
 
     def work(sql: str) -> float:
         prepared = desk.prepare(Asking(sql, Terms(epsilon=Fraction(1, 10_000 + next(numbers)))))
+        gc.disable()  # whoever's garbage it is, it would be counted here
         start = time.process_time()
         begun = prepared.begin()
         used = time.process_time() - start
+        gc.enable()
         begun.finish()
         return used
 
@@ -144,16 +153,25 @@ def answered(desks: Sequence[Desk]) -> list[str]:
     return found
 
 
-def shown(desk: Desk, sql: str) -> float:
-    """Return after how many seconds a server with the usual settings shows the reply to a question."""
-    return shown_after(desk.prepare(Asking(sql, Terms(epsilon=Fraction(1, 1000)))).steps, Settings())
+def affordable(desk: Desk, asked: Sequence[str], seconds: float, settings: Settings) -> list[str]:
+    """Return as many questions as both sides can be asked often enough in so many seconds, the first ones first."""
+    found, left = list[str](), seconds
+    for sql in asked:
+        steps = desk.prepare(Asking(sql, Terms(epsilon=Fraction(1, 1000)))).steps
+        left -= 2 * FEWEST * (shown_after(steps, settings) + _OVERHEAD)
+        if left < 0 and found:
+            return found
+        found.append(sql)
+    return found
 
 
 def report(kind: str, pairs: dict[str, Pair]) -> None:
     """Print the largest shifts, and how many were seen at all."""
     shifts = {sql: shift(pair) for sql, pair in pairs.items()}
     seen = {sql: told for sql, told in shifts.items() if not told[1] <= 0 <= told[2]}
-    print(f"{kind}: {len(seen)} of {len(shifts)} questions with a shift whose 95 % interval leaves out 0, ", end="")
+    times = min(len(side) for pair in pairs.values() for side in pair)
+    print(f"{kind}, {times} times each: {len(seen)} of {len(shifts)} questions", end=" ")
+    print("with a shift whose 95 % interval leaves out 0, ", end="")
     print(f"where chance alone makes about {0.05 * len(shifts):.0f}")
     for sql, (middle, low, high) in sorted(shifts.items(), key=lambda each: -abs(each[1][0]))[:5]:
         usual = 1000 * statistics.median(pairs[sql][1])
@@ -161,34 +179,32 @@ def report(kind: str, pairs: dict[str, Pair]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name, default in (("people", 2000), ("times", 20), ("replies", 20)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--pace", default="0.5")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--people", type=int, default=2000)
+    for name, default in (("seconds", 300.0), ("pace", 0.5)):
+        parser.add_argument(f"--{name}", type=float, default=default)
     given = parser.parse_args()
-    if min(given.times, given.replies) < FEWEST:
-        parser.error(f"an interval needs at least {FEWEST} times and replies of each question")
-    chance, numbers = random.Random(1), count()
+    chance, numbers, start = random.Random(1), count(), time.monotonic()
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         files = [policy(Path(name, side), given.people, victim=side == "with") for side in ("with", "without")]
         with ExitStack() as desks:
             opened = [desks.enter_context(open_desk([load_policy(file)])) for file in files]
-            asked = answered(opened)
-            print(
-                f"{given.people:,} people; {1 + len(KIN) - len(asked)} of {1 + len(KIN)} questions are refused for both"
-            )
-            soon = [sql for sql in asked if shown(opened[0], sql) <= SOON]
+            asked, all_ = answered(opened), 1 + len(KIN)
+            print(f"{given.people:,} people; {all_ - len(asked)} of {all_} questions are refused for both")
             sides = [working(desk, numbers) for desk in opened]
-            report("work", {sql: measured(sides, sql, given.times, chance) for sql in asked})
+            pairs = measured(sides, asked, start + _WORK * given.seconds, chance)
+            report("work", pairs)
+            asked.sort(key=lambda sql: -abs(shift(pairs[sql])[0]))
+            left = start + given.seconds - time.monotonic()
+            asked = affordable(opened[0], asked, left, Settings(pace=given.pace))
         clients = []
         for file in files:
             access = Access.create(f"sqlite:///{file.parent}/.incrowd/ledger.sqlite")
             holder, end = Holder("ann", AccessRole.ANALYST), access.now() + timedelta(days=1)
             token = access.grant(holder, end, Decision("bench", "time")).token
-            address, _ = stack.enter_context(serving(file, "--pace", given.pace, *UNLIMITED))
+            address, _ = stack.enter_context(serving(file, "--pace", str(given.pace), *UNLIMITED))
             clients.append(replying(Client(address, token), numbers))
-        print(f"replies of {len(soon)} questions that show within {SOON:g} s")
-        report("replies", {sql: measured(clients, sql, given.replies, chance) for sql in soon})
+        report("replies", measured(clients, asked, start + given.seconds, chance))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ that appeared between the charge and the moment in which the ledger learned what
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -15,11 +16,15 @@ from typing import Any
 
 
 def main() -> None:
+    from incrowd.engines.readers.reader import hide_pandas
+
+    hide_pandas()  # as the command line does
     import incrowd.cli.main
     import incrowd.workflows.ask.desk
     import incrowd.workflows.policy.policy
     import incrowd.workflows.release.publish  # noqa: F401 - what a file that charges imports at its top, it has then
 
+    gc.disable()  # each fork ends soon
     for folder, words in json.load(sys.stdin):
         child = os.fork()
         if child == 0:

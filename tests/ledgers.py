@@ -21,7 +21,7 @@ from incrowd.core.rounding import Number, exact, round_up
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.store.chain import Chain
 from incrowd.store.postgres import Postgres
-from incrowd.store.sqlite import SQLite
+from incrowd.store.sqlite import Sessions, SQLite
 
 BECAUSE = "Dwork et al. 2006, Proposition 1"
 
@@ -80,7 +80,7 @@ def sampled_crowd(sample: str | None = None) -> Guarantee:
 
 @contextmanager
 def at_connection(then: Callable[[sqlite3.Connection], object]) -> Iterator[None]:
-    """Do something to every connection that a chain in a file opens meanwhile."""
+    """Do something to every connection that a chain in a file opens meanwhile: one for each transaction."""
     connect = SQLite._connect
 
     def connected(place: SQLite) -> sqlite3.Connection:
@@ -88,7 +88,11 @@ def at_connection(then: Callable[[sqlite3.Connection], object]) -> Iterator[None
         then(session)
         return session
 
-    with patch.object(SQLite, "_connect", connected):
+    with (
+        patch.object(SQLite, "_connect", connected),
+        patch.object(Sessions, "take", lambda _: None),
+        patch.object(Sessions, "give", lambda _, session: session.close()),
+    ):
         yield
 
 

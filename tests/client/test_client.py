@@ -8,8 +8,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import polars as pl
 import pytest
 
-from incrowd.client import Client
-from incrowd.client.client import Transport
+from incrowd.client import Budget, Client, History, Replies
+from incrowd.client.client import BatchedQuestion, Transport
 from incrowd.client.reply import Reply
 from incrowd.errors import AccessDenied, BudgetExceeded, InvalidParameter, ServerUnavailable, UnsupportedVersion
 from incrowd.governance.access.grant import AccessRole
@@ -53,6 +53,51 @@ def test_what_is_declared_left_and_released_can_be_read(client: Client) -> None:
     assert [table["name"] for table in client.schema()["tables"]] == ["births", "deaths"]
     assert client.budget()["births"]["left"]["epsilon"] == "3"
     assert client.certificate(client.releases()[0]["id"])["certificate"] == 1
+
+
+def test_several_questions_are_asked_as_one_with_their_parameters(here: Server, client: Client) -> None:
+    questions: list[BatchedQuestion] = ["SELECT 1 FROM births", ("SELECT 2 FROM births WHERE age > ?", [64])]
+    replies = client.query_batch(questions, epsilon="1/3", delta=0)
+    assert [reply.rows()[0]["n"] for reply in replies] == [42, 42]
+    assert [each.sql for each in here.desk.asked[-2:]] == [
+        "SELECT 1 FROM births",
+        "SELECT 2 FROM births WHERE age > 64",
+    ]
+    assert (replies.cost["epsilon"], len(replies), replies[1].to_arrow().num_rows) == ("1", 2, 3)
+    assert replies._repr_html_().count("cost of all") == 1
+    assert client.price_batch(questions, epsilon="1/3")["cost"]["epsilon"] == "1/3"
+    with pytest.raises(InvalidParameter, match="question 2"):
+        client.query_batch(["SELECT 1 FROM births", ("SELECT ? FROM births", [])], epsilon=1)
+    with pytest.raises(InvalidParameter, match="a list of texts"):
+        client.query_batch("SELECT 1 FROM births", epsilon=1)
+
+
+def test_a_history_is_a_card_and_a_frame_and_gives_answers_again(client: Client) -> None:
+    history = client.history(limit=5, others=True)
+    (past,) = history
+    assert (past.questions, past.cost["births"]["epsilon"], history.next) == (("SELECT 1 FROM births",), "1", None)
+    assert history.to_pandas()["questions"].tolist() == ["SELECT 1 FROM births"]
+    card = history._repr_html_()
+    assert "SELECT 1 FROM births" in card
+    assert "left of births" in card
+    again, several = client.answer(past.id), client.answer("deaths-1")
+    assert isinstance(again, Reply)
+    assert again.rows()[0]["n"] == 42
+    assert isinstance(several, Replies)
+    assert len(several) == 2
+    with pytest.raises(InvalidParameter, match="no such release"):
+        client.answer("nothing")
+
+
+def test_a_budget_is_a_card_that_tells_what_is_left_of_the_allowance() -> None:
+    allowance = {"epsilon": "2", "delta": "1e-6", "until": None}
+    told = {"left": {"epsilon": "3", "delta": "0"}, "spent": {"epsilon": "0.5", "delta": "0"}, "allowance": allowance}
+    budget = Budget({"births": told, "deaths": {"left": None}})
+    assert budget["births"] == told
+    assert dict(budget.lines)["left of your allowance for births"] == "epsilon 1.5, delta 0.000001"
+    assert dict(budget.lines)["left of deaths"] == "none is set"
+    assert "you spent of births" in budget._repr_html_()
+    assert History((), None, budget).to_arrow().num_rows == 0
 
 
 def test_errors_of_the_server_are_the_errors_of_the_library(client: Client, address: str) -> None:

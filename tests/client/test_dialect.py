@@ -95,6 +95,24 @@ def test_what_dashboards_ask_about_tables_is_answered_for_nothing(engine: sa.Eng
     assert len(here.desk.asked) == asked
 
 
+def test_a_notebook_magic_asks_in_one_connection_that_stays_open(engine: sa.Engine, here: Server) -> None:
+    """The calls of JupySQL: autocommit, text with bound names, columns of a table without rows, and the end."""
+    connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+    result = connection.execute(sa.text("SELECT sex, COUNT(*) AS n FROM births WHERE age > :least"), {"least": 64})
+    assert (list(result.keys()), result.returns_rows) == (["sex", "n", "last"], True)
+    assert [row.n for row in result.fetchmany(size=2)] == [42, 7]
+    assert here.desk.asked[-1].sql.endswith("age > 64")
+    asked = len(here.desk.asked)
+    empty = connection.execute(sa.text("SELECT * FROM births WHERE 1=0"))
+    assert (list(empty.keys()), empty.fetchall()) == (["sex", "age", "born"], [])
+    with pytest.raises(ProgrammingError, match="no such table"):
+        connection.execute(sa.text("SELECT * FROM nowhere WHERE 1=0"))
+    assert sa.inspect(connection).get_columns("births", None)[1]["name"] == "age"
+    assert len(here.desk.asked) == asked
+    connection.close()
+    engine.dispose()
+
+
 def test_a_refusal_is_an_error_of_the_standard(engine: sa.Engine) -> None:
     with engine.connect() as connection, pytest.raises(ProgrammingError, match="no such table"):
         connection.execute(sa.text("SELECT COUNT(*) FROM nowhere"))

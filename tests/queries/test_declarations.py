@@ -96,3 +96,33 @@ def test_an_answer_has_the_form_of_any_other_and_costs_nothing() -> None:
     assert [each["values"] for each in plain["answer"]["columns"]] == [[]] * 7
     assert plain["cost"] == {"epsilon": "0", "delta": "0"}
     assert plain["certificate"] == {}
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["SELECT * FROM births WHERE 1=0", 'select * from main."births" where FALSE;', "SELECT *\nFROM Births LIMIT 0"],
+)
+def test_rows_that_no_table_can_have_tell_the_columns_and_their_types(sql: str) -> None:
+    found = declaration_answer(sql, TABLES)
+    assert found is not None
+    columns = found.to_json()["answer"]["columns"]
+    assert [(each["name"], each["type"], each["values"]) for each in columns] == [
+        ("age", "integer", []),
+        ("sex", "text", []),
+        ("note", "text", []),
+    ]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM births WHERE 1=0 OR age > 3",
+        "SELECT * FROM births WHERE 1=1",
+        "SELECT * FROM births LIMIT 00 OFFSET 1",
+        "SELECT * FROM births, deaths WHERE 1=0",
+        "SELECT age FROM births WHERE 1=0",
+        "SELECT * FROM births WHERE 1=0; SELECT COUNT(*) FROM births",
+    ],
+)
+def test_what_only_looks_like_it_is_a_question_about_rows(sql: str) -> None:
+    assert declaration_answer(sql, TABLES) is None

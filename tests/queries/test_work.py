@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import closing
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -36,9 +37,10 @@ COLUMNS = (
 CATALOG = Catalog((Relation("visits", Schema(COLUMNS, UNIT), dataset="visits"),))
 
 
-def trees(sql: str) -> list[Any]:
+@cache
+def trees(sql: str) -> tuple[Any, ...]:
     question = understand(sql, CATALOG)
-    return list(measurement(question, UNIT, ONE if question.public_keys else OPEN).statistics)
+    return tuple(measurement(question, UNIT, ONE if question.public_keys else OPEN).statistics)
 
 
 def steps(sql: str) -> int:
@@ -87,8 +89,12 @@ WRITTEN = (
 """What analysts write: memberships, joins by comma, different values, parts of texts."""
 
 
-@pytest.mark.parametrize("sql", [*(sql for sql in KIN if steps(sql) <= MOST_STEPS), *WRITTEN])
+@pytest.mark.parametrize("sql", [*KIN, *WRITTEN])
 def test_no_more_rows_pass_an_operator_than_the_bound_allows(sql: str, worst: duckdb.DuckDBPyConnection) -> None:
+    if sql in KIN and steps(sql) > MOST_STEPS:  # it is refused, and so not run
+        with pytest.raises(QuestionRefused):
+            check_work(steps(sql))
+        return
     for tree in trees(sql):
         found = worst.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {tree.sql('duckdb')}").fetchall()
         most = max(passed(json.loads(found[0][1])))

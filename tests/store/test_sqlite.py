@@ -71,6 +71,28 @@ def test_a_file_that_vanishes_is_noticed_and_not_made_anew(sqlite: str) -> None:
     assert not path_of(sqlite).exists()
 
 
+def test_a_session_that_stays_open_reads_the_file_again(sqlite: str) -> None:
+    """What somebody changes behind SQLite's back is noticed, as if the file were opened anew."""
+    chain = Chain.create(sqlite, "notes")
+    note(chain)
+    content = path_of(sqlite).read_bytes()
+    with path_of(sqlite).open("r+b") as file:
+        file.write(content.replace(b'"version":2', b'"version":3'))
+    with pytest.raises(LedgerCorrupted):
+        list(chain.links())
+
+
+def test_a_file_that_takes_the_place_of_one_in_use_is_noticed_by_open_sessions(sqlite: str) -> None:
+    chain = Chain.create(sqlite, "notes")
+    note(chain)
+    other = path_of(sqlite).with_name("other.sqlite")
+    other.write_bytes(path_of(sqlite).read_bytes())
+    other.replace(path_of(sqlite))
+    for work in (note, Chain.head):
+        with pytest.raises(LedgerUnavailable, match="replaced"):
+            work(chain)
+
+
 def test_a_file_that_is_moved_away_during_a_transaction_loses_nothing_silently(sqlite: str) -> None:
     chain = Chain.create(sqlite, "notes")
     path = path_of(sqlite)

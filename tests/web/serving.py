@@ -23,7 +23,8 @@ from incrowd.governance.books import Books, open_books
 from incrowd.web.app import app
 from incrowd.web.settings import Settings
 from incrowd.web.wire import StrictProtocol
-from incrowd.workflows.ask.asking import Asking
+from incrowd.workflows.ask.asking import Asking, AskingTogether
+from incrowd.workflows.ask.history import PageOfHistory
 
 OFFICER = Decision("data protection officer", "a test")
 FAST = Settings(pace=0.0, threads=2)
@@ -73,6 +74,12 @@ class FakeDesk:
     def prepare(self, asking: Asking) -> Waiting:
         return Waiting(self, asking)
 
+    def price_batch(self, asking: AskingTogether) -> Plain:
+        return Plain({"cost": {"epsilon": str(asking.terms.epsilon), "delta": "0"}, "each": list(asking.questions)})
+
+    def prepare_batch(self, asking: AskingTogether) -> WaitingTogether:
+        return WaitingTogether(self, asking)
+
     def begin(self, asking: Asking) -> Begun:
         self._table(asking)
         with self.lock:
@@ -107,6 +114,16 @@ class FakeDesk:
         dataset = {"name": "births", "together with": ["deaths"]} if id_ == "both" else {"name": id_.removesuffix("-1")}
         return Plain({"certificate": 1, "id": id_, "dataset": dataset})
 
+    def history(self, analyst: str | None, page: PageOfHistory, *, reads_all: bool = False) -> Plain:
+        entry = {"number": 7, "id": "births-1", "at": "2020-01-01T00:00:00Z", "questions": ["SELECT 1 FROM births"]}
+        paid = {"births": {"epsilon": "1", "delta": "0"}}
+        entry |= {"columns": ["n"], "cost": paid, "spent": paid, "left": None, "own": True, "repeated": False}
+        told = [entry | {"state": "answered"}][: page.limit]
+        return Plain({"history": told, "next": None, "datasets": self.budget(analyst)})
+
+    def answer(self, id_: str, analyst: str | None = None) -> Plain | None:
+        return Begun(self, {"births-1": 0, "deaths-1": 2}[id_]).finish() if id_ in ("births-1", "deaths-1") else None
+
     def within(self, datasets: Collection[str]) -> FakeDesk:
         return replace(self, datasets=[each for each in self.datasets if each in datasets])
 
@@ -139,8 +156,32 @@ class Waiting:
     def mark(self) -> str:
         return self.asking.sql
 
+    def again(self) -> None:
+        """Nothing was asked before."""
+
     def begin(self) -> Begun:
         return self.desk.begin(self.asking)
+
+
+@dataclass
+class WaitingTogether:
+    """Several questions that the desk has planned."""
+
+    desk: FakeDesk
+    asking: AskingTogether
+    steps: int = 1000
+
+    @property
+    def mark(self) -> str:
+        return "; ".join(self.asking.questions)
+
+    def again(self) -> None:
+        return None
+
+    def begin(self) -> Begun:
+        for sql in self.asking.questions:
+            begun = self.desk.begin(Asking(sql, self.asking.terms, self.asking.analyst))
+        return replace(begun, several=len(self.asking.questions))
 
 
 @dataclass
@@ -148,6 +189,7 @@ class Begun:
     """An answer that is there and does not show yet."""
 
     desk: FakeDesk
+    several: int = 0
 
     def finish(self) -> Plain:
         self.desk.shown.append(time.monotonic())
@@ -157,7 +199,7 @@ class Begun:
             "repeated": False,
             "certificate": {"id": "births-1"},
         }
-        return Plain({"answer": ANSWER, **told})
+        return Plain(({"answers": [ANSWER] * self.several} if self.several else {"answer": ANSWER}) | told)
 
 
 @dataclass

@@ -20,6 +20,7 @@ from incrowd.governance.access.grant import AccessRole, Holder
 from incrowd.web.app import app
 from incrowd.web.logs import AsJson
 from incrowd.web.settings import Settings
+from incrowd.web.wire import StrictProtocol
 from tests.web.serving import FAST, OFFICER, PASSWORD, Browser, Server, listening, server
 
 ASK = {"sql": "SELECT COUNT(*) FROM births", "epsilon": "1/2"}
@@ -240,6 +241,14 @@ def test_requests_as_they_should_be_are_read_one_after_the_other(place: str) -> 
     one = b"GET /healthz HTTP/1.1\r\nHost: server\r\n"
     told = replies_to(place, one + b"\r\n" + one + b"Connection: close\r\n\r\n")
     assert told.count(b'"status":"ok"') == 2
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET /healthz HTTP/1.1\r\nHost: ser"])
+def test_who_does_not_say_what_he_wants_in_time_keeps_no_connection(
+    place: str, monkeypatch: pytest.MonkeyPatch, begun: bytes
+) -> None:
+    monkeypatch.setattr(StrictProtocol, "patience", 0.1)
+    assert replies_to(place, begun) == b""
 
 
 def test_an_owner_does_not_choose_who_reads_the_log(here: Server) -> None:

@@ -8,26 +8,34 @@ import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from incrowd.errors import QuestionStopped
+from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.errors import QuestionStopped, SourceUnavailable
 from incrowd.governance.access.book import Access
-from incrowd.governance.access.grant import AccessRole
+from incrowd.governance.access.grant import AccessRole, Holder
 from incrowd.queries.question import Terms
 from incrowd.web import reload
+from incrowd.web.app import ServeOrder, open_server
 from incrowd.web.reload import ReloadingDesk
 from incrowd.web.replies import NOT_AVAILABLE
 from incrowd.workflows.ask.asking import Asking
 from incrowd.workflows.ask.desk import Desk, open_desk
+from incrowd.workflows.ask.prepared import PreparedQuestion
+from incrowd.workflows.policy.policy import load_policy
+from tests.postgres_tables import load
 from tests.web.processes import serving
-from tests.web.serving import SECRET, server
+from tests.web.serving import FAST, OFFICER, SECRET, Browser, server
 from tests.web.test_desk import BIRTHS, Office, policy
 
 ALL = Terms(epsilon=Fraction(1))
+NEW = {"dataset": {"name": "births", "separate": "other people", "version": "2025-03"}}
 
 
 @pytest.fixture
@@ -78,10 +86,10 @@ def test_the_same_question_at_once_is_paid_for_once(office: Office, monkeypatch:
     ann, bob = (office.headers(name, AccessRole.ANALYST) for name in ("ann", "bob"))
     services, begin = office.application.state.services, Desk.begin
 
-    def slow(self: Desk, asking: Asking, planned: Any) -> Any:
-        if asking.analyst == "ann":
+    def slow(self: Desk, prepared: PreparedQuestion[Any]) -> Any:
+        if prepared.asking.analyst == "ann":
             waiting.result(300)
-        return begin(self, asking, planned)
+        return begin(self, prepared)
 
     monkeypatch.setattr(Desk, "begin", slow)
     with ThreadPoolExecutor(3) as pool:
@@ -124,6 +132,10 @@ def test_a_question_that_is_stopped_stays_charged_and_says_so(office: Office, mo
     assert "stays charged" in told["error"]
 
 
+def raised(problem: Exception) -> None:
+    raise problem
+
+
 def test_a_new_version_takes_the_place_of_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reload, "_LOOK", 3600.0)
     path = Path(policy(tmp_path, "births"))
@@ -150,9 +162,19 @@ def test_a_new_version_takes_the_place_of_the_old_one(tmp_path: Path, monkeypatc
         assert not second.to_json()["repeated"]
         counts = [each.to_json()["answer"]["columns"][0]["values"][0] for each in (first, second)]
         assert counts[0] < 200 < counts[1]  # noise of 100 or more has a chance below e^-99
-        path.write_text("incrowd: 7")
-        assert not desk.look(), "what cannot be read leaves the desk as it is"
-        desk.check()
+        for content in (
+            b"incrowd: 7",
+            b"\xff\xfe",
+            json.dumps(told | NEW | {"ledger": "sqlite:///other.sqlite"}).encode(),
+        ):
+            path.write_bytes(content)
+            assert not desk.look(), "what cannot be read, or has other books, leaves the desk as it is"
+        path.write_text(json.dumps(told | NEW))
+        monkeypatch.setattr(Desk, "load", lambda _: raised(SourceUnavailable("it is gone")))
+        opened = sorted((tmp_path / ".incrowd" / ".desks").glob("*.open"))
+        assert not desk.look()
+        assert sorted((tmp_path / ".incrowd" / ".desks").glob("*.open")) == opened, "what was not taken is closed"
+        assert desk.now.versions == {"births": "2025-02"}
     finally:
         desk.close()
 
@@ -163,3 +185,41 @@ def test_a_server_of_one_process_logs_json_to_its_end(tmp_path: Path) -> None:
     Access.create(f"sqlite:///{tmp_path}/.incrowd/ledger.sqlite")
     with serving(path, "--pace", "0"):
         assert (tmp_path / ".incrowd" / ".desks").is_dir()
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("rows", [2, 3])
+def test_a_person_with_too_many_rows_in_a_database_makes_no_question_longer(
+    rows: int, tmp_path: Path, postgres: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """PostgreSQL would number them all for each question; who asks himself, without a server, may let it."""
+    people = pa.table({"id": pa.array([1] * rows + list(range(2, 50)), pa.int64())})
+    file = tmp_path / "policy.yaml"
+    content = {
+        "incrowd": 1,
+        "dataset": {"name": "people", "unit": {"column": "id", "max_rows": 2}},
+        "source": load(postgres, "people", people),
+        "columns": {"id": {"role": "identifier", "type": "integer"}},
+        "queries": {"open": True, "pushdown": True},
+        "budget": {"epsilon": 5},
+    }
+    file.write_text(json.dumps(content))
+    address = f"sqlite:///{tmp_path}/.incrowd/ledger.sqlite"
+    access = Access.create(address)
+    token = access.grant(Holder("ann", AccessRole.ANALYST), access.now() + timedelta(days=1), OFFICER).token
+    application = open_server(ServeOrder((str(file),), None, FAST))
+    browser, asked = Browser(application), {"sql": "SELECT COUNT(*) AS n FROM people", "epsilon": "1"}
+    with caplog.at_level(logging.INFO, "incrowd.web"):
+        reply = browser.post("/v1/query", json=asked, headers={"Authorization": f"Bearer {token}"})
+    health = browser.get("/healthz").status_code
+    application.state.close()
+    ledger = Ledger.open(address)
+    if rows == 2:
+        assert (reply.status_code, health, ledger.knows("people")) == (200, 200, True)
+        return
+    assert (reply.status_code, reply.json()["error"], health) == (503, NOT_AVAILABLE, 503)
+    assert not ledger.knows("people"), "nothing was charged"
+    (noted,) = [record for record in caplog.records if record.getMessage() == "not available"]
+    assert "somebody has more than 2 rows" in vars(noted)["fields"]["why"]
+    with open_desk([load_policy(file)]) as desk:
+        assert desk.ask(Asking(asked["sql"], ALL)).answer.rows()

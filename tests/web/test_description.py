@@ -23,6 +23,10 @@ CHECKS = [not_a_server_error, content_type_conformance, response_schema_conforma
 OPERATIONS = [
     ("POST", "/v1/query"),
     ("POST", "/v1/price"),
+    ("POST", "/v1/batch"),
+    ("POST", "/v1/batch/price"),
+    ("GET", "/v1/history"),
+    ("GET", "/v1/answers/{number}"),
     ("GET", "/v1/schema"),
     ("GET", "/v1/budget"),
     ("GET", "/v1/releases"),

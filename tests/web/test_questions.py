@@ -206,6 +206,14 @@ def test_a_parameter_that_is_no_value_is_bad_input(here: Server, value: str) -> 
     assert here.desk.asked == []
 
 
+def test_whole_numbers_of_other_requests_are_plain_digits(here: Server) -> None:
+    auditor, owner = here.bearer(AccessRole.AUDITOR), here.bearer(AccessRole.OWNER, "olga")
+    for wrong in ("1_0", "\u0661", " 1", "+1", "1.0"):
+        assert here.client.get("/v1/audit", params={"limit": wrong}, headers=auditor).status_code == 400
+        made = {"holder": "bob", "role": "analyst", "why": "a test", "days": wrong}
+        assert here.client.post("/v1/tokens", json=made, headers=owner).status_code == 400
+
+
 @pytest.mark.parametrize("number", ["1_0", "\u0661", "1\n", " 1", "+1", "0x1", "1e+2", "1.", ".5", "1/0", "inf"])
 def test_amounts_are_written_as_the_published_pattern_says(here: Server, number: str) -> None:
     reply = here.client.post("/v1/query", json=ASK | {"epsilon": number}, headers=here.bearer(AccessRole.ANALYST))

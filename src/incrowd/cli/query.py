@@ -102,7 +102,7 @@ def query(options: QueryOptions) -> None:
             _check_folder(options)
             found = desk.ask(asking)
     if options.out is not None and isinstance(found, Answered):
-        from incrowd.workflows.ask.desk import publish_answer
+        from incrowd.workflows.ask.publication import publish_answer
         from incrowd.workflows.release.publish import Destination
 
         publish_answer(found, desk.ledger, Destination(options.out, options.form))

@@ -10,15 +10,17 @@ from fractions import Fraction
 from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from incrowd import errors
+from incrowd.client.history import Budget, History
 from incrowd.client.parameters import written_parameters
-from incrowd.client.reply import Reply
+from incrowd.client.reply import Replies, Reply
 from incrowd.errors import IncrowdError, InvalidParameter, ServerUnavailable
 
 Number = int | float | str | Decimal | Fraction
+BatchedQuestion = str | tuple[str, Sequence[Any]]
 _LARGEST = 1 << 30
 _HERE = ("localhost", "127.0.0.1", "::1")
 
@@ -69,13 +71,44 @@ class Client:
         found: dict[str, Any] = self._transport.post("/v1/price", body)
         return found
 
+    def query_batch(
+        self, questions: Sequence[BatchedQuestion], epsilon: Number, delta: Number | None = None
+    ) -> Replies:
+        """Ask several questions about one dataset, and pay for all answers together.
+
+        Each question is a text, or a text and the values for its question marks.  The same ones at the same price again
+        get the same answers and cost the dataset nothing.
+        """
+        return Replies.of(self._transport.post("/v1/batch", _batch(questions, epsilon, delta)))
+
+    def price_batch(
+        self, questions: Sequence[BatchedQuestion], epsilon: Number, delta: Number | None = None
+    ) -> dict[str, Any]:
+        """Say what several questions would cost together, and how exact each answer would be; nothing is charged."""
+        found: dict[str, Any] = self._transport.post("/v1/batch/price", _batch(questions, epsilon, delta))
+        return found
+
+    def history(self, limit: int = 50, before: int | None = None, *, others: bool = False) -> History:
+        """Return what you asked, the latest first, with texts, costs and what is left.
+
+        With `others` it also tells what others asked, as far as you may read it.
+        """
+        wanted = {"limit": limit, "before": before, "others": str(others).lower()}
+        given = {name: value for name, value in wanted.items() if value is not None}
+        return History.of(self._transport.get(f"/v1/history?{urlencode(given)}"))
+
+    def answer(self, number: str) -> Reply | Replies:
+        """Return an answer that you were given before, by its id; it costs nothing."""
+        found = self._transport.get(f"/v1/answers/{quote(number, safe='')}")
+        return Replies.of(found) if "answers" in found else Reply.of(found)
+
     def schema(self) -> dict[str, Any]:
         """Return the tables that may be asked about, as they are declared."""
         return dict(self._transport.get("/v1/schema"))
 
-    def budget(self) -> dict[str, Any]:
-        """Return what is left of each dataset."""
-        return dict(self._transport.get("/v1/budget")["datasets"])
+    def budget(self) -> Budget:
+        """Return what is left of each dataset, and of your allowance."""
+        return Budget(self._transport.get("/v1/budget")["datasets"])
 
     def releases(self) -> list[dict[str, Any]]:
         """Return what was released so far."""
@@ -94,6 +127,16 @@ def _body(sql: str, epsilon: Number | None, delta: Number | None, more: dict[str
     """Return what is sent: numbers as text, so that they arrive as they were written."""
     given = {"sql": sql, "epsilon": epsilon, "delta": delta, **more}
     return {name: None if value is None else str(value) for name, value in given.items()}
+
+
+def _batch(questions: Sequence[BatchedQuestion], epsilon: Number, delta: Number | None) -> dict[str, Any]:
+    if isinstance(questions, str):
+        raise InvalidParameter("several questions are a list of texts, or of pairs of a text and its parameters.")
+    asked = []
+    for each in questions:
+        sql, parameters = (each, ()) if isinstance(each, str) else each
+        asked.append({"sql": sql} | _parameters(parameters))
+    return {"questions": asked, "epsilon": str(epsilon), "delta": None if delta is None else str(delta)}
 
 
 def _parameters(parameters: Sequence[Any]) -> dict[str, Any]:

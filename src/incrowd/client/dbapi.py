@@ -176,7 +176,7 @@ class Cursor:
 
     def executemany(self, *_arguments: object) -> NoReturn:
         """Refuse: several questions would be charged, and only one answer be seen."""
-        raise NotSupportedError("ask one question at a time.")
+        raise NotSupportedError("ask one question at a time, or several for one charge by Client.query_batch.")
 
     def fetchone(self) -> tuple[Any, ...] | None:
         """Return the next row, or None after the last one."""

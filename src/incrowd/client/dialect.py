@@ -51,6 +51,7 @@ class IncrowdDialect(DefaultDialect):
     supports_schemas = False
     postfetch_lastrowid = False
     default_schema_name = _SCHEMA
+    default_isolation_level: IsolationLevel = "AUTOCOMMIT"
 
     @classmethod
     def import_dbapi(cls) -> Any:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from incrowd.drawing.answer import ShownColumn, shown_answer
-from incrowd.drawing.card import answer_card
+from incrowd.drawing.card import answer_card, card, facts
 from incrowd.errors import PackageMissing, UnsupportedVersion
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 VERSION = 1
+_AGAIN = "Asked before: the same answer, at no cost to the dataset."
 
 
 @dataclass(frozen=True)
@@ -89,12 +90,9 @@ class Reply:
     def _repr_html_(self) -> str:
         shown = [ShownColumn(each.name, each.values, each.low, each.high) for each in self.columns]
         notes = [f"{column.name}: {column.note}." for column in self.columns if column.note]
-        lines = [
-            ("costs", _amount(self.cost)),
-            *((f"left of {name}", _amount(left)) for name, left in self.left.items()),
-        ]
+        lines = costs(self.cost, self.left) if self.cost else []
         lines.append(("certificate", str(self.certificate.get("id", "none"))))
-        again = ["Asked before: the same answer, at no cost to the dataset."] if self.repeated else []
+        again = [_AGAIN] if self.repeated else []
         told = (*notes, *filter(None, [self.note]), *again)
         return answer_card("answer", shown_answer(shown, self.undeclared), told, lines)
 
@@ -128,5 +126,56 @@ class Reply:
         return pl.from_arrow(self.to_arrow())
 
 
-def _amount(amount: Mapping[str, Any] | None) -> str:
-    return "not enough" if amount is None else ", ".join(f"{name} {value}" for name, value in amount.items())
+@dataclass(frozen=True)
+class Replies(Sequence[Reply]):
+    """The answers to several questions that were paid for as one, in their order.
+
+    What all of them cost and what is left is told here, once; the single answers have no cost of their own.
+
+    >>> told = {"cost": {"epsilon": "1"}, "left": {}, "certificate": {}, "repeated": False}
+    >>> answer = {"answer": 1, "columns": [{"name": "n", "type": "integer", "values": [7]}]}
+    >>> [reply.rows() for reply in Replies.of({"answers": [answer, answer], **told})]
+    [[{'n': 7}], [{'n': 7}]]
+    """
+
+    replies: tuple[Reply, ...]
+    cost: Mapping[str, str]
+    left: Mapping[str, Any]
+    certificate: Mapping[str, Any]
+    repeated: bool
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> Replies:
+        """Read a server's reply to several questions."""
+        certificate, repeated = plain["certificate"], plain["repeated"]
+        shared = {"cost": {}, "left": {}, "certificate": certificate, "repeated": repeated}
+        each = tuple(Reply.of({"answer": answer, **shared}) for answer in plain["answers"])
+        return cls(each, plain["cost"], plain["left"], certificate, repeated)
+
+    @overload
+    def __getitem__(self, at: int) -> Reply: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Reply, ...]: ...
+    def __getitem__(self, at: int | slice) -> Reply | tuple[Reply, ...]:
+        """Return the answer to the question at a place, counted from 0."""
+        return self.replies[at]
+
+    def __len__(self) -> int:
+        """Return how many questions were asked."""
+        return len(self.replies)
+
+    def _repr_html_(self) -> str:
+        lines = facts(costs(self.cost, self.left))
+        return "".join(each._repr_html_() for each in self.replies) + card(
+            "cost of all", lines, note=_AGAIN if self.repeated else ""
+        )
+
+
+def costs(cost: Mapping[str, str], left: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return what something cost and what is left, in words."""
+    return [("costs", amount(cost)), *((f"left of {name}", amount(each)) for name, each in left.items())]
+
+
+def amount(told: Mapping[str, Any] | None) -> str:
+    """Return an ε and a δ, or a ρ of an account, in words."""
+    return "not enough" if told is None else ", ".join(f"{name} {value}" for name, value in told.items())

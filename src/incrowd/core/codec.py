@@ -9,6 +9,7 @@ Canonical JSON is one text per plain value, so that a hash of the text is a hash
 from __future__ import annotations
 
 import json
+import math
 import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, field, fields, is_dataclass
@@ -203,6 +204,29 @@ def canonical(value: Any) -> str:
     if returned != value:
         raise InvalidParameter("an entry holds something that JSON does not give back: use lists, and texts as keys.")
     return text
+
+
+_PUBLIC = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def public_text(value: Any) -> str:
+    """Return a value as JSON for whoever asks; what is infinite is null, because JSON has no infinity.
+
+    >>> public_text({"high": [math.inf, 1.5]})
+    '{"high":[null,1.5]}'
+    """
+    try:
+        return _PUBLIC.encode(value)
+    except ValueError:
+        return _PUBLIC.encode(_finite(value))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def parsed(text: str) -> Any:

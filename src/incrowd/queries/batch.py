@@ -82,18 +82,30 @@ class Batch:
         return tuple(found[place] for place in sorted(found))
 
     @property
-    def expected(self) -> tuple[Expected, ...]:
+    def expected(self) -> tuple[tuple[Expected, ...], ...]:
         """How exact each column of each answer will be, in the order of the questions."""
         found = {place: each.expected for place, each in zip(self._left, self.measurements, strict=True)}
         for shared in self.workloads:
             found |= dict(zip(shared.places, shared.expected, strict=True))
-        return tuple(each for place in sorted(found) for each in found[place])
+        return tuple(found[place] for place in sorted(found))
 
     @property
-    def statistics(self) -> tuple[tuple[exp.Query, ...], ...]:
-        """The queries that read rows, those of one question or table together."""
-        shared = tuple((query,) for each in self.workloads for query in each.statistics)
-        return (*shared, *(each.statistics for each in self.measurements))
+    def notes(self) -> tuple[str, ...]:
+        """How sets of questions are answered, and what numbers are of, where that is not the whole table."""
+        caps = dict.fromkeys(each.caps.sentence for each in self.questions if each.caps.sentence)
+        return (*(each.words for each in self.workloads), *caps)
+
+    @property
+    def passes(self) -> tuple[tuple[tuple[int, ...], tuple[exp.Query, ...]], ...]:
+        """The places of questions, and the queries that read rows for them."""
+        shared = tuple((each.places, each.statistics) for each in self.workloads)
+        pairs = zip(self._left, self.measurements, strict=True)
+        return (*shared, *(((place,), each.statistics) for place, each in pairs))
+
+    @property
+    def statistics(self) -> tuple[exp.Query, ...]:
+        """The queries that read rows."""
+        return tuple(query for _, queries in self.passes for query in queries)
 
     @property
     def width(self) -> float:

@@ -47,7 +47,7 @@ from incrowd.queries.steps.question import (
     RowSample,
     Understand,
 )
-from incrowd.queries.steps.workload import AnswerSet, CountBlocks, CountGroups
+from incrowd.queries.steps.workload import AnswerSet, CountBlocks, CountGroups, in_places
 from incrowd.verify.slow_accountant.laws import TOLERANCE
 from incrowd.verify.slow_accountant.noise import concentrated_delta
 from incrowd.verify.slow_accountant.tails import cube_tail, gaussian_tail, laplace_tail
@@ -101,18 +101,9 @@ def contradiction(statement: Statement) -> Problem | None:
     if problem is not None:
         return problem
     told = statement.released
-    for columns in _answered(sets, alone):
-        told = _without(columns, told)
+    for step in (step for steps in in_places(questions) for step in steps if isinstance(step, GiveAnswer)):
+        told = _without(step.columns, told)
     return Problem("the columns are not those that were answered") if told else None
-
-
-def _answered(sets: Sequence[AnswerSet], alone: Sequence[tuple[Step, ...]]) -> list[tuple[str, ...]]:
-    """Return the columns of each answer in the order of the questions; sets know their places, the rest is alone."""
-    found = {place: steps for each in sets for place, steps in zip(each.places, each.questions, strict=True)}
-    free = (place for place in range(len(found) + len(alone)) if place not in found)
-    found |= dict(zip(free, alone, strict=True))
-    names = [[step.columns for step in found[place] if isinstance(step, GiveAnswer)] for place in sorted(found)]
-    return [columns for each in names for columns in each]
 
 
 def _strange_set(each: AnswerSet) -> Problem | None:

@@ -23,6 +23,12 @@ _DESCRIBE = re.compile(
     r"\s*(?:describe|desc|show\s+columns\s+(?:from|in))\s+(?:\"(?P<quoted>[^\"]+)\"|(?P<plain>\w+))\s*;?\s*",
     re.IGNORECASE,
 )
+_NO_ROWS = re.compile(
+    r"\s*select\s+\*\s+from\s+(?:\"?main\"?\.)?(?:\"(?P<quoted>[^\"]+)\"|(?P<plain>\w+))\s+"
+    r"(?:where\s+(?:1\s*=\s*0|false)|limit\s+0)\s*;?\s*",
+    re.IGNORECASE,
+)
+"""How tools ask which columns a table has: for rows that no table can have."""
 _SIMPLE = (
     "Select", "From", "Table", "Identifier", "Column", "Star", "Literal", "Alias", "TableAlias", "Where", "And", "Or",
     "Not", "Paren", "EQ", "NEQ", "In", "Like", "Is", "Null", "Lower", "Upper", "Order", "Ordered", "Limit", "Distinct",
@@ -39,12 +45,15 @@ class DeclarationAnswer:
 
     names: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
+    types: tuple[str, ...] = ()
+    """The types of the columns, where they are not seen by what the rows hold."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form of a reply."""
+        types = self.types or ["integer" if _whole(values) else "text" for values in self._columns()]
         columns = [
-            {"name": name, "type": "text" if not _whole(values) else "integer", "values": list(values)}
-            for name, values in zip(self.names, self._columns(), strict=True)
+            {"name": name, "type": kind, "values": list(values)}
+            for name, kind, values in zip(self.names, types, self._columns(), strict=True)
         ]
         answer = {"answer": _VERSION, "confidence": "0.95", "columns": columns, "note": "as declared; no row was read"}
         nothing = {"epsilon": "0", "delta": "0"}
@@ -60,7 +69,8 @@ def may_be_declaration(sql: str) -> bool:
     >>> may_be_declaration("show tables"), may_be_declaration("SELECT COUNT(*) FROM births")
     (True, False)
     """
-    return _INFORMATION in sql.lower() or sql.lstrip()[:4].lower() in ("show", "desc")
+    told = _INFORMATION in sql.lower() or sql.lstrip()[:4].lower() in ("show", "desc")
+    return told or _NO_ROWS.fullmatch(sql) is not None
 
 
 def declaration_answer(sql: str, described: Mapping[str, Any]) -> DeclarationAnswer | None:
@@ -74,6 +84,8 @@ def declaration_answer(sql: str, described: Mapping[str, Any]) -> DeclarationAns
     (('births',),)
     >>> declaration_answer("SELECT column_name FROM information_schema.columns", tables).rows
     (('age',),)
+    >>> declaration_answer("SELECT * FROM births WHERE 1=0", tables).names
+    ('age',)
     >>> declaration_answer("SELECT COUNT(*) FROM births", tables)
     """
     if not may_be_declaration(sql):
@@ -82,18 +94,31 @@ def declaration_answer(sql: str, described: Mapping[str, Any]) -> DeclarationAns
         return DeclarationAnswer(("name",), tuple((each["name"],) for each in described["tables"]))
     named = _DESCRIBE.fullmatch(sql)
     if named:
-        return _described(named["quoted"] or named["plain"], described)
+        return _described(_table(named, described))
+    if empty := _NO_ROWS.fullmatch(sql):
+        return _without_rows(_table(empty, described))
     if _INFORMATION not in sql.lower():
         raise QuestionRefused("of declarations there are SHOW TABLES, DESCRIBE table and the information schema.")
     return _selected(sql, described)
 
 
-def _described(name: str, described: Mapping[str, Any]) -> DeclarationAnswer:
-    for table in described["tables"]:
-        if table["name"].lower() == name.lower():
-            rows = tuple((each["name"], each["type"], _domain(each)) for each in table["columns"])
-            return DeclarationAnswer(("column_name", "column_type", "domain"), rows)
-    raise InvalidParameter("there is no such table: SHOW TABLES lists those that may be asked about.")
+def _table(named: re.Match[str], described: Mapping[str, Any]) -> Mapping[str, Any]:
+    name = (named["quoted"] or named["plain"]).lower()
+    found: Mapping[str, Any] | None = next((each for each in described["tables"] if each["name"].lower() == name), None)
+    if found is None:
+        raise InvalidParameter("there is no such table: SHOW TABLES lists those that may be asked about.")
+    return found
+
+
+def _described(table: Mapping[str, Any]) -> DeclarationAnswer:
+    rows = tuple((each["name"], each["type"], _domain(each)) for each in table["columns"])
+    return DeclarationAnswer(("column_name", "column_type", "domain"), rows)
+
+
+def _without_rows(table: Mapping[str, Any]) -> DeclarationAnswer:
+    """Return the columns of a table, and none of its rows: whatever these hold, none of them is asked for."""
+    columns = table["columns"]
+    return DeclarationAnswer(tuple(each["name"] for each in columns), (), tuple(each["type"] for each in columns))
 
 
 def _domain(column: Mapping[str, Any]) -> str:

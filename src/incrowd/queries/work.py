@@ -199,4 +199,4 @@ def _text(node: exp.Expr, parts: list[_Cost], steps: int) -> _Cost:
             return _Cost(steps + math.prod(part.width for part in parts[:2]), first)
         case exp.MD5():
             return _Cost(steps + _HASH, _WRITTEN)
-    return _Cost(steps, max(first, _WRITTEN) if node.is_type(*exp.DataType.TEXT_TYPES) else _NUMBER)
+    return _Cost(steps, max(first, _WRITTEN) if node.args["to"].this in exp.DataType.TEXT_TYPES else _NUMBER)

@@ -28,7 +28,7 @@ def _now() -> datetime:
 
 @dataclass(frozen=True)
 class Chain:
-    """The chain in a database; hold one for as long as you like, it keeps nothing open.
+    """The chain in a database; hold one for as long as you like, no transaction stays open.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from incrowd.errors import InvalidParameter, LedgerUnavailable
 
 if TYPE_CHECKING:
+    from incrowd.store.holds import Holds
     from incrowd.store.tables import Tables
 
 _SQLITE = "sqlite:///"
@@ -49,6 +50,9 @@ class Database(Protocol):
 
     def create(self, fill: Callable[[Connection], None]) -> None:
         """Make the tables and fill them, all or nothing, unless there is something at the address already."""
+
+    def holds(self, chain: str) -> Holds:
+        """Return what can be held alone among all who work with the chain of this name; to be closed at the end."""
 
 
 def database_at(address: str, name: str) -> Database:

@@ -13,6 +13,7 @@ from sqlalchemy import Connection as Session
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from incrowd.errors import InvalidParameter, LedgerUnavailable
+from incrowd.store.advisory import AdvisoryHolds
 from incrowd.store.database import Conflict, Connection, explained
 from incrowd.store.tables import StoreDialect, Tables
 
@@ -106,6 +107,10 @@ class Postgres:
                 for statement in (*self.tables.creation(_DIALECT), *_guards(self.tables)):
                     connection.exec_driver_sql(statement)
                 fill(PostgresTransaction(connection))
+
+    def holds(self, chain: str) -> AdvisoryHolds:
+        """Return what can be held alone among all machines that work with this database."""
+        return AdvisoryHolds(self, chain)
 
     def explain(self, error: Exception) -> LedgerUnavailable:
         """Say what a driver's error means for the ledger."""

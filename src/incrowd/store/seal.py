@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
@@ -39,7 +40,11 @@ class Seal:
         plain = text_digest(domain, text)
         if sequence < self.since:
             return plain
-        return hmac.new(sha256(b"seal " + self.secret).digest(), plain.encode(), sha256).hexdigest()
+        return hmac.digest(self._key, plain.encode(), "sha256").hex()
+
+    @cached_property
+    def _key(self) -> bytes:
+        return sha256(b"seal " + self.secret).digest()
 
 
 def secret_of(body: Any) -> bytes:

@@ -1,7 +1,8 @@
-"""A chain in one SQLite file: made whole or not at all, reopened for every transaction, flushed at every commit.
+"""A chain in one SQLite file: made whole or not at all, flushed at every commit.
 
-The file is opened anew for each transaction, so that one that vanished or was replaced is noticed: whoever holds a
-chain open remembers which file it is.  A symbolic link in its place is refused, for it can point elsewhere tomorrow.
+Whoever holds a chain remembers which file it is, and looks before and after each transaction whether that file is still
+in its place: one that vanished or was replaced is noticed.  A few sessions with it stay open between transactions, and
+forget then what they read.  A symbolic link in its place is refused, for it can point elsewhere tomorrow.
 It keeps a rollback journal rather than a write-ahead log: then one file is all there is to copy, and a copy is never
 half of the truth.
 """
@@ -13,18 +14,21 @@ import secrets
 import sqlite3
 import stat
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from incrowd.errors import InvalidParameter, LedgerCorrupted, LedgerUnavailable
 from incrowd.store.database import Connection, explained
 from incrowd.store.disk import force
+from incrowd.store.holds import OneMachine
 from incrowd.store.tables import StoreDialect, Tables
 
 _PATIENCE = 60.0  # seconds to wait for other writers
+_IDLE = 2  # so many sessions of each kind stay open
 _DURABLE = {"journal_mode": "delete", "synchronous": 3, "foreign_keys": 1}  # 3 is EXTRA: also sync the directory
 
 _DIALECT = StoreDialect(number="INTEGER", bytewise="TEXT", by_key="WITHOUT ROWID")
@@ -41,6 +45,39 @@ class SQLiteTransaction:
         return self.session.execute(statement, values or {}).fetchall()
 
 
+@dataclass(frozen=True, eq=False)
+class Sessions:
+    """Sessions with one file that wait for a transaction; a process that was forked off has its own."""
+
+    idle: list[tuple[int, sqlite3.Connection]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        weakref.finalize(self, _close_all, self.idle)
+
+    def take(self) -> sqlite3.Connection | None:
+        """Return a session that is open and free, if there is one."""
+        while self.idle:
+            with suppress(IndexError):
+                process, session = self.idle.pop()
+                if process == os.getpid():
+                    return session
+        return None
+
+    def give(self, session: sqlite3.Connection) -> None:
+        """Let a session wait that has just committed; what it read is forgotten, so that it is read again."""
+        session.execute("PRAGMA shrink_memory")
+        if len(self.idle) < _IDLE:
+            self.idle.append((os.getpid(), session))
+        else:
+            session.close()
+
+
+def _close_all(idle: list[tuple[int, sqlite3.Connection]]) -> None:
+    for process, session in idle:
+        if process == os.getpid():
+            session.close()
+
+
 @dataclass(frozen=True)
 class SQLite:
     """The chain called `name` in the file at `path`."""
@@ -51,10 +88,12 @@ class SQLite:
     turn: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     file: tuple[int, int] | None = None
     """The device and the number of the file that was there when the chain was opened."""
+    readers: Sessions = field(default_factory=Sessions, repr=False, compare=False)
+    writers: Sessions = field(default_factory=Sessions, repr=False, compare=False)
 
     def bound(self) -> SQLite:
         """Return the same place, bound to the file that is there now."""
-        return replace(self, file=self._file(), turn=threading.Lock())
+        return SQLite(self.path, self.name, self.mode, file=self._file())
 
     @property
     def shown(self) -> str:
@@ -69,20 +108,23 @@ class SQLite:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Open a transaction that sees one state of the chain."""
-        with explained(self.explain, sqlite3.Error), self._transaction("BEGIN", self._connect) as connection:
+        with (
+            explained(self.explain, sqlite3.Error),
+            self._transaction("BEGIN", self._connect, self.readers) as connection,
+        ):
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Open a transaction that holds the file's write lock from its start."""
         with explained(self.explain, sqlite3.Error), self._in_turn():
-            with self._transaction("BEGIN IMMEDIATE", self._durable) as connection:
+            with self._transaction("BEGIN IMMEDIATE", self._durable, self.writers) as connection:
                 yield connection
             self._require_same()
 
     def create(self, fill: Callable[[Connection], None]) -> None:
         """Make the file beside its place and link it there: of two makers one wins, and the other finds the file."""
-        beside = replace(self, path=self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}"), mode="rwc")
+        beside = SQLite(self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}"), self.name, mode="rwc")
         with explained(self.explain, sqlite3.Error):
             if self.path.exists() or self.path.is_symlink():
                 return
@@ -98,6 +140,11 @@ class SQLite:
                 force(self.path.parent)
             finally:
                 beside.path.unlink(missing_ok=True)
+
+    def holds(self, chain: str) -> OneMachine:
+        """Return what lets everyone go on: a file is used on one machine."""
+        del chain
+        return OneMachine()
 
     def explain(self, error: Exception) -> LedgerUnavailable:
         """Say what a driver's error means for the ledger."""
@@ -148,12 +195,25 @@ class SQLite:
             )
 
     @contextmanager
-    def _transaction(self, begin: str, connect: Callable[[], sqlite3.Connection]) -> Iterator[Connection]:
-        """Open the file, commit in the end, and close it again; what was not committed by then is undone."""
-        with closing(connect()) as session:
+    def _transaction(
+        self, begin: str, connect: Callable[[], sqlite3.Connection], idle: Sessions
+    ) -> Iterator[Connection]:
+        """Commit in the end; what was not committed by then is undone, and its session closed."""
+        session = idle.take()
+        if session is None:
+            session = connect()
+        try:
+            self._require_same()
             session.execute(begin)
             yield SQLiteTransaction(session)
             session.commit()
+        except BaseException:
+            session.close()
+            raise
+        if self.file is None:
+            session.close()
+        else:
+            idle.give(session)
 
     def _durable(self) -> sqlite3.Connection:
         """Open the file so that what is committed is on the disk."""
@@ -170,7 +230,11 @@ class SQLite:
         if self._file() is not None:  # else SQLite says why it cannot be opened
             self._require_same()
         connection = sqlite3.connect(
-            f"{self.path.as_uri()}?mode={self.mode}", uri=True, timeout=_PATIENCE, isolation_level=None
+            f"{self.path.as_uri()}?mode={self.mode}",
+            uri=True,
+            timeout=_PATIENCE,
+            isolation_level=None,
+            check_same_thread=False,  # one thread after the other
         )
         try:
             connection.execute("PRAGMA schema_version")  # the file is opened by this

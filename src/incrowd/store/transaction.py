@@ -177,13 +177,30 @@ def check_totals(reader: Reader, tally: Tally) -> None:
     if last.running is None:
         return
     for one, other in pairwise(each for each in reader.newest if each.running is not None):
-        if not follows(other, one, tally.after(_totals_of(one), other)):
+        if not _follow_once(_Pair((one.hash, other.hash), type(tally), one, other, tally)):
             raise _off(other)
     totals = _totals_of(last)
     if last.running["since"] != reader.seal.since:
         raise _off(last)
     if tally.few(totals) and tally.total(reader.values(tally.under)) != totals:
         raise _off(last)
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two entries, one after the other, known by their hashes: these were held against what the entries say."""
+
+    hashes: tuple[str, str]
+    kind: type
+    one: Link = field(compare=False)
+    other: Link = field(compare=False)
+    tally: Tally = field(compare=False)
+
+
+@lru_cache(maxsize=256)
+def _follow_once(pair: _Pair) -> bool:
+    """Whether the totals that two entries carry follow from each other; of the same two it is found out once."""
+    return follows(pair.other, pair.one, pair.tally.after(_totals_of(pair.one), pair.other))
 
 
 def follows(new: Link, before: Link | None, totals: Sums) -> bool:

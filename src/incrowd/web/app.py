@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import json
 import os
-from collections.abc import AsyncIterator, Callable
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
 
@@ -21,7 +22,7 @@ from incrowd.web.caller import NobodyKnown
 from incrowd.web.flights import Flights
 from incrowd.web.guard import Guard
 from incrowd.web.logs import note
-from incrowd.web.routes import access, consent, operation, questions
+from incrowd.web.routes import access, batches, consent, history, operation, questions
 from incrowd.web.services import Limiter, QuestionDesk, Services
 from incrowd.web.settings import Settings
 from incrowd.web.threads import ThreadPool
@@ -32,9 +33,15 @@ _ABOUT = (
     "Aggregate questions about protected tables, answered with noise and within budgets. Every reply to a question "
     "takes one of a few durations, whatever the rows hold; no error shows data."
 )
-_ROUTES = (questions, access, operation, consent)
-_QUICK = 4
-"""How many prices are told and outcomes kept at once, however many questions are being answered."""
+_ROUTES = (questions, batches, history, access, operation, consent)
+_QUICK = 16
+"""How many prices are told and outcomes kept at once, however many questions are being answered.
+
+What is kept at once is written to the disk together.
+"""
+_TURN = 0.0005
+"""Seconds after which a thread that computes lets another one of its worker go on: few, so that short work is done soon
+beside long work."""
 _GARBAGE = (50_000, 20, 20)
 """How seldom a worker looks for garbage: a question makes and drops many small trees."""
 _LINGER = 60.0
@@ -92,8 +99,11 @@ async def _lifespan(server: FastAPI) -> AsyncIterator[None]:
     gc.freeze()  # what is there now stays: it need not be looked through for garbage again and again
     usual = gc.get_threshold()
     gc.set_threshold(*_GARBAGE)
+    turn = sys.getswitchinterval()
+    sys.setswitchinterval(_TURN)
     yield
     server.state.close()
+    sys.setswitchinterval(turn)
     gc.set_threshold(*usual)
     gc.unfreeze()  # else libraries complain at the end of what was not tidied up, in a log that holds JSON alone
 
@@ -127,8 +137,14 @@ def _unreadable(_request: Request, problem: Exception) -> Response:
 
 
 def _place(parts: tuple[str | int, ...]) -> str:
-    named = [part for part in parts[1:] if isinstance(part, str) and part.isidentifier()]
-    return ".".join(named[:1]) or "the request"
+    match parts[1:]:
+        case ("questions", int(at), *inner):
+            return ": ".join([f"question {at + 1}", *_names(inner)[:1]])
+    return ".".join(_names(parts[1:])[:1]) or "the request"
+
+
+def _names(parts: Sequence[str | int]) -> list[str]:
+    return [part for part in parts if isinstance(part, str) and part.isidentifier()]
 
 
 def _elsewhere(_request: Request, problem: Exception) -> Response:
@@ -178,7 +194,7 @@ def open_server(order: ServeOrder) -> FastAPI:
 
     books = open_books(policies[0].ledger_address)
     with ExitStack() as stack:
-        limits = Limits(seconds=order.settings.longest)
+        limits = Limits(seconds=order.settings.longest, timed=True)
         desk: QuestionDesk
         if order.settings.reload:
             from incrowd.web.reload import ReloadingDesk

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Depends, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from incrowd.errors import AccessDenied
@@ -82,12 +83,13 @@ def recognize(request: Request, services: Here, bearer: Bearer) -> Caller:
     return caller
 
 
-def needs(right: Right) -> Callable[..., Caller]:
+def needs(right: Right) -> Callable[..., Awaitable[Caller]]:
     """Return a dependency that lets nobody through without a right."""
 
-    def permitted(caller: Annotated[Caller, Depends(recognize)], services: Here) -> Caller:
+    async def permitted(caller: Annotated[Caller, Depends(recognize)], services: Here) -> Caller:
         if not caller.holder.may(right):
-            services.books.audit.write(caller.event("access", "denied", right=str(right)))
+            denied = caller.event("access", "denied", right=str(right))
+            await run_in_threadpool(services.books.audit.write, denied)
             raise AccessDenied(f"a token of the role {caller.holder.role} has no right to {right}.")
         return caller
 
@@ -119,6 +121,11 @@ def _check_way(request: Request, caller: Caller, *, by_page: bool) -> None:
 def _knock(services: Services, key: str) -> None:
     if seconds := services.knocks.wait(key):
         raise TooOften(seconds)
+
+
+def count_more(services: Services, caller: Caller, requests: int) -> None:
+    """Count a request that was let in as so many more, which the next one waits for."""
+    services.knocks.owe(f"holder {caller.holder.name}", requests)
 
 
 Reader = Annotated[Caller, Depends(needs(Right.READ))]

@@ -10,11 +10,12 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from incrowd.errors import IncrowdError
+from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.web.logs import note
 from incrowd.web.services import JsonDocument, PlannedQuestion, QuestionDesk
-from incrowd.workflows.ask.asking import Asking
+from incrowd.workflows.ask.asking import Asking, AskingTogether
 from incrowd.workflows.ask.desk import Desk
+from incrowd.workflows.ask.history import PageOfHistory
 from incrowd.workflows.policy.policy import Policy, load_policy
 
 Opening = Callable[[Sequence[Policy]], AbstractContextManager[Desk]]
@@ -90,9 +91,13 @@ class ReloadingDesk:
             if versions_of(policies) == self.now.versions:
                 note("not reloaded", why="the policies declare the versions of data that are served already")
                 return False
+            _require_same_books(policies, self.now.desk.policies)
             new = OpenDesk.of(policies, self.opening)
-            new.desk.load()
-        except (IncrowdError, OSError) as problem:
+            with ExitStack() as undone:
+                undone.callback(new.stack.close)
+                new.desk.load()
+                undone.pop_all()
+        except (IncrowdError, OSError, UnicodeError) as problem:
             why = str(problem) if isinstance(problem, IncrowdError) else "a policy cannot be read"
             note("not reloaded", fault=type(problem).__name__, why=why)
             return False
@@ -115,6 +120,14 @@ class ReloadingDesk:
         """Plan a question at the desk of now."""
         return self.now.desk.prepare(asking)
 
+    def price_batch(self, asking: AskingTogether) -> JsonDocument:
+        """Say what several questions would cost together."""
+        return self.now.desk.price_batch(asking)
+
+    def prepare_batch(self, asking: AskingTogether) -> PlannedQuestion:
+        """Plan several questions at the desk of now."""
+        return self.now.desk.prepare_batch(asking)
+
     def schema(self) -> Mapping[str, Any]:
         """Return the public description of the tables."""
         return self.now.desk.schema()
@@ -131,6 +144,14 @@ class ReloadingDesk:
         """Return the certificate of a release, if the analyst may read it."""
         return self.now.desk.certificate(id_, analyst)
 
+    def history(self, analyst: str | None, page: PageOfHistory, *, reads_all: bool = False) -> JsonDocument:
+        """Return a page of what an analyst asked."""
+        return self.now.desk.history(analyst, page, reads_all=reads_all)
+
+    def answer(self, id_: str, analyst: str | None = None) -> JsonDocument | None:
+        """Return an answer that was given to the analyst before."""
+        return self.now.desk.answer(id_, analyst)
+
     def within(self, datasets: Collection[str]) -> QuestionDesk:
         """Return a desk that knows these datasets alone."""
         return self.now.desk.within(datasets)
@@ -142,6 +163,19 @@ class ReloadingDesk:
     def check(self) -> None:
         """Raise SourceUnavailable unless the rows can be asked about now."""
         self.now.desk.check()
+
+
+def _require_same_books(policies: Sequence[Policy], before: Sequence[Policy]) -> None:
+    """Raise if budgets or consents would be kept elsewhere: tokens, allowances and withdrawals stay where they were."""
+
+    def books(told: Sequence[Policy]) -> list[object]:
+        return [(policy.name, policy.ledger_address, policy.section.purpose, policy.section.consent) for policy in told]
+
+    if books(policies) != books(before):
+        raise InvalidParameter(
+            "a new version has the names, the ledger, the purpose and the consents of the one before: start the server "
+            "again to change them."
+        )
 
 
 def _texts(paths: Sequence[Path]) -> tuple[str, ...]:

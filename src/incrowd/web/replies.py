@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
 from fastapi import Response
 
+from incrowd.core.codec import public_text
 from incrowd.errors import (
     AccessDenied,
     BudgetExceeded,
@@ -22,7 +22,6 @@ from incrowd.errors import (
 )
 from incrowd.web.turns import NoRoom, TooManyAtOnce
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _BAD_INPUT = (InvalidParameter, UnknownColumn, MixedUnits)
 _FAULT = "the server could not do this. Its operator finds the reason in the log, under the request's number."
 
@@ -40,16 +39,24 @@ class TooOften(Exception):
         self.seconds = max(1, math.ceil(seconds))
 
 
+class NothingThere(InvalidParameter):
+    """There is no such thing, or it is somebody else's: both are told in one text."""
+
+    def __init__(self) -> None:
+        super().__init__("there is no such release, or it is not yours to see.")
+
+
 def as_json(content: Any, status: int = 200) -> Response:
     """Return a reply in JSON; what is infinite is null, because JSON has no infinity.
 
     >>> as_json({"high": [math.inf, 1.5]}).body
     b'{"high":[null,1.5]}'
     """
-    try:
-        text = _ENCODER.encode(content)
-    except ValueError:
-        text = _ENCODER.encode(_finite(content))
+    return written(public_text(content), status)
+
+
+def written(text: str, status: int = 200) -> Response:
+    """Return a reply in JSON whose text is known."""
     return Response(text.encode(), status, media_type="application/json")
 
 
@@ -77,6 +84,8 @@ def refusal(problem: Exception) -> Response:
             return _later(429, text, 1)
         case NoRoom():
             return _later(503, "the server is busy; nothing was charged. Try again later.", 1)
+        case NothingThere():
+            return error(404, InvalidParameter.__name__, str(problem))
         case AccessDenied():
             return error(403, type(problem).__name__, str(problem))
         case BudgetExceeded() | Refused():
@@ -96,11 +105,3 @@ def _later(status: int, text: str, seconds: int) -> Response:
     reply = error(status, "ServerUnavailable", text)
     reply.headers["Retry-After"] = str(seconds)
     return reply
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -16,7 +16,8 @@ from incrowd.web.flights import Flights
 from incrowd.web.settings import Settings
 from incrowd.web.threads import ThreadPool
 from incrowd.web.turns import Turns
-from incrowd.workflows.ask.asking import Asking
+from incrowd.workflows.ask.asking import Asking, AskingTogether
+from incrowd.workflows.ask.history import PageOfHistory
 from incrowd.workflows.consent.subject_desk import SubjectDesk
 
 _MOST_KEYS = 10_000
@@ -39,7 +40,7 @@ class Services:
     subjects: SubjectDesk | None = None
 
 
-def _services(request: Request) -> Services:
+async def _services(request: Request) -> Services:  # async: no thread is needed for it
     found: Services = request.app.state.services
     return found
 
@@ -65,6 +66,9 @@ class PlannedQuestion(Protocol):
     def mark(self) -> str:
         """What all askings of the same question share."""
 
+    def again(self) -> BegunQuestion | None:
+        """Return the answer that was given before, if it is at hand and paid for; nothing is read or written."""
+
     def begin(self) -> BegunQuestion:
         """Charge it and read the rows, or refuse; nobody can see yet what came of it."""
 
@@ -86,6 +90,12 @@ class QuestionDesk(Protocol):
     def prepare(self, asking: Asking) -> PlannedQuestion:
         """Plan a question, or refuse it; reads no row and writes nothing."""
 
+    def price_batch(self, asking: AskingTogether) -> JsonDocument:
+        """Say what several questions would cost together; reads no row and writes nothing."""
+
+    def prepare_batch(self, asking: AskingTogether) -> PlannedQuestion:
+        """Plan several questions together, or refuse them; reads no row and writes nothing."""
+
     def schema(self) -> Mapping[str, Any]:
         """Return the public description of the tables."""
 
@@ -97,6 +107,12 @@ class QuestionDesk(Protocol):
 
     def certificate(self, id_: str, analyst: str | None = None) -> JsonDocument | None:
         """Return the certificate of a release, if the analyst may read it."""
+
+    def history(self, analyst: str | None, page: PageOfHistory, *, reads_all: bool = False) -> JsonDocument:
+        """Return a page of what an analyst asked, and of what others asked that may be read."""
+
+    def answer(self, id_: str, analyst: str | None = None) -> JsonDocument | None:
+        """Return an answer that was given to the analyst before."""
 
     def within(self, datasets: Collection[str]) -> QuestionDesk:
         """Return a desk that knows these datasets and the public tables alone."""
@@ -133,3 +149,14 @@ class Limiter:
             while len(self.seen) > _MOST_KEYS:
                 self.seen.popitem(last=False)
             return 0.0 if allowed else (1.0 - left) * 60.0 / self.per_minute
+
+    def owe(self, key: str, knocks: int) -> None:
+        """Count knocks more for one that was let in: the next one waits until they, too, could have come.
+
+        >>> limiter = Limiter(2, clock=lambda: 0.0)
+        >>> limiter.wait("ann"), limiter.owe("ann", 4), limiter.wait("ann")
+        (0.0, None, 120.0)
+        """
+        with self.lock:
+            left, at = self.seen.get(key, (float(self.per_minute), self.clock()))
+            self.seen[key] = (left - knocks, at)

@@ -27,6 +27,8 @@ _DECIMAL = r"^([0-9]{1,20}(\.[0-9]{1,40})?([eE]-?[0-9]{1,3})?|[0-9]{1,20}/[1-9][
 
 _SIGNED = r"^-?[0-9]{1,320}(\.[0-9]{1,40})?$"
 _BITS = 512
+MOST_QUESTIONS = 1000
+"""How many questions are asked at once."""
 _WORDS = {
     400: "The request cannot be read or names unknown things.",
     401: "No token, or one that does not work.",
@@ -61,6 +63,16 @@ def _writable(text: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(_writable)]
+
+
+def _digits(value: Any) -> Any:
+    if isinstance(value, str) and not re.fullmatch("[0-9]{1,20}", value):
+        raise ValueError("write a whole number in plain digits")
+    return value
+
+
+PlainInt = Annotated[int, BeforeValidator(_digits)]
+"""A whole number of an address, in plain digits."""
 
 
 Amount = Annotated[
@@ -100,19 +112,32 @@ ParameterShape = (
 )
 
 
-class AskedShape(Shape):
-    """A question and what is paid for it: ε (and δ), or the error that is wanted, or ρ from an account."""
+class StatementShape(Shape):
+    """A question: a statement, and values for its question marks."""
 
     sql: Text = Field(min_length=1, max_length=20_000, description="One SELECT statement.")
     parameters: list[ParameterShape] | None = Field(
         None, max_length=200, description="Values for the question marks: plain, or {number: …}, or {date: …}."
     )
+
+
+class AskedShape(StatementShape):
+    """A question and what is paid for it: ε (and δ), or the error that is wanted, or ρ from an account."""
+
     epsilon: Amount | None = Field(None, description="The ε to pay; a number, or text such as 1/3.")
     delta: Amount | None = Field(None, description="The δ to pay; groups whose keys are private need one.")
     error: Amount | None = Field(None, description="Instead of ε: the 95 % half-width wanted of every count and sum.")
     rate: Amount | None = Field(None, description="Answer from a secret sample of this rate.")
     rho: Amount | None = Field(None, description="Instead of ε: the ρ to pay from a zero-concentrated account.")
     account: Text | None = Field(None, min_length=1, max_length=100, description="The account that ρ is taken from.")
+
+
+class BatchShape(Shape):
+    """Several questions about one dataset, planned together, and what is paid for all of them: ε, and δ."""
+
+    questions: list[StatementShape] = Field(min_length=1, max_length=MOST_QUESTIONS, description="The questions.")
+    epsilon: Amount = Field(description="The ε to pay for all of them; a number, or text such as 1/3.")
+    delta: Amount | None = Field(None, description="The δ to pay for all of them; many questions are better with one.")
 
 
 class AdmittedShape(Shape):
@@ -123,14 +148,14 @@ class AdmittedShape(Shape):
     )
     role: AccessRole
     datasets: list[Text] | None = Field(None, max_length=100, description="The datasets it is for; all if left out.")
-    days: int = Field(90, ge=1, le=366, description="For how many days it works.")
+    days: StrictInt = Field(90, ge=1, le=366, description="For how many days it works.")
     why: Text = Field(min_length=1, max_length=500, description="The reason, kept in the book of access.")
 
 
 class RotatedShape(Shape):
     """A token to be replaced by a new one."""
 
-    days: int = Field(90, ge=1, le=366)
+    days: StrictInt = Field(90, ge=1, le=366)
     why: Text = Field(min_length=1, max_length=500)
 
 
@@ -198,6 +223,30 @@ class LogShape(BaseModel):
 class BudgetShape(BaseModel):
     """What is left, dataset by dataset."""
 
+    datasets: dict[str, Any]
+
+
+class PastQuestionShape(BaseModel):
+    """One question, or several paid for as one: when, for how much, and what is kept of it."""
+
+    number: int = Field(description="The number of the payment in the ledger.")
+    id: str = Field(description="The release: of its certificate and of its answer.")
+    at: str
+    questions: list[str] = Field(description="The texts as they were understood; none where no answer is kept.")
+    columns: list[str] = Field(description="What was released; …_low and …_high are the ends of intervals.")
+    cost: dict[str, dict[str, str]] = Field(description="What was paid of each dataset.")
+    spent: dict[str, dict[str, str]] = Field(description="What the caller had spent of each dataset right after it.")
+    left: dict[str, str] | None = Field(description="What was left of the first dataset right after it.")
+    own: bool = Field(description="Whether the caller asked it.")
+    repeated: bool = Field(description="Whether somebody else had asked the same before.")
+    state: str
+
+
+class HistoryShape(BaseModel):
+    """What was asked, the latest first, and what is left now."""
+
+    history: list[PastQuestionShape]
+    next: int | None = Field(description="The next page is that `before` this number; null at the end.")
     datasets: dict[str, Any]
 
 

@@ -44,11 +44,11 @@ def shown_after(steps: int, settings: Settings) -> float:
     (0.5, 1.0)
     >>> shown_after(10**6, Settings(speed=1000))
     Traceback (most recent call last):
-    incrowd.errors.QuestionRefused: this question can take longer than the 64 seconds that are waited here: ...
+    incrowd.errors.QuestionRefused: what is asked can take longer than the 64 seconds that are waited here: ...
     """
     if steps > settings.longest * settings.speed:
         raise QuestionRefused(
-            f"this question can take longer than the {settings.longest:g} seconds that are waited here: join fewer "
+            f"what is asked can take longer than the {settings.longest:g} seconds that are waited here: join fewer "
             "tables, shorten texts by LEFT(x, n), ask for less at once, or let the owner of the data declare how many "
             "rows there are."
         )

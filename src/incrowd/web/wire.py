@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import h11
 from h11._receivebuffer import ReceiveBuffer
@@ -30,8 +31,40 @@ class _StrictLines(ReceiveBuffer):
 
 
 class StrictProtocol(H11Protocol):
-    """The protocol of the server: that of uvicorn, with strict lines."""
+    """The protocol of the server: that of uvicorn, with strict lines, and so many seconds for a head to arrive.
+
+    Whoever opens connections and says nothing, or one letter after the other, would take the place of others.
+    """
+
+    patience: ClassVar[float] = 20.0
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         self.conn._receive_buffer = _StrictLines()  # noqa: SLF001 (h11 has no setting for it; a test holds it)
+        self.limit: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first head."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Read on; a head that began to arrive has its time from its first byte on."""
+        super().data_received(data)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        super().connection_lost(exc)
+        self._done()
+
+    def _wait(self) -> None:
+        if self.conn.their_state is not h11.IDLE:
+            self._done()
+        elif self.limit is None:
+            self.limit = self.loop.call_later(self.patience, self.transport.close)
+
+    def _done(self) -> None:
+        if self.limit is not None:
+            self.limit.cancel()
+            self.limit = None

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import closing
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
+from sqlalchemy import text
 
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.workflows.ask.desk import BegunAnswer, Desk, PreparedQuestion
+from incrowd.store.postgres import postgres_at
+from incrowd.workflows.ask.asking import Answered
+from incrowd.workflows.ask.desk import Desk, open_desk
 from incrowd.workflows.ask.open_charges import SameQuestion
-from tests.workflows.ask.test_desk import asking, desk_of
+from incrowd.workflows.ask.prepared import BegunAnswer, PreparedQuestion
+from incrowd.workflows.policy.policy import load_policy
+from tests.postgres_tables import ask
+from tests.workflows.ask.test_desk import ROWS, asking, desk_of, told
 
 
 def open_names(folder: Path) -> list[str]:
     return [line for path in (folder / ".desks").glob("*.open") for line in path.read_text().split()]
 
 
-def killed(folder: Path, left: list[BegunAnswer], *, kept: bool) -> str:
+def killed(folder: Path, left: list[BegunAnswer[Answered]], *, kept: bool) -> str:
     """Leave what a process leaves that was killed after its charge, or after its answer was kept."""
     with desk_of(folder) as desk:
         prepared = desk.prepare(asking())
@@ -62,7 +71,7 @@ def test_the_same_question_at_two_desks_is_paid_for_once(tmp_path: Path) -> None
 
 
 def test_nothing_came_of_what_a_killed_desk_charged(tmp_path: Path) -> None:
-    left = list[BegunAnswer]()
+    left = list[BegunAnswer[Answered]]()
     release = killed(tmp_path, left, kept=False)
     with desk_of(tmp_path) as desk:
         assert desk.ledger.conclusions(release) == (None,)
@@ -75,3 +84,47 @@ def test_an_answer_that_a_killed_desk_kept_came_of_its_charge(tmp_path: Path) ->
         again = desk.ask(asking())
         assert again.repeated
         assert desk.ledger.conclusions(release) == (again.certificate.digest(),)
+
+
+@pytest.mark.postgres
+def test_the_same_question_on_two_machines_with_one_ledger_is_paid_for_once(tmp_path: Path, postgres: str) -> None:
+    """Desks that share no folder know each other by their ledger alone."""
+    pq.write_table(ROWS, tmp_path / "people.parquet")
+    policies = []
+    for machine in ("here", "there"):
+        (tmp_path / machine).mkdir()
+        file = tmp_path / machine / "policy.yaml"
+        file.write_text(json.dumps(told(tmp_path, ledger=postgres, source=str(tmp_path / "people.parquet"))))
+        policies.append(load_policy(file))
+    with open_desk(policies[:1]) as desk, open_desk(policies[1:]) as other:
+        assert desk.open.folder != other.open.folder
+        begun = desk.prepare(asking()).begin()
+        for _ in range(2):
+            with pytest.raises(SameQuestion):
+                other.prepare(asking()).begin()
+        assert not other.ask(asking("SELECT COUNT(*) AS n FROM people WHERE age > 50")).repeated
+        first, second = begun.finish(), other.ask(asking())
+        assert (second.repeated, second.certificate.id) == (True, first.certificate.id)
+        assert sum(entry.kind == "charge" for entry in desk.ledger.entries()) == 2
+
+
+@pytest.mark.postgres
+def test_a_dead_machine_blocks_no_question(postgres: str) -> None:
+    gone = [postgres_at(postgres, "ledger").holds("a ledger") for _ in range(2)]
+    with gone[0].alone("a question") as first, gone[1].alone("a question") as second:
+        assert (first, second) == (True, False)
+        ask(postgres, f"SELECT pg_terminate_backend({gone[0].sessions[0].scalar(text('SELECT pg_backend_pid()'))})")
+        with gone[1].alone("a question") as third, gone[0].alone("another question") as fourth:
+            assert (third, fourth) == (True, True), "what the dead held is free, and a new session is opened"
+    for each in gone:
+        each.close()
+
+
+@pytest.mark.postgres
+def test_threads_of_one_process_hold_a_name_one_after_the_other(postgres: str) -> None:
+    holds = postgres_at(postgres, "ledger").holds("a ledger")
+    with closing(holds), holds.alone("a question") as first:
+        with holds.alone("a question") as second:
+            assert (first, second) == (True, False)
+        with holds.alone("a question") as third:
+            assert not third, "who did not get it lets nothing go"

@@ -12,13 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from incrowd.accounting.budget import Amount
-from incrowd.errors import InvalidParameter
+from incrowd.accounting.budget import Allowance, Amount
+from incrowd.errors import InvalidParameter, Refused
 from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.queries.check import chance_of
 from incrowd.queries.question import Terms
 from incrowd.queries.steps.noise import CubeNoise, GaussianNoise
-from incrowd.workflows.ask.desk import Asking, publish_answer
+from incrowd.workflows.ask.desk import Asking
+from incrowd.workflows.ask.publication import publish_answer
 from incrowd.workflows.release.publish import Destination
 from incrowd.workflows.verify.verify import verify
 from tests.workflows.ask.test_desk import ROWS, desk_of
@@ -112,6 +113,20 @@ def test_an_account_pays_in_rho_alone(tmp_path: Path, terms: dict[str, str]) -> 
         with pytest.raises(InvalidParameter, match="rho alone"):
             desk.ask(Asking("SELECT COUNT(*) FROM people", paid, account="gauss"))
         assert desk.ledger.chain.head() == before
+
+
+def test_no_analyst_draws_on_an_account_beyond_his_allowance(tmp_path: Path) -> None:
+    asked = Asking("SELECT COUNT(*) FROM people", Terms(rho=Fraction(1, 200)), "ann", account="gauss")
+    with desk_of(tmp_path) as desk:
+        desk.ledger.register(desk.bonds["people"].declaration)
+        desk.ledger.allow("people", Allowance.of("ann", "0.01"), "an officer", "a test")
+        desk.ledger.carve("people", "gauss", "0.01", "1e-7")
+        before = desk.ledger.chain.head()
+        for ask in (desk.ask, desk.price):
+            with pytest.raises(Refused, match="out of an allowance"):
+                ask(asked)
+        assert desk.ledger.chain.head() == before
+        assert desk.ask(replace(asked, analyst=None)).cost == Amount()
 
 
 def test_a_price_in_rho_is_told_for_an_account_and_refused_without_one(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from incrowd.queries import check
 from incrowd.queries.answer import AnswerTables
 from incrowd.queries.question import Terms
 from incrowd.verify.judge import statement_of
-from incrowd.workflows.ask.desk import AskingTogether, publish_answer
+from incrowd.workflows.ask.desk import AskingTogether
+from incrowd.workflows.ask.publication import publish_answer
 from incrowd.workflows.release.publish import Destination
 from incrowd.workflows.verify.verify import certificate_of, verify
 from tests.contract.forging import caught, fitting, require_all_caught

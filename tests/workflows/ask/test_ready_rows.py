@@ -98,7 +98,7 @@ def test_rows_beyond_those_of_a_person_pass_no_operator(desk: Desk, number: int)
     desk.load()
     asking = Asking(KIN[number], Terms(epsilon=Fraction(1, 100)))
     with suppress(QuestionRefused):  # what is too much work for one person is refused
-        check_passed(desk, desk.prepare(asking).planned.measurement)
+        check_passed(desk, desk.prepare(asking).planned.measured.measurements[0])
 
 
 def check_passed(desk: Desk, measured: Measurement) -> None:

@@ -82,12 +82,13 @@ def repeated(values: Values, body: Mapping[str, Any]) -> Sets:
 
 
 def _pay_again(payer: _Payer, need: Amount) -> Sets:
+    """Pay for what others paid before; an allowance refuses first, in the same words as for something new."""
     budget, totals = payer.terms.budget, payer.totals
+    _within_allowance(payer, need)
     if budget is not None and budget.separate_analysts is not None:
         _within(need, _used(payer, budget), budget.limit, "a budget", payer.root)
     if payer.analyst is None:
         return {("spent", payer.root): replace(totals, everyone=totals.everyone.plus(need)).to_json()}
-    _within_allowance(payer, need)
     own = payer.own.plus(need)
     return {
         ("analyst", payer.root, payer.analyst): own.to_json(),
@@ -110,16 +111,20 @@ def _part(values: Values, part: Mapping[str, Any], body: Mapping[str, Any]) -> S
 
 
 def _pay(payer: _Payer, part: Mapping[str, Any], new: Footprint) -> Sets:
-    """Pay out of the budget: refuse, or return the new totals."""
+    """Pay out of the budget: refuse, or return the new totals.
+
+    An allowance that does not suffice is told before the budget is looked at: what others asked before is refused in
+    the same words, so that nobody learns for nothing what that was.
+    """
     if part["epsilon"] == INFINITE:
         return _pay_unbounded(payer, new, Guarantee.from_json(part["promise"]).loss)
     need, totals, budget = Amount.from_json(part), payer.totals, payer.terms.budget
     sets: Sets = {}
+    _within_allowance(payer, need)
     if budget is None:
         budget = Budget(need)
         sets["dataset", payer.root] = {"root": payer.root, **replace(payer.terms, budget=budget).to_json()}
     _within(need, _used(payer, budget), budget.limit, "a budget", payer.root)
-    _within_allowance(payer, need)
     summed = replace(totals, spent=totals.spent.plus(need), charges=totals.charges + 1)
     if payer.analyst is None:
         summed = replace(summed, everyone=totals.everyone.plus(need))

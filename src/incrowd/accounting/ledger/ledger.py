@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Ledger:
-    """The one book of what was promised about whom; it keeps nothing open and can be shared by threads.
+    """The one book of what was promised about whom; it can be shared by threads.
 
     Every method that writes is one serializable transaction that checks and writes, committed before it returns.  What
     is refused is written down too.  Nothing is ever refunded.

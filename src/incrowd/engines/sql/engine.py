@@ -25,11 +25,16 @@ SLOW = "the question took longer than it may. Ask for less at once: fewer groups
 
 @dataclass(frozen=True)
 class Limits:
-    """What one question may take: seconds, memory for all at once, and threads (None: all there are)."""
+    """What one question may take: seconds, memory for all at once, and threads (None: all there are).
+
+    Where it is `timed`, whoever asks can measure how long it takes: no question may read rows of a person beyond those
+    that take part, for their number is bounded by nothing.
+    """
 
     seconds: float = 600.0
     memory: str = "4GB"
     threads: int | None = None
+    timed: bool = False
 
 
 @dataclass(frozen=True)
@@ -122,6 +127,23 @@ def asked_tables(query: exp.Query, declared: Collection[str]) -> list[str]:
     if not named <= {*declared, *local}:
         raise AssertionError("a question reads declared tables only")
     return sorted(named.intersection(declared))
+
+
+def crowded_people(table: str, column: str, most: int) -> exp.Query:
+    """Return the tree that counts the `people` of a table who have more rows than so many.
+
+    >>> crowded_people("visits", "id", 3).named_selects
+    ['people']
+    """
+    person = exp.column(exp.to_identifier(column, quoted=True))
+    owned = (
+        exp.select(person)
+        .from_(exp.Table(this=exp.to_identifier(table, quoted=True)))
+        .where(person.copy().is_(exp.null()).not_())
+        .group_by(person.copy())
+        .having(exp.Count(this=exp.Star()) > most)
+    )
+    return exp.select(exp.alias_(exp.Count(this=exp.Star()), "people")).from_(owned.subquery("owned"))
 
 
 SQL_TYPES = {

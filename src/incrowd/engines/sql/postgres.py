@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -28,6 +29,7 @@ from incrowd.engines.sql.engine import (
     StoredTable,
     TextLimit,
     asked_tables,
+    crowded_people,
     longest_text,
 )
 from incrowd.errors import (
@@ -36,6 +38,7 @@ from incrowd.errors import (
     QuestionFailed,
     QuestionRefused,
     QuestionStopped,
+    SourceInvalid,
     SourceUnreadable,
 )
 
@@ -48,7 +51,10 @@ _SESSION = (
     "SET LOCAL DateStyle = 'ISO'",
     "SET LOCAL extra_float_digits = 1",
     "SET LOCAL standard_conforming_strings = on",
+    "SET LOCAL enable_nestloop = off",  # joins are by equal values: pairs that do not meet cost nothing
 )
+_TEXTS = 256
+"""How many trees are remembered as they are written for the server."""
 _WHOLE = ("int2", "int4", "int8")
 _STORED = {
     Type.INTEGER: _WHOLE,
@@ -138,6 +144,8 @@ class PostgresWarehouse:
     tables: Mapping[str, StoredTable]
     places: Mapping[str, exp.Subquery]
     limits: Limits
+    crowded: Mapping[str, SourceInvalid] = field(default_factory=dict)
+    """Tables that are not asked, and why: what somebody measures would hang on all the rows that one person has."""
     admitted: Mapping[str, Admitting] = field(default_factory=dict)
     """Tables of which only the rows of some people are seen."""
 
@@ -148,7 +156,12 @@ class PostgresWarehouse:
                 "a secret sample is not drawn inside PostgreSQL: leave the rate out, or let the owner of the data "
                 "leave pushdown out."
             )
-        self._text(query)
+        self.text(query)
+
+    @cached_property
+    def text(self) -> Callable[[exp.Query], str]:
+        """What a tree is to the server; the same tree is rewritten once."""
+        return lru_cache(_TEXTS)(self._text)
 
     def admitting(self, admitted: Mapping[str, Admitting]) -> PostgresWarehouse:
         """Return the same tables, of which some show the rows of admitted people alone."""
@@ -161,6 +174,8 @@ class PostgresWarehouse:
         without this, whether it fails would tell of rows, and it would fail after the charge.
         """
         for name in {name for query in queries for name in asked_tables(query, self.tables)}:
+            if name in self.crowded:
+                raise self.crowded[name]
             if _server_rows(self.tables[name]).look.computed:
                 self._compute(self.places[name].copy())
 
@@ -180,7 +195,9 @@ class PostgresWarehouse:
         explained(work, trouble)
 
     def check(self) -> None:
-        """Do nothing: rows on a server may change, and are asked as they are."""
+        """Raise if a table was found crowded; rows on a server may change, and are asked as they are."""
+        for problem in self.crowded.values():
+            raise problem
 
     def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
         """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
@@ -190,7 +207,7 @@ class PostgresWarehouse:
         """Run queries in one transaction, so that all of them see the same rows whoever writes meanwhile."""
         for query in queries:
             self.require(query, sampled=drawn is not None)
-        texts, begun = [self._text(query) for query in queries], time.monotonic()
+        texts, begun = [self.text(query) for query in queries], time.monotonic()
 
         def work() -> tuple[pa.Table, ...]:
             with connect(self.server) as connection:
@@ -260,8 +277,26 @@ def postgres_warehouse(tables: Mapping[str, StoredTable], limits: Limits | None 
     servers = {_server_rows(stored).server for stored in tables.values()}
     if len(servers) != 1:
         raise InvalidParameter("with pushdown all tables are of one database, at the same address.")
+    limits = limits or Limits()
     places = {name: _declared(stored) for name, stored in tables.items()}
-    yield PostgresWarehouse(servers.pop(), dict(tables), places, limits or Limits())
+    found = PostgresWarehouse(servers.pop(), dict(tables), places, limits)
+    yield replace(found, crowded=_crowded(found)) if limits.timed else found
+
+
+def _crowded(asked: PostgresWarehouse) -> dict[str, SourceInvalid]:
+    """Return the tables in which somebody has more rows than take part: each question would read them all."""
+    found = dict[str, SourceInvalid]()
+    for name, stored in asked.tables.items():
+        unit = stored.schema.unit
+        if unit.column is None:
+            continue
+        if asked.collect(crowded_people(name, unit.column, unit.max_rows))["people"][0].as_py():
+            found[name] = SourceInvalid(
+                f"in table {name} somebody has more than {unit.max_rows} rows by the column {unit.column!r}, and the "
+                "database would number them all for each question: how long it takes would tell of that person. Ask a "
+                "table or materialized view with at most so many rows of each, raise max_rows, or leave pushdown out."
+            )
+    return found
 
 
 def _server_rows(stored: StoredTable) -> ServerRows:

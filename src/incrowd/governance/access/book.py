@@ -32,7 +32,7 @@ class Issued:
 
 @dataclass(frozen=True)
 class Access:
-    """The book of access beside a ledger; it keeps nothing open and nothing in memory.
+    """The book of access beside a ledger; it keeps no transaction open and nothing in memory.
 
     >>> from datetime import timedelta
     >>> from tempfile import TemporaryDirectory

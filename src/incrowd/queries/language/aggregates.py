@@ -14,7 +14,7 @@ from incrowd.queries.language.expressions.binder import NAMED, binder, refusal, 
 from incrowd.queries.language.expressions.rules import LARGEST, condition, sole
 from incrowd.queries.language.extent import BoundTree, Extent, whole
 from incrowd.queries.language.row_query import Scope
-from incrowd.queries.language.trees import case, cast, column, constant, every, only_type, operand, present
+from incrowd.queries.language.trees import case, cast, column, constant, copied, every, only_type, operand, present
 from incrowd.queries.question import PERSON, AggregateKind
 
 _AGGREGATES = ("MEAN", "HISTOGRAM")
@@ -51,7 +51,7 @@ def qualify(node: exp.Expr, scope: Scope) -> exp.Expr:
         source, found = scope.find(part)
         return column(found.name, source)
 
-    return node.copy().transform(change)
+    return copied(node).transform(change, copy=False)
 
 
 def split(node: exp.Expr, keys: Sequence[exp.Expr], aggregate: Callable[[exp.Expr], str]) -> exp.Expr:

@@ -59,7 +59,7 @@ def open_exists(tree: exp.Expr) -> exp.Expr:
         query.set("where", exp.Where(this=exp.and_(*rest)) if rest else None)
         return exp.In(this=outer.copy(), query=exp.Subquery(this=query))
 
-    changed: exp.Expr = tree.transform(change)
+    changed: exp.Expr = tree.transform(change) if tree.find(exp.Exists) is not None else tree
     return changed
 
 

@@ -17,6 +17,7 @@ from incrowd.queries.language.expressions.binder import binder, title
 from incrowd.queries.language.expressions.rules import number
 from incrowd.queries.language.extent import Extent
 from incrowd.queries.language.row_query import Scope
+from incrowd.queries.language.trees import copied
 
 _PAIRS = (
     exp.CovarPop, exp.CovarSamp, exp.Corr, exp.RegrSlope, exp.RegrIntercept, exp.RegrR2, exp.RegrCount, exp.RegrAvgx,
@@ -39,7 +40,7 @@ def simple(node: exp.Expr, scope: Scope) -> exp.Expr:
             return part
         return exp.Paren(this=found) if isinstance(found := _simple(inner, filter_, scope), exp.Binary) else found
 
-    changed: exp.Expr = node.copy().transform(change)
+    changed: exp.Expr = copied(node).transform(change, copy=False)
     return changed
 
 

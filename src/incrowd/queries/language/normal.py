@@ -41,7 +41,7 @@ def normal_text(sql: str) -> str:
     >>> normal_text("select  Count(*) /* all */ from Births b where (b.age>1) and b.age<5")
     'SELECT COUNT(*) FROM births WHERE age < 5 AND age > 1'
     """
-    tree: exp.Expr = read(sql).copy()
+    tree: exp.Expr = read(sql)
     for node in tree.walk():
         node.pop_comments()
     _fold_names(tree)
@@ -232,7 +232,7 @@ def _within_group(tree: exp.Expr) -> exp.Expr:
             raise QuestionRefused("WITHIN GROUP goes with PERCENTILE_CONT(q) and ORDER BY x: or write QUANTILE(x, q).")
         return exp.PercentileCont(this=order.expressions[0].this.copy(), expression=inner.this.copy())
 
-    changed: exp.Expr = tree.transform(change)
+    changed: exp.Expr = tree.transform(change, copy=False)
     return changed
 
 

@@ -12,6 +12,7 @@ from incrowd.queries.language.expressions.binder import title
 from incrowd.queries.language.expressions.calendar import check_pattern
 from incrowd.queries.language.expressions.dates import written
 from incrowd.queries.language.reading import check_size
+from incrowd.queries.language.trees import copied
 
 _NUMERIC = (
     exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Abs, exp.Round, exp.Floor, exp.Ceil, exp.Sqrt, exp.Ln,
@@ -47,7 +48,7 @@ def output(tree: exp.Expr, types: Mapping[str, Type]) -> exp.Expression:
     >>> output(exp.Neg(this=exp.column("a1")), {"a1": Type.DECIMAL}).sql()
     '-a1'
     """
-    plain = _with_dates(tree.transform(_plain), types)
+    plain = _with_dates(copied(tree).transform(_plain, copy=False), types)
     check_size(plain)
     for node in plain.walk():
         if not isinstance(node, ALLOWED):
@@ -77,7 +78,7 @@ def _with_dates(tree: exp.Expr, types: Mapping[str, Type]) -> exp.Expr:
                 side.replace(exp.cast(exp.Literal.string(written(str(side.this)).isoformat()), "DATE"))
         return node
 
-    changed: exp.Expr = tree.copy().transform(change)
+    changed: exp.Expr = copied(tree).transform(change, copy=False)
     return changed
 
 

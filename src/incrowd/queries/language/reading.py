@@ -56,8 +56,7 @@ def read(sql: str) -> exp.Select:
     Traceback (most recent call last):
     incrowd.errors.QuestionRefused: only questions are answered: write SELECT … FROM ….
     """
-    import sqlglot
-    from sqlglot import exp
+    from sqlglot import Dialect, exp
     from sqlglot.errors import SqlglotError
 
     if len(sql) > LONGEST_TEXT:
@@ -65,8 +64,10 @@ def read(sql: str) -> exp.Select:
     if any("\ud800" <= letter <= "\udfff" for letter in sql):
         raise InvalidParameter("a question is written in Unicode, and this one holds half a character: write it anew.")
     try:
-        _check_tokens(sqlglot.tokenize(sql, dialect="duckdb"))
-        statements = [tree for tree in sqlglot.parse(sql, dialect="duckdb") if tree is not None]
+        dialect = Dialect.get_or_raise("duckdb")
+        tokens = dialect.tokenize(sql)
+        _check_tokens(tokens)
+        statements = [tree for tree in dialect.parser().parse(tokens, sql) if tree is not None]
     except SqlglotError as error:
         raise InvalidParameter(
             f"SQL with this text cannot be read{_place(error)}: a question looks like {_EXAMPLE}."

@@ -13,6 +13,7 @@ from incrowd.queries.language.extent import BoundTree, Extent
 from incrowd.queries.language.moments import simple
 from incrowd.queries.language.outputs import kind_of, output, truth
 from incrowd.queries.language.row_query import Scope
+from incrowd.queries.language.trees import copied
 from incrowd.queries.language.windows import WindowRegister, has_window
 from incrowd.queries.question import Aggregate, AggregateKind, Key, OutputColumn, Value
 
@@ -145,7 +146,7 @@ class Result:
                 return exp.Paren(this=named[part.name.casefold()].copy())
             return part
 
-        changed: exp.Expr = node.copy().transform(change)
+        changed: exp.Expr = copied(node).transform(change, copy=False)
         return changed
 
     def _called(self, node: exp.Expr) -> str:
@@ -156,7 +157,7 @@ class Result:
         def bare(part: exp.Expr) -> exp.Expr:
             return exp.Column(this=part.this.copy()) if isinstance(part, exp.Column) else part
 
-        text: str = node.copy().transform(bare).sql("duckdb")
+        text: str = copied(node).transform(bare, copy=False).sql("duckdb")
         return text.lower()
 
 

@@ -19,7 +19,18 @@ from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.extent import BoundTree, Extent
-from incrowd.queries.language.trees import alias, case, cast, column, constant, operation, present, select, subquery
+from incrowd.queries.language.trees import (
+    alias,
+    case,
+    cast,
+    column,
+    constant,
+    copied,
+    operation,
+    present,
+    select,
+    subquery,
+)
 from incrowd.queries.question import PERSON
 
 
@@ -123,7 +134,7 @@ class Scope:
                     part.this.meta[_PARTNER] = True
             return part
 
-        marked: exp.Expr = node.copy().transform(change)
+        marked: exp.Expr = copied(node).transform(change, copy=False)
         return marked
 
     def resolve(self, asked: exp.Column) -> BoundTree:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -50,6 +51,19 @@ class CleanColumn:
     keeps: tuple[exp.Expr, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class _Declared:
+    """A column that is the same if it is the same object: comparing all that it declares would take long."""
+
+    column: Column
+
+    def __hash__(self) -> int:
+        return id(self.column)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Declared) and self.column is other.column
+
+
 def clean_column(declared: Column) -> CleanColumn:
     """Return a column after its own rules for missing values and for values outside its domain.
 
@@ -62,6 +76,13 @@ def clean_column(declared: Column) -> CleanColumn:
     >>> clean_column(Column("age", type=Type.INTEGER, hierarchy=Flat(Numbers(0, 99)))).meaning.extent.ends
     (Fraction(0, 1), Fraction(99, 1))
     """
+    return _clean_once(_Declared(declared))
+
+
+@lru_cache(maxsize=1024)
+def _clean_once(known: _Declared) -> CleanColumn:
+    """Return a column after its rules; nobody changes the trees in it, so questions share them."""
+    declared = known.column
     raw = column(declared.name, BASE)
     absent = _absent(raw, declared)
     outside = _outside(raw, declared)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from datetime import date
+from typing import Any, TypeVar
 
 from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.queries.language.extent import BoundTree, Constant, Extent, among
+
+T = TypeVar("T", bound=exp.Expr)
 
 STORED = {
     Type.INTEGER: exp.DataType.Type.BIGINT,
@@ -21,13 +24,29 @@ STORED = {
 _OPERATORS = (exp.Binary, exp.Neg, exp.Not, exp.Between, exp.In, exp.Is, exp.Like)
 
 
+def copied(tree: T) -> T:
+    """Return a copy of a tree: its nodes and what they hold, without comments or places in a text.
+
+    >>> copied(exp.column("a", "t")).sql()
+    't.a'
+    """
+    parts = {name: _copied_part(part) for name, part in tree.args.items()}
+    return type(tree)(**parts)
+
+
+def _copied_part(part: Any) -> Any:
+    if isinstance(part, exp.Expr):
+        return copied(part)
+    return [_copied_part(each) for each in part] if isinstance(part, list) else part
+
+
 def operand(tree: exp.Expr) -> exp.Expr:
     """Return a tree that may stand beside any operator: in brackets, if it is one itself.
 
     >>> operand(exp.Add(this=exp.column("a"), expression=exp.column("b"))).sql()
     '(a + b)'
     """
-    return exp.Paren(this=tree.copy()) if isinstance(tree, _OPERATORS) else tree.copy()
+    return exp.Paren(this=copied(tree)) if isinstance(tree, _OPERATORS) else copied(tree)
 
 
 def operation(kind: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp.Expr:
@@ -46,7 +65,9 @@ def function(kind: type[exp.Expr], first: exp.Expr, *others: exp.Expr) -> exp.Ex
     'ABS(x)'
     """
     return (
-        kind(this=first.copy(), expressions=[other.copy() for other in others]) if others else kind(this=first.copy())
+        kind(this=copied(first), expressions=[copied(other) for other in others])
+        if others
+        else kind(this=copied(first))
     )
 
 
@@ -56,7 +77,7 @@ def cast(tree: exp.Expr, kind: Type) -> exp.Expr:
     >>> cast(exp.column("x"), Type.DECIMAL).sql()
     'CAST(x AS DOUBLE)'
     """
-    return exp.Cast(this=tree.copy(), to=exp.DataType(this=STORED[kind]))
+    return exp.Cast(this=copied(tree), to=exp.DataType(this=STORED[kind]))
 
 
 def try_cast(tree: exp.Expr, kind: Type) -> exp.Expr:
@@ -65,7 +86,7 @@ def try_cast(tree: exp.Expr, kind: Type) -> exp.Expr:
     >>> try_cast(exp.column("x"), Type.DATE).sql()
     'TRY_CAST(x AS DATE)'
     """
-    return exp.TryCast(this=tree.copy(), to=exp.DataType(this=STORED[kind]), safe=True)
+    return exp.TryCast(this=copied(tree), to=exp.DataType(this=STORED[kind]), safe=True)
 
 
 def constant(value: Constant) -> exp.Expr:
@@ -103,8 +124,8 @@ def case(*branches: tuple[exp.Expr, exp.Expr], default: exp.Expr | None = None) 
     >>> case((exp.column("c"), exp.column("x"))).sql()
     'CASE WHEN c THEN x END'
     """
-    ifs = [exp.If(this=when.copy(), true=then.copy()) for when, then in branches]
-    return exp.Case(ifs=ifs, default=None if default is None else default.copy())
+    ifs = [exp.If(this=copied(when), true=copied(then)) for when, then in branches]
+    return exp.Case(ifs=ifs, default=None if default is None else copied(default))
 
 
 def null() -> exp.Expr:
@@ -177,7 +198,7 @@ def alias(tree: exp.Expr, as_name: str) -> exp.Expr:
     >>> alias(exp.column("x"), "y").sql()
     'x AS "y"'
     """
-    return exp.Alias(this=tree.copy(), alias=name(as_name))
+    return exp.Alias(this=copied(tree), alias=name(as_name))
 
 
 def subquery(query: exp.Expr, as_name: str) -> exp.Subquery:
@@ -186,7 +207,7 @@ def subquery(query: exp.Expr, as_name: str) -> exp.Subquery:
     >>> subquery(exp.select("x"), "t1").sql()
     '(SELECT x) AS "t1"'
     """
-    return exp.Subquery(this=query.copy(), alias=exp.TableAlias(this=name(as_name)))
+    return exp.Subquery(this=copied(query), alias=exp.TableAlias(this=name(as_name)))
 
 
 def select(columns: list[exp.Expr], source: exp.Expr, where: exp.Expr | None = None) -> exp.Select:
@@ -196,9 +217,9 @@ def select(columns: list[exp.Expr], source: exp.Expr, where: exp.Expr | None = N
     'SELECT CAST(1 AS BIGINT) AS "_one" FROM "t"'
     """
     chosen = columns or [alias(constant(1), "_one")]
-    query = exp.Select(expressions=[tree.copy() for tree in chosen], from_=exp.From(this=source.copy()))
+    query = exp.Select(expressions=[copied(tree) for tree in chosen], from_=exp.From(this=copied(source)))
     if where is not None:
-        query.set("where", exp.Where(this=where.copy()))
+        query.set("where", exp.Where(this=copied(where)))
     return query
 
 
@@ -213,7 +234,7 @@ def clamped(tree: exp.Expr, low: Constant | None, high: Constant | None) -> exp.
         branches.append((operation(exp.LT, tree, constant(low)), constant(low)))
     if high is not None:
         branches.append((operation(exp.GT, tree, constant(high)), constant(high)))
-    return case(*branches, default=tree) if branches else tree.copy()
+    return case(*branches, default=tree) if branches else copied(tree)
 
 
 def as_decimal(meaning: BoundTree) -> exp.Expr:
@@ -222,7 +243,7 @@ def as_decimal(meaning: BoundTree) -> exp.Expr:
     >>> as_decimal(fixed(5, Type.INTEGER)).sql()
     'CAST(CAST(5 AS BIGINT) AS DOUBLE)'
     """
-    return cast(meaning.tree, Type.DECIMAL) if meaning.extent.type is Type.INTEGER else meaning.tree.copy()
+    return cast(meaning.tree, Type.DECIMAL) if meaning.extent.type is Type.INTEGER else copied(meaning.tree)
 
 
 def only_type(extent: Extent) -> str:

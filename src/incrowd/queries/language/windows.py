@@ -12,6 +12,7 @@ from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.expressions.binder import title
 from incrowd.queries.language.outputs import kind_of, output
+from incrowd.queries.language.trees import copied
 from incrowd.queries.operations import MOST_NEIGHBORS, Function, WindowColumn
 
 _RANKS: dict[type[exp.Expr], Function] = {
@@ -63,7 +64,7 @@ class WindowRegister:
         def change(node: exp.Expr) -> exp.Expr:
             return exp.column(self._name(node, types)) if isinstance(node, exp.Window) else node
 
-        changed: exp.Expr = tree.copy().transform(change)
+        changed: exp.Expr = copied(tree).transform(change, copy=False)
         return changed
 
     def _name(self, node: exp.Window, types: Mapping[str, Type]) -> str:

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter
+from incrowd.queries.language.trees import copied
 from incrowd.queries.question import Value
 
 WIDEST = 2**30
@@ -88,8 +89,8 @@ def clamp_number(number: exp.Expression, width: exp.Expression) -> exp.Expressio
     """
     lowest = exp.Neg(this=width)
     sides = ((exp.GT, width), (exp.LT, lowest))
-    ifs = [exp.If(this=kind(this=number.copy(), expression=end.copy()), true=end.copy()) for kind, end in sides]
-    return exp.Case(ifs=ifs, default=number.copy())
+    ifs = [exp.If(this=kind(this=copied(number), expression=copied(end)), true=copied(end)) for kind, end in sides]
+    return exp.Case(ifs=ifs, default=copied(number))
 
 
 def cast_to(number: exp.Expression, kind: str) -> exp.Expression:

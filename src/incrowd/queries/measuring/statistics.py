@@ -11,6 +11,7 @@ from sqlglot import exp
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.numbers import WIDEST
+from incrowd.queries.language.trees import copied
 from incrowd.queries.measuring.grid import WIDEST as WIDEST_STEP
 from incrowd.queries.measuring.grid import (
     IntegerGrid,
@@ -174,27 +175,31 @@ def statistics_query(question: Question, statistics: Statistics) -> exp.Query:
         exp.alias_(clamp_number(columns[pair], double(Fraction(pair[1].width))), name.replace("z", "c"), quoted=True)
         for pair, name in numbers.items()
     ]
-    inner: exp.Query = question.rows.copy()
+    inner: exp.Query = copied(question.rows)
     for level in (raw, safe) if numbers else ():
-        inner = exp.select(exp.Star(), *level, copy=False).from_(_from(inner), copy=False)
-    keys = [exp.column(key.name, quoted=True) for key in question.keys]
+        inner = exp.Select(expressions=[exp.Star(), *level], from_=exp.From(this=_from(inner)))
     sums = [
         exp.alias_(each.sql(numbers[each.number].replace("z", "c") if each.number else ""), f"_s{i}", quoted=True)
         for i, each in enumerate(statistics.all)
     ]
-    totals = exp.select(*keys, *sums, copy=True).from_(_from(inner), copy=False)
-    totals = totals.group_by(*keys, copy=True) if keys else totals
+    totals = exp.Select(expressions=[*_keys(question), *sums], from_=exp.From(this=_from(inner)))
+    if question.keys:
+        totals.set("group", exp.Group(expressions=_keys(question)))
     last = [_within_64_bits(f"_s{i}") for i in range(len(sums))]
-    return exp.select(*keys, *last, copy=True).from_(_from(totals), copy=False)
+    return exp.Select(expressions=[*_keys(question), *last], from_=exp.From(this=_from(totals)))
 
 
 def named(query: exp.Query) -> exp.Subquery:
     """Return a copy of a query as something to select from."""
-    return _from(query.copy())
+    return _from(copied(query))
 
 
 def _from(query: exp.Query) -> exp.Subquery:
-    return query.subquery(exp.to_identifier(ROWS, quoted=True), copy=False)
+    return exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(ROWS, quoted=True)))
+
+
+def _keys(question: Question) -> list[exp.Expression]:
+    return [exp.column(key.name, quoted=True) for key in question.keys]
 
 
 def _within_64_bits(name: str) -> exp.Alias:

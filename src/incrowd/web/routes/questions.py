@@ -6,7 +6,7 @@ import asyncio
 import secrets
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from fastapi import APIRouter, Response
 from fastapi.concurrency import run_in_threadpool
 
+from incrowd.core.codec import public_text
 from incrowd.errors import IncrowdError, InvalidParameter, SourceUnavailable
 from incrowd.queries.declarations import declaration_answer, may_be_declaration
 from incrowd.queries.language.parameters import Parameter, bind_parameters
@@ -23,7 +24,7 @@ from incrowd.queries.question import Terms
 from incrowd.web import replies
 from incrowd.web.caller import Asker, Caller, Reader
 from incrowd.web.logs import note
-from incrowd.web.services import BegunQuestion, Here, JsonDocument, PlannedQuestion, QuestionDesk, Services
+from incrowd.web.services import BegunQuestion, Here, JsonDocument, PlannedQuestion, Services
 from incrowd.web.shapes import (
     AskedShape,
     BudgetShape,
@@ -31,13 +32,15 @@ from incrowd.web.shapes import (
     NumberShape,
     ParameterShape,
     ReleasesShape,
+    Shape,
+    StatementShape,
     failures,
 )
 from incrowd.web.threads import ThreadPool
 from incrowd.web.timing import NotFinished, NotStarted, Pacing, shown_after
-from incrowd.workflows.ask.asking import Asking
-from incrowd.workflows.ask.desk import AGAIN
+from incrowd.workflows.ask.asking import Answered, Asking
 from incrowd.workflows.ask.open_charges import SameQuestion
+from incrowd.workflows.ask.prepared import AGAIN
 
 router = APIRouter()
 _FAULT = 500
@@ -54,11 +57,12 @@ T = TypeVar("T")
 )
 async def query(asked: AskedShape, caller: Asker, services: Here) -> Response:
     """Charge a question, then answer it with noise; a repetition takes as long as an answer."""
-    declared = await run_in_threadpool(_declared, asked, caller, services)
-    if declared is not None:
-        return declared
+    if may_be_declaration(asked.sql):
+        declared = await run_in_threadpool(_declared, asked, caller, services)
+        if declared is not None:
+            return declared
     with services.turns.of(caller.holder.name):
-        return await _handled(_Request("query", asked, caller, services, services.pool))
+        return await handled(_request("query", asked, caller, services))
 
 
 @router.post(
@@ -66,40 +70,41 @@ async def query(asked: AskedShape, caller: Asker, services: Here) -> Response:
 )
 async def price(asked: AskedShape, caller: Reader, services: Here) -> Response:
     """Say what a question would cost and how exact its answer would be; no row is read and nothing is charged."""
-    declared = await run_in_threadpool(_declared, asked, caller, services)
-    if declared is not None:
-        return declared
-    return await _handled(_Request("price", asked, caller, services, services.quick))
+    if may_be_declaration(asked.sql):
+        declared = await run_in_threadpool(_declared, asked, caller, services)
+        if declared is not None:
+            return declared
+    return await handled(_request("price", asked, caller, services))
 
 
 def _declared(asked: AskedShape, caller: Caller, services: Services) -> Response | None:
     """Return the reply to SHOW TABLES and the like, which are about declarations; None to a question about rows."""
-    if not may_be_declaration(asked.sql):
-        return None
     try:
-        sql = bind_parameters(asked.sql, [_value(each) for each in asked.parameters or ()])
-        found = declaration_answer(sql, caller.desk(services).schema())
+        found = declaration_answer(bound(asked), caller.desk(services).schema())
     except IncrowdError as problem:
         return replies.refusal(problem)
     return None if found is None else replies.as_json(found.to_json())
 
 
 @dataclass(frozen=True)
-class _Request:
-    """A question or a price that somebody asked for, and the threads that work on it."""
+class QuestionRequest:
+    """Something that somebody asks or has priced, how it is planned, and the threads that work on it."""
 
     action: str
-    asked: AskedShape
     caller: Caller
     services: Services
     pool: ThreadPool
+    prepare: Callable[[], PlannedQuestion]
+    about: Mapping[str, Any]
+    """What the audit log keeps of it."""
 
     async def run(self, work: Callable[[], T], pacing: Pacing) -> T:
         """Let a thread do something for the caller, in his turn."""
         return await pacing.done(self.pool.submit(work, self.caller.holder.name))
 
 
-async def _handled(request: _Request) -> Response:
+async def handled(request: QuestionRequest) -> Response:
+    """Return the reply in its time, whatever happens."""
     pacing = Pacing(request.services.settings)
     try:
         return await _outcome(request, pacing)
@@ -109,7 +114,7 @@ async def _handled(request: _Request) -> Response:
         return replies.error(504, "ServerUnavailable", _LATE)
 
 
-async def _outcome(request: _Request, pacing: Pacing) -> Response:
+async def _outcome(request: QuestionRequest, pacing: Pacing) -> Response:
     """Return the reply to a question, whatever happens; it is written into the audit log first, after the wait.
 
     How long that is hangs on the question as it was planned, so that it is the same for an answer and for a failure.
@@ -117,12 +122,15 @@ async def _outcome(request: _Request, pacing: Pacing) -> Response:
     question, it is asked when theirs has shown, and found.
     """
     try:
-        prepared = await request.run(lambda: _prepared(request), pacing)
+        prepared = await request.run(request.prepare, pacing)
         shown_after(prepared.steps, request.services.settings)
     except _UNANSWERED:
         raise
     except Exception as problem:  # noqa: BLE001 (whatever it is, it is an outcome)
         return await _shown(request, _failing(problem), pacing, 0)
+    known = prepared.again()
+    if known is not None:
+        return await _shown(request, known.finish, pacing, prepared.steps)
     with request.services.flights.of(prepared.mark) as flight:
         if flight is None:
             finish = await _begun(request, prepared, pacing)
@@ -133,7 +141,7 @@ async def _outcome(request: _Request, pacing: Pacing) -> Response:
         return await request.run(lambda: _closed(request, finish), pacing)
 
 
-async def _begun(request: _Request, prepared: PlannedQuestion, pacing: Pacing) -> Finish:
+async def _begun(request: QuestionRequest, prepared: PlannedQuestion, pacing: Pacing) -> Finish:
     """Let a thread charge and read; what is not there in time is kept when it is."""
     while True:
         job = request.pool.submit(prepared.begin, request.caller.holder.name)
@@ -150,7 +158,7 @@ async def _begun(request: _Request, prepared: PlannedQuestion, pacing: Pacing) -
             return _failing(problem)
 
 
-async def _shown(request: _Request, finish: Finish, pacing: Pacing, steps: int) -> Response:
+async def _shown(request: QuestionRequest, finish: Finish, pacing: Pacing, steps: int) -> Response:
     """Wait until the outcome shows, and let it show; if the server ends meanwhile, it is kept at once."""
     quick = request.services.quick
     try:
@@ -177,11 +185,11 @@ def _kept_late(job: Future[BegunQuestion]) -> None:
             note("fault", fault=type(problem).__name__, action="late")
 
 
-def _closed(request: _Request, finish: Finish) -> Response:
+def _closed(request: QuestionRequest, finish: Finish) -> Response:
     """Keep the answer, write what came of the question into the audit log, and return the reply."""
-    services, about, outcome = request.services, _about(request.asked, request.services), "answered"
+    services, about, outcome = request.services, dict(request.about), "answered"
     try:
-        reply = replies.as_json(finish().to_json())
+        reply = replies.written(_text(finish()))
     except Exception as problem:  # noqa: BLE001 (the text of a foreign exception may hold data: only its class is kept)
         reply = replies.refusal(problem)
         about["kind"] = type(problem).__name__
@@ -198,35 +206,45 @@ def _closed(request: _Request, finish: Finish) -> Response:
     return reply
 
 
-@dataclass(frozen=True)
-class _Price:
-    """A question of which the price alone is asked: next to no work."""
+def _text(found: JsonDocument) -> str:
+    return found.to_text() if isinstance(found, Answered) else public_text(found.to_json())
 
-    desk: QuestionDesk
-    asking: Asking
-    mark: str
+
+@dataclass(frozen=True)
+class Known:
+    """What is known without reading a row, such as a price: next to no work."""
+
+    finish: Finish
+    """Says it."""
+    mark: str = field(default_factory=lambda: secrets.token_hex(8))
     steps: int = 0
 
-    def begin(self) -> _Price:
+    def again(self) -> Known:
+        """Return itself: there is nothing to begin."""
+        return self
+
+    def begin(self) -> Known:
         """Do nothing: no row is read."""
         return self
 
-    def finish(self) -> JsonDocument:
-        """Say what it costs."""
-        return self.desk.price(self.asking)
+
+def _request(action: str, asked: AskedShape, caller: Caller, services: Services) -> QuestionRequest:
+    def prepare() -> PlannedQuestion:
+        delta = Fraction(0) if asked.delta is None else asked.delta
+        terms = Terms(asked.epsilon, delta, asked.error, asked.rate, asked.rho)
+        only_price, sql = is_explain(asked.sql)
+        asking = Asking(bound(asked, sql), terms, caller.analyst, asked.account)
+        desk = caller.desk(services)
+        return Known(lambda: desk.price(asking)) if only_price or action == "price" else desk.prepare(asking)
+
+    about = offered(asked, "epsilon", "delta", "error", "rate", "rho")
+    pool = services.quick if action == "price" else services.pool
+    return QuestionRequest(action, caller, services, pool, prepare, about | logged(written(asked), services))
 
 
-def _prepared(request: _Request) -> PlannedQuestion:
-    asked, caller = request.asked, request.caller
-    delta = Fraction(0) if asked.delta is None else asked.delta
-    terms = Terms(asked.epsilon, delta, asked.error, asked.rate, asked.rho)
-    only_price, sql = is_explain(asked.sql)
-    sql = bind_parameters(sql, [_value(each) for each in asked.parameters or ()])
-    asking = Asking(sql, terms, caller.analyst, asked.account)
-    desk = caller.desk(request.services)
-    if only_price or request.action == "price":
-        return _Price(desk, asking, secrets.token_hex(8))
-    return desk.prepare(asking)
+def bound(asked: StatementShape, sql: str | None = None) -> str:
+    """Return a statement with its parameters in place, as literals of the parsed tree."""
+    return bind_parameters(asked.sql if sql is None else sql, [_value(each) for each in asked.parameters or ()])
 
 
 def _value(given: ParameterShape) -> Parameter:
@@ -242,14 +260,20 @@ def _value(given: ParameterShape) -> Parameter:
     return given
 
 
-def _about(asked: AskedShape, services: Services) -> dict[str, Any]:
-    """Return what the audit log keeps of a question: what was offered for it, and a mark instead of its text."""
-    offered = {name: getattr(asked, name) for name in ("epsilon", "delta", "error", "rate", "rho")}
-    about: dict[str, Any] = {name: str(value) for name, value in offered.items() if value is not None}
-    given = "" if not asked.parameters else f" -- {asked.model_dump_json(include={'parameters'})}"
-    text = asked.sql + given
-    about["question"] = text if services.settings.show_questions else services.books.audit.mark(text)
-    return about
+def offered(asked: Shape, *names: str) -> dict[str, Any]:
+    """Return what the audit log keeps of what was offered."""
+    given = {name: getattr(asked, name) for name in names}
+    return {name: str(value) for name, value in given.items() if value is not None}
+
+
+def written(asked: StatementShape) -> str:
+    """Return a statement and its parameters as one text."""
+    return asked.sql + ("" if not asked.parameters else f" -- {asked.model_dump_json(include={'parameters'})}")
+
+
+def logged(text: str, services: Services) -> dict[str, Any]:
+    """Return what the audit log keeps of what was asked: a mark instead of the text, unless the operator says so."""
+    return {"question": text if services.settings.show_questions else services.books.audit.mark(text)}
 
 
 @router.get("/v1/schema", tags=["what is known"], summary="Tables", responses=failures())
@@ -279,7 +303,7 @@ def certificate(number: str, caller: Reader, services: Here) -> Response:
         services.books.audit.write(caller.event("certificate", "denied"))
         told = {}
     if not told:
-        return replies.error(404, "InvalidParameter", "there is no such release, or it is not yours to see.")
+        return replies.refusal(replies.NothingThere())
     return replies.as_json(told)
 
 

@@ -9,13 +9,15 @@ from functools import cached_property
 from typing import Any
 
 from incrowd.core.certificate import Certificate
-from incrowd.core.codec import digest
+from incrowd.core.codec import digest, public_text
 from incrowd.errors import LedgerUnavailable
 from incrowd.queries.answer import Answer
+from incrowd.queries.steps.workload import texts_of
 from incrowd.store.chain import Chain
 from incrowd.store.database import sibling_address
 from incrowd.store.link import Key, Link
 from incrowd.store.transaction import Writer
+from incrowd.workflows.ask.asking import AnswerTexts
 from incrowd.workflows.ask.recent import Recent
 from incrowd.workflows.verify.verify import certificate_of
 
@@ -23,6 +25,8 @@ _NAME = "answers"
 _KIND = "answer"
 _REMEMBERED, _SHORT = 256, 200_000
 """How many answers are remembered, and how long such an answer is at most."""
+_INFINITE = ("NaN", "Infinity")
+"""Numbers that are no JSON; where an answer holds these letters otherwise, no harm is done by writing it anew."""
 EVERYONE = "*"
 """Who asked an answer that is for everyone; no analyst can have this name."""
 
@@ -32,16 +36,38 @@ class StoredAnswer:
     """An answer as it was given, with its certificate and the number of the charge that paid for it."""
 
     answer: str
-    """As JSON text: numbers with a point have no unique form in an entry."""
+    """As JSON text: numbers with a point have no unique form in an entry; a list, where several were paid as one."""
     certificate: Certificate
     charge: int
     asker: str = ""
     """The analyst whose question it was, or `EVERYONE`; empty where it was kept without one."""
 
     @cached_property
-    def parsed(self) -> Answer:
-        """The answer."""
-        return Answer.from_json(json.loads(self.answer))
+    def answers(self) -> tuple[Answer, ...]:
+        """The answer, or those to several questions that were paid for as one."""
+        read = json.loads(self.answer)
+        return tuple(map(Answer.from_json, read if isinstance(read, list) else [read]))
+
+    def paid_for(self, analyst: str | None) -> bool:
+        """Return whether it costs an asker nothing more: it is for everyone, or his own."""
+        return analyst is None or self.asker in ("", EVERYONE, analyst)
+
+    @property
+    def several(self) -> bool:
+        """Whether several questions were asked as one."""
+        return self.answer.startswith("[")
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """The text of each question in its normal form, as the certificate tells it."""
+        return texts_of(self.certificate.steps)
+
+    @cached_property
+    def texts(self) -> AnswerTexts:
+        """Answer and certificate as they are sent."""
+        finite = not any(word in self.answer for word in _INFINITE)
+        answer = self.answer if finite else public_text(json.loads(self.answer))
+        return AnswerTexts(answer, public_text(self.certificate.to_json()))
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> StoredAnswer:
@@ -51,7 +77,7 @@ class StoredAnswer:
 
 @dataclass(frozen=True)
 class Answers:
-    """The store: append-only, each entry bound to all before it; it keeps nothing open and can be shared by threads."""
+    """The store: append-only, each entry bound to all before it; it can be shared by threads."""
 
     chain: Chain
     recent: Recent[StoredAnswer] = field(default_factory=lambda: Recent(_REMEMBERED), compare=False)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple
 
 from incrowd.accounting.budget import Amount, shown_down, shown_up
 from incrowd.core.certificate import Certificate
+from incrowd.core.codec import public_text
 from incrowd.drawing.card import answer_card, card, facts
 from incrowd.queries.answer import Answer
 from incrowd.queries.measuring.columns import Expected
@@ -33,7 +34,9 @@ class Asking:
 
 @dataclass(frozen=True)
 class AskingTogether:
-    """Several questions about one dataset that are planned together and paid for as one."""
+    """Several questions about one dataset that are planned together and paid for as one, by no account."""
+
+    account: ClassVar[None] = None
 
     questions: tuple[str, ...]
     terms: Terms
@@ -41,11 +44,26 @@ class AskingTogether:
 
 
 @dataclass(frozen=True)
+class QuestionPrice:
+    """One of several questions that are priced together: its text in a normal form, and how good its answer would be.
+
+    A part of the price has none of its own: only all of them are to be had.
+    """
+
+    question: str
+    expected: tuple[Expected, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form."""
+        return {"question": self.question, "expected": [each.to_json() for each in self.expected]}
+
+
+@dataclass(frozen=True)
 class Priced:
     """What a question costs and how good its answer would be: from declarations and parameters alone, no row is read.
 
     `left` tells what would be left of each dataset's budget afterwards, None where it does not suffice or none is set;
-    `notes` what the numbers would be of, where that is not the whole table.
+    `notes` what the numbers would be of, where that is not the whole table; `each` a batch's questions one by one.
     """
 
     question: str
@@ -56,6 +74,7 @@ class Priced:
     repeated: bool
     plan: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    each: tuple[QuestionPrice, ...] = ()
 
     @property
     def costs(self) -> list[tuple[str, str]]:
@@ -78,7 +97,15 @@ class Priced:
             "repeated": self.repeated,
             "plan": list(self.plan),
             "notes": list(self.notes),
+            **({"each": [one.to_json() for one in self.each]} if self.each else {}),
         }
+
+
+class AnswerTexts(NamedTuple):
+    """An answer and its certificate as JSON, as they are sent."""
+
+    answer: str
+    certificate: str
 
 
 @dataclass(frozen=True)
@@ -93,6 +120,8 @@ class Answered:
     cost: Amount
     left: Mapping[str, Amount | None]
     repeated: bool = False
+    texts: AnswerTexts | None = field(default=None, repr=False, compare=False)
+    """Answer and certificate as JSON, where they were written already."""
 
     @property
     def costs(self) -> list[tuple[str, str]]:
@@ -108,30 +137,53 @@ class Answered:
         """Return the plain form."""
         return {
             "answer": self.answer.to_json(),
-            "cost": self.cost.to_json(),
-            "left": {name: left and left.to_json() for name, left in self.left.items()},
-            "repeated": self.repeated,
+            **self._paid,
             "certificate": self.certificate.to_json(),
         }
+
+    def to_text(self) -> str:
+        """Return the plain form as JSON."""
+        if self.texts is None:
+            return public_text(self.to_json())
+        answer, certificate = self.texts
+        return f'{{"answer":{answer},{public_text(self._paid)[1:-1]},"certificate":{certificate}}}'
+
+    @property
+    def _paid(self) -> dict[str, Any]:
+        left = {name: left and left.to_json() for name, left in self.left.items()}
+        return {"cost": self.cost.to_json(), "left": left, "repeated": self.repeated}
 
 
 @dataclass(frozen=True)
 class AnsweredTogether:
-    """The noisy answers to several questions, with their one certificate."""
+    """The noisy answers to several questions, one for each in their order, with their one certificate."""
 
     answers: tuple[Answer, ...]
     certificate: Certificate
     cost: Amount
     left: Mapping[str, Amount | None]
+    repeated: bool = False
+    texts: AnswerTexts | None = field(default=None, repr=False, compare=False)
+    """All answers, as a list, and the certificate as JSON, where they were written already."""
 
     @property
     def costs(self) -> list[tuple[str, str]]:
         """What all of it cost, what is left, and what is promised, in words."""
         return [*_costs(self.cost, self.left), ("promise", self.certificate.claims[0].kind)]
 
+    @property
+    def alone(self) -> Answered:
+        """The one answer, where one question was asked."""
+        (answer,) = self.answers
+        return Answered(answer, self.certificate, self.cost, self.left, self.repeated, self.texts)
+
+    def placed(self, places: Sequence[int]) -> AnsweredTogether:
+        """Return the answer at each of these places: a question that was asked twice has its answer twice."""
+        return replace(self, answers=tuple(self.answers[at] for at in places), texts=None)
+
     def _repr_html_(self) -> str:
         each = (answer_card(f"answer {at}", one.shown, one.notes) for at, one in enumerate(self.answers, start=1))
-        return "".join(each) + card("cost of all", facts(self.costs), note=COVERED)
+        return "".join(each) + card("cost of all", facts(self.costs), note=REPEATED if self.repeated else COVERED)
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
@@ -139,6 +191,7 @@ class AnsweredTogether:
             "answers": [answer.to_json() for answer in self.answers],
             "cost": self.cost.to_json(),
             "left": {name: left and left.to_json() for name, left in self.left.items()},
+            "repeated": self.repeated,
             "certificate": self.certificate.to_json(),
         }
 

@@ -3,65 +3,57 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.standing import Standing
 from incrowd.core.certificate import Certificate, Columns
-from incrowd.core.guarantee import Guarantee
 from incrowd.core.table import Progress
 from incrowd.engines.settings import Settings
 from incrowd.engines.sql.engine import Asked, Limits
-from incrowd.engines.writers.sinks import Folders, staged
-from incrowd.errors import InvalidParameter, Refused
-from incrowd.queries.answer import AnswerTable
-from incrowd.queries.batch import Batch, batch
+from incrowd.errors import Refused
+from incrowd.queries.batch import Batch
 from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.question import Question
+from incrowd.queries.measurement import measurement
 from incrowd.queries.work import check_work, unit_steps
 from incrowd.workflows.ask.answers import EVERYONE, Answers, StoredAnswer, question_mark
-from incrowd.workflows.ask.asking import Answered, AnsweredTogether, Asking, AskingTogether, Priced
+from incrowd.workflows.ask.asking import (
+    Answered,
+    AnsweredTogether,
+    Asking,
+    AskingTogether,
+    Priced,
+    QuestionPrice,
+)
+from incrowd.workflows.ask.batches import plan_together, refusing, understand_each
 from incrowd.workflows.ask.description import describe_catalog
 from incrowd.workflows.ask.gated import admission_to, gated_rows
-from incrowd.workflows.ask.open_charges import OpenCharges, SameQuestion, open_charges
-from incrowd.workflows.ask.prices import caps_of, check_most, highest_price, plan_of, price_of, spent_by
+from incrowd.workflows.ask.history import Archive, History, PageOfHistory, Payments, datasets_of
+from incrowd.workflows.ask.open_charges import OpenCharges, open_charges
+from incrowd.workflows.ask.prepared import BegunAnswer, Planned, PreparedQuestion
+from incrowd.workflows.ask.prices import check_account, check_most, highest_price, plan_of, spent_by
 from incrowd.workflows.ask.recent import Recent
 from incrowd.workflows.ask.tables import available, declared_units, open_tables
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.sources import Bond, SourceBook
 from incrowd.workflows.release.certify import Stated, certify, dataset_of
 from incrowd.workflows.release.perform import Payer, Performed, concluding, perform
-from incrowd.workflows.release.publish import Destination, write_files
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
 __all__ = ["Answered", "AnsweredTogether", "Asking", "AskingTogether", "Desk", "Priced", "open_desk"]
-_PLANS = 256
-AGAIN = 0.05
-"""Seconds after which is looked again for an answer that somebody else is making."""
-
-
-@dataclass(frozen=True)
-class _Planned:
-    """A question that was understood and measured: what it promises to each dataset that it reads."""
-
-    question: Question
-    measurement: Measurement
-    promises: Mapping[str, Guarantee]
-    policies: tuple[Policy, ...]
-    mark: str
-    steps: int
+_PLANS, _BATCHES = 256, 4
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,59 +67,79 @@ class Desk:
     answers: Answers
     bonds: Mapping[str, Bond]
     open: OpenCharges
-    plans: Recent[_Planned] = field(default_factory=lambda: Recent(_PLANS))
+    payments: Payments
+    plans: Recent[Planned] = field(default_factory=lambda: Recent(_PLANS))
+    batches: Recent[Planned] = field(default_factory=lambda: Recent(_BATCHES))
 
     def price(self, asking: Asking) -> Priced:
         """Say what a question costs and how good its answer would be; no row is read and nothing is written.
 
         What others asked whom this one may not read is priced as if it were new.
         """
-        planned = self._plan(asking)
+        return self._priced(asking, self._plan(asking))
+
+    def price_batch(self, asking: AskingTogether) -> Priced:
+        """Say what several questions cost together, and how good their answers would be."""
+        planned = self._plan_batch(asking)
+        found = [QuestionPrice(*one) for one in zip(planned.texts, planned.measured.expected, strict=True)]
+        return replace(self._priced(asking, planned), each=tuple(found[at] for at in planned.places))
+
+    def _priced(self, asking: Asking | AskingTogether, planned: Planned) -> Priced:
         kept = self.answers.find(planned.mark)
         repeated = kept is not None and self._readable(kept, asking.analyst)  # nobody learns what others asked
         cost = Amount() if repeated or asking.account is not None else highest_price(planned.promises.values())
         left = {name: self._left(name, cost) for name in planned.promises}
-        expected, text = planned.measurement.expected, plan_of(planned.measurement.statistics)
-        notes = caps_of([planned.question])
-        return Priced(planned.question.text, tuple(planned.promises), cost, left, expected, repeated, text, notes)
+        expected = tuple(each for columns in planned.measured.expected for each in columns)
+        question, passes, notes = "; ".join(planned.texts), plan_of(planned.statistics), planned.measured.notes
+        return Priced(question, tuple(planned.promises), cost, left, expected, repeated, passes, notes)
 
     def ask(self, asking: Asking) -> Answered:
         """Answer a question: charge it, read the rows, add noise, certify; or give the answer that was given before."""
-        prepared = self.prepare(asking)
-        while True:
-            try:
-                return prepared.begin().finish()
-            except SameQuestion:
-                time.sleep(AGAIN)
+        return self.prepare(asking).ask()
 
-    def prepare(self, asking: Asking) -> PreparedQuestion:
+    def ask_batch(self, asking: AskingTogether) -> AnsweredTogether:
+        """Answer several questions that were planned together, for one charge; or give the answers given before."""
+        return self.prepare_batch(asking).ask()
+
+    def prepare(self, asking: Asking) -> PreparedQuestion[Answered]:
         """Plan a question, or refuse it; no row is read and nothing is written."""
-        return PreparedQuestion(self, asking, self._plan(asking))
+        return PreparedQuestion(self, asking, self._plan(asking), lambda answered: answered.alone)
 
-    def begin(self, asking: Asking, planned: _Planned) -> BegunAnswer:
+    def prepare_batch(self, asking: AskingTogether) -> PreparedQuestion[AnsweredTogether]:
+        """Plan several questions together, or refuse them; no row is read and nothing is written."""
+        planned = self._plan_batch(asking)
+        return PreparedQuestion(self, asking, planned, lambda answered: answered.placed(planned.places))
+
+    def begin(self, prepared: PreparedQuestion[T]) -> BegunAnswer[T]:
         """Charge a question that was planned at this desk and read the rows; nobody can see yet what came of it.
 
         What is new, or others asked, needs an allowance.  An answer that was given before is found, and nothing done;
         while somebody else is answering the same question, SameQuestion is raised.
         """
+        asking, planned = prepared.asking, prepared.planned
         with ExitStack() as stack:
             kept = self.answers.remembered(planned.mark)
             if kept is None:
                 stack.enter_context(self.open.alone(planned.mark))
                 kept = self.answers.find(planned.mark)
-            if asking.analyst is not None and (kept is None or kept.asker not in ("", EVERYONE, asking.analyst)):
+            if asking.analyst is not None and (kept is None or not kept.paid_for(asking.analyst)):
                 self._allowed(asking.analyst, planned.policies)
             if kept is not None:
-                return BegunAnswer(partial(self._again, kept, planned, asking))
-            return self._new(asking, planned, stack.pop_all())
+                return self.known(prepared, kept)
+            return self._new(prepared, stack.pop_all())
 
-    def _new(self, asking: Asking, planned: _Planned, alone: ExitStack) -> BegunAnswer:
+    def known(self, prepared: PreparedQuestion[T], kept: StoredAnswer) -> BegunAnswer[T]:
+        """Give an answer that was given before."""
+        return BegunAnswer(partial(self._again, kept, prepared))
+
+    def _new(self, prepared: PreparedQuestion[T], alone: ExitStack) -> BegunAnswer[T]:
         """Charge and read; `alone` is closed when the question is answered, or cannot be."""
+        asking, planned = prepared.asking, prepared.planned
         with alone as stack:
             with available():
-                self.warehouse.load(planned.measurement.statistics)  # what cannot be read costs nothing
+                self.warehouse.load(planned.statistics)  # what cannot be read costs nothing
             admission = admission_to(planned.policies)
-            plan = planned.measurement.plan.gated(None if admission is None else admission.gate)
+            plan = planned.plan.gated(None if admission is None else admission.gate)
             first, stated = planned.policies[0], Stated.of(plan, planned.policies[0])
             rows = gated_rows(self.warehouse, self.catalog, first.name, admission)
             bonds = tuple(self.bonds[name] for name in planned.promises)
@@ -137,54 +149,27 @@ class Desk:
             performed = perform(plan, rows, self.ledger, payer)
             later = stack.pop_all()
 
-        def finish() -> Answered:
+        def finish() -> T:
             with later:
                 certificate = _certified(payer, stated, performed, planned.policies)
-                return self._kept(asking, planned, performed, certificate)
+                return self._kept(prepared, performed, certificate)
 
         return BegunAnswer(finish)
 
-    def _kept(self, asking: Asking, planned: _Planned, performed: Performed, certificate: Certificate) -> Answered:
-        """Keep an answer and conclude its charge; if the same was answered meanwhile, that one is given."""
-        (answer,) = performed.output.answers
-        written, everyone = json.dumps(answer.to_json()), asking.analyst or EVERYONE
-        new = StoredAnswer(written, certificate, performed.entry.sequence, everyone)
+    def _kept(self, prepared: PreparedQuestion[T], performed: Performed, certificate: Certificate) -> T:
+        """Keep what was answered and conclude its charge; if the same was answered meanwhile, that is given."""
+        asking, planned = prepared.asking, prepared.planned
+        answers = performed.output.answers
+        plain = [answer.to_json() for answer in answers]
+        written = _ENCODER.encode(plain if isinstance(asking, AskingTogether) else plain[0])
+        new = StoredAnswer(written, certificate, performed.entry.sequence, asking.analyst or EVERYONE)
         kept = self.answers.keep(planned.mark, new)
         self.ledger.conclude(performed.entry, certificate.digest() if kept is new else None)
-        given = answer if kept is new else kept.parsed
+        given = answers if kept is new else kept.answers
         stood = {standing.dataset: standing.left for standing in performed.entry.standings}
         left = {name: stood[self.bonds[name].root] for name in planned.promises}
-        return Answered(given, kept.certificate, spent_by(performed.entry), left)
-
-    def price_batch(self, asking: AskingTogether) -> Priced:
-        """Say what several questions cost together, and how good their answers would be."""
-        planned, _ = self._plan_batch(asking)
-        cost = price_of(planned.plan.promise)
-        names = tuple(planned.questions[0].datasets)
-        texts = plan_of([query for queries in planned.statistics for query in queries])
-        question = "; ".join(each.text for each in planned.questions)
-        left = {name: self._left(name, cost) for name in names}
-        notes = (*(each.words for each in planned.workloads), *caps_of(planned.questions))
-        return Priced(question, names, cost, left, planned.expected, False, texts, notes)
-
-    def ask_batch(self, asking: AskingTogether) -> AnsweredTogether:
-        """Answer several questions that were planned together, for one charge."""
-        planned, policy = self._plan_batch(asking)
-        if asking.analyst is not None:
-            self._allowed(asking.analyst, (policy,))
-        with available():
-            self.warehouse.load([query for queries in planned.statistics for query in queries])
-        admission = admission_to((policy,))
-        plan = planned.plan.gated(None if admission is None else admission.gate)
-        rows = gated_rows(self.warehouse, self.catalog, policy.name, admission)
-        stated = Stated.of(plan, policy)
-        payer = Payer(policy.name, stated.fresh_id(), asking.analyst, bonds=(self.bonds[policy.name],))
-        with concluding(self.ledger, plan, payer):
-            performed = perform(plan, rows, self.ledger, payer)
-            certificate = _certified(payer, stated, performed, (policy,))
-            self.ledger.conclude(performed.entry, certificate.digest())
-        left = {policy.name: self._left(policy.name, Amount())}
-        return AnsweredTogether(performed.output.answers, certificate, spent_by(performed.entry), left)
+        paid = spent_by(performed.entry)
+        return prepared.reply(AnsweredTogether(given, kept.certificate, paid, left, texts=kept.texts))
 
     def schema(self) -> dict[str, Any]:
         """Return what may be asked about: tables, columns, domains and units, as declared."""
@@ -202,6 +187,25 @@ class Desk:
         """Return the certificate of an answer; for an analyst, if he may read what was asked."""
         kept = self.answers.named(id_)
         return kept.certificate if kept is not None and self._readable(kept, analyst) else None
+
+    def history(self, analyst: str | None, page: PageOfHistory, *, reads_all: bool = False) -> History:
+        """Return what an analyst asked and paid for (None: what was asked for everyone), the latest first.
+
+        With `others` it also tells what others asked, as far as the policies name the analyst, or `reads_all`.
+        """
+        reader = None if reads_all else analyst
+        allowed = page if reads_all or self._named(analyst) else replace(page, others=False)
+        entries, last = self._archive.page(analyst, allowed, lambda kept: self._readable(kept, reader))
+        return History(entries, last, self.budget(analyst))
+
+    def answer(self, id_: str, analyst: str | None = None) -> Answered | AnsweredTogether | None:
+        """Return an answer that was kept, for nothing, to whoever was given it before; None to everybody else."""
+        kept = self._archive.given(id_, analyst)
+        if kept is None:
+            return None
+        left = {name: self._left(name, Amount()) for name in datasets_of(kept)}
+        found = AnsweredTogether(kept.answers, kept.certificate, Amount(), left, repeated=True)
+        return found if kept.several else found.alone
 
     def within(self, datasets: Collection[str]) -> Desk:
         """Return a desk that knows these datasets and the public tables alone: all else does not exist there."""
@@ -224,23 +228,27 @@ class Desk:
         """Return how a dataset stands; one of which nothing was charged yet, as its policy declares it."""
         return self.ledger.standing(self.bonds[dataset].declaration)
 
-    def _again(self, kept: StoredAnswer, planned: _Planned, asking: Asking) -> Answered:
+    def _again(self, kept: StoredAnswer, prepared: PreparedQuestion[T]) -> T:
+        asking = prepared.asking
         if kept.asker not in (EVERYONE, asking.analyst):  # else it was paid for already
             self.ledger.repeat(kept.charge, asking.analyst)
-        left = {name: self._left(name, Amount()) for name in planned.promises}
-        return Answered(kept.parsed, kept.certificate, Amount(), left, repeated=True)
+        left = {name: self._left(name, Amount()) for name in prepared.planned.promises}
+        found = AnsweredTogether(kept.answers, kept.certificate, Amount(), left, repeated=True, texts=kept.texts)
+        return prepared.reply(found)
 
-    def _plan(self, asking: Asking) -> _Planned:
+    def _plan(self, asking: Asking) -> Planned:
         """Return how a question is answered; the same question is planned once."""
-        datasets = tuple(policy.name for policy in self.policies)
-        key = (replace(asking, analyst=None), asking.analyst is None, datasets)
-        return self.plans.of(key, lambda: self._planned(asking))
+        return self.plans.of(self._key(asking), lambda: self._planned(asking))
 
-    def _planned(self, asking: Asking) -> _Planned:
-        if asking.account is not None and (asking.terms.rho is None or asking.terms.delta):
-            raise InvalidParameter("an account pays in rho alone: give rho, and neither epsilon, an error nor a delta.")
-        if asking.account is None and asking.terms.rho is not None and not asking.terms.delta:
-            raise InvalidParameter("rho alone is paid from an account: name one, or give a delta as well.")
+    def _plan_batch(self, asking: AskingTogether) -> Planned:
+        return self.batches.of(self._key(asking), lambda: self._planned_batch(asking))
+
+    def _key(self, asking: Asking | AskingTogether) -> Hashable:
+        datasets = tuple(policy.name for policy in self.policies)
+        return replace(asking, analyst=None), asking.analyst is None, datasets
+
+    def _planned(self, asking: Asking) -> Planned:
+        check_account(asking)
         question = understand(asking.sql, self.catalog, self._max_groups)
         policies = tuple(policy for policy in self.policies if policy.name in question.datasets)
         if not policies:
@@ -251,23 +259,32 @@ class Desk:
             check_most(self.policies, promises, asking.analyst)
         steps = self._answerable(measured.statistics, sampled=measured.terms.rate is not None)
         steps *= max(map(declared_units, policies))
-        return _Planned(question, measured, promises, policies, self._mark(question, asking, policies), steps)
+        mark = self._mark({"text": question.text}, asking, policies)
+        alone = Batch((measured,), policies[0].schema.unit, asking.terms.delta)
+        return Planned(measured.plan, alone, promises, policies, mark, steps)
 
-    def _plan_batch(self, asking: AskingTogether) -> tuple[Batch, Policy]:
-        found = [understand(sql, self.catalog, self._max_groups) for sql in asking.questions]
-        questions = list({question.text: question for question in found}.values())
-        names = {name for question in questions for name in question.datasets}
-        policies = [policy for policy in self.policies if policy.name in names]
-        if len(policies) != 1 or any(not question.datasets for question in questions):
-            raise Refused("questions that are paid for as one are all about one dataset.")
-        planned = batch(questions, policies[0].schema.unit, asking.terms, self.catalog)
-        check_most(self.policies, {policies[0].name: planned.plan.promise}, asking.analyst)
-        for queries in planned.statistics:
-            self._answerable(queries)
-        return planned, policies[0]
+    def _planned_batch(self, asking: AskingTogether) -> Planned:
+        found = understand_each(asking.questions, lambda sql: understand(sql, self.catalog, self._max_groups))
+        first = {question.text: number for number, question in reversed(list(enumerate(found, start=1)))}
+        numbers = sorted(first.values())
+        policy = next(policy for policy in self.policies if policy.name in found[0].datasets)
+        asked, unit = {each: found[each - 1] for each in numbers}, policy.schema.unit
+        planned = plan_together(asked, unit, asking.terms, self.catalog)
+        promises = {policy.name: planned.plan.promise}
+        check_most(self.policies, promises, asking.analyst)
+        steps = 0
+        for own, queries in planned.passes:
+            alone = f"question {numbers[own[0]]}"
+            with refusing(alone if len(own) == 1 else "questions that are answered together"):
+                steps += self._answerable(queries)
+        with refusing("all questions together"):
+            steps = check_work(steps) * declared_units(policy)
+        mark = self._mark({"texts": [found[each - 1].text for each in numbers]}, asking, (policy,))
+        places = tuple(numbers.index(first[question.text]) for question in found)
+        return Planned(planned.plan, planned, promises, (policy,), mark, steps, places)
 
     def _answerable(self, queries: Sequence[exp.Query], *, sampled: bool = False) -> int:
-        """Refuse what the place where the rows are does not compute, or not in time, before anything is charged.
+        """Refuse what the place where the rows are does not compute, before anything is charged.
 
         Return how many steps one unit of privacy causes at most.
         """
@@ -275,10 +292,14 @@ class Desk:
             self.warehouse.require(query, sampled=sampled)
         return check_work(sum(unit_steps(query, self.catalog) for query in queries))
 
-    def _mark(self, question: Question, asking: Asking, policies: Sequence[Policy]) -> str:
+    def _mark(self, told: dict[str, Any], asking: Asking | AskingTogether, policies: Sequence[Policy]) -> str:
         versions = {policy.name: [policy.hash, policy.section.dataset.version] for policy in policies}
-        told = {"text": question.text, "terms": asking.terms.to_json(), "versions": versions, "account": asking.account}
-        return question_mark(told | {"max_groups": self._max_groups})
+        terms = {"terms": asking.terms.to_json(), "versions": versions, "account": asking.account}
+        return question_mark(told | terms | {"max_groups": self._max_groups})
+
+    @property
+    def _archive(self) -> Archive:
+        return Archive(self.payments, self.answers, tuple(policy.name for policy in self.policies))
 
     @property
     def _max_groups(self) -> int | None:
@@ -289,9 +310,9 @@ class Desk:
     def _allowed(self, analyst: str, policies: Sequence[Policy]) -> None:
         """Refuse an analyst without an allowance, where the policy does not say that none is needed."""
         for policy in policies:
-            told = policy.section.queries
-            allowance = self.ledger.analyst(self.bonds[policy.name].declaration, analyst)[1]
-            if allowance is None and not (told is not None and told.open):
+            if policy.section.queries is not None and policy.section.queries.open:
+                continue
+            if self.ledger.analyst(self.bonds[policy.name].declaration, analyst)[1] is None:
                 raise Refused(
                     f"{analyst} has no allowance for {policy.name}. Ask its owner for one (incrowd ledger grant "
                     "… --analyst), or to open the budget to all analysts (queries: {open: true} in the policy)."
@@ -301,9 +322,11 @@ class Desk:
         """Return whether an analyst may read what was asked: for everyone, by himself, or where he is named."""
         if analyst is None or kept.asker in (EVERYONE, analyst):
             return True
-        dataset = kept.certificate.dataset
-        named = {policy.name for policy in self.policies if analyst in _readers(policy)}
-        return {dataset.name, *(dataset.together_with or ())} <= named
+        return datasets_of(kept) <= self._named(analyst)
+
+    def _named(self, analyst: str | None) -> set[str]:
+        """Return the datasets of which an analyst reads what others asked."""
+        return {policy.name for policy in self.policies if analyst in _readers(policy)}
 
     def _left(self, dataset: str, cost: Amount) -> Amount | None:
         left = self.standing(dataset).left
@@ -316,37 +339,6 @@ class Desk:
             own, allowance = self.ledger.analyst(self.bonds[dataset].declaration, analyst)
             told |= {"spent": own.to_json(), "allowance": allowance and allowance.to_json()}
         return told
-
-
-@dataclass(frozen=True, eq=False)
-class PreparedQuestion:
-    """A question that was planned and will be answered; what is known of it is known without a row."""
-
-    desk: Desk
-    asking: Asking
-    planned: _Planned
-
-    @property
-    def steps(self) -> int:
-        """How much work it is at most, for as many units as the policies declare."""
-        return self.planned.steps
-
-    @property
-    def mark(self) -> str:
-        """What all askings of the same question share."""
-        return self.planned.mark
-
-    def begin(self) -> BegunAnswer:
-        """Charge it and read the rows, or find the answer that was given before."""
-        return self.desk.begin(self.asking, self.planned)
-
-
-@dataclass(frozen=True, eq=False)
-class BegunAnswer:
-    """An answer that is there, and that nobody can see yet: neither here nor in the list of releases."""
-
-    finish: Callable[[], Answered]
-    """Certify it, keep it and return it; to be called once, by any thread."""
 
 
 def _readers(policy: Policy) -> tuple[str, ...]:
@@ -365,7 +357,8 @@ def open_desk(
     with open_tables(policies, data, limits, settings, progress) as found:
         answers = Answers.beside(policies[0].ledger_address)
         with open_charges(SourceBook.of(policies[0]).path.parent, found.ledger, answers) as own:
-            yield Desk(found.policies, found.catalog, found.warehouse, found.ledger, answers, found.bonds, own)
+            rest = (found.ledger, answers, found.bonds, own, Payments(found.ledger))
+            yield Desk(found.policies, found.catalog, found.warehouse, *rest)
 
 
 def _certified(payer: Payer, stated: Stated, performed: Performed, policies: Sequence[Policy]) -> Certificate:
@@ -379,16 +372,3 @@ def _listed(certificate: Certificate) -> dict[str, Any]:
     dataset = certificate.dataset
     told: dict[str, Any] = {"id": certificate.id, "created": certificate.created, "dataset": dataset.name}
     return told | ({"together with": list(dataset.together_with)} if dataset.together_with else {})
-
-
-def publish_answer(answered: Answered, ledger: Ledger, destination: Destination) -> Certificate:
-    """Write an answer into a folder that anyone may have; return its certificate with the hashes of the files.
-
-    The ledger learns that this certificate, too, came of the charge.
-    """
-    table, place = AnswerTable(answered.answer.to_arrow()), answered.certificate.ledger
-    with staged(Folders(destination.folder)) as stage:
-        certificate = write_files(answered.certificate, table, stage.public, destination)
-        charge = next(ledger.entries(place.sequence - 1))
-        ledger.conclude(charge, certificate.digest())
-    return certificate

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
@@ -22,6 +22,8 @@ from incrowd.workflows.ask.answers import Answers
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
+    from incrowd.store.holds import Holds
+
 _FOLDER, _LOCK, _NAMES, _FLIGHT = ".desks", ".lock", ".open", ".flight"
 
 
@@ -31,28 +33,26 @@ class SameQuestion(Exception):
 
 @dataclass(frozen=True, eq=False)
 class OpenCharges:
-    """The releases that one desk is at work on; without a folder it knows of no other desk."""
+    """The releases that one desk is at work on.
+
+    Without a folder it knows of no other desk of this machine, unless their ledger is in a database that holds names.
+    """
 
     file: TextIO
+    holds: Holds
     folder: Path | None = None
     lock: Lock = field(default_factory=Lock)
     names: set[str] = field(default_factory=set)
 
     @contextmanager
     def alone(self, mark: str) -> Iterator[None]:
-        """Answer a question alone among the desks of this machine, or raise SameQuestion."""
-        if self.folder is None:
+        """Answer a question alone among all desks of this ledger, or raise SameQuestion."""
+        with ExitStack() as stack:
+            if self.folder is not None:
+                stack.enter_context(_alone_here(self.folder, mark))
+            if not stack.enter_context(self.holds.alone(mark)):
+                raise SameQuestion
             yield
-            return
-        path = self.folder / f"{mark[:32]}{_FLIGHT}"
-        lock = lock_at(path)
-        if _alive(lock):
-            raise SameQuestion
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
-            lock.release()
 
     @contextmanager
     def of(self, release: str) -> Iterator[None]:
@@ -72,6 +72,20 @@ class OpenCharges:
 
 
 @contextmanager
+def _alone_here(folder: Path, mark: str) -> Iterator[None]:
+    """Answer a question alone among the desks of this machine, or raise SameQuestion."""
+    path = folder / f"{mark[:32]}{_FLIGHT}"
+    lock = lock_at(path)
+    if _alive(lock):
+        raise SameQuestion
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        lock.release()
+
+
+@contextmanager
 def open_charges(beside: Path, ledger: Ledger, answers: Answers) -> Iterator[OpenCharges]:
     """Conclude what dead desks left open, then name this desk's own charges until it is closed.
 
@@ -79,12 +93,18 @@ def open_charges(beside: Path, ledger: Ledger, answers: Answers) -> Iterator[Ope
     killed process leaves of them stays open.  Prices are told all the same.
     """
     opened = _opened(beside / _FOLDER, ledger, answers)
-    if opened is None:
-        yield OpenCharges(StringIO())
-        return
-    own, lock, file = opened
+    with closing(ledger.chain.database.holds(ledger.id)) as holds:
+        if opened is None:
+            yield OpenCharges(StringIO(), holds)
+            return
+        with _named(*opened, holds) as charges:
+            yield charges
+
+
+@contextmanager
+def _named(own: Path, lock: BaseFileLock, file: TextIO, holds: Holds) -> Iterator[OpenCharges]:
     with file:
-        charges = OpenCharges(file, own.parent)
+        charges = OpenCharges(file, holds, own.parent)
         try:
             yield charges
         finally:

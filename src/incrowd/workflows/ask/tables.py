@@ -26,7 +26,7 @@ from incrowd.engines.local.validate import refuse_crowded
 from incrowd.engines.row_marks import marks_of
 from incrowd.engines.settings import Settings, Spark
 from incrowd.engines.sql.duckdb import warehouse
-from incrowd.engines.sql.engine import Asked, Limits, StoredTable
+from incrowd.engines.sql.engine import Asked, Limits, StoredTable, crowded_people
 from incrowd.errors import (
     ClusterUnavailable,
     InvalidParameter,
@@ -191,16 +191,7 @@ def _refuse_crowded(relations: Sequence[Relation], rows: Asked) -> None:
     for relation in relations:
         unit = relation.unit
         if relation.private and unit.more is More.REFUSE and unit.column is not None:
-            person = exp.column(exp.to_identifier(unit.column, quoted=True))
-            owned = (
-                exp.select(person)
-                .from_(exp.Table(this=exp.to_identifier(relation.name, quoted=True)))
-                .where(person.copy().is_(exp.null()).not_())
-                .group_by(person.copy())
-                .having(exp.Count(this=exp.Star()) > unit.max_rows)
-            )
-            count = exp.alias_(exp.Count(this=exp.Star()), "people")
-            found = rows.collect(exp.select(count).from_(owned.subquery("owned")))["people"][0].as_py()
+            found = rows.collect(crowded_people(relation.name, unit.column, unit.max_rows))["people"][0].as_py()
             refuse_crowded(unit, int(found))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, create_model
@@ -12,9 +13,14 @@ from pydantic import BaseModel, create_model
 from incrowd.workflows.policy.sections import Exact, Section, whole
 
 
-def section_of(method: type) -> type[Section]:
-    """Return the policy section of a method, made from the fields of its dataclass."""
-    hints = get_type_hints(method)
+def section_of(method: Any) -> type[Section]:
+    """Return the policy section of a method, made from the fields of its dataclass, once."""
+    return _section_of(method)
+
+
+@cache
+def _section_of(method: type) -> type[Section]:
+    hints = _hints(method)
     members: dict[str, Any] = {
         item.name: (_section_type(item.name, hints[item.name]), None if _optional(item) else ...)
         for item in fields(method)
@@ -34,13 +40,13 @@ def _section_type(key: str, hint: Any) -> Any:
         name, value = get_args(hint)
         return dict[name, _section_type(key, value)] | None  # type: ignore[misc,valid-type]
     if is_dataclass(hint):
-        return section_of(hint)  # type: ignore[arg-type]
+        return section_of(hint)
     return {Fraction: Exact, int: whole(key), bool: bool | None}.get(hint, hint)
 
 
 def instance_of(cls: Any, section: BaseModel) -> Any:
     """Return the dataclass that a section was read for; what was left out has its default."""
-    hints = get_type_hints(cls)
+    hints = _hints(cls)
     values = {}
     for item in fields(cls):
         value = getattr(section, item.name)
@@ -54,6 +60,11 @@ def instance_of(cls: Any, section: BaseModel) -> Any:
         else:
             values[item.name] = instance_of(inner, value)
     return cls(**values)
+
+
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    return get_type_hints(cls)
 
 
 def _optional(item: Any) -> bool:

@@ -11,14 +11,12 @@ from typing import Any
 from markupsafe import Markup
 
 from incrowd.core.rounding import exact
-from incrowd.core.steps.step import walk
 from incrowd.drawing.answer import UNDECLARED
 from incrowd.drawing.intervals import Estimated, error_bars
 from incrowd.drawing.markup import joined, tag
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.queries.answer import Answer, AnswerColumn
 from incrowd.queries.question import Terms
-from incrowd.queries.steps.question import Understand
 from incrowd.web.studio.jobs import Job, Tell
 from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
 from incrowd.web.studio.payments import paid, pay, payment_key
@@ -80,7 +78,7 @@ def show(asked: Asked) -> Shown | Next:
     pictures = {}
     stored = desk.answers.named(asked.value("answer")) if asked.value("answer") else None
     if stored is not None and _about(stored, policy):
-        answer = Answer.from_json(json.loads(stored.answer))
+        answer = stored.answers[0]
         content["answer"] = _answer(answer, stored, again=bool(asked.value("again")))
         pictures["picture"] = _picture(answer)
     elif asked.value("sql") and (work is None or not work.running):
@@ -178,14 +176,14 @@ def _about(stored: StoredAnswer, policy: Policy) -> bool:
 
 
 def _text(stored: StoredAnswer) -> str:
-    steps = walk(stored.certificate.steps)
-    return "; ".join(step.question for step in steps if isinstance(step, Understand))
+    return "; ".join(stored.questions)
 
 
 def _answer(answer: Answer, stored: StoredAnswer, *, again: bool) -> dict[str, Any]:
     header, lines, folded = answer.shown
     accounting = stored.certificate.accounting
-    notes = [*([UNDECLARED] if folded else []), *answer.notes, REPEATED if again else COVERED]
+    several = [f"The first of {len(stored.answers)} answers that were paid for as one."] if stored.answers[1:] else []
+    notes = [*several, *([UNDECLARED] if folded else []), *answer.notes, REPEATED if again else COVERED]
     return {
         "id": stored.certificate.id,
         "question": _text(stored),
@@ -229,7 +227,7 @@ def _history(answers: Answers, policy: Policy) -> list[dict[str, Any]]:
     stored = [each for each in answers.all() if _about(each, policy)][-_HISTORY:]
     found = []
     for each in reversed(stored):
-        answer, accounting = Answer.from_json(json.loads(each.answer)), each.certificate.accounting
+        answer, accounting = each.answers[0], each.certificate.accounting
         _, lines, _ = answer.shown
         first = " · ".join(lines[0]) if lines else "no group"
         found.append(
