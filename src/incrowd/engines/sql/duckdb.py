@@ -377,8 +377,8 @@ def collect_over(tables: Mapping[str, pa.Table], query: exp.Query) -> pa.Table:
     """Run a tree over tables that are no secret, in a database of its own, with the settings under which rows are read.
 
     >>> from sqlglot import select
-    >>> collect_over({"t": pa.table({"x": [1, 2]})}, select("SUM(x) AS s").from_(exp.to_table("t"))).to_pylist()
-    [{'s': 3}]
+    >>> collect_over({"t": pa.table({"x": [1, 2]})}, select("MAX(x) AS most").from_(exp.to_table("t"))).to_pylist()
+    [{'most': 2}]
     """
     from incrowd.engines.spill import memory_database
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from incrowd.core.unit import Kind, Unit
+from incrowd.core.unit import Unit
 from incrowd.engines.sql.duckdb import collect_over
 from incrowd.errors import QuestionRefused
 from incrowd.queries.catalog import Catalog
@@ -80,9 +80,9 @@ def counting(question: Question, unit: Unit, catalog: Catalog) -> Counting | Non
     """
     if len(question.aggregates) != 1 or not question.public_keys or question.totals or question.caps.groups is not None:
         return None
-    asked, rows = question.aggregates[0], question.contribution.rows
-    alone = unit.kind is Kind.PERSON and unit.max_rows == 1 and statistics_of(question, unit).rows == rows
-    people = asked.kind is AggregateKind.PEOPLE and asked.value is None and alone and len(question.tables) == 1
+    asked, once = question.aggregates[0], question.caps.rows == dict.fromkeys(question.tables, 1)
+    alike = once and len(question.tables) == 1 and statistics_of(question, unit).rows == question.contribution.rows
+    people = asked.kind is AggregateKind.PEOPLE and asked.value is None and alike
     if asked.kind is not AggregateKind.ROWS and not people:
         return None
     query = read(question.text)

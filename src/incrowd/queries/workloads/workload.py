@@ -209,15 +209,14 @@ class Workload:
     @property
     def _tables(self) -> str:
         if isinstance(self.over, KeyTables):
-            return "; ".join(
-                f"by {', '.join(part.table.names)}" if part.table.keys else "all rows" for part in self.parts
-            )
+            return "; ".join(_named(part.table) for part in self.parts)
         found = []
         for blocks in (part.blocks for part in self.parts if part.blocks is not None):
             number = self.over.atoms.count(blocks)
-            how = "the questions themselves" if blocks.size is None else f"blocks of {blocks.size:,}"
-            found.append(f"{counted(number, 'part')} of the domain" if blocks.size == 1 else f"{number:,} {how}")
-        return "; ".join(found)
+            of_size = "atoms" if blocks.size == 1 else f"blocks of {blocks.size:,} atoms"
+            found.append(f"{number:,} {of_size}" if blocks.size else f"{number:,} groups of the questions themselves")
+        apart = f"{self.over.atoms.number:,} parts of the domain that the questions tell apart"
+        return f"{'; '.join(found)}; atoms are the {apart}"
 
     def _answer(self, each: Counting, values: Floats, widths: Floats) -> Answer:
         question, names = each.question, each.groups
@@ -231,6 +230,11 @@ class Workload:
             return {name: interval} if name in wanted else {}
 
         return present_answer(question, Noisy(key_columns(question, names) | {name: column}, len(names), bounds))
+
+
+def _named(table: Counting) -> str:
+    """Return by what a table counts, as its text says it."""
+    return f"by {table.question.text.rpartition(' GROUP BY ')[2]}" if table.keys else "all rows"
 
 
 def _summed(counts: NDArray[np.int64], labels: NDArray[np.int64], number: int) -> NDArray[np.int64]:
