@@ -84,6 +84,8 @@ def query(options: QueryOptions) -> None:
     from incrowd.queries.declarations import may_be_declaration
     from incrowd.queries.language.reading import is_explain
     from incrowd.workflows.ask.desk import Answered, Asking, Priced
+    from incrowd.workflows.ask.publication import publish_answer
+    from incrowd.workflows.release.publish import Destination
 
     if (options.sql is None) == (options.batch is None):
         raise InvalidParameter("ask one question, or a file of them by --batch.")
@@ -102,9 +104,6 @@ def query(options: QueryOptions) -> None:
             _check_folder(options)
             found = desk.ask(asking)
     if options.out is not None and isinstance(found, Answered):
-        from incrowd.workflows.ask.publication import publish_answer
-        from incrowd.workflows.release.publish import Destination
-
         publish_answer(found, desk.ledger, Destination(options.out, options.form))
     if options.json:
         return print_json(found.to_json())
