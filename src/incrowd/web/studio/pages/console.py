@@ -18,7 +18,7 @@ from incrowd.drawing.markup import joined, tag
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.queries.answer import Answer, AnswerColumn
 from incrowd.queries.question import Terms
-from incrowd.queries.steps.question import Understand
+from incrowd.queries.steps.question import Combine, Understand
 from incrowd.web.studio.jobs import Job, Tell
 from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
 from incrowd.web.studio.payments import paid, pay, payment_key
@@ -178,8 +178,9 @@ def _about(stored: StoredAnswer, policy: Policy) -> bool:
 
 
 def _text(stored: StoredAnswer) -> str:
-    steps = walk(stored.certificate.steps)
-    return "; ".join(step.question for step in steps if isinstance(step, Understand))
+    steps = stored.certificate.steps
+    whole = [step.question for step in steps if isinstance(step, Combine)]
+    return "; ".join(whole or (step.question for step in walk(steps) if isinstance(step, Understand)))
 
 
 def _answer(answer: Answer, stored: StoredAnswer, *, again: bool) -> dict[str, Any]:
