@@ -22,7 +22,7 @@ from incrowd.queries.language.combining import interpret
 from incrowd.queries.language.normal import normal_text
 from incrowd.queries.measurement import Measurement
 from incrowd.queries.measuring.columns import CHOSEN
-from incrowd.queries.measuring.combined import combined_answer
+from incrowd.queries.measuring.combined import NoisyAnswer, combined_answer
 from incrowd.queries.question import Question, Terms
 from incrowd.queries.steps.question import Combine, ListedGroups, Questions
 from incrowd.queries.work import unit_steps
@@ -235,6 +235,37 @@ def test_so_many_answers_at_most_make_one(monkeypatch: pytest.MonkeyPatch) -> No
     assert isinstance(interpret(f"{BY_WARD} UNION ALL {WOMEN} UNION ALL {BY_WARD}", TRADES), Combination)
     with pytest.raises(QuestionRefused, match="at most 2 answers"):
         interpret(f"{BY_WARD} UNION ALL {WOMEN} UNION ALL SELECT sex, COUNT(*) FROM visits GROUP BY sex", TRADES)
+
+
+def test_answers_are_not_joined_without_end() -> None:
+    many = " ".join(f"JOIN a a{at} USING (ward)" for at in range(45))
+    with pytest.raises(QuestionRefused, match="at most 40 times"):
+        interpret(f"WITH a AS ({BY_WARD}) SELECT a.n FROM a {many}", TRADES)
+
+
+@pytest.mark.parametrize(("levels", "known"), [(5, True), (6, False)])
+def test_deep_answers_have_intervals_of_few_different_numbers(
+    levels: int, known: bool, tables: duckdb.DuckDBPyConnection
+) -> None:
+    text = f"SELECT ward, n AS a, n AS b, n AS c FROM ({BY_WARD}) WHERE n > (SELECT COUNT(*) FROM visits) / 50"
+    for _ in range(levels):
+        text = f"SELECT ward, a + b + c AS a, b, c FROM ({text})"
+    measured, asked = planned(text, 1), set[int]()
+
+    def noted(each: Measurement) -> NoisyAnswer:
+        collected = tuple(tables.sql(query.sql("duckdb")).to_arrow_table() for query in each.statistics)
+        made = each.noisy_answer(collected, SystemCoins())
+
+        def presented(together: int) -> Answer:
+            asked.add(together)
+            return made(together)
+
+        return presented
+
+    answer = combined_answer(measured.question, [noted(each) for each in measured.measurements])
+    assert asked <= {1, 3, 16, 64, 256, 1024}
+    assert (answer.columns[1].low is not None) is known
+    assert answer.columns[2].low is not None
 
 
 def test_a_question_alone_stays_one_question() -> None:

@@ -131,6 +131,18 @@ def column_name(at: int) -> str:
     return f"c{at + 1}"
 
 
+def depth_of(sheet: Sheet) -> int:
+    """Return how many sheets lie on each other at most."""
+    match sheet:
+        case StackedSheet(sheets=sheets):
+            return 1 + max(map(depth_of, sheets))
+        case JoinedSheet(left=left, right=right):
+            return 1 + max(depth_of(left), depth_of(right))
+        case WorkedSheet(source=source):
+            return 1 + depth_of(source)
+    return 1
+
+
 def is_single(sheet: Sheet, parts: tuple[Question, ...]) -> bool:
     """Return whether a sheet has one row or none, whatever the numbers are."""
     match sheet:

@@ -35,7 +35,7 @@ PEOPLE = 100
 WORDS = ("I21", "J13 sepsis", "J18", "lead Engineer", "developer", "/shop/a", "/home", "spring-5", "J2")
 APART = (
     "QUANTILE", "MEDIAN", "PERCENTILE", "MODE(", "MIN(", "MAX(", "HISTOGRAM", "LIMIT", "APPROX", "WIDTH_BUCKET",
-    "TRIPS_PER_DAY", "SELECT DAY, ", "CURRENT_DATE", "> 100",
+    "TO_CHAR", "TRIPS_PER_DAY", "SELECT DAY, ", "CURRENT_DATE", "> 100",
 )  # fmt: skip
 """What is picked from a grid, or cut, or of groups of which DuckDB does not know, is another number."""
 

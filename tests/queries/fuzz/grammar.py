@@ -195,7 +195,7 @@ def _aggregate(chance: random.Random, rows: Rows) -> str:
         number = chance.choice(numbers)
         told += [f"{name}({number})" for name in ("SUM", "AVG", "VARIANCE", "STDDEV", "MEDIAN", "MIN", "MAX")]
         told += [f"QUANTILE({number}, 0.9)", f"SUM({number} * 2 - 1)", f"SUM(ABS({number}))"]
-        told += [f"VAR_POP({number})", f"CORR({number}, {chance.choice(numbers)})"]
+        told += [f"VAR_POP({number})", f"CORR({number}, {chance.choice(numbers)})", f"SKEWNESS({number})"]
     told += [f"MODE({chance.choice(kinds)})"] if kinds else []
     return chance.choice(told)
 

@@ -26,6 +26,10 @@ SAME = (
         "SELECT AVG(age) FROM visits WHERE (smoker OR note = 'x') OR ward IN ('b', 'a', 'b')",
     ),
     (
+        "SELECT STRFTIME(day, '%Y-%m') AS month, COUNT(*) FROM visits GROUP BY month",
+        "SELECT TO_CHAR(day, 'YYYY-MM') AS month, COUNT(*) FROM visits GROUP BY month",
+    ),
+    (
         "SELECT AVG(x) FROM (SELECT age AS x FROM visits)",
         "WITH q AS (SELECT age AS x FROM visits) SELECT AVG(x) FROM q",
         "SELECT AVG(z.x) FROM (SELECT y.age AS x FROM visits y) AS z",

@@ -15,8 +15,10 @@ import pytest
 
 from incrowd.core.steps.step import walk
 from incrowd.errors import IncrowdError, InvalidParameter, QuestionRefused
+from incrowd.queries import work
 from incrowd.queries.question import Terms
 from incrowd.queries.steps.question import Combine, Understand
+from incrowd.queries.work import unit_steps
 from incrowd.workflows.ask.desk import Asking, AskingTogether
 from incrowd.workflows.ask.publication import publish_answer
 from incrowd.workflows.policy.policy import Policy
@@ -119,3 +121,18 @@ def test_what_is_refused_costs_nothing(tmp_path: Path) -> None:
         with pytest.raises(InvalidParameter, match="different types"):
             desk.ask(Asking(f"{BY_SEX} UNION ALL SELECT 1, COUNT(*) FROM people", Terms(epsilon=Fraction(1))))
         assert desk.ledger.chain.head() == before
+
+
+def test_the_work_of_all_parts_is_bounded_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with desk_of(tmp_path) as desk:
+        alone = desk.prepare(Asking(BY_SEX, Terms(epsilon=Fraction(1))))
+        both = desk.prepare(Asking(UNION, Terms(epsilon=Fraction(1))))
+        steps = [
+            sum(unit_steps(each, desk.catalog) for each in asked.planned.measurement.statistics)
+            for asked in (alone, both)
+        ]
+        monkeypatch.setattr(work, "MOST_STEPS", steps[1] - 1)
+        assert steps[0] < steps[1]
+        desk.prepare(Asking(f"{BY_SEX} LIMIT 1", Terms(epsilon=Fraction(1))))
+        with pytest.raises(QuestionRefused, match="take long"):
+            desk.prepare(Asking(f"{UNION} LIMIT 1", Terms(epsilon=Fraction(1))))

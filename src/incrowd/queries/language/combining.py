@@ -22,6 +22,7 @@ from incrowd.queries.combination import (
     StackedSheet,
     WorkedSheet,
     column_name,
+    depth_of,
     is_single,
 )
 from incrowd.queries.language.expressions.binder import refusal
@@ -44,7 +45,8 @@ from incrowd.queries.operations import Gather, Operation, Take
 from incrowd.queries.question import OutputColumn, Question
 
 MOST_PARTS = 30
-"""The most questions that one is made of."""
+_DEEPEST = 40
+"""The most questions that one is made of, and how often one is built on another."""
 
 
 def interpret(sql: str, catalog: Catalog, max_groups: int | None = None) -> Interpreted:
@@ -147,6 +149,8 @@ def _combined(text: str, query: exp.Expr, answers: _Answers, max_groups: int | N
     combiner = _Combiner(answers, ask, Counter(answers.leaves(query)))
     sheet = combiner.sheet(query)
     parts = tuple(combiner.parts.values())
+    if depth_of(sheet) > _DEEPEST:
+        raise QuestionRefused(f"answers are joined and computed with at most {_DEEPEST} times: split the question.")
     if len({part.datasets for part in parts}) > 1:
         raise QuestionRefused("the answers that one question is made of are all about the same datasets: ask for each.")
     if sum(count_groups(part.keys) or 0 for part in parts) > MOST_GROUPS:

@@ -54,7 +54,7 @@ def normal_text(sql: str) -> str:
     for select in list(tree.find_all(exp.Select)):
         _name_sources(select)
         _resolve_positions(select)
-    tree = _arranged(_within_group(tree))
+    tree = _arranged(_within_group(_written_dates(tree)))
     return _written(tree)
 
 
@@ -220,6 +220,28 @@ def _open_quantiles(select: exp.Expr) -> None:
             one.set(part, place.copy())
             items.append(exp.alias_(one, f"{item.alias or 'quantile'}_{100 * float(place.name):g}", quoted=True))
     select.set("expressions", items)
+
+
+_PATTERN = re.compile(r"YYYY|MM|DD|[-/._ ]|(?P<other>.)", re.DOTALL)
+_SIGNS = {"YYYY": "%Y", "MM": "%m", "DD": "%d"}
+
+
+def _written_dates(tree: exp.Expr) -> exp.Expr:
+    """Return the tree with TO_CHAR(d, 'YYYY-MM') written as STRFTIME(d, '%Y-%m')."""
+
+    def change(node: exp.Expr) -> exp.Expr:
+        pattern = node.args.get("format") if isinstance(node, exp.ToChar) else None
+        if not isinstance(pattern, exp.Literal) or not pattern.is_string:
+            return node
+        parts = list(_PATTERN.finditer(pattern.name))
+        signs = [part[0] for part in parts if part[0] in _SIGNS]
+        if any(part["other"] for part in parts) or len(set(signs)) < len(signs):
+            raise QuestionRefused("TO_CHAR(d, pattern) takes YYYY, MM and DD, each once: such as 'YYYY-MM'.")
+        written = "".join(_SIGNS.get(part[0], part[0]) for part in parts)
+        return exp.TimeToStr(this=node.this.copy(), format=exp.Literal.string(written))
+
+    changed: exp.Expr = tree.transform(change)
+    return changed
 
 
 def _within_group(tree: exp.Expr) -> exp.Expr:

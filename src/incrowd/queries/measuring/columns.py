@@ -26,7 +26,7 @@ from incrowd.queries.operations import Operation, types_after
 from incrowd.queries.question import Aggregate, OutputColumn, Question
 
 COMPUTED = "computed from noisy numbers; its interval follows from theirs, where they have one"
-NO_RANGE = "no interval: computed from noisy numbers that have none, or that a function takes anywhere"
+NO_RANGE = "no interval: computed from noisy numbers that have none, that a function takes anywhere, or that are many"
 TOTALED = "totals are sums of the noisy groups they are over: no interval"
 _FINEST = "in each of the finest groups, of which totals are sums; their noise adds up"
 SEVERAL = "computed from noisy numbers of several groups: no interval"

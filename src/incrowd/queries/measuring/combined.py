@@ -28,6 +28,8 @@ from incrowd.queries.measuring.intervals import Interval
 
 NoisyAnswer = Callable[[int], Answer]
 """An answer with intervals of which so many hold together."""
+_MOST_TOGETHER = 1024
+"""The most numbers of which an interval is computed."""
 _KINDS: dict[Type, type] = {Type.TEXT: str, Type.DATE: date, Type.BOOLEAN: bool}
 
 
@@ -102,7 +104,10 @@ class _Contents:
         columns = {column_name(at): each for at, each in enumerate(source.columns)}
 
         def bounds(names: frozenset[str]) -> dict[str, Interval]:
-            wide = self.of(sheet.source, together * max(1, len(names))).columns
+            number = _number(together, len(names))
+            if number is None:
+                return {}
+            wide = self.of(sheet.source, number).columns
             told = {name: wide[at] for at, name in enumerate(columns) if name in names}
             return {
                 name: Interval(_numbers(each.low), _numbers(each.high))
@@ -116,6 +121,16 @@ class _Contents:
         length = len(told[0].values) if told else 0
         undeclared = np.zeros(length, np.bool_) if places is None else source.undeclared[list(places)]
         return _Content(told, undeclared)
+
+
+def _number(together: int, names: int) -> int | None:
+    """Return how many intervals hold together where each of so many is of several numbers; None where it is too many.
+
+    Below an answer of answers it is the next power of two, so that few different numbers occur however deep it is.
+    """
+    number = together * max(1, names)
+    number = number if together == 1 else 1 << (number - 1).bit_length()
+    return number if number <= _MOST_TOGETHER else None
 
 
 def _chosen(column: AnswerColumn, by: frozenset[str] | set[str]) -> AnswerColumn:

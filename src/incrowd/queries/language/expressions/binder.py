@@ -119,6 +119,11 @@ def refusal(node: exp.Expr) -> Exception:
             "question that is asked alone: where it decides about rows, ask it before and write its number there; for "
             "people use x IN (SELECT …)."
         )
+    if isinstance(node, exp.RegexpExtract | exp.RegexpReplace):
+        return QuestionRefused(
+            "a part of a text is taken by SPLIT_PART(x, '/', 2), LEFT(x, n) or SUBSTRING(x, 2, n), and cases are told "
+            "apart by CASE WHEN REGEXP_MATCHES(x, '^…') THEN …: use these instead of a regular expression."
+        )
     if isinstance(node, exp.Star):
         return QuestionRefused("* stands for rows, which never leave: name what to count, sum or average.")
     name = title(node)
