@@ -22,6 +22,7 @@ from incrowd.queries.measurement import Measurement
 from incrowd.queries.question import Terms
 from incrowd.queries.work import unit_steps
 from incrowd.workflows.ask.desk import Asking, Desk, open_desk
+from incrowd.workflows.ask.prepared import Planned
 from incrowd.workflows.policy.policy import load_policy
 from tests.queries.slow import KIN
 from tests.queries.test_work import passed
@@ -98,10 +99,10 @@ def test_rows_beyond_those_of_a_person_pass_no_operator(desk: Desk, number: int)
     desk.load()
     asking = Asking(KIN[number], Terms(epsilon=Fraction(1, 100)))
     with suppress(QuestionRefused):  # what is too much work for one person is refused
-        check_passed(desk, desk.prepare(asking).planned.measurements[0])
+        check_passed(desk, desk.prepare(asking).planned)
 
 
-def check_passed(desk: Desk, measured: Measurement) -> None:
+def check_passed(desk: Desk, measured: Measurement | Planned) -> None:
     assert isinstance(desk.warehouse, Warehouse)
     for tree in measured.statistics:
         found = desk.warehouse.base.cursor().execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {tree.sql('duckdb')}").fetchall()

@@ -82,6 +82,6 @@ def test_the_question_of_the_attack_is_refused_before_it_is_charged(desks: tuple
 
 def test_texts_are_read_as_far_as_declared(desks: tuple[Desk, Desk]) -> None:
     asked = desks[0].prepare(Asking("SELECT MAX(LENGTH(note)) AS n FROM visits", Terms(epsilon=Fraction(1)))).planned
-    (query,) = asked.measurements[0].statistics
+    (query,) = asked.statistics
     found = desks[0].warehouse.collect(query).to_pylist()
     assert max(row["_place"] for row in found) <= 210

@@ -39,6 +39,8 @@ class StoredAnswer:
     charge: int
     asker: str = ""
     """The analyst whose question it was, or `EVERYONE`; empty where it was kept without one."""
+    words: tuple[str, ...] = ()
+    """The text of each question in its normal form; none where it was kept without them."""
 
     @cached_property
     def answers(self) -> tuple[Answer, ...]:
@@ -60,13 +62,15 @@ class StoredAnswer:
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """The text of each question in its normal form, as the certificate tells it."""
-        return tuple(step.question for step in walk(self.certificate.steps) if isinstance(step, Understand))
+        """The text of each question in its normal form; where it was kept without them, as the certificate tells."""
+        told = (step.question for step in walk(self.certificate.steps) if isinstance(step, Understand))
+        return self.words or tuple(told)
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> StoredAnswer:
         """Read what was stored."""
-        return cls(str(body["answer"]), certificate_of(body["certificate"]), int(body["charge"]), body.get("asker", ""))
+        told = body.get("asker", ""), tuple(map(str, body.get("questions", ())))
+        return cls(str(body["answer"]), certificate_of(body["certificate"]), int(body["charge"]), *told)
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,7 @@ class Answers:
         """Keep an answer, unless the same question was answered in the meantime: then return the earlier answer."""
         body = {"answer": kept.answer, "certificate": kept.certificate.to_json(), "charge": kept.charge}
         body |= {"asker": kept.asker} if kept.asker else {}
+        body |= {"questions": list(kept.words)} if kept.words else {}
 
         def write(writer: Writer) -> StoredAnswer:
             found = writer.value(("question", question))

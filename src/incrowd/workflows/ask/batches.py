@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from typing import TypeVar
 
-from incrowd.core.unit import Unit
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
-from incrowd.queries.batch import Batch, batch
-from incrowd.queries.question import Question, Terms
+from incrowd.queries.question import Question
+
+T = TypeVar("T")
 
 
 def numbered(number: int) -> AbstractContextManager[None]:
@@ -44,12 +45,12 @@ def understand_each(texts: Sequence[str], understand: Callable[[str], Question])
     return found
 
 
-def plan_together(questions: Mapping[int, Question], unit: Unit, terms: Terms) -> Batch:
+def plan_together(questions: Mapping[int, Question], plan: Callable[[list[Question]], T]) -> T:
     """Plan different questions together, by their numbers; where one would be refused alone, it is named."""
     try:
-        return batch(list(questions.values()), unit, terms)
+        return plan(list(questions.values()))
     except IncrowdError:
         for number, question in questions.items():
             with numbered(number):
-                batch([question], unit, terms)
+                plan([question])
         raise

@@ -7,7 +7,7 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.ledger import Ledger
@@ -19,11 +19,13 @@ from incrowd.engines.sql.engine import Asked, Limits
 from incrowd.engines.writers.sinks import Folders, staged
 from incrowd.errors import InvalidParameter, LedgerUnavailable, Refused, SourceUnavailable
 from incrowd.queries.answer import AnswerTable
+from incrowd.queries.batch import Batch, batch
 from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.measurement import Measurement, measurement
+from incrowd.queries.measurement import measurement
+from incrowd.queries.question import Question
 from incrowd.queries.work import check_work, unit_steps
 from incrowd.workflows.ask.answers import EVERYONE, Answers, StoredAnswer, question_mark
 from incrowd.workflows.ask.asking import (
@@ -34,13 +36,13 @@ from incrowd.workflows.ask.asking import (
     Priced,
     QuestionPrice,
 )
-from incrowd.workflows.ask.batches import numbered, plan_together, refusing, understand_each
+from incrowd.workflows.ask.batches import plan_together, refusing, understand_each
 from incrowd.workflows.ask.description import describe_catalog
 from incrowd.workflows.ask.gated import admission_to, gated_rows
 from incrowd.workflows.ask.history import Archive, History, PageOfHistory, Payments, datasets_of
 from incrowd.workflows.ask.open_charges import OpenCharges, open_charges
 from incrowd.workflows.ask.prepared import BegunAnswer, Planned, PreparedQuestion
-from incrowd.workflows.ask.prices import check_most, highest_price, spent_by
+from incrowd.workflows.ask.prices import caps_of, check_most, highest_price, plan_of, spent_by
 from incrowd.workflows.ask.recent import Recent
 from incrowd.workflows.ask.tables import available, declared_units, open_tables
 from incrowd.workflows.policy.policy import Policy
@@ -48,6 +50,9 @@ from incrowd.workflows.policy.sources import Bond, SourceBook
 from incrowd.workflows.release.certify import Stated, certify, dataset_of
 from incrowd.workflows.release.perform import Payer, Performed, concluding, perform
 from incrowd.workflows.release.publish import Destination, write_files
+
+if TYPE_CHECKING:
+    from sqlglot import exp
 
 __all__ = ["Answered", "AnsweredTogether", "Asking", "AskingTogether", "Desk", "Priced", "open_desk"]
 _PLANS, _BATCHES = 256, 4
@@ -79,20 +84,16 @@ class Desk:
     def price_batch(self, asking: AskingTogether) -> Priced:
         """Say what several questions cost together, and how good their answers would be."""
         planned = self._plan_batch(asking)
-        measured = [planned.measurements[at] for at in planned.places]
-        each = tuple(QuestionPrice(one.question.text, one.expected) for one in measured)
-        return replace(self._priced(asking, planned), each=each)
+        return replace(self._priced(asking, planned), each=tuple(planned.measured[at] for at in planned.places))
 
     def _priced(self, asking: Asking | AskingTogether, planned: Planned) -> Priced:
         kept = self.answers.find(planned.mark)
         repeated = kept is not None and self._readable(kept, asking.analyst)  # nobody learns what others asked
         cost = Amount() if repeated or asking.account is not None else highest_price(planned.promises.values())
         left = {name: self._left(name, cost) for name in planned.promises}
-        expected = tuple(each for measured in planned.measurements for each in measured.expected)
-        texts = tuple(text for measured in planned.measurements for text in plan_of(measured))
-        question = "; ".join(measured.question.text for measured in planned.measurements)
-        notes = _notes(planned.measurements)
-        return Priced(question, tuple(planned.promises), cost, left, expected, repeated, texts, notes)
+        expected = tuple(each for measured in planned.measured for each in measured.expected)
+        text, question = plan_of(planned.statistics), "; ".join(planned.texts)
+        return Priced(question, tuple(planned.promises), cost, left, expected, repeated, text, planned.notes)
 
     def ask(self, asking: Asking) -> Answered:
         """Answer a question: charge it, read the rows, add noise, certify; or give the answer that was given before."""
@@ -165,7 +166,9 @@ class Desk:
         answers = performed.output.answers
         plain = [answer.to_json() for answer in answers]
         written = json.dumps(plain if isinstance(asking, AskingTogether) else plain[0])
-        new = StoredAnswer(written, certificate, performed.entry.sequence, asking.analyst or EVERYONE)
+        new = StoredAnswer(
+            written, certificate, performed.entry.sequence, asking.analyst or EVERYONE, prepared.planned.texts
+        )
         kept = self.answers.keep(planned.mark, new)
         self.ledger.conclude(performed.entry, certificate.digest() if kept is new else None)
         given = answers if kept is new else kept.answers
@@ -266,36 +269,41 @@ class Desk:
         promises = measured.plan.over({policy.name: policy.schema.unit for policy in policies})
         if asking.account is None:
             check_most(self.policies, promises, asking.analyst)
-        steps = self._answerable(measured) * max(map(declared_units, policies))
+        steps = self._answerable(measured.statistics, sampled=measured.terms.rate is not None)
+        steps *= max(map(declared_units, policies))
         mark = self._mark({"text": question.text}, asking, policies)
-        return Planned(measured.plan, (measured,), promises, policies, mark, steps)
+        told = (QuestionPrice(question.text, measured.expected),), tuple(measured.statistics), caps_of([question])
+        return Planned(measured.plan, *told, promises, policies, mark, steps)
 
     def _planned_batch(self, asking: AskingTogether) -> Planned:
         found = understand_each(asking.questions, lambda sql: understand(sql, self.catalog, self._max_groups))
         first = {question.text: number for number, question in reversed(list(enumerate(found, start=1)))}
         numbers = sorted(first.values())
         policy = next(policy for policy in self.policies if policy.name in found[0].datasets)
-        planned = plan_together({each: found[each - 1] for each in numbers}, policy.schema.unit, asking.terms)
+
+        def plan(questions: list[Question]) -> tuple[Batch, int]:
+            made = batch(questions, policy.schema.unit, asking.terms)
+            return made, sum(self._answerable(each.statistics) for each in made.measurements)
+
+        planned, steps = plan_together({each: found[each - 1] for each in numbers}, plan)
         promises = {policy.name: planned.plan.promise}
         check_most(self.policies, promises, asking.analyst)
-        steps = 0
-        for number, measured in zip(numbers, planned.measurements, strict=True):
-            with numbered(number):
-                steps += self._answerable(measured)
         with refusing("all questions together"):
-            steps = check_work(steps) * declared_units(policy)
-        mark = self._mark({"texts": [found[each - 1].text for each in numbers]}, asking, (policy,))
+            check_work(steps)
+        measured = tuple(QuestionPrice(each.question.text, each.expected) for each in planned.measurements)
+        mark = self._mark({"texts": [each.question for each in measured]}, asking, (policy,))
+        told = measured, tuple(query for each in planned.measurements for query in each.statistics), caps_of(found)
         places = tuple(numbers.index(first[question.text]) for question in found)
-        return Planned(planned.plan, planned.measurements, promises, (policy,), mark, steps, places)
+        return Planned(planned.plan, *told, promises, (policy,), mark, steps * declared_units(policy), places)
 
-    def _answerable(self, measured: Measurement) -> int:
-        """Refuse what the place where the rows are does not compute, before anything is charged.
+    def _answerable(self, queries: Sequence[exp.Query], *, sampled: bool = False) -> int:
+        """Refuse what the place where the rows are does not compute, or not in time, before anything is charged.
 
         Return how many steps one unit of privacy causes at most.
         """
-        for query in measured.statistics:
-            self.warehouse.require(query, sampled=measured.terms.rate is not None)
-        return check_work(sum(unit_steps(query, self.catalog) for query in measured.statistics))
+        for query in queries:
+            self.warehouse.require(query, sampled=sampled)
+        return check_work(sum(unit_steps(query, self.catalog) for query in queries))
 
     def _mark(self, told: dict[str, Any], asking: Asking | AskingTogether, policies: Sequence[Policy]) -> str:
         versions = {policy.name: [policy.hash, policy.section.dataset.version] for policy in policies}
@@ -366,21 +374,11 @@ def open_desk(
             yield Desk(found.policies, found.catalog, found.warehouse, *rest)
 
 
-def _notes(measurements: Sequence[Measurement]) -> tuple[str, ...]:
-    """Return what numbers would be of, each once, where that is not the whole table."""
-    return tuple(dict.fromkeys(each.question.caps.sentence for each in measurements if each.question.caps.sentence))
-
-
 def _certified(payer: Payer, stated: Stated, performed: Performed, policies: Sequence[Policy]) -> Certificate:
     """Return the certificate of an answer; rows that are asked again and again are told by their version."""
     others = tuple(policy.name for policy in policies[1:])
     columns = Columns((), tuple(performed.output.schema.names))
     return certify(payer.release, stated, performed, dataset_of(policies[0], None, others), columns)
-
-
-def plan_of(measurement: Measurement) -> tuple[str, ...]:
-    """Return the SQL that reads the rows, one text for each pass over them."""
-    return tuple(query.sql(dialect="duckdb", pretty=True) for query in measurement.statistics)
 
 
 def publish_answer(answered: Answered, ledger: Ledger, destination: Destination) -> Certificate:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from incrowd.core.guarantee import Guarantee
-from incrowd.queries.measurement import Measurement, QuestionPlan
-from incrowd.workflows.ask.asking import AnsweredTogether, Asking, AskingTogether
+from incrowd.queries.measurement import QuestionPlan
+from incrowd.workflows.ask.asking import AnsweredTogether, Asking, AskingTogether, QuestionPrice
 from incrowd.workflows.ask.open_charges import SameQuestion
 from incrowd.workflows.policy.policy import Policy
 
 if TYPE_CHECKING:
+    from sqlglot import exp
+
     from incrowd.workflows.ask.desk import Desk
 
 T = TypeVar("T")
@@ -25,11 +27,14 @@ AGAIN = 0.05
 class Planned:
     """What was asked, understood and measured: one question or several, and what they promise to each dataset.
 
-    A question that is among several twice is measured once: `places` tells for each one asked which measurement it is.
+    A question that is among several twice is measured once: `places` tells for each one asked which of those `measured`
+    it is.  `notes` say what numbers would be of, where that is not the whole table.
     """
 
     plan: QuestionPlan
-    measurements: tuple[Measurement, ...]
+    measured: tuple[QuestionPrice, ...]
+    statistics: tuple[exp.Query, ...]
+    notes: tuple[str, ...]
     promises: Mapping[str, Guarantee]
     policies: tuple[Policy, ...]
     mark: str
@@ -37,9 +42,9 @@ class Planned:
     places: tuple[int, ...] = (0,)
 
     @property
-    def statistics(self) -> list[Any]:
-        """What is read of the rows."""
-        return [query for each in self.measurements for query in each.statistics]
+    def texts(self) -> tuple[str, ...]:
+        """The text of each question that is measured, in its normal form."""
+        return tuple(each.question for each in self.measured)
 
 
 @dataclass(frozen=True, eq=False)

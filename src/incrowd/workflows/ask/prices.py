@@ -1,10 +1,11 @@
-"""Prices: what questions cost, and the most that one of them may."""
+"""Prices: what questions cost, the most that one of them may, and what else is said of them beforehand."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
+from typing import TYPE_CHECKING
 
 from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.request import Accountant
@@ -12,6 +13,11 @@ from incrowd.accounting.ledger.standing import Entry
 from incrowd.core.guarantee import Guarantee
 from incrowd.errors import Refused
 from incrowd.workflows.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from incrowd.queries.question import Question
 
 _MOST_EPSILON = Fraction(1)
 """What a question of an analyst may cost if its policy does not tell."""
@@ -49,3 +55,13 @@ def check_most(policies: Sequence[Policy], promises: Mapping[str, Guarantee], an
                     f"this costs epsilon {float(cost.epsilon):.6g}, and what is asked at once about {policy.name} "
                     f"may cost {float(most):g}. Pay less for it, or allow a larger error."
                 )
+
+
+def plan_of(queries: Sequence[exp.Query]) -> tuple[str, ...]:
+    """Return the SQL that reads the rows, one text for each pass over them."""
+    return tuple(query.sql(dialect="duckdb", pretty=True) for query in queries)
+
+
+def caps_of(questions: Sequence[Question]) -> tuple[str, ...]:
+    """Return what numbers would be of, each once, where that is not the whole table."""
+    return tuple(dict.fromkeys(each.caps.sentence for each in questions if each.caps.sentence))
