@@ -13,9 +13,13 @@ from pydantic import BaseModel, create_model
 from incrowd.workflows.policy.sections import Exact, Section, whole
 
 
-@cache
 def section_of(method: type) -> type[Section]:
-    """Return the policy section of a method, made from the fields of its dataclass."""
+    """Return the policy section of a method, made once from the fields of its dataclass."""
+    return _section(method)
+
+
+@cache
+def _section(method: type) -> type[Section]:
     hints = _hints(method)
     members: dict[str, Any] = {
         item.name: (_section_type(item.name, hints[item.name]), None if _optional(item) else ...)
