@@ -180,7 +180,10 @@ class ServeOrder:
 
 
 def application() -> FastAPI:
-    """Return the application of this worker, as the environment orders it."""
+    """Return the application of this worker, as the environment orders it; pandas stays out, as of every command."""
+    from incrowd.engines.readers.reader import hide_pandas
+
+    hide_pandas()
     return open_server(ServeOrder.read(os.environ[VARIABLE]))
 
 

@@ -127,10 +127,7 @@ def test_the_work_of_all_parts_is_bounded_together(tmp_path: Path, monkeypatch: 
     with desk_of(tmp_path) as desk:
         alone = desk.prepare(Asking(BY_SEX, Terms(epsilon=Fraction(1))))
         both = desk.prepare(Asking(UNION, Terms(epsilon=Fraction(1))))
-        steps = [
-            sum(unit_steps(each, desk.catalog) for each in asked.planned.measurement.statistics)
-            for asked in (alone, both)
-        ]
+        steps = [sum(unit_steps(each, desk.catalog) for each in asked.planned.statistics) for asked in (alone, both)]
         monkeypatch.setattr(work, "MOST_STEPS", steps[1] - 1)
         assert steps[0] < steps[1]
         desk.prepare(Asking(f"{BY_SEX} LIMIT 1", Terms(epsilon=Fraction(1))))
