@@ -16,6 +16,8 @@ from sqlglot import exp, parse_one
 
 from incrowd.core.domain import Type
 from incrowd.core.schema import Column
+from incrowd.core.unit import More
+from incrowd.core.words import counted
 from incrowd.engines.columns import quote
 from incrowd.engines.postgres import Address, address_of, answers, connect, explained, is_outage, is_postgres, run
 from incrowd.engines.readers.postgres import TableDescription, look_at
@@ -29,7 +31,6 @@ from incrowd.engines.sql.engine import (
     StoredTable,
     TextLimit,
     asked_tables,
-    crowded_people,
     longest_text,
 )
 from incrowd.errors import (
@@ -38,7 +39,6 @@ from incrowd.errors import (
     QuestionFailed,
     QuestionRefused,
     QuestionStopped,
-    SourceInvalid,
     SourceUnreadable,
 )
 
@@ -144,8 +144,6 @@ class PostgresWarehouse:
     tables: Mapping[str, StoredTable]
     places: Mapping[str, exp.Subquery]
     limits: Limits
-    crowded: Mapping[str, SourceInvalid] = field(default_factory=dict)
-    """Tables that are not asked, and why: what somebody measures would hang on all the rows that one person has."""
     admitted: Mapping[str, Admitting] = field(default_factory=dict)
     """Tables of which only the rows of some people are seen."""
 
@@ -174,8 +172,6 @@ class PostgresWarehouse:
         without this, whether it fails would tell of rows, and it would fail after the charge.
         """
         for name in {name for query in queries for name in asked_tables(query, self.tables)}:
-            if name in self.crowded:
-                raise self.crowded[name]
             if _server_rows(self.tables[name]).look.computed:
                 self._compute(self.places[name].copy())
 
@@ -195,9 +191,7 @@ class PostgresWarehouse:
         explained(work, trouble)
 
     def check(self) -> None:
-        """Raise if a table was found crowded; rows on a server may change, and are asked as they are."""
-        for problem in self.crowded.values():
-            raise problem
+        """Do nothing: rows on a server may change, and are asked as they are."""
 
     def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
         """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
@@ -279,24 +273,26 @@ def postgres_warehouse(tables: Mapping[str, StoredTable], limits: Limits | None 
         raise InvalidParameter("with pushdown all tables are of one database, at the same address.")
     limits = limits or Limits()
     places = {name: _declared(stored) for name, stored in tables.items()}
-    found = PostgresWarehouse(servers.pop(), dict(tables), places, limits)
-    yield replace(found, crowded=_crowded(found)) if limits.timed else found
+    if limits.timed:
+        _require_refusing(tables)
+    yield PostgresWarehouse(servers.pop(), dict(tables), places, limits)
 
 
-def _crowded(asked: PostgresWarehouse) -> dict[str, SourceInvalid]:
-    """Return the tables in which somebody has more rows than take part: each question would read them all."""
-    found = dict[str, SourceInvalid]()
-    for name, stored in asked.tables.items():
+def _require_refusing(tables: Mapping[str, StoredTable]) -> None:
+    """Raise unless a source in which somebody has more rows than take part is refused by declaration.
+
+    The database would number all rows of such a person for each question, so how long it takes would tell of them.  To
+    look for them here and to refuse what is found would tell as much; only the policy can say that a source is refused.
+    """
+    for name, stored in tables.items():
         unit = stored.schema.unit
-        if unit.column is None:
-            continue
-        if asked.collect(crowded_people(name, unit.column, unit.max_rows))["people"][0].as_py():
-            found[name] = SourceInvalid(
-                f"in table {name} somebody has more than {unit.max_rows} rows by the column {unit.column!r}, and the "
-                "database would number them all for each question: how long it takes would tell of that person. Ask a "
-                "table or materialized view with at most so many rows of each, raise max_rows, or leave pushdown out."
+        if unit.column is not None and unit.more is not More.REFUSE:
+            raise InvalidParameter(
+                f"with pushdown the database numbers the rows of each person in table {name} for each question, and "
+                "those who ask a server can measure how long that takes. Make a table or materialized view with at "
+                f"most {counted(unit.max_rows, 'row')} of each person and write more: refuse into the unit, or leave "
+                "pushdown out: then rows are numbered once."
             )
-    return found
 
 
 def _server_rows(stored: StoredTable) -> ServerRows:
