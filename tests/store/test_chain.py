@@ -212,3 +212,18 @@ def test_what_is_wrong_with_the_database_is_told_to_all_who_wait(address: str) -
     for thread in threads:
         thread.join()
     assert outcomes == ["the disk is full."] * 3
+
+
+def test_what_was_read_is_read_again_once_somebody_wrote(address: str) -> None:
+    chain, other = Chain.create(address, "notes"), Chain.open(address, "notes")
+
+    def written(number: int) -> None:
+        other.transact(lambda writer: writer.append("note", {}, {("notes",): number}))
+
+    def read() -> object:
+        return chain.read(lambda reader: reader.value(("notes",)))
+
+    assert read() is None
+    for number in range(3):
+        written(number)
+        assert (read(), read()) == (number, number)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from incrowd.store.database import Conflict, Connection, Database, database_at
 from incrowd.store.line import Line, Waiting
@@ -46,6 +46,8 @@ class Chain:
     line: Line = field(default_factory=Line, repr=False, compare=False)
     ends: list[int] = field(default_factory=lambda: [0], repr=False, compare=False)
     """The number of an entry that is there for sure."""
+    seen: list[tuple[Anchor, dict[str, Any]]] = field(default_factory=list, repr=False, compare=False)
+    """What was read lately, and at which head."""
 
     @classmethod
     def create(cls, address: str, name: str, tally: Tally | None = None, newest: int = NEWEST) -> Chain:
@@ -69,7 +71,7 @@ class Chain:
         with self.database.reading() as connection:
             reader = checked(self._reader(connection), self.database.shown)
             self.ends[0] = reader.head.sequence
-            return work(reader)
+            return work(replace(reader, found=self._found(reader.head)))
 
     def transact(self, work: Callable[[Writer], T]) -> T:
         """Run `work` alone at the end of the chain and commit what it added before returning.
@@ -108,6 +110,15 @@ class Chain:
     def now(self) -> datetime:
         """Return the time by the chain: the clock's, or that of the newest entry if the clock went back."""
         return datetime.fromisoformat(self.read(self.time))
+
+    def _found(self, head: Anchor) -> dict[str, Any]:
+        """Return the values that were read at this head; those of an earlier one are forgotten."""
+        for known, found in self.seen[:1]:
+            if known == head:
+                return found
+        new = dict[str, Any]()
+        self.seen[:] = [(head, new)]
+        return new
 
     def _together(self, works: list[Waiting]) -> None:
         for attempt in range(1, _ATTEMPTS):

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 NEWEST = 32
 """How many entries at the end are usually checked again before anything is written after them."""
+_FOUND = 64
+"""How many values that were read are remembered until something is written."""
 _KNOWN = (1, VERSION)
 _ENTRY = ", ".join(EntryRow._fields)
 
@@ -36,6 +38,8 @@ class Reader:
     head: Anchor
     seal: Seal
     newest: tuple[Link, ...] = ()
+    found: dict[str, Any] | None = None
+    """Values that were read before at the same head, which is bound to every entry; none where something is written."""
 
     @property
     def index(self) -> Index:
@@ -50,8 +54,13 @@ class Reader:
     def value(self, key: Key) -> Any:
         """Return what the last entry that sets a key says, or None if no entry does."""
         text = text_of(key)
+        if self.found is not None and text in self.found:
+            return self.found[text]
         number = self.index.find(text)
-        return None if number is None and text not in self.recent else self._setting(number or 0, text)
+        value = None if number is None and text not in self.recent else self._setting(number or 0, text)
+        if self.found is not None and len(self.found) < _FOUND:
+            self.found[text] = value
+        return value
 
     def values(self, under: Key) -> dict[Key, Any]:
         """Return the values of all keys that begin with `under` and go on, in the order of their text."""
