@@ -21,6 +21,7 @@ from incrowd.engines.sql.engine import Asked, Limits
 from incrowd.engines.writers.sinks import Folders, staged
 from incrowd.errors import Refused
 from incrowd.queries.answer import AnswerTable
+from incrowd.queries.answer_work import answer_steps
 from incrowd.queries.batch import Batch, batch
 from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.row_query import Context
@@ -243,7 +244,8 @@ class Desk:
         promises = measured.plan.over({policy.name: policy.schema.unit for policy in policies})
         if asking.account is None:
             check_most(self.policies, promises, asking.analyst)
-        steps = self._answerable(measured) * max(map(declared_units, policies))
+        units = max(map(declared_units, policies))
+        steps = self._answerable(measured) * units + answer_steps([measured], units)
         return _Planned(question, measured, promises, policies, self._mark(question, asking, policies), steps)
 
     def _plan_batch(self, asking: AskingTogether) -> tuple[Batch, Policy]:
@@ -256,6 +258,7 @@ class Desk:
         planned = batch(questions, policies[0].schema.unit, asking.terms)
         check_most(self.policies, {policies[0].name: planned.plan.promise}, asking.analyst)
         check_work(sum(self._answerable(each) for each in planned.measurements))
+        answer_steps(planned.measurements, declared_units(policies[0]))
         return planned, policies[0]
 
     def _answerable(self, measured: Measurement) -> int:

@@ -1,0 +1,115 @@
+"""Answer work: how much is done with the rows of a noisy answer, from the question and the declarations alone.
+
+What is computed there is free of privacy, and not of time: it is Python, one value after the other.  A step is what a
+step of an engine is, so that both can be added up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from sqlglot import exp
+
+from incrowd.core.domain import Type
+from incrowd.core.schema import MAX_LENGTH
+from incrowd.errors import QuestionRefused
+from incrowd.queries.measurement import Measurement
+from incrowd.queries.operations import Gather, Operation, WindowColumn
+from incrowd.queries.question import Key, Question
+
+MOST_ANSWER_STEPS = 2_000_000_000
+"""The most steps that are done with an answer: some seconds."""
+
+_AGGREGATE, _EVALUATION, _CHARACTER, _NEIGHBOR = 2_000_000, 1000, 100, 50
+"""What an aggregate costs, and in each row each part of an expression, character of a long text, and neighbor."""
+_SHORT = 40
+"""Characters that cost nothing by themselves: those of a number, or of a short text."""
+_MOST_ROWS = 100_000
+"""How many groups are shown at most where nobody knows them beforehand, for all that is done with them here."""
+
+
+def answer_steps(measurements: Sequence[Measurement], units: int) -> int:
+    """Return how many steps are done at most with the answers to questions about so many units, or refuse them."""
+    steps = sum(_steps(each.question, _rows(each, units)) for each in measurements)
+    if steps > MOST_ANSWER_STEPS:
+        raise QuestionRefused(
+            "what is computed from the noisy numbers would take too long: ask for fewer groups, fewer computed columns "
+            f"or shorter texts. It needs up to {steps:,} steps; {MOST_ANSWER_STEPS:,} are done."
+        )
+    return steps
+
+
+def _rows(measured: Measurement, units: int) -> int:
+    """Return how many rows an answer has at most: groups that are known, or as many as so many units can fill."""
+    question, threshold = measured.question, measured.noise_choice.threshold
+    if question.public_keys:
+        found = math.prod(len(key.values or ()) for key in question.keys)
+    else:
+        least = 1 if threshold is None else max(1, threshold.least)
+        found = min(_MOST_ROWS, math.ceil(units * question.contribution.groups / least))
+    return found * (1 + len(question.totals))
+
+
+def _steps(question: Question, rows: int) -> int:
+    widths = {key.name: _key_width(key) for key in question.keys}
+    each = 0
+    for operation in question.operations:
+        times = 2 if isinstance(operation, WindowColumn) else 1  # what orders rows also tells which are equal
+        each += times * sum(_cost(tree, widths) for tree in operation.trees) + _frame(operation, rows)
+        widths = _widths_after(operation, widths)
+    asked: Iterable[exp.Expr | None] = (question.having, *(term.this for term in question.order))
+    each += sum(_cost(tree, widths) for tree in asked if tree is not None)
+    each += sum(_cost(output.expression, widths) for output in question.outputs)
+    return _AGGREGATE * len(question.aggregates) + rows * each
+
+
+def _key_width(key: Key) -> int:
+    if key.type is not Type.TEXT:
+        return 0
+    return max((len(str(value)) for value in key.values), default=0) if key.values is not None else MAX_LENGTH
+
+
+def _frame(operation: Operation, rows: int) -> int:
+    """Return what the rows of a window cost that are counted from each row."""
+    if not isinstance(operation, WindowColumn) or operation.before is None or operation.behind is None:
+        return 0
+    return _NEIGHBOR * min(rows, abs(operation.before) + abs(operation.behind) + 1)
+
+
+def _widths_after(operation: Operation, widths: Mapping[str, int]) -> dict[str, int]:
+    if isinstance(operation, WindowColumn):
+        longest = max((_width(tree, widths) for tree in operation.arguments), default=0)
+        return {**widths, operation.name: longest}
+    if not isinstance(operation, Gather):
+        return dict(widths)
+    keys = {key.name: _width(key.expression, widths) for key in operation.keys}
+    return keys | {
+        total.name: 0 if total.argument is None else _width(total.argument, widths) for total in operation.totals
+    }
+
+
+def _cost(tree: exp.Expr, widths: Mapping[str, int]) -> int:
+    """Return what an expression costs in one row: each of its parts, and the long texts that these are."""
+    return _measured(tree, widths)[0]
+
+
+def _width(tree: exp.Expr, widths: Mapping[str, int]) -> int:
+    """Return how long the value of an expression can be, as a text; numbers are short."""
+    return _measured(tree, widths)[1]
+
+
+def _measured(node: exp.Expr, widths: Mapping[str, int]) -> tuple[int, int]:
+    parts = [_measured(part, widths) for part in node.iter_expressions()]
+    match node:
+        case exp.Column():
+            width = widths.get(node.name, 0)
+        case exp.Literal():
+            width = len(node.name)
+        case exp.DPipe() | exp.Concat():
+            width = sum(max(_SHORT, each) for _, each in parts)
+        case _:
+            width = max((each for _, each in parts), default=0)
+            width *= 3 if isinstance(node, exp.Upper | exp.Lower | exp.TimeToStr) else 1
+    own = _EVALUATION + _CHARACTER * max(0, width - _SHORT)
+    return own + sum(cost for cost, _ in parts), width
