@@ -15,6 +15,8 @@ from incrowd.queries.measuring.functions import FUNCTIONS, text_of
 
 Row = Mapping[str, object]
 _Rule = Callable[[Any, Row], object]
+_BITS = 1023
+"""Whole numbers of more bits are no decimals, and ever longer ones would take ever longer."""
 
 
 def evaluate(expression: exp.Expr, row: Row) -> Any:
@@ -63,15 +65,17 @@ def _unary(compute: Callable[[Any], Any]) -> _Rule:
 
 
 def safely(compute: Callable[[], Any]) -> Any:
-    """Return what is computed; NULL where there is no such number.
+    """Return what is computed; NULL where there is no such number, or it is beyond all decimals.
 
-    >>> safely(lambda: 1 / 0) is None
-    True
+    >>> safely(lambda: 1 / 0) is None, safely(lambda: 10**400) is None
+    (True, True)
     """
     try:
         value = compute()
     except (ArithmeticError, ValueError, TypeError):
         return None
+    if isinstance(value, int):
+        return value if value.bit_length() <= _BITS else None
     return None if isinstance(value, complex) or (isinstance(value, float) and not math.isfinite(value)) else value
 
 

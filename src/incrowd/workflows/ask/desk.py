@@ -17,6 +17,7 @@ from incrowd.core.table import Progress
 from incrowd.engines.settings import Settings
 from incrowd.engines.sql.engine import Asked, Limits
 from incrowd.errors import LedgerUnavailable, Refused, SourceUnavailable
+from incrowd.queries.answer_work import answer_steps
 from incrowd.queries.catalog import Catalog
 from incrowd.queries.combined import measure
 from incrowd.queries.language.combining import interpret
@@ -267,8 +268,9 @@ class Desk:
         promises = measured.plan.over({policy.name: policy.schema.unit for policy in policies})
         if asking.account is None:
             check_most(self.policies, promises, asking.analyst)
-        steps = self._answerable(measured.statistics, sampled=asking.terms.rate is not None)
-        steps *= max(map(declared_units, policies))
+        units = max(map(declared_units, policies))
+        steps = self._answerable(measured.statistics, sampled=asking.terms.rate is not None) * units
+        steps += answer_steps(measured, units)
         mark = self._mark({"text": question.text}, asking, policies)
         each = (QuestionPrice(question.text, measured.expected),)
         notes = caps_of([part.question for part in measured.measurements])
@@ -288,7 +290,7 @@ class Desk:
             with nullcontext() if place is None else numbered(numbers[place]):
                 steps += self._answerable(queries)
         with refusing("all questions together"):
-            steps = check_work(steps) * declared_units(policy)
+            steps = check_work(steps) * declared_units(policy) + answer_steps(planned, declared_units(policy))
         mark = self._mark({"texts": [each.text for each in questions.values()]}, asking, (policy,))
         places = tuple(numbers.index(first[question.text]) for question in found)
         prices = tuple(map(QuestionPrice, (each.text for each in planned.questions), planned.expected))

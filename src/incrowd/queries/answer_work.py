@@ -1,0 +1,177 @@
+"""Answer work: how much is done with the rows of a noisy answer, from the question and the declarations alone.
+
+What is computed there is free of privacy, and not of time: it is Python, one value after the other.  A step is what a
+step of an engine is, so that both can be added up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from incrowd.core.domain import Type
+from incrowd.core.schema import MAX_LENGTH
+from incrowd.errors import QuestionRefused
+from incrowd.queries.batch import Batch
+from incrowd.queries.combination import JoinedSheet, PartSheet, RowSheet, Sheet, StackedSheet, column_name
+from incrowd.queries.combined import Measured
+from incrowd.queries.measurement import Measurement
+from incrowd.queries.operations import Gather, Operation, WindowColumn
+from incrowd.queries.question import Key, Question
+
+MOST_ANSWER_STEPS = 2_000_000_000
+"""The most steps that are done with an answer: some seconds."""
+
+_AGGREGATE, _EVALUATION, _CHARACTER, _NEIGHBOR = 2_000_000, 1000, 100, 50
+"""What an aggregate costs, and in each row each part of an expression, character of a long text, and neighbor."""
+_SHORT = 40
+"""Characters that cost nothing by themselves: those of a number, or of a short text."""
+_MOST_ROWS = 100_000
+"""How many groups are shown at most where nobody knows them beforehand, for all that is done with them here."""
+
+
+def answer_steps(measured: Measured | Batch, units: int) -> int:
+    """Return how many steps are done at most with the answers to questions about so many units, or refuse them."""
+    steps = _steps(measured, units)
+    if steps > MOST_ANSWER_STEPS:
+        raise QuestionRefused(
+            "what is computed from the noisy numbers would take too long: ask for fewer groups, fewer computed columns "
+            f"or shorter texts. It needs up to {steps:,} steps; {MOST_ANSWER_STEPS:,} are done."
+        )
+    return steps
+
+
+def _steps(measured: Measured | Batch, units: int) -> int:
+    match measured:
+        case Measurement(question=question):
+            return _of_question(question, _rows(measured, units)).steps
+        case Batch():
+            counted = (each.question for shared in measured.workloads for each in shared.questions)
+            free = sum(_of_question(question, _known_rows(question)).steps for question in counted)
+            return free + sum(_steps(each, units) for each in measured.measurements)
+    parts = [_of_question(each.question, _rows(each, units)) for each in measured.measurements]
+    return sum(each.steps for each in parts) + _of_sheet(measured.question.sheet, parts).steps
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What is done for some rows: the steps, how many rows there are at most, how long the texts of each column are."""
+
+    steps: int
+    rows: int
+    widths: tuple[int, ...] = ()
+
+
+def _rows(measured: Measurement, units: int) -> int:
+    """Return how many rows an answer has at most: groups that are known, or as many as so many units can fill."""
+    question, threshold = measured.question, measured.noise_choice.threshold
+    if question.public_keys:
+        return _known_rows(question)
+    least = 1 if threshold is None else max(1, threshold.least)
+    found = min(_MOST_ROWS, math.ceil(units * question.contribution.groups / least))
+    return found * (1 + len(question.totals))
+
+
+def _known_rows(question: Question) -> int:
+    return math.prod(len(key.values or ()) for key in question.keys) * (1 + len(question.totals))
+
+
+def _of_question(question: Question, rows: int) -> _Work:
+    each, widths = _of_operations(question.operations, rows, {key.name: _key_width(key) for key in question.keys})
+    asked: Iterable[exp.Expr | None] = (question.having, *(term.this for term in question.order))
+    each += sum(_cost(tree, widths) for tree in asked if tree is not None)
+    shown = [output.expression for output in question.outputs]
+    each += sum(_cost(tree, widths) for tree in shown)
+    told = tuple(_width(tree, widths) for tree in shown)
+    return _Work(_AGGREGATE * len(question.aggregates) + rows * each, rows, told)
+
+
+def _of_sheet(sheet: Sheet, parts: Sequence[_Work]) -> _Work:
+    """Return what is done with the answers to several questions; the work for these themselves is left out."""
+    match sheet:
+        case PartSheet(part=part):
+            return replace(parts[part], steps=0)
+        case RowSheet():
+            return _Work(0, 1)
+        case StackedSheet(sheets=sheets):
+            stacked = [_of_sheet(each, parts) for each in sheets]
+            steps, rows = sum(each.steps for each in stacked), sum(each.rows for each in stacked)
+            widths = tuple(map(max, zip(*(each.widths for each in stacked), strict=True)))
+            return _Work(steps + rows * _EVALUATION * len(widths), rows, widths)
+        case JoinedSheet(left=left, right=right, on=on):
+            one, other = _of_sheet(left, parts), _of_sheet(right, parts)
+            rows, widths = one.rows + other.rows, one.widths + other.widths
+            return _Work(one.steps + other.steps + rows * _EVALUATION * (len(on) + len(widths)), rows, widths)
+    source = _of_sheet(sheet.source, parts)
+    each, named = _of_operations(
+        sheet.operations, source.rows, {column_name(at): width for at, width in enumerate(source.widths)}
+    )
+    shown = [output.expression for output in sheet.outputs]
+    each += sum(_cost(tree, named) for tree in shown)
+    return _Work(source.steps + source.rows * each, source.rows, tuple(_width(tree, named) for tree in shown))
+
+
+def _of_operations(
+    operations: Sequence[Operation], rows: int, widths: Mapping[str, int]
+) -> tuple[int, Mapping[str, int]]:
+    """Return what operations cost in each row, and how long texts are behind them."""
+    each = 0
+    for operation in operations:
+        times = 2 if isinstance(operation, WindowColumn) else 1  # what orders rows also tells which are equal
+        each += times * sum(_cost(tree, widths) for tree in operation.trees) + _frame(operation, rows)
+        widths = _widths_after(operation, widths)
+    return each, widths
+
+
+def _key_width(key: Key) -> int:
+    if key.type is not Type.TEXT:
+        return 0
+    return max((len(str(value)) for value in key.values), default=0) if key.values is not None else MAX_LENGTH
+
+
+def _frame(operation: Operation, rows: int) -> int:
+    """Return what the rows of a window cost that are counted from each row."""
+    if not isinstance(operation, WindowColumn) or operation.before is None or operation.behind is None:
+        return 0
+    return _NEIGHBOR * min(rows, abs(operation.before) + abs(operation.behind) + 1)
+
+
+def _widths_after(operation: Operation, widths: Mapping[str, int]) -> dict[str, int]:
+    if isinstance(operation, WindowColumn):
+        longest = max((_width(tree, widths) for tree in operation.arguments), default=0)
+        return {**widths, operation.name: longest}
+    if not isinstance(operation, Gather):
+        return dict(widths)
+    keys = {key.name: _width(key.expression, widths) for key in operation.keys}
+    return keys | {
+        total.name: 0 if total.argument is None else _width(total.argument, widths) for total in operation.totals
+    }
+
+
+def _cost(tree: exp.Expr, widths: Mapping[str, int]) -> int:
+    """Return what an expression costs in one row: each of its parts, and the long texts that these are."""
+    return _measured(tree, widths)[0]
+
+
+def _width(tree: exp.Expr, widths: Mapping[str, int]) -> int:
+    """Return how long the value of an expression can be, as a text; numbers are short."""
+    return _measured(tree, widths)[1]
+
+
+def _measured(node: exp.Expr, widths: Mapping[str, int]) -> tuple[int, int]:
+    parts = [_measured(part, widths) for part in node.iter_expressions()]
+    match node:
+        case exp.Column():
+            width = widths.get(node.name, 0)
+        case exp.Literal():
+            width = len(node.name)
+        case exp.DPipe() | exp.Concat():
+            width = sum(max(_SHORT, each) for _, each in parts)
+        case _:
+            width = max((each for _, each in parts), default=0)
+            width *= 3 if isinstance(node, exp.Upper | exp.Lower | exp.TimeToStr) else 1
+    own = _EVALUATION + _CHARACTER * max(0, width - _SHORT)
+    return own + sum(cost for cost, _ in parts), width
