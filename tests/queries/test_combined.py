@@ -46,6 +46,8 @@ TRUE = (
         "SELECT v.ward, COUNT(w.floor) / (SELECT COUNT(*) FROM visits WHERE NOT readmitted) FROM visits v "
         "JOIN wards w ON v.ward = w.ward GROUP BY v.ward"
     ),
+    "SELECT sex, COUNT(*), (SELECT COUNT(*) FROM visits) AS t, (SELECT AVG(age) FROM visits) FROM visits GROUP BY sex",
+    "SELECT (SELECT COUNT(*) FROM visits) AS a, (SELECT COUNT(*) FROM visits WHERE sex = 'F') AS b",
     "SELECT (SELECT COUNT(*) FROM visits WHERE readmitted) * 1.0 / (SELECT COUNT(*) FROM visits) AS rate",
     f"SELECT a.ward, b.n, a.n - b.n AS men FROM ({BY_WARD}) a JOIN ({WOMEN}) b ON b.ward = a.ward WHERE a.n > b.n",
     (
@@ -126,15 +128,8 @@ def planned(sql: str, epsilon: int = 10**6) -> CombinedMeasurement:
 
 
 def answered(measured: CombinedMeasurement, tables: duckdb.DuckDBPyConnection) -> Answer:
-    return combined_answer(
-        measured.question,
-        [
-            each.noisy_answer(
-                tuple(tables.sql(query.sql("duckdb")).to_arrow_table() for query in each.statistics), SystemCoins()
-            )
-            for each in measured.measurements
-        ],
-    )
+    collected = tuple(tables.sql(query.sql("duckdb")).to_arrow_table() for query in measured.statistics)
+    return measured.answer(collected, SystemCoins())
 
 
 def rows_of(answer: Answer) -> list[tuple[object, ...]]:
@@ -147,7 +142,11 @@ def test_without_noise_several_answers_are_what_duckdb_makes_of_them(
     sql: str, tables: duckdb.DuckDBPyConnection
 ) -> None:
     measured = planned(sql)
-    found = rows_of(answered(measured, tables))
+    answer = answered(measured, tables)
+    found, names = rows_of(answer), [each[0] for each in tables.execute(sql).description or ()]
+    assert [told for told, name in zip(answer.table.column_names, names, strict=True) if name.isidentifier()] == [
+        name for name in names if name.isidentifier()
+    ]
     true = [
         tuple(round(float(each), 2) if isinstance(each, float) else each for each in row)
         for row in tables.execute(sql).fetchall()

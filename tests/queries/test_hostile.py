@@ -123,7 +123,7 @@ def test_nested_functions_are_refused_with_a_way_out(people: Worlds) -> None:
 
 def _planted(monkeypatch: pytest.MonkeyPatch, change: Callable[[Question], Question]) -> None:
     """Let the desk misunderstand questions."""
-    monkeypatch.setattr(desks, "understand", lambda *given: change(understand(*given)))
+    monkeypatch.setattr(desks, "interpret", lambda *given: change(understand(*given)))
 
 
 def _unbounded(question: Question, relation: Relation) -> Question:
@@ -172,7 +172,7 @@ def test_the_suite_sees_values_and_faults_in_errors(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(desks, "understand", fail)
+    monkeypatch.setattr(desks, "interpret", fail)
     assert any(complaint in found for found in judged(people, "SELECT COUNT(*) FROM people WHERE age > 7").complaints)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from incrowd.core.steps.step import fold
 from incrowd.errors import InvalidParameter
-from incrowd.queries.answer import AnswerTables
+from incrowd.queries.answer import Answer, AnswerTables
 from incrowd.queries.batch import Batch, batch
 from incrowd.queries.combination import (
     Combination,
@@ -30,6 +30,7 @@ from incrowd.queries.question import Question, Terms
 from incrowd.queries.steps.question import Combine, Questions
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from sqlglot import exp
 
     from incrowd.core.coins import Coins
@@ -78,11 +79,13 @@ class CombinedMeasurement:
 
     def draw(self, rows: Asked, coins: Coins) -> AnswerTables:
         """Collect the statistics of all parts from one state of the tables, and make one answer of theirs."""
-        collected = iter(rows.collect_together(self.statistics))
-        answers = [
-            each.noisy_answer(tuple(next(collected) for _ in each.statistics), coins) for each in self.measurements
-        ]
-        return AnswerTables((combined_answer(self.question, answers),))
+        return AnswerTables((self.answer(rows.collect_together(self.statistics), coins),))
+
+    def answer(self, collected: tuple[pa.Table, ...], coins: Coins) -> Answer:
+        """Return the answer that is made of those to what the engine collected for `statistics`."""
+        tables = iter(collected)
+        answers = [each.noisy_answer(tuple(next(tables) for _ in each.statistics), coins) for each in self.measurements]
+        return combined_answer(self.question, answers)
 
     @cached_property
     def expected(self) -> tuple[Expected, ...]:

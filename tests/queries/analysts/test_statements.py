@@ -23,7 +23,6 @@ from incrowd.queries.catalog import Relation
 from incrowd.queries.combination import Interpreted
 from incrowd.queries.combined import measure
 from incrowd.queries.language.combining import interpret
-from incrowd.queries.measuring.combined import combined_answer
 from incrowd.queries.question import Question, Terms
 from tests.queries.analysts.trades import STATEMENTS, TRADES
 
@@ -113,14 +112,8 @@ def _untrue(sql: str, question: Interpreted, tables: duckdb.DuckDBPyConnection) 
     unit = next(TRADES[name].unit for name in parts[0].tables if TRADES[name].private)
     measured = measure(question, unit, SURE[all(part.public_keys for part in parts)])
     assert measured.plan.claims
-    answers = [
-        each.noisy_answer(
-            tuple(tables.sql(query.sql("duckdb")).to_arrow_table() for query in each.statistics), SystemCoins()
-        )
-        for each in measured.measurements
-    ]
-    whole = answers[0](1) if isinstance(question, Question) else combined_answer(question, answers)
-    answer = whole.table
+    collected = tuple(tables.sql(query.sql("duckdb")).to_arrow_table() for query in measured.statistics)
+    answer = measured.answer(collected, SystemCoins()).table
     if any(word in sql.upper() for word in APART):
         return []
     told = list(zip(*(column.to_pylist() for column in answer.columns), strict=True))

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import islice
 from typing import cast
 
 import duckdb
@@ -18,10 +19,11 @@ from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.engines.sql.engine import SampledTable
 from incrowd.errors import IncrowdError
 from incrowd.noise.system import SystemCoins
-from incrowd.queries.language import understand
-from incrowd.queries.measurement import Measurement, measurement
+from incrowd.queries.combined import Measured, measure
+from incrowd.queries.language.combining import interpret
+from incrowd.queries.measurement import Measurement
 from incrowd.queries.measuring.groups import collect_groups, names_in
-from incrowd.queries.question import Terms
+from incrowd.queries.question import Question, Terms
 from incrowd.workflows.ask.desk import Answered, Asking, Desk
 from tests.queries.hostile.worlds import CANARIES, Worlds
 
@@ -67,12 +69,13 @@ def entries(desk: Desk) -> int:
     return desk.ledger.chain.head().sequence
 
 
-def planned(desk: Desk, sql: str) -> Measurement | Exception:
+def planned(desk: Desk, sql: str) -> Measured | Exception:
     """Return how a question is answered, with a delta where groups are not declared; or why it is not."""
     try:
-        question = understand(sql, desk.catalog)
-        delta = Fraction(0) if question.public_keys else Fraction(1, 10**6)
-        return measurement(question, desk.catalog["people"].unit, Terms(epsilon=Fraction(1), delta=delta))
+        question = interpret(sql, desk.catalog)
+        parts = (question,) if isinstance(question, Question) else question.parts
+        delta = Fraction(0) if all(part.public_keys for part in parts) else Fraction(1, 10**6)
+        return measure(question, desk.catalog["people"].unit, Terms(epsilon=Fraction(1), delta=delta))
     except Exception as found:  # noqa: BLE001 - an error of any other kind is what is looked for
         return found
 
@@ -104,27 +107,27 @@ def judged(worlds: Worlds, sql: str) -> Verdict:
     One that is not even planned in one world is asked in the other alone.
     """
     plan = planned(worlds.without, sql)
-    terms = plan.terms if isinstance(plan, Measurement) else Terms(epsilon=Fraction(1))
+    terms = (not isinstance(plan, Exception) and plan.terms) or Terms(epsilon=Fraction(1))
     here = look(worlds.with_victim, sql, terms)
-    there = look(worlds.without, sql, terms) if isinstance(plan, Measurement) else Seen(error=plan)
+    there = Seen(error=plan) if isinstance(plan, Exception) else look(worlds.without, sql, terms)
     found = [f"the worlds differ: {here.kind!r}, {there.kind!r}"] if here.kind != there.kind else []
     for seen in (here, there):
         found += _refused(seen, sql) if seen.answered is None else _charged(seen, seen.answered, sql)
-    if isinstance(plan, Measurement):
-        found += moved(plan, here.collected, there.collected)
+    if not isinstance(plan, Exception):
+        found += all_moved(plan, here.collected, there.collected)
     return Verdict(there.kind, tuple(found))
 
 
 def glimpsed(worlds: Worlds, sql: str) -> Verdict:
     """Plan a question, collect what it needs in neighboring worlds and answer it, without a ledger: quicker."""
     plan = planned(worlds.without, sql)
-    if not isinstance(plan, Measurement):
+    if isinstance(plan, Exception):
         seen = Seen(error=plan)
         return Verdict(seen.kind, tuple(_refused(seen, sql)))
     both = [tuple(map(desk.warehouse.collect, plan.statistics)) for desk in (worlds.with_victim, worlds.without)]
     for collected in both:
         plan.answer(collected, SystemCoins())
-    return Verdict("answered", tuple(moved(plan, *both)))
+    return Verdict("answered", tuple(all_moved(plan, *both)))
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -152,6 +155,13 @@ def _charged(seen: Seen, answered: Answered, sql: str) -> Iterator[str]:
         yield "rows were read before the charge was written"
     if "canary" in json.dumps(answered.to_json()).casefold() and "canary" not in sql.casefold():
         yield "the answer shows a text that one person has"
+
+
+def all_moved(measured: Measured, here: Iterable[pa.Table], there: Iterable[pa.Table]) -> Iterator[str]:
+    """Compare what was collected for each part of a question in both worlds."""
+    both = [iter(here), iter(there)]
+    for part in measured.measurements:
+        yield from moved(part, *(list(islice(tables, len(part.statistics))) for tables in both))
 
 
 def moved(measured: Measurement, here: Iterable[pa.Table], there: Iterable[pa.Table]) -> Iterator[str]:

@@ -26,7 +26,7 @@ from incrowd.queries.combination import (
     is_single,
 )
 from incrowd.queries.language.expressions.binder import refusal
-from incrowd.queries.language.joined_answers import Names, join_sheets
+from incrowd.queries.language.joined_answers import Names, join_sheets, named
 from incrowd.queries.language.normal import normal_text
 from incrowd.queries.language.outer import (
     AnswerSheet,
@@ -67,7 +67,7 @@ def interpret(sql: str, catalog: Catalog, max_groups: int | None = None) -> Inte
         raise InvalidParameter("a person is in at least one group: let max_groups be 1 or more.")
     try:
         text = dated(normal_text(sql), catalog)
-        query = read_query(text)
+        query = _aliased(read_query(text))
         answers = _Answers(Context(catalog, wanted_of(query)))
         if isinstance(query, exp.Select) and not answers.meet(query):
             return question_of(text, query, catalog, max_groups)
@@ -137,6 +137,17 @@ def scalars(query: exp.Select) -> Iterator[exp.Subquery]:
             stack.extend(part for part in (node.this, *node.expressions))
         elif not isinstance(node, exp.Query | exp.Exists):
             stack.extend(node.iter_expressions())
+
+
+def _aliased(query: exp.Select | exp.SetOperation) -> exp.Select | exp.SetOperation:
+    """Return a tree in which a query with a name among the columns of SELECT has it as any other column has."""
+    for select in query.find_all(exp.Select):
+        for item in select.expressions:
+            if isinstance(item, exp.Subquery) and item.alias:
+                name = item.alias
+                item.set("alias", None)
+                item.replace(named(item.copy(), name))
+    return query
 
 
 def _combined(text: str, query: exp.Expr, answers: _Answers, max_groups: int | None) -> Combination:

@@ -54,7 +54,7 @@ class Names:
             return [_key(key) for key, _ in self.columns if key.startswith(f"{node.table}.")]
         if isinstance(item, exp.Alias | exp.Column | exp.Star):
             return [self._keyed(item, set()) if self.several else item]
-        return [exp.alias_(self._keyed(node, set()), node.sql("duckdb").lower(), quoted=True)]
+        return [named(self._keyed(node, set()), node.sql("duckdb").lower())]
 
     def _repeats(self, key: str, name: str) -> bool:
         return name.casefold() in self.merged and not key.startswith(f"{self.several[0]}.")
@@ -82,6 +82,15 @@ class Names:
                 f"{column.name!r} is a column of several answers: write which, as in a.{column.name}."
             )
         return found[0] if found else None
+
+
+def named(tree: exp.Expr, name: str) -> exp.Alias:
+    """Return an expression under a name, a query in brackets too.
+
+    >>> named(exp.column("x"), "y").sql()
+    'x AS "y"'
+    """
+    return exp.Alias(this=tree, alias=exp.to_identifier(name, quoted=True))
 
 
 def _key(key: str) -> exp.Expr:

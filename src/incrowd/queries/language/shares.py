@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from incrowd.queries.language.aggregates import qualify, split
 from incrowd.queries.language.expressions.binder import refusal
+from incrowd.queries.language.joined_answers import named
 from incrowd.queries.language.memberships import join_memberships
 from incrowd.queries.language.results import called, unnamed
 from incrowd.queries.language.row_query import Context, Scope
@@ -75,7 +76,7 @@ class _Over:
         """Return the SELECT over keys and aggregates; what chose groups chooses rows of their answer."""
         query = self.query
         items = [
-            exp.alias_(self._tree(item.unalias()), item.alias or called(item.unalias(), self.scope), quoted=True)
+            named(self._tree(item.unalias()), item.alias or called(item.unalias(), self.scope))
             for item in query.expressions
         ]
         found = exp.Select(expressions=items)
@@ -89,9 +90,9 @@ class _Over:
         return found
 
     def _ordered(self, term: exp.Expr) -> exp.Expr:
-        named = {item.alias.casefold() for item in self.query.expressions if isinstance(item, exp.Alias)}
+        aliases = {item.alias.casefold() for item in self.query.expressions if isinstance(item, exp.Alias)}
         inner = term.this
-        if isinstance(inner, exp.Column) and not inner.table and inner.name.casefold() in named:
+        if isinstance(inner, exp.Column) and not inner.table and inner.name.casefold() in aliases:
             tree: exp.Expr = exp.column(exp.to_identifier(inner.name.casefold(), quoted=True))
         else:
             tree = self._tree(unnamed(inner, self.query, self.scope))
