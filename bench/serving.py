@@ -7,6 +7,10 @@ noisy, certified, kept and written into the audit log; a repeated one is found a
 pace of 0 nothing is padded.  Beside the questions a second and the 99th percentile of their times stands what is
 sturdier where a machine has other work: the processor time of the server for each question, with that of plain DuckDB
 for the same question in the same run.
+
+A new question costs the scan of the rows, work that grows with its text (planning), with its groups (noise, intervals,
+JSON) and with nothing else, and four commits, which questions that arrive together share.  A repeated one costs a
+commit, however many groups it has: its text is kept ready.  `--rows 100000` shows what is left beside the scan.
 """
 
 from __future__ import annotations

@@ -52,7 +52,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(
                 f"{item.nodeid} needs Spark: say so in its name, because one process runs all those."
             )
-    items.sort(key=_turn)
+    turns = dict[str, int]()
+    for item in items:
+        turns[_file(item)] = min(_turn(item), turns.get(_file(item), len(FIRST)))
+    items.sort(key=lambda item: turns[_file(item)])  # a file stays together, and what its tests share is made once
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 def _folders(item: pytest.Item) -> set[str]:

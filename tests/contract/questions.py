@@ -128,6 +128,7 @@ MORE = (
     "SELECT smoker, COUNT(*) FROM visits WHERE NOT patient IN (SELECT patient FROM visits WHERE age > 40) GROUP BY 1",
     "SELECT w.floor, COUNT(*) FROM visits v, wards w WHERE v.ward = w.ward AND v.age > 5 GROUP BY w.floor",
     "SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM wards WHERE floor > 1)",
+    "SELECT w.floor, COUNT(v.age), SKEWNESS(v.age) FROM wards w LEFT JOIN visits v ON v.ward = w.ward GROUP BY w.floor",
     "SELECT kind, COUNT(*) FROM (SELECT DISTINCT patient, kind FROM tests) GROUP BY kind",
 )
 """Questions as analysts write them."""

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,12 @@ METHOD_CLASSES = [pytest.param(method_class(name), id=name) for name in METHODS]
 
 @pytest.fixture(params=EXAMPLES, ids="-".join)
 def policy(request: pytest.FixtureRequest) -> Policy:
-    method, name = request.param
+    return example(*request.param)
+
+
+@cache
+def example(method: str, name: str) -> Policy:
+    """Return a policy of the examples, the same one every time."""
     return load_policy(POLICIES[method][name])
 
 
@@ -83,6 +89,18 @@ def _packed(table: pa.Table) -> pa.Table:
 def outcome_of(policy: Policy, rows_: Rows, engine: LocalEngine | None = None) -> Outcome:
     outcome: Outcome = policy.plan.release(Table(policy.schema, rows_, engine or LocalEngine()), Coins(5))
     return outcome
+
+
+@pytest.fixture
+def outcome(request: pytest.FixtureRequest) -> Outcome:
+    """What a policy releases of rows that come all at once."""
+    return released(*request.node.callspec.params["policy"])
+
+
+@cache
+def released(method: str, name: str) -> Outcome:
+    """Return what an example releases of rows that come all at once."""
+    return outcome_of(example(method, name), Batches(rows(), ROWS))
 
 
 def of_methods(*names: str) -> pytest.MarkDecorator:
@@ -162,24 +180,22 @@ def test_every_assumption_of_the_promise_stands_in_its_strongest_claim(policy: P
     assert set(plan.claims[0].assumed) == plan.promise.assumes
 
 
-def test_a_release_does_not_depend_on_batches_or_formats(policy: Policy, tmp_path: Path) -> None:
-    first = None
-    for name, source in sources(tmp_path):
-        outcome = outcome_of(policy, source).to_arrow()
-        first = outcome if first is None else first
-        assert outcome.equals(first), name
+def test_a_release_does_not_depend_on_batches_or_formats(policy: Policy, outcome: Outcome, tmp_path: Path) -> None:
+    first = outcome.to_arrow()
     assert first, "nothing was released, so nothing was compared"
+    for name, source in sources(tmp_path):
+        assert outcome_of(policy, source).to_arrow().equals(first), name
 
 
-def test_a_release_does_not_depend_on_how_cells_are_counted(policy: Policy) -> None:
+def test_a_release_does_not_depend_on_how_cells_are_counted(policy: Policy, outcome: Outcome) -> None:
     limits = CountingLimits(dense=1, buffered=50, held=4)
     limited = outcome_of(policy, Batches(rows(), 30), LocalEngine(limits)).to_arrow()
-    assert limited.equals(outcome_of(policy, Batches(rows(), 30)).to_arrow())
+    assert limited.equals(outcome.to_arrow())
 
 
 @of_methods("safe", "scheme")
-def test_rows_come_out_in_the_order_of_their_values(policy: Policy) -> None:
-    outcome = outcome_of(policy, Batches(rows()))
+@pytest.mark.usefixtures("policy")
+def test_rows_come_out_in_the_order_of_their_values(outcome: Outcome) -> None:
     assert isinstance(outcome, Microdata)
     counts = outcome.counts
     places = np.stack(counts.codes(), axis=1)
@@ -192,8 +208,7 @@ def test_rows_come_out_in_the_order_of_their_values(policy: Policy) -> None:
 
 
 @of_methods("safe", "scheme", "full-domain", "local-recoding", "cell-suppression", "mondrian", "partition")
-def test_no_class_is_smaller_than_promised(policy: Policy) -> None:
-    outcome = outcome_of(policy, Batches(rows()))
+def test_no_class_is_smaller_than_promised(policy: Policy, outcome: Outcome) -> None:
     assert isinstance(outcome, Microdata | Anonymized)
     sizes = outcome.counts.counts if isinstance(outcome, Microdata) else outcome.sizes
     least = policy.method.plan(policy.schema).smallest_class
@@ -202,15 +217,15 @@ def test_no_class_is_smaller_than_promised(policy: Policy) -> None:
 
 
 @of_methods("slicing")
-def test_no_class_of_any_table_is_smaller_than_promised(policy: Policy) -> None:
-    outcome, least = outcome_of(policy, Batches(rows())), policy.method.plan(policy.schema).smallest_class
+def test_no_class_of_any_table_is_smaller_than_promised(policy: Policy, outcome: Outcome) -> None:
+    least = policy.method.plan(policy.schema).smallest_class
     assert isinstance(outcome, Sliced)
     assert least is not None
     assert all(table.counts.counts.min() >= least for table in outcome.tables)
 
 
-def test_methods_that_release_rows_name_a_smallest_class_and_others_do_not(policy: Policy) -> None:
-    rows_released = isinstance(outcome_of(policy, Batches(rows())), Microdata | Anonymized | Sliced)
+def test_methods_that_release_rows_name_a_smallest_class_and_others_do_not(policy: Policy, outcome: Outcome) -> None:
+    rows_released = isinstance(outcome, Microdata | Anonymized | Sliced)
     assert rows_released == (policy.method.plan(policy.schema).smallest_class is not None)
 
 

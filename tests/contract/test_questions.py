@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ OF_EVERY_TYPE = (*QUESTIONS[:6], *QUESTIONS[20:22], QUESTIONS[24], QUESTIONS[32]
 Numbers = list[Counter[tuple[tuple[str, Any], ...]]]
 
 
+@cache
 def statistics(sql: str) -> tuple[exp.Query, ...]:
     """Return the queries that a question is computed by."""
     question = understand(sql, CATALOG, 1 if sql in LIMITED else None)

@@ -374,9 +374,9 @@ REWORDED = {
         "CONTAINS or LEFT(x, n)."
     ),
     "253": (
-        "a query inside an expression is not answered: for a share use COUNT(*) FILTER (WHERE …) beside "
-        "COUNT(*), or SUM(…) OVER (); for people x IN (SELECT …); for the rest put it into FROM ( … ), or ask"
-        " it before."
+        "a query inside an expression is computed with after the noise, in SELECT, HAVING and ORDER BY of a "
+        "question that is asked alone: where it decides about rows, ask it before and write its number there; for "
+        "people use x IN (SELECT …)."
     ),
     "254": (
         "a subquery aggregates the rows of one person at a time: GROUP BY the column that tells people apart "
@@ -389,8 +389,8 @@ REWORDED = {
     "259": "QUALIFY shows rows beside each other: GROUP BY first, windows go over the groups of an answer.",
     "260": "OVER shows rows beside each other: GROUP BY first, windows go over the groups of an answer.",
     "265": (
-        "the outermost part of a question is one SELECT: ask for several answers by GROUP BY, GROUPING SETS "
-        "or FILTER, or in a batch, and put UNION ALL of tables into FROM ( … )."
+        "the outermost part is one SELECT here: UNION ALL of answers is asked alone, not in a batch, and UNION ALL "
+        "of tables stands in FROM ( … )."
     ),
     "273": "a join needs ON a.column = b.column: without it, every row would meet every other.",
     "274": (

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from incrowd.core.domain import Type
 from incrowd.core.rounding import Number
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.queries.batch import batch
+from incrowd.queries.combination import Combination, PartSheet, SheetColumn, StackedSheet
+from incrowd.queries.combined import CombinedMeasurement
 from incrowd.queries.measurement import QuestionPlan, measurement
-from incrowd.queries.question import Aggregate, AggregateKind, Key
+from incrowd.queries.question import Aggregate, AggregateKind, Key, ListedKeys
 from tests.queries.asked import AGE, EVERY, PERSON, ROW, SEX, WARD, asked, terms
 
 N, TOTAL = EVERY[0], EVERY[2]
@@ -54,7 +58,14 @@ def plans() -> dict[str, QuestionPlan]:
         name: measurement(asked(aggregates, keys, unit), unit, terms(**paid)).plan
         for name, (aggregates, keys, unit, paid) in _ASKED.items()
     }
-    return alone | {name: batch(questions, ROW, terms(**paid)).plan for name, (questions, paid) in _TOGETHER.items()}
+    together = {name: batch(questions, ROW, terms(**paid)) for name, (questions, paid) in _TOGETHER.items()}
+    parts = (asked((N,)), asked((N, TOTAL), (SEX,), outputs={"x": "n"}))
+    listed = replace(parts[1], listed=ListedKeys("sexes", parts[1].rows))
+    columns = (SheetColumn("sex", Type.TEXT), SheetColumn("n", Type.DECIMAL))
+    sheets = tuple(PartSheet(at, columns, None) for at in (0, 1))
+    stacked = Combination("SELECT … UNION ALL SELECT …", (parts[0], listed), StackedSheet(sheets, columns))
+    combined = CombinedMeasurement(stacked, batch(stacked.parts, ROW, terms(epsilon=1)), terms(epsilon=1))
+    return alone | {name: each.plan for name, each in together.items()} | {"several in one": combined.plan}
 
 
 PLANS = plans()

@@ -14,9 +14,9 @@ from typing import cast
 import pytest
 from sqlglot import exp
 
-from tests.queries.fuzz.pairs import Pair, complaints, pairs, queries_of
+from tests.queries.fuzz.pairs import Pair, complaints, pairs, queries_of, several_complaints, several_pairs
 
-PAIRS, RUNS = 300, 6
+PAIRS, RUNS, SEVERAL = 300, 6, 14
 
 
 @cache
@@ -28,6 +28,15 @@ def tried(seed: int) -> tuple[Pair, ...]:
 def test_one_unit_moves_nothing_further_than_was_promised(seed: int) -> None:
     for pair in tried(seed):
         assert complaints(pair) == [], (pair.sql, pair.max_groups)
+
+
+def test_where_several_answers_meet_one_unit_moves_no_part_further_than_was_promised() -> None:
+    shapes = Counter[str]()
+    for pair in islice(several_pairs(0), SEVERAL):
+        assert several_complaints(pair) == [], pair.parts[0].sql
+        shapes.update(shape for shape in ("UNION ALL", "JOIN", "/ (SELECT") if shape in pair.parts[0].sql)
+    assert min(shapes.values()) >= 2
+    assert len(shapes) == 3
 
 
 def test_every_kind_of_question_is_among_them() -> None:

@@ -19,7 +19,7 @@ from incrowd.queries.check import CLAIMS, ORDER, STEPS, contradiction
 from incrowd.queries.measurement import QuestionPlan
 from incrowd.queries.question import AggregateKind
 from incrowd.queries.steps.noise import AddUp, GroupThreshold, PickScore, PrivatePick, SharedGaussianNoise
-from incrowd.queries.steps.question import BoundContribution
+from incrowd.queries.steps.question import BoundContribution, Combine
 from incrowd.verify.judge import numbers_of
 from incrowd.verify.statement import Statement, in_order
 from tests.queries.plans import PLANS
@@ -30,6 +30,8 @@ _TOLD = {"question", "tables", "terms", "columns", "by", "value", "center", "ste
 
 def released(plan: QuestionPlan) -> tuple[str, ...]:
     """The columns of the answers, without intervals."""
+    if isinstance(plan.steps[-1], Combine):
+        return plan.steps[-1].columns
     return tuple(name for step in walk(plan.steps) for name in getattr(step, "columns", ()))
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import sqlite3
 import stat
@@ -91,6 +92,28 @@ def test_a_file_that_takes_the_place_of_one_in_use_is_noticed_by_open_sessions(s
     for work in (note, Chain.head):
         with pytest.raises(LedgerUnavailable, match="replaced"):
             work(chain)
+
+
+def test_a_process_that_was_forked_off_does_not_use_the_sessions_of_another(sqlite: str) -> None:
+    chain = Chain.create(sqlite, "notes")
+    note(chain)
+    assert isinstance(chain.database, SQLite)
+    sessions = chain.database.writers
+    ((process, session),) = sessions.idle
+    sessions.idle[:] = [(process + 1, session)]
+    assert sessions.take() is None
+    session.close()
+
+
+def test_sessions_are_closed_with_the_last_who_holds_them(sqlite: str) -> None:
+    chain = Chain.create(sqlite, "notes")
+    note(chain)
+    assert isinstance(chain.database, SQLite)
+    ((_, session),) = chain.database.writers.idle
+    del chain
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        session.execute("SELECT 1")
 
 
 def test_a_file_that_is_moved_away_during_a_transaction_loses_nothing_silently(sqlite: str) -> None:

@@ -226,6 +226,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         b"\n" + HEAD + b"Content-Length: 2\r\n\r\n" + HIDDEN,
         HEAD + b"X: 1\rContent-Length: 2\r\n\r\n" + HIDDEN,
         HEAD + b"X: 1\x002\r\nContent-Length: 2\r\n\r\n" + HIDDEN,
+        HEAD + b"Transfer-Encoding:\r\n chunked\r\n\r\n" + HIDDEN,
+        HEAD + b"X: 1\r\n\tContent-Length: 60\r\nContent-Length: 2\r\n\r\n" + HIDDEN,
+        HEAD + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n" + HIDDEN,
+        HEAD + b"Content-Length: 2, 2\r\n\r\n" + HIDDEN,
+        HEAD.replace(b"1.1", b"1.0") + b"Transfer-Encoding: chunked\r\n\r\n" + HIDDEN,
     ],
 )
 def test_no_second_request_is_smuggled_in_the_body_of_the_first(place: str, sent: bytes) -> None:

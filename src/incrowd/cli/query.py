@@ -84,6 +84,8 @@ def query(options: QueryOptions) -> None:
     from incrowd.queries.declarations import may_be_declaration
     from incrowd.queries.language.reading import is_explain
     from incrowd.workflows.ask.desk import Answered, Asking, Priced
+    from incrowd.workflows.ask.publication import publish_answer
+    from incrowd.workflows.release.publish import Destination
 
     if (options.sql is None) == (options.batch is None):
         raise InvalidParameter("ask one question, or a file of them by --batch.")
@@ -102,9 +104,6 @@ def query(options: QueryOptions) -> None:
             _check_folder(options)
             found = desk.ask(asking)
     if options.out is not None and isinstance(found, Answered):
-        from incrowd.workflows.ask.publication import publish_answer
-        from incrowd.workflows.release.publish import Destination
-
         publish_answer(found, desk.ledger, Destination(options.out, options.form))
     if options.json:
         return print_json(found.to_json())
@@ -128,6 +127,7 @@ def _answer_from_declarations(options: QueryOptions, sql: str) -> bool:
 def _answer_batch(options: QueryOptions, file: Path) -> None:
     """Answer the questions of a file, which are separated by semicolons, for one charge."""
     from incrowd.queries.language.reading import split_questions
+    from incrowd.workflows.ask.asking import REPEATED
     from incrowd.workflows.ask.desk import AnsweredTogether, AskingTogether, Priced
 
     if options.out is not None or options.account is not None:
@@ -145,7 +145,7 @@ def _answer_batch(options: QueryOptions, file: Path) -> None:
         return show_price(found)
     for number, answer in enumerate(found.answers, start=1):
         _print_answer(f"answer {number}", answer, verbose=options.verbose)
-    return print_table("cost of all", found.costs)
+    return print_table("cost of all", found.costs, REPEATED if found.repeated else "")
 
 
 def _answer_classically(options: QueryOptions, how: str) -> None:

@@ -183,6 +183,7 @@ def _no_float(_text: str) -> None:
 
 
 _DECODER = json.JSONDecoder(parse_float=_no_float)
+_SIMPLE = (str, int, bool, type(None))
 _NO_TEXT = "an entry holds something that has no unique text: write numbers as text."
 
 
@@ -197,8 +198,10 @@ def canonical(value: Any) -> str:
     """
     try:
         text = _ENCODER.encode(value)
-        returned = _DECODER.decode(text)
         text.encode()
+        if type(value) in _SIMPLE or (type(value) is list and all(type(part) in _SIMPLE for part in value)):
+            return text  # JSON gives it back
+        returned = _DECODER.decode(text)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidParameter(_NO_TEXT) from error
     if returned != value:

@@ -90,22 +90,17 @@ class Batch:
         return tuple(found[place] for place in sorted(found))
 
     @property
+    def passes(self) -> tuple[tuple[int | None, tuple[exp.Query, ...]], ...]:
+        """The queries that read rows, each with the place of its question, None where several share it."""
+        shared = tuple((None, (query,)) for each in self.workloads for query in each.statistics)
+        alone = zip(self._left, (each.statistics for each in self.measurements), strict=True)
+        return (*shared, *alone)
+
+    @property
     def notes(self) -> tuple[str, ...]:
-        """How sets of questions are answered, and what numbers are of, where that is not the whole table."""
-        caps = dict.fromkeys(each.caps.sentence for each in self.questions if each.caps.sentence)
-        return (*(each.words for each in self.workloads), *caps)
-
-    @property
-    def passes(self) -> tuple[tuple[tuple[int, ...], tuple[exp.Query, ...]], ...]:
-        """The places of questions, and the queries that read rows for them."""
-        shared = tuple((each.places, each.statistics) for each in self.workloads)
-        pairs = zip(self._left, self.measurements, strict=True)
-        return (*shared, *(((place,), each.statistics) for place, each in pairs))
-
-    @property
-    def statistics(self) -> tuple[exp.Query, ...]:
-        """The queries that read rows."""
-        return tuple(query for _, queries in self.passes for query in queries)
+        """How questions are answered together, and what their numbers are of, where that is not the whole table."""
+        caps = (each.caps.sentence for each in self.questions)
+        return (*(each.words for each in self.workloads), *dict.fromkeys(filter(None, caps)))
 
     @property
     def width(self) -> float:

@@ -38,8 +38,10 @@ from incrowd.queries.steps.noise import (
 from incrowd.queries.steps.question import (
     ApproximateTogether,
     BoundContribution,
+    Combine,
     GiveAnswer,
     GroupRows,
+    ListedGroups,
     OneGroup,
     OpenGroups,
     PureTogether,
@@ -47,13 +49,13 @@ from incrowd.queries.steps.question import (
     RowSample,
     Understand,
 )
-from incrowd.queries.steps.workload import AnswerSet, CountBlocks, CountGroups, in_places
+from incrowd.queries.steps.workload import AnswerSet, CountBlocks, CountGroups, each_question
 from incrowd.verify.slow_accountant.laws import TOLERANCE
 from incrowd.verify.slow_accountant.noise import concentrated_delta
 from incrowd.verify.slow_accountant.tails import cube_tail, gaussian_tail, laplace_tail
 from incrowd.verify.statement import Look, Problem, Statement, in_order, maybe, one, some
 
-GROUPS = (OneGroup, GroupRows, OpenGroups)
+GROUPS = (OneGroup, GroupRows, ListedGroups, OpenGroups)
 NOISES = (CubeNoise, LaplaceNoise, GaussianNoise, SharedGaussianNoise)
 COUNT_NOISES = (LaplaceNoise, GaussianNoise)
 PICKS = (PrivatePick, ConcentratedPick)
@@ -80,9 +82,9 @@ TABLE = (
 FREE = (one(Understand), one(OneGroup, GroupRows), one(GiveAnswer))
 """The order of the steps of one question of a set."""
 _STEPS = (Understand, RowSample, BoundContribution, *GROUPS, AddUp, *NOISES, GroupThreshold, *PICKS, GiveAnswer)
-STEPS: tuple[type[Step], ...] = (*_STEPS, Questions, AnswerSet, CountGroups, CountBlocks)
+STEPS: tuple[type[Step], ...] = (*_STEPS, Questions, AnswerSet, CountGroups, CountBlocks, Combine)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy, ApproximatePrivacy, Concentrated, PureTogether, ApproximateTogether)
-ORDER = (one(Questions, Understand), some(*_STEPS[1:]))
+ORDER = (one(Questions, Understand), some(*_STEPS[1:]), maybe(Combine))
 _FEW = 4
 
 
@@ -100,9 +102,12 @@ def contradiction(statement: Statement) -> Problem | None:
     problem = next((each for each in (*map(_strange_set, sets), *problems) if each is not None), None)
     if problem is not None:
         return problem
+    made = [step.columns for step in statement.steps if isinstance(step, Combine)]
+    asked = each_question(questions)
+    names = made or [step.columns for steps in asked for step in steps if isinstance(step, GiveAnswer)]
     told = statement.released
-    for step in (step for steps in in_places(questions) for step in steps if isinstance(step, GiveAnswer)):
-        told = _without(step.columns, told)
+    for columns in names:
+        told = _without(columns, told)
     return Problem("the columns are not those that were answered") if told else None
 
 
@@ -144,8 +149,10 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> AnswerTable:  # noq
 
 
 def questions_of(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], ...]:
-    """Return the steps of each question."""
-    return steps[0].questions if len(steps) == 1 and isinstance(steps[0], Questions) else (steps,)
+    """Return the steps of each question; one answer may be made of several."""
+    if not isinstance(steps[0], Questions) or any(not isinstance(step, Combine) for step in steps[1:]):
+        return (steps,)
+    return steps[0].questions
 
 
 def from_version_1(chain: Sequence[Mapping[str, Any]], loss: Loss) -> list[Mapping[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -36,7 +36,7 @@ from incrowd.mechanisms.vector_noise import AddCube
 from incrowd.queries.answer import Answer, AnswerColumn, AnswerTables
 from incrowd.queries.measuring.columns import TOTALED, Expected, Noisy, check_outputs, expected_of, present_answer
 from incrowd.queries.measuring.estimates import NO_INTERVAL, Reading
-from incrowd.queries.measuring.groups import ARROW, AnswerGroups, Names, collect_groups, public_groups
+from incrowd.queries.measuring.groups import ARROW, AnswerGroups, Names, collect_groups, names_in, public_groups
 from incrowd.queries.measuring.intervals import MISS, Interval
 from incrowd.queries.measuring.noise import NoiseChoice, Workload, choose_noise
 from incrowd.queries.measuring.picks import Pick, is_pick, pick_of
@@ -60,6 +60,7 @@ from incrowd.queries.steps.question import (
     BoundContribution,
     GiveAnswer,
     GroupRows,
+    ListedGroups,
     OneGroup,
     OpenGroups,
     RowSample,
@@ -163,6 +164,11 @@ class Measurement:
         return QuestionPlan(NAME, self.steps, promise, {} if paid_in_rho else price_of(promise, self.terms), self.draw)
 
     @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """Itself: it has no parts."""
+        return (self,)
+
+    @property
     def loss(self) -> Loss:
         """What it costs the unit."""
         return self.plan.promise.loss
@@ -171,7 +177,8 @@ class Measurement:
     def statistics(self) -> tuple[exp.Query, ...]:
         """The queries whose results `answer` needs, in this order."""
         sums = (statistics_query(self.question, self.sums),) if self.sums.all else ()
-        return (*sums, *(pick.query(self.question) for pick in self.picks))
+        listed = () if self.question.listed is None else (self.question.listed.query,)
+        return (*sums, *(pick.query(self.question) for pick in self.picks), *listed)
 
     @cached_property
     def expected(self) -> tuple[Expected, ...]:
@@ -192,23 +199,35 @@ class Measurement:
 
     def answer(self, collected: tuple[pa.Table, ...], coins: Coins) -> Answer:
         """Return the noisy answer to what the engine collected for `statistics`."""
-        tables, totals = list(collected), None
+        return self.noisy_answer(collected, coins)(1)
+
+    def noisy_answer(self, collected: tuple[pa.Table, ...], coins: Coins) -> Callable[[int], Answer]:
+        """Return the noisy answer, with intervals of which so many hold together; the noise is drawn once."""
+        tables = list(collected)
+        listed = None if self.question.listed is None else names_in(self.question, tables.pop())
         groups = self._groups(tables)
-        names, noisy, columns = groups.names, groups.vectors, dict[str, AnswerColumn]()
+        names, noisy, picked = groups.names, groups.vectors, dict[str, AnswerColumn]()
         if self.noise_choice.noise is not None:
             noisy = self.noise_choice.noise.release(groups.vectors, coins)
             if self.noise_choice.threshold is not None and self.sums.counting is not None:
                 shown = np.flatnonzero(noisy[:, self.sums.counting] >= self.noise_choice.threshold.least)
                 names, noisy = groups.names_at(shown), noisy[shown]
-            totals = self._totals(names, noisy)
-            names, noisy = (names, noisy) if totals is None else (totals.names, totals.vectors)
-            columns = self._read(noisy) if totals is None else self._totaled(totals)
+        names, noisy = (names, noisy) if listed is None else _only(frozenset(listed), names, noisy)
+        totals = self._totals(names, noisy)
+        names, noisy = (names, noisy) if totals is None else (totals.names, totals.vectors)
         for pick, table in zip(self.picks, tables, strict=True):
             found = pick.picked(self.question, table, names, coins)
-            columns[pick.aggregate.name] = AnswerColumn(pick.aggregate.name, found, note=self._note(pick))
+            picked[pick.aggregate.name] = AnswerColumn(pick.aggregate.name, found, note=self._note(pick))
         several = np.zeros(len(names), dtype=np.bool_) if totals is None else totals.several
-        bounds = partial(self._ranges, noisy, several)
-        return present_answer(self.question, Noisy(key_columns(self.question, names) | columns, len(names), bounds))
+
+        def presented(together: int) -> Answer:
+            columns = self._read(noisy, together) if totals is None else self._totaled(totals, together)
+            bounds = partial(self._ranges, noisy, several, together)
+            return present_answer(
+                self.question, Noisy(key_columns(self.question, names) | columns | picked, len(names), bounds)
+            )
+
+        return presented
 
     def _groups(self, tables: list[pa.Table]) -> AnswerGroups:
         """Return the groups, taking the table of sums off the list."""
@@ -225,8 +244,8 @@ class Measurement:
         shown = None if threshold is None or place is None else ShownGroup(place, threshold.least, noise.law)
         return Reading(self.sums, noise.law, MISS / max(1, numbers), self.terms.rate, shown)
 
-    def _read(self, noisy: NDArray[np.int64]) -> dict[str, AnswerColumn]:
-        reading, columns = self._reading(1), {}
+    def _read(self, noisy: NDArray[np.int64], together: int = 1) -> dict[str, AnswerColumn]:
+        reading, columns = self._reading(together), {}
         for aggregate in self.question.aggregates:
             if reading is not None and not is_pick(aggregate):
                 found = reading.of(aggregate, noisy)
@@ -240,7 +259,7 @@ class Measurement:
         sets = self.question.totals
         return total_groups(names, noisy, sets, len(self.question.keys)) if sets else None
 
-    def _totaled(self, totals: GroupTotals) -> dict[str, AnswerColumn]:
+    def _totaled(self, totals: GroupTotals, together: int) -> dict[str, AnswerColumn]:
         """Return the numbers of groups and totals; a total has no interval."""
         alone = pa.array(~totals.several)
         columns = {
@@ -251,7 +270,7 @@ class Measurement:
                 None if each.high is None else pc.if_else(alone, each.high, None),
                 "; ".join(filter(None, (each.note, TOTALED))),
             )
-            for name, each in self._read(totals.vectors).items()
+            for name, each in self._read(totals.vectors, together).items()
         }
         marks = {
             name: AnswerColumn(name, pa.array(totals.over[:, place].astype(np.int64)))
@@ -260,13 +279,13 @@ class Measurement:
         return columns | marks
 
     def _ranges(
-        self, noisy: NDArray[np.int64], several: NDArray[np.bool_], names: frozenset[str]
+        self, noisy: NDArray[np.int64], several: NDArray[np.bool_], together: int, names: frozenset[str]
     ) -> dict[str, Interval]:
         """Return intervals of some aggregates that hold together: each misses a part of what all of them may.
 
         What is the sum of several groups has none.
         """
-        reading = self._reading(len(names))
+        reading = self._reading(together * max(1, len(names)))
         wanted = [each for each in self.question.aggregates if each.name in names and not is_pick(each)]
         found = {each.name: reading.of(each, noisy).interval for each in wanted} if reading is not None else {}
         return {
@@ -298,6 +317,14 @@ def price_of(promise: Guarantee, terms: Terms | None) -> Mapping[str, Any]:
     return {"epsilon": spend.epsilon}
 
 
+def _only(
+    listed: frozenset[Names], names: tuple[Names, ...], noisy: NDArray[np.int64]
+) -> tuple[tuple[Names, ...], NDArray[np.int64]]:
+    """Return the groups that a public table has, after the noise of all."""
+    places = [place for place, name in enumerate(names) if name in listed]
+    return tuple(names[place] for place in places), noisy[places]
+
+
 def _ends(interval: Interval | None) -> tuple[pa.Array | None, pa.Array | None]:
     return (None, None) if interval is None else (pa.array(interval.low), pa.array(interval.high))
 
@@ -322,7 +349,10 @@ def _groups(question: Question) -> Step:
     by = tuple(key.name for key in question.keys)
     if not question.public_keys:
         return OpenGroups(by)
-    return GroupRows(by, math.prod(len(key.values or ()) for key in question.keys)) if by else OneGroup()
+    groups = math.prod(len(key.values or ()) for key in question.keys)
+    if question.listed is not None:
+        return ListedGroups(by, groups, question.listed.table)
+    return GroupRows(by, groups) if by else OneGroup()
 
 
 def _noisy(sums: Statistics, choice: NoiseChoice) -> tuple[Step, ...]:

@@ -91,6 +91,13 @@ class OutputColumn:
     aggregate: str | None = None
     type: Type | None = None
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that it is made of."""
+        from sqlglot import exp
+
+        return frozenset(column.name for column in self.expression.find_all(exp.Column))
+
 
 @dataclass(frozen=True)
 class Contribution:
@@ -131,6 +138,14 @@ class Caps:
 
 
 @dataclass(frozen=True)
+class ListedKeys:
+    """The groups that a public table has: a query over it alone, with the columns of all keys."""
+
+    table: str
+    query: exp.Query
+
+
+@dataclass(frozen=True)
 class Question:
     """What is asked, after it was understood.
 
@@ -140,6 +155,7 @@ class Question:
     rows at most.  `having`, `order` and `limit` work on the noisy answer.  `caps` are what makes the rows few.  Where
     there are `operations`, they stand for these three, and outputs are computed from what the last of them leaves.
     With `totals`, groups that are equal in the keys at these places are added up after the noise, for each of the sets.
+    `listed` gives the groups that a public table has, where these alone are shown.
     """
 
     text: str
@@ -157,6 +173,7 @@ class Question:
     caps: Caps = field(default_factory=Caps)
     operations: tuple[Operation, ...] = ()
     totals: tuple[tuple[int, ...], ...] = ()
+    listed: ListedKeys | None = None
 
     @property
     def marks(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ import secrets
 import sqlite3
 import stat
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -29,6 +30,8 @@ from incrowd.store.tables import StoreDialect, Tables
 
 _PATIENCE = 60.0  # seconds to wait for other writers
 _IDLE = 2  # so many sessions of each kind stay open
+_LOOK, _PAUSE = 0.0005, 0.001
+"""Seconds after which a writer that waits looks again, and for which one that is done leaves the file to others."""
 _DURABLE = {"journal_mode": "delete", "synchronous": 3, "foreign_keys": 1}  # 3 is EXTRA: also sync the directory
 
 _DIALECT = StoreDialect(number="INTEGER", bytewise="TEXT", by_key="WITHOUT ROWID")
@@ -80,7 +83,11 @@ def _close_all(idle: list[tuple[int, sqlite3.Connection]]) -> None:
 
 @dataclass(frozen=True)
 class SQLite:
-    """The chain called `name` in the file at `path`."""
+    """The chain called `name` in the file at `path`.
+
+    SQLite lets whoever waits for a file sleep longer and longer.  Of two processes that write all the time, one would
+    wait for long.  So a writer looks often, and whoever has just written makes a pause that is longer than that.
+    """
 
     path: Path
     name: str
@@ -88,6 +95,8 @@ class SQLite:
     turn: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     file: tuple[int, int] | None = None
     """The device and the number of the file that was there when the chain was opened."""
+    written: list[float] = field(default_factory=lambda: [0.0], repr=False, compare=False)
+    """When this process wrote last."""
     readers: Sessions = field(default_factory=Sessions, repr=False, compare=False)
     writers: Sessions = field(default_factory=Sessions, repr=False, compare=False)
 
@@ -110,7 +119,7 @@ class SQLite:
         """Open a transaction that sees one state of the chain."""
         with (
             explained(self.explain, sqlite3.Error),
-            self._transaction("BEGIN", self._connect, self.readers) as connection,
+            self._transaction(_begin_reading, self._connect, self.readers) as connection,
         ):
             yield connection
 
@@ -118,8 +127,10 @@ class SQLite:
     def writing(self) -> Iterator[Connection]:
         """Open a transaction that holds the file's write lock from its start."""
         with explained(self.explain, sqlite3.Error), self._in_turn():
-            with self._transaction("BEGIN IMMEDIATE", self._durable, self.writers) as connection:
+            time.sleep(max(0.0, min(_PAUSE, self.written[0] + _PAUSE - time.monotonic())))
+            with self._transaction(_begin_writing, self._durable, self.writers) as connection:
                 yield connection
+            self.written[0] = time.monotonic()
             self._require_same()
 
     def create(self, fill: Callable[[Connection], None]) -> None:
@@ -196,7 +207,7 @@ class SQLite:
 
     @contextmanager
     def _transaction(
-        self, begin: str, connect: Callable[[], sqlite3.Connection], idle: Sessions
+        self, begin: Callable[[sqlite3.Connection], None], connect: Callable[[], sqlite3.Connection], idle: Sessions
     ) -> Iterator[Connection]:
         """Commit in the end; what was not committed by then is undone, and its session closed."""
         session = idle.take()
@@ -204,7 +215,7 @@ class SQLite:
             session = connect()
         try:
             self._require_same()
-            session.execute(begin)
+            begin(session)
             yield SQLiteTransaction(session)
             session.commit()
         except BaseException:
@@ -251,6 +262,25 @@ class SQLite:
             (found,) = connection.execute(f"PRAGMA {setting}").fetchone()
             if found != wanted:
                 raise LedgerUnavailable(f"SQLite refuses the setting {setting} = {wanted} for the ledger {self.shown}.")
+
+
+def _begin_reading(session: sqlite3.Connection) -> None:
+    session.execute("BEGIN")
+
+
+def _begin_writing(session: sqlite3.Connection) -> None:
+    """Wait for the file's write lock and hold it."""
+    end = time.monotonic() + _PATIENCE
+    session.execute("PRAGMA busy_timeout = 0")
+    while True:
+        try:
+            session.execute("BEGIN IMMEDIATE")
+            break
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(_LOOK)
+    session.execute(f"PRAGMA busy_timeout = {int(1000 * _PATIENCE)}")
 
 
 def sqlite_at(address: str, name: str) -> SQLite:

@@ -34,7 +34,7 @@ _ABOUT = (
     "takes one of a few durations, whatever the rows hold; no error shows data."
 )
 _ROUTES = (questions, batches, history, access, operation, consent)
-_QUICK = 16
+_QUICK = 8
 """How many prices are told and outcomes kept at once, however many questions are being answered.
 
 What is kept at once is written to the disk together.
@@ -180,7 +180,10 @@ class ServeOrder:
 
 
 def application() -> FastAPI:
-    """Return the application of this worker, as the environment orders it."""
+    """Return the application of this worker, as the environment orders it; pandas stays out, as of every command."""
+    from incrowd.engines.readers.reader import hide_pandas
+
+    hide_pandas()
     return open_server(ServeOrder.read(os.environ[VARIABLE]))
 
 

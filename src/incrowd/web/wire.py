@@ -12,6 +12,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _END = re.compile(rb"\n\r?\n")
 _BARE = re.compile(rb"(?<!\r)\n|\r(?!\n)|\x00")
+_FRAMING = re.compile(rb"(content-length|transfer-encoding)[ \t]*:", re.IGNORECASE)
 
 
 class _StrictLines(ReceiveBuffer):
@@ -27,7 +28,19 @@ class _StrictLines(ReceiveBuffer):
         whole = self._data[: found.end()] if found is not None else self._data[:2]
         if self._data[:1] == b"\n" or (found is not None and _BARE.search(whole)):
             raise h11.RemoteProtocolError("a line of the head ends with something else than CR LF")
-        return super().maybe_extract_lines()
+        lines = super().maybe_extract_lines()
+        if lines:
+            _check_framing(lines)
+        return lines
+
+
+def _check_framing(lines: list[bytearray]) -> None:
+    """Refuse folded lines, an end that is said twice, and chunks in HTTP/1.0, which has none."""
+    framing = [line for line in lines if _FRAMING.match(line)]
+    folded = any(line.startswith((b" ", b"\t")) for line in lines)
+    old = lines[0].endswith(b"HTTP/1.0") and any(line[:1].lower() == b"t" for line in framing)
+    if folded or len(framing) > 1 or any(b"," in line for line in framing) or old:
+        raise h11.RemoteProtocolError("a head says in two ways, or in an old one, where its request ends")
 
 
 class StrictProtocol(H11Protocol):

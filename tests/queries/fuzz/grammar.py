@@ -56,6 +56,28 @@ def question(chance: random.Random) -> str:
     return chance.choice(outer) if chance.random() < 0.1 else text
 
 
+def several(chance: random.Random) -> str:
+    """Return a question that is made of several answers: below each other, joined, or inside of an expression."""
+    rows = chance.choice((_table, _table, _own, _filtered))(chance)
+    one, two = (chance.choice((_aggregate(chance, rows), "COUNT(*)")) for _ in range(2))
+    where = f" WHERE {_condition(chance, rows)}" if chance.random() < 0.5 else ""
+    keys = _keys(chance, rows)[:1]
+    if not keys or chance.random() < 0.3:
+        first, second = f"SELECT 'a' AS k, {one} AS n FROM {rows.text}", f"SELECT 'b', {two} FROM {rows.text}{where}"
+        return f"{first} UNION ALL {second}{chance.choice(('', ' ORDER BY n LIMIT 1'))}"
+    key = keys[0]
+    grouped = f"SELECT {key} AS k, {one} AS n FROM {rows.text} GROUP BY {key}"
+    other = f"SELECT {key} AS k, {two} AS m FROM {rows.text}{where} GROUP BY {key}"
+    whole = f"SELECT {two} FROM {rows.text}{where}"
+    shapes = (
+        f"SELECT a.k, a.n, b.m FROM ({grouped}) a {chance.choice(('', 'LEFT '))}JOIN ({other}) b ON a.k = b.k",
+        f"SELECT {key} AS k, COUNT(*) / ({whole}) AS part FROM {rows.text} GROUP BY {key} ORDER BY part",
+        f"WITH a AS ({grouped}) SELECT k, n FROM a UNION ALL SELECT NULL, MAX(n) FROM a",
+        f"SELECT * FROM ({grouped}) a CROSS JOIN ({whole}) b",
+    )
+    return chance.choice(shapes)
+
+
 def _table(chance: random.Random) -> Rows:
     table = chance.choice(list(PATIENTS))
     return Rows(table, columns_of(table), "patient" if PATIENTS[table] else None)
@@ -173,7 +195,7 @@ def _aggregate(chance: random.Random, rows: Rows) -> str:
         number = chance.choice(numbers)
         told += [f"{name}({number})" for name in ("SUM", "AVG", "VARIANCE", "STDDEV", "MEDIAN", "MIN", "MAX")]
         told += [f"QUANTILE({number}, 0.9)", f"SUM({number} * 2 - 1)", f"SUM(ABS({number}))"]
-        told += [f"VAR_POP({number})", f"CORR({number}, {chance.choice(numbers)})"]
+        told += [f"VAR_POP({number})", f"CORR({number}, {chance.choice(numbers)})", f"SKEWNESS({number})"]
     told += [f"MODE({chance.choice(kinds)})"] if kinds else []
     return chance.choice(told)
 

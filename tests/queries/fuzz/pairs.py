@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import duckdb
@@ -20,10 +21,14 @@ from incrowd.engines.sql.engine import fields
 from incrowd.errors import IncrowdError
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.catalog import Catalog, Relation
+from incrowd.queries.combination import Combination
+from incrowd.queries.combined import CombinedMeasurement, measure
+from incrowd.queries.language.combining import interpret
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
+from incrowd.queries.measuring.combined import combined_answer
 from incrowd.queries.question import Terms
-from tests.queries.fuzz.grammar import PATIENTS, question
+from tests.queries.fuzz.grammar import PATIENTS, question, several
 from tests.queries.hostile.judging import moved
 from tests.queries.language import hospital
 
@@ -72,6 +77,49 @@ def pairs(seed: int) -> Iterator[Pair]:
                 yield Pair(sql, max_groups, measured, queries, *_neighbors(chance, measured))
 
 
+@dataclass(frozen=True)
+class SeveralPair:
+    """A question that is made of several, and a pair of databases for each of its parts."""
+
+    measured: CombinedMeasurement
+    parts: tuple[Pair, ...]
+
+
+def several_pairs(seed: int) -> Iterator[SeveralPair]:
+    """Yield pairs without end, of questions that are made of several answers."""
+    chance = random.Random(seed)
+    while True:
+        sql, max_groups = several(chance), chance.choice((None, 1))
+        try:
+            asked = interpret(sql, CATALOG, max_groups)
+        except IncrowdError:
+            continue
+        if isinstance(asked, Combination):
+            unit = next(CATALOG[name].unit for name in asked.parts[0].tables if CATALOG[name].private)
+            measured = measure(asked, unit, Terms(epsilon=Fraction(1), delta=Fraction(1, 10**6)))
+            assert isinstance(measured, CombinedMeasurement)
+            both = _neighbors(chance, measured.measurements[0])
+            parts = (Pair(sql, max_groups, each, queries_of(each), *both) for each in measured.measurements)
+            yield SeveralPair(measured, tuple(parts))
+
+
+def several_complaints(pair: SeveralPair) -> list[str]:
+    """Return what one unit moves further in some part than was promised, or that the answer changes its shape."""
+    found, shapes = [each for part in pair.parts for each in complaints(part)], []
+    for database in (pair.parts[0].here, pair.parts[0].there):
+        _fill(database)
+        answers = [
+            part.measured.noisy_answer(
+                tuple(_BASE.sql(query).to_arrow_table() for query in part.queries[1:]), SystemCoins()
+            )
+            for part in pair.parts
+        ]
+        answer = combined_answer(pair.measured.question, answers)
+        shapes.append((answer.table.column_names, answer.table.num_rows))
+    known = all(part.measured.question.public_keys for part in pair.parts)
+    return [*found, "the answer is of another shape"] if known and shapes[0] != shapes[1] else found
+
+
 def queries_of(measured: Measurement) -> tuple[str, ...]:
     """Return the rows that take part, and the statistics of them, as SQL."""
     return tuple(each.sql("duckdb") for each in (measured.question.rows, *measured.statistics))
@@ -92,12 +140,18 @@ def complaints(pair: Pair) -> list[str]:
     collected = []
     for database in (pair.here, pair.there):
         _fill(database)
-        taking_part, *tables = (_BASE.sql(query).to_arrow_table() for query in pair.queries)
+        taking_part, *tables = (_asked(query).to_arrow_table() for query in pair.queries)
         answer = pair.measured.answer(tuple(tables), SystemCoins())
         collected.append((taking_part, tables, [str(each.type) for each in answer.table.schema]))
     (rows, sums, shape), (other_rows, other_sums, other_shape) = collected
     found = [*moved(pair.measured, sums, other_sums), *_reached(pair.measured, rows, other_rows)]
     return [*found, "the answer is of another shape"] if shape != other_shape and all(map(len, sums)) else found
+
+
+@lru_cache(maxsize=64)
+def _asked(query: str) -> duckdb.DuckDBPyRelation:
+    """Return a query that was read once, and is run each time its rows are taken."""
+    return _BASE.sql(query)
 
 
 def _reached(measured: Measurement, one: pa.Table, other: pa.Table) -> Iterator[str]:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from incrowd.errors import QuestionRefused
-from incrowd.queries.language import understand
+from incrowd.queries.language.combining import interpret
 from incrowd.queries.language.expressions.binder import FUNCTIONS
+from incrowd.queries.question import Question
 from tests.docs.pages import DOCS, blocks
 
 PAGE = DOCS / "reference" / "sql.md"
@@ -29,13 +30,14 @@ def catalog() -> Any:
 
 @pytest.mark.parametrize("sql", blocks(PAGE, "sql"))
 def test_the_questions_of_the_page_are_answered(sql: str, catalog: Any) -> None:
-    assert understand(sql, catalog).aggregates
+    asked = interpret(sql, catalog)
+    assert all(part.aggregates for part in ((asked,) if isinstance(asked, Question) else asked.parts))
 
 
 @pytest.mark.parametrize("sql", REFUSED)
 def test_the_refusals_of_the_page_are_refused(sql: str, catalog: Any) -> None:
     with pytest.raises(QuestionRefused):
-        understand(sql, catalog)
+        interpret(sql, catalog)
 
 
 def test_the_page_shows_refusals() -> None:

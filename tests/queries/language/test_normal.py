@@ -8,6 +8,8 @@ import pytest
 
 from incrowd.queries.language import understand
 from incrowd.queries.language.normal import normal_text
+from incrowd.queries.language.reading import read
+from incrowd.queries.language.trees import copied
 from tests.golden.questions.make import QUESTIONS
 from tests.queries.language.hospital import CATALOG
 
@@ -22,6 +24,10 @@ SAME = (
     (
         "SELECT AVG(age) FROM visits WHERE ward IN ('a', 'b') OR note = 'x' OR smoker",
         "SELECT AVG(age) FROM visits WHERE (smoker OR note = 'x') OR ward IN ('b', 'a', 'b')",
+    ),
+    (
+        "SELECT STRFTIME(day, '%Y-%m') AS month, COUNT(*) FROM visits GROUP BY month",
+        "SELECT TO_CHAR(day, 'YYYY-MM') AS month, COUNT(*) FROM visits GROUP BY month",
     ),
     (
         "SELECT AVG(x) FROM (SELECT age AS x FROM visits)",
@@ -91,3 +97,13 @@ def test_the_answer_keeps_the_names_that_were_asked_for() -> None:
         'SELECT ward AS "My Ward", COUNT(*) AS N, AVG(age), AVG(cost) AS n FROM rows GROUP BY ward', CATALOG
     )
     assert [output.name for output in question.outputs] == ["My Ward", "n", "avg(age)", "n_2"]
+
+
+@pytest.mark.parametrize("sql", sorted({text for texts in SAME for text in texts}))
+def test_a_copy_of_a_tree_is_the_same_and_shares_no_node(sql: str) -> None:
+    tree = read(sql)
+    copy = copied(tree)
+    assert copy == tree
+    assert copy.sql("duckdb", comments=False) == tree.sql("duckdb", comments=False)
+    assert not {id(node) for node in copy.walk()} & {id(node) for node in tree.walk()}
+    assert all(node.parent is not None for node in copy.walk() if node is not copy)

@@ -68,7 +68,10 @@ REFUSED = {
     "SELECT COUNT(*) FROM visits WHERE REGEXP_MATCHES(note, '[0-9]+x')": "regular expression",
     "SELECT COUNT(*) FROM visits WHERE REGEXP_MATCHES(note, ward)": "written out",
     "SELECT COUNT(*) FROM visits WHERE note ~ 'a'": "REGEXP_FULL_MATCH",
-    "SELECT TO_CHAR(day, 'YYYY') AS y, COUNT(*) FROM visits GROUP BY y": "STRFTIME",
+    "SELECT TO_CHAR(day, 'Mon YYYY') AS y, COUNT(*) FROM visits GROUP BY y": "TO_CHAR",
+    "SELECT TO_CHAR(day, 'DDDD') AS y, COUNT(*) FROM visits GROUP BY y": "TO_CHAR",
+    "SELECT REGEXP_EXTRACT(note, '^a(b+)', 1) AS y, COUNT(*) FROM visits GROUP BY y": "SPLIT_PART",
+    "SELECT KURTOSIS(code) FROM visits": "CLAMP",
     "SELECT STRFTIME(day, '%B') AS y, COUNT(*) FROM visits GROUP BY y": "MONTHNAME",
     "SELECT COUNT(*) FROM visits WHERE SPLIT_PART(note, ward, 1) = 'a'": "written out",
     "SELECT COUNT(*) FROM visits WHERE day > CURRENT_DATE": "the day that the owner",
@@ -133,7 +136,7 @@ REFUSED = {
     "SELECT note, COUNT(*) FROM visits GROUP BY ROLLUP (note)": "known from the declarations",
     "SELECT ward, GROUPING(ward), COUNT(*) FROM visits GROUP BY ward": "ROLLUP",
     # answers of answers
-    "SELECT a.n FROM (SELECT COUNT(*) AS n FROM visits) a CROSS JOIN (SELECT COUNT(*) AS n FROM rows) b": "not joined",
+    "SELECT a.n FROM (SELECT COUNT(*) AS n FROM visits) a CROSS JOIN (SELECT COUNT(*) AS n FROM rows) b": "asked alone",
     "SELECT SUM(n) OVER (ORDER BY n RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) FROM "
     "(SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)": "counted in rows",
     "SELECT STRING_AGG(ward) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)": "not computed of answers",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -15,12 +17,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from incrowd.accounting.budget import Allowance, Amount
+from incrowd.core.codec import public_text
 from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.engines.sql.engine import Limits
 from incrowd.errors import BudgetExceeded, InvalidParameter, QuestionFailed, Refused, SourceInvalid, SourceUnreadable
 from incrowd.queries.question import Terms
+from incrowd.workflows.ask.answers import StoredAnswer
 from incrowd.workflows.ask.desk import Asking, Desk, open_desk
 from incrowd.workflows.policy.policy import load_policy
+from tests.certificates import certificate
 
 COUNT = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
 ROWS = pa.table({"sex": ["F", "M", "F", None] * 50, "age": list(range(100)) * 2})
@@ -48,6 +53,31 @@ def desk_of(folder: Path, limits: Limits | None = None, **changes: Any) -> Itera
 
 def asking(sql: str = COUNT, epsilon: str = "1", analyst: str | None = None, **terms: Any) -> Asking:
     return Asking(sql, Terms(epsilon=Fraction(epsilon), **terms), analyst)
+
+
+def test_an_answer_at_hand_is_given_again_without_another_thread_of_work(tmp_path: Path) -> None:
+    with desk_of(tmp_path) as desk:
+        assert desk.prepare(asking(analyst="ann")).again() is None
+        first = desk.ask(asking(analyst="ann"))
+        known = desk.prepare(asking(analyst="ann")).again()
+        assert known is not None
+        given = known.finish()
+        assert (given.answer, given.certificate, given.repeated) == (first.answer, first.certificate, True)
+        assert desk.prepare(asking(analyst="bob")).again() is None  # whether he may have it is the ledger's to say
+
+
+def test_what_is_sent_is_the_plain_form_as_json(tmp_path: Path) -> None:
+    with desk_of(tmp_path) as desk:
+        for found in (desk.ask(asking()), desk.ask(asking())):
+            assert found.texts is not None
+            assert found.to_text() == public_text(found.to_json()) == replace(found, texts=None).to_text()
+    with desk_of(tmp_path) as desk:
+        assert json.loads(desk.ask(asking()).to_text()) == json.loads(found.to_text())  # read from the disk
+
+
+def test_infinite_numbers_are_sent_as_null() -> None:
+    stored = StoredAnswer('{"answer":1,"high":[Infinity,1.5],"note":"NaN"}', certificate(), 1)
+    assert stored.texts.answer == '{"answer":1,"high":[null,1.5],"note":"NaN"}'
 
 
 def test_a_price_is_told_without_reading_or_spending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -13,12 +13,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sqlglot import exp
 
 from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.errors import QuestionRefused
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
-from incrowd.queries.measurement import Measurement
 from incrowd.queries.question import Terms
 from incrowd.queries.work import unit_steps
 from incrowd.workflows.ask.desk import Asking, Desk, open_desk
@@ -98,12 +98,12 @@ def test_rows_beyond_those_of_a_person_pass_no_operator(desk: Desk, number: int)
     desk.load()
     asking = Asking(KIN[number], Terms(epsilon=Fraction(1, 100)))
     with suppress(QuestionRefused):  # what is too much work for one person is refused
-        check_passed(desk, desk.prepare(asking).planned.measured.measurements[0])
+        check_passed(desk, desk.prepare(asking).planned.statistics)
 
 
-def check_passed(desk: Desk, measured: Measurement) -> None:
+def check_passed(desk: Desk, statistics: Sequence[exp.Query]) -> None:
     assert isinstance(desk.warehouse, Warehouse)
-    for tree in measured.statistics:
+    for tree in statistics:
         found = desk.warehouse.base.cursor().execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {tree.sql('duckdb')}").fetchall()
         most = max(passed(json.loads(found[0][1])))
         assert most * 20 <= unit_steps(tree, desk.catalog) * (PEOPLE + 1)

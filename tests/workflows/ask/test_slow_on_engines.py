@@ -116,7 +116,7 @@ def bound(desk: Desk, sql: str) -> object:
 
 def check_bound(desk: Desk, sql: str, passed: Callable[[exp.Query], Iterator[float]]) -> None:
     """Raise AssertionError if more rows pass an operator than the bound on a question's work allows."""
-    for tree in desk.prepare(Asking(sql, TERMS)).planned.measured.measurements[0].statistics:
+    for tree in desk.prepare(Asking(sql, TERMS)).planned.statistics:
         assert 0 < max(passed(tree)) * 20 <= unit_steps(tree, desk.catalog) * (PEOPLE + 1), sql
 
 

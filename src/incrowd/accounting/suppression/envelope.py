@@ -22,7 +22,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 
 from incrowd.accounting.suppression.likelihood_ratio import LikelihoodRatio
 from incrowd.accounting.suppression.loss_distribution import LossDistribution, ProfilePair
@@ -86,14 +86,22 @@ def distributions(
     counted = Counter(
         part if isinstance(part, ProfilePair) else (part[0], exact(part[1], "the rate")) for part in parts
     )
-    profiles = [(_profile(part), times) for part, times in counted.items()]
     grid = step if step is not None else _suitable_step([part[0] for part in counted if isinstance(part, tuple)])
+    return _distributions(tuple(counted.items()), adjacency, grid)
+
+
+@lru_cache(maxsize=32)
+def _distributions(
+    counted: tuple[tuple[tuple[int, Fraction] | ProfilePair, int], ...], adjacency: Adjacency, grid: float
+) -> tuple[LossDistribution, ...]:
+    """Compose once what is asked at one ε after the other."""
+    profiles = [(_profile(part), times) for part, times in counted]
     ahead = [(LossDistribution.of(profile, grid), times) for profile, times in profiles]
     back = [(LossDistribution.of(profile.swapped(), grid), times) for profile, times in profiles]
     if adjacency is Adjacency.ADD_REMOVE:
         return _together(ahead), _together(back)
     # A replaced record is removed from one cell and added to another: both, for each release of a table.
-    replaced = [isinstance(part, tuple) for part in counted]
+    replaced = [isinstance(part, tuple) for part, _ in counted]
     both = [(a.composed(b), times) for (a, times), (b, _), cell in zip(ahead, back, replaced, strict=True) if cell]
     given = [tuple(pair for pair, cell in zip(side, replaced, strict=True) if not cell) for side in (ahead, back)]
     return (_together(both),) if all(replaced) else tuple(_together([*both, *side]) for side in given)

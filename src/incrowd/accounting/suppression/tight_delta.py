@@ -15,6 +15,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -75,6 +76,7 @@ def _log_product(cell: SampledCell, epsilon: Fraction) -> float:
     return largest + math.log(math.fsum(math.exp(each - largest) for each in logs)) + _SLACK
 
 
+@lru_cache(maxsize=64)
 def _losses_of_addition(cell: SampledCell) -> Dots:
     most = -math.log1p(-cell.p) if cell.p < 0.5 else -math.log(cell.q)
     squares = np.linspace(0.0, 1.0, _KNOTS) ** 2

@@ -1,4 +1,4 @@
-"""Moments: variances of all rows, covariances, correlations and lines, as expressions over counts and sums.
+"""Moments: variances of all rows, skewness, covariances, correlations and lines, as expressions over counts and sums.
 
 Each is computed from noisy sums alone, which are planned, bounded and paid like any others: of x and y around the
 middle of their declared ranges, of their squares and of their product, over the rows in which both are there.
@@ -23,7 +23,8 @@ _PAIRS = (
     exp.CovarPop, exp.CovarSamp, exp.Corr, exp.RegrSlope, exp.RegrIntercept, exp.RegrR2, exp.RegrCount, exp.RegrAvgx,
     exp.RegrAvgy,
 )  # fmt: skip
-_KNOWN = (exp.VariancePop, exp.StddevPop, exp.ApproxDistinct, exp.ApproxQuantile, *_PAIRS)
+_SHAPES = (exp.Skewness, exp.Kurtosis)
+_KNOWN = (exp.VariancePop, exp.StddevPop, exp.ApproxDistinct, exp.ApproxQuantile, *_SHAPES, *_PAIRS)
 
 
 def simple(node: exp.Expr, scope: Scope) -> exp.Expr:
@@ -52,6 +53,9 @@ def _simple(node: exp.Expr, filter_: exp.Expr | None, scope: Scope) -> exp.Expr:
     if isinstance(node, _PAIRS):
         y, x = node.this, node.expression
         return _Pair(_side(x, node, scope), _side(y, node, scope), filter_).of(node)
+    if isinstance(node, _SHAPES):
+        side = _side(node.this, node, scope)
+        return _Pair(side, side, filter_).shape(node)
     many = _filtered(exp.Count(this=node.this.copy()), filter_)
     spread = _filtered(exp.Variance(this=node.this.copy()), filter_)
     found = _times(spread, _over(_minus(many, _literal(1)), _at_least(many, 1)))
@@ -107,7 +111,7 @@ class _Pair:
                 return _minus(self._mean(self.y), _times(self._slope, self._mean(self.x)))
         share = _over(self._joint, _times(_root(self._spread(self.x)), _root(self._spread(self.y))))
         one = exp.Literal.number("1.0")
-        held = exp.Greatest(this=exp.Least(this=share, expressions=[one]), expressions=[exp.Neg(this=one.copy())])
+        held = _held(share, exp.Neg(this=one.copy()), one)
         return _times(held, held) if isinstance(node, exp.RegrR2) else held
 
     @property
@@ -126,12 +130,47 @@ class _Pair:
 
     def _spread(self, side: _Side) -> exp.Expr:
         """N Σ x² − (Σ x)², the variance times n²; squares are added up around the middle of what they can be."""
-        half = Fraction(math.floor(side.reach**2 / 2))
-        square = exp.Abs(this=_times(side.moved, side.moved))
-        total = self._sum(_minus(square, _literal(half)) if half else square)
-        squares = exp.Add(this=total, expression=_times(_literal(half), self._rows)) if half else total
         alone = self._sum(side.moved)
-        return _minus(_times(self._rows, squares), _times(alone, alone))
+        return _minus(_times(self._rows, self._even(side, 2)), _times(alone, alone))
+
+    def _even(self, side: _Side, power: int) -> exp.Expr:
+        """Σ x² or Σ x⁴, added up around the middle of what it can be."""
+        half = Fraction(math.floor(side.reach**power / 2))
+        raised = exp.Abs(this=_product(*[side.moved] * power))
+        total = self._sum(_minus(raised, _literal(half)) if half else raised)
+        return exp.Add(this=total, expression=_times(_literal(half), self._rows)) if half else total
+
+    def shape(self, node: exp.Expr) -> exp.Expr:
+        """Return the skewness or the kurtosis of x, as they follow from a sample; NULL where it is too small.
+
+        Both are held within what they can be of so many numbers.
+        """
+        least, found = (2, self._skewness) if isinstance(node, exp.Skewness) else (3, self._kurtosis)
+        enough = exp.GT(this=self._rows, expression=_literal(least))
+        known = exp.GT(this=_grouped(self._spread(self.x)), expression=_literal(0))
+        return exp.Case(ifs=[exp.If(this=exp.And(this=enough, expression=known), true=found)])
+
+    @property
+    def _skewness(self) -> exp.Expr:
+        n, x, one = self._rows, self.x.moved, self._sum(self.x.moved)
+        three = self._sum(_product(x, x, x))
+        twisted = _minus(_product(n, n, three), _product(_literal(3), n, one, self._even(self.x, 2)))
+        moment = exp.Add(this=_grouped(twisted), expression=_product(_literal(2), one, one, one))
+        below = exp.Pow(this=_grouped(self._spread(self.x)), expression=exp.Literal.number("1.5"))
+        factor = _over(_root(_times(n, _minus(n, _literal(1)))), _minus(n, _literal(2)))
+        return _held(_times(factor, _over(moment, below)), exp.Neg(this=_root(n)), _root(n))
+
+    @property
+    def _kurtosis(self) -> exp.Expr:
+        n, x, one = self._rows, self.x.moved, self._sum(self.x.moved)
+        two, three, spread = self._even(self.x, 2), self._sum(_product(x, x, x)), self._spread(self.x)
+        high = _minus(_product(n, n, n, self._even(self.x, 4)), _product(_literal(4), n, n, three, one))
+        low = _minus(_product(_literal(6), n, two, one, one), _product(_literal(3), one, one, one, one))
+        ratio = _over(exp.Add(this=_grouped(high), expression=_grouped(low)), _times(spread, spread))
+        less, more = _minus(n, _literal(1)), exp.Add(this=n.copy(), expression=_literal(1))
+        wide = _minus(_times(more, ratio), _times(_literal(3), less))
+        found = _over(_times(less, wide), _times(_minus(n, _literal(2)), _minus(n, _literal(3))))
+        return _held(found, _over(_times(_literal(-2), less), _minus(n, _literal(3))), n)
 
     @property
     def _slope(self) -> exp.Expr:
@@ -171,6 +210,17 @@ def _minus(left: exp.Expr, right: exp.Expr) -> exp.Expr:
 
 def _times(left: exp.Expr, right: exp.Expr) -> exp.Expr:
     return exp.Mul(this=_grouped(left), expression=_grouped(right))
+
+
+def _product(first: exp.Expr, *others: exp.Expr) -> exp.Expr:
+    found = first
+    for other in others:
+        found = _times(found, other)
+    return found
+
+
+def _held(node: exp.Expr, low: exp.Expr, high: exp.Expr) -> exp.Expr:
+    return exp.Greatest(this=exp.Least(this=node, expressions=[high.copy()]), expressions=[low])
 
 
 def _over(left: exp.Expr, right: exp.Expr) -> exp.Expr:

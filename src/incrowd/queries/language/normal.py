@@ -17,7 +17,7 @@ from sqlglot.errors import ErrorLevel, UnsupportedError
 
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.memberships import open_exists
-from incrowd.queries.language.reading import check_size, read
+from incrowd.queries.language.reading import branches, check_size, read_query
 
 _SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike)
@@ -41,19 +41,20 @@ def normal_text(sql: str) -> str:
     >>> normal_text("select  Count(*) /* all */ from Births b where (b.age>1) and b.age<5")
     'SELECT COUNT(*) FROM births WHERE age < 5 AND age > 1'
     """
-    tree: exp.Expr = read(sql)
+    tree: exp.Expr = read_query(sql)
     for node in tree.walk():
         node.pop_comments()
     _fold_names(tree)
     tree = _inlined(tree, {})
     check_size(tree)
     tree = open_exists(tree)
-    _open_histograms(tree)
-    _open_quantiles(tree)
+    for select in branches(tree):
+        _open_histograms(select)
+        _open_quantiles(select)
     for select in list(tree.find_all(exp.Select)):
         _name_sources(select)
         _resolve_positions(select)
-    tree = _arranged(_within_group(tree))
+    tree = _arranged(_within_group(_written_dates(tree)))
     return _written(tree)
 
 
@@ -70,7 +71,8 @@ def _written(tree: exp.Expr) -> str:
 
 def _fold_names(tree: exp.Expr) -> None:
     """Write every name in small letters; only the name of a column of the answer keeps the case that quotes gave it."""
-    kept = {id(item.args["alias"]) for item in tree.args["expressions"] if isinstance(item, exp.Alias)}
+    outermost = branches(tree)[0].expressions
+    kept = {id(item.args["alias"]) for item in outermost if isinstance(item, exp.Alias)}
     for name in tree.find_all(exp.Identifier):
         if not (id(name) in kept and name.args.get("quoted")):
             name.set("this", str(name.this).lower())
@@ -218,6 +220,28 @@ def _open_quantiles(select: exp.Expr) -> None:
             one.set(part, place.copy())
             items.append(exp.alias_(one, f"{item.alias or 'quantile'}_{100 * float(place.name):g}", quoted=True))
     select.set("expressions", items)
+
+
+_PATTERN = re.compile(r"YYYY|MM|DD|[-/._ ]|(?P<other>.)", re.DOTALL)
+_SIGNS = {"YYYY": "%Y", "MM": "%m", "DD": "%d"}
+
+
+def _written_dates(tree: exp.Expr) -> exp.Expr:
+    """Return the tree with TO_CHAR(d, 'YYYY-MM') written as STRFTIME(d, '%Y-%m')."""
+
+    def change(node: exp.Expr) -> exp.Expr:
+        pattern = node.args.get("format") if isinstance(node, exp.ToChar) else None
+        if not isinstance(pattern, exp.Literal) or not pattern.is_string:
+            return node
+        parts = list(_PATTERN.finditer(pattern.name))
+        signs = [part[0] for part in parts if part[0] in _SIGNS]
+        if any(part["other"] for part in parts) or len(set(signs)) < len(signs):
+            raise QuestionRefused("TO_CHAR(d, pattern) takes YYYY, MM and DD, each once: such as 'YYYY-MM'.")
+        written = "".join(_SIGNS.get(part[0], part[0]) for part in parts)
+        return exp.TimeToStr(this=node.this.copy(), format=exp.Literal.string(written))
+
+    changed: exp.Expr = tree.transform(change)
+    return changed
 
 
 def _within_group(tree: exp.Expr) -> exp.Expr:

@@ -50,23 +50,33 @@ def answer_inside(query: exp.Select, context: Context) -> exp.Select | None:
     A subquery that is grouped by person makes rows, and is none.
     """
     from_ = query.args.get("from_")
-    if from_ is None or not isinstance(from_.this, exp.Subquery):
-        return None
-    inner = from_.this.this
-    while isinstance(inner, exp.Subquery) and not any(inner.args[part] for part in inner.args if part != "this"):
-        inner = inner.this
-    if not isinstance(inner, exp.Select) or not _is_question(inner, context):
+    inner = None if from_ is None else subquery_of(from_.this)
+    if not isinstance(inner, exp.Select) or not is_answer(inner, context):
         return None
     if query.args.get("joins"):
         raise QuestionRefused(
-            "answers are not joined with each other or with tables: put what they need into one question, such as "
-            "COUNT(*) FILTER (WHERE …), or ask one after the other."
+            "answers are joined in a question that is asked alone, not in a batch: or put what they need into one "
+            "question, such as COUNT(*) FILTER (WHERE …)."
         )
     return inner
 
 
-def _is_question(query: exp.Select, context: Context) -> bool:
-    if answer_inside(query, context) is not None:
+def subquery_of(source: exp.Expr) -> exp.Expr | None:
+    """Return the query in brackets that a source after FROM is, if it is one."""
+    inner = source.this if isinstance(source, exp.Subquery) else None
+    while isinstance(inner, exp.Subquery) and not any(inner.args[part] for part in inner.args if part != "this"):
+        inner = inner.this
+    return inner
+
+
+def is_answer(query: exp.Expr, context: Context) -> bool:
+    """Return whether a query is a question: what it gives are numbers of groups, which are not people."""
+    if isinstance(query, exp.Union):
+        return all(is_answer(subquery_of(side) or side, context) for side in (query.this, query.expression))
+    if not isinstance(query, exp.Select):
+        return False
+    inside = [subquery_of(source) for source in sources(query)]
+    if any(inner is not None and is_answer(inner, context) for inner in inside):
         return True
     group = query.args.get("group")
     if group is None:
@@ -77,9 +87,22 @@ def _is_question(query: exp.Select, context: Context) -> bool:
     return not any(found.scope.find(node)[1].person for node in plain if node.name.casefold() in known)
 
 
+def sources(query: exp.Select) -> list[exp.Expr]:
+    """Return what stands after FROM and JOIN."""
+    first = query.args.get("from_")
+    return [*([] if first is None else [first.this]), *(join.this for join in query.args.get("joins") or ())]
+
+
 def _aggregates(node: exp.Expr) -> bool:
     windows = {id(window.this) for window in node.find_all(exp.Window)}
-    return any(id(part) not in windows for part in node.find_all(exp.AggFunc))
+    found = (part for part in node.find_all(exp.AggFunc) if part.parent_select is node.parent_select)
+    return any(id(part) not in windows for part in found)
+
+
+def gathers(query: exp.Select) -> bool:
+    """Return whether a query over an answer makes one row of several."""
+    grouped = query.args.get("group") is not None or query.args.get("distinct") is not None
+    return grouped or any(_aggregates(item) for item in query.expressions)
 
 
 def ending(order: tuple[exp.Ordered, ...], cut: Take) -> list[Operation]:
@@ -89,8 +112,8 @@ def ending(order: tuple[exp.Ordered, ...], cut: Take) -> list[Operation]:
 
 
 @dataclass
-class _Answer:
-    """The answer so far: what its columns are called and stand for, the names below them, and what was done to it."""
+class AnswerSheet:
+    """An answer so far: what its columns are called and stand for, the names below them, and what was done to it."""
 
     columns: dict[str, tuple[str, exp.Expr]]
     types: dict[str, Type]
@@ -114,9 +137,6 @@ class _Answer:
 
 def ask_answer(base: Question, query: exp.Select, cut: Take) -> Question:
     """Return a question that asks `query` of the answer to another."""
-    check_clauses(query, _CLAUSES)
-    types = {key.name: key.type for key in base.keys} | dict.fromkeys(base.marks, Type.INTEGER)
-    types |= {each.name: _type(each) for each in base.aggregates}
     made = list(base.operations) or [
         *([] if base.having is None else [Keep(base.having)]),
         *ending(base.order, Take(base.limit, base.offset)),
@@ -124,11 +144,30 @@ def ask_answer(base: Question, query: exp.Select, cut: Take) -> Question:
     columns: dict[str, tuple[str, exp.Expr]] = {
         each.name.casefold(): (each.name, each.expression) for each in base.outputs
     }
-    answer = _Answer(columns, types_after(made, types), made)
-    outputs = _Outer(answer, query, cut).outputs()
+    answer = AnswerSheet(columns, types_of(base), made)
+    outputs = shown_columns(answer, query, cut)
     names = {each.name for each in base.aggregates} - _gathered(answer.operations)
     told = tuple(_bare(each, names) for each in outputs)
     return replace(base, outputs=told, having=None, order=(), limit=None, offset=0, operations=tuple(answer.operations))
+
+
+def shown_columns(answer: AnswerSheet, query: exp.Select, cut: Take) -> tuple[OutputColumn, ...]:
+    """Return the columns that a query shows of an answer, after what else it asks was added to its operations."""
+    check_clauses(query, _CLAUSES)
+    return _Outer(answer, query, cut).outputs()
+
+
+def types_of(question: Question) -> dict[str, Type]:
+    """Return the names of which the columns of an answer are made, and their types."""
+    types = {key.name: key.type for key in question.keys} | dict.fromkeys(question.marks, Type.INTEGER)
+    types |= {each.name: _type(each) for each in question.aggregates}
+    return types_after(question.operations, types)
+
+
+def output_types(question: Question) -> tuple[Type | None, ...]:
+    """Return the types of the columns of an answer, None where one is NULL alone."""
+    types = types_of(question)
+    return tuple(_kind(each.expression, types) for each in question.outputs)
 
 
 def _type(aggregate: Aggregate) -> Type:
@@ -152,7 +191,7 @@ def _bare(output_: OutputColumn, names: set[str]) -> OutputColumn:
 class _Outer:
     """One SELECT over an answer."""
 
-    answer: _Answer
+    answer: AnswerSheet
     query: exp.Select
     cut: Take
     before: dict[str, Type] = field(default_factory=dict)
@@ -213,7 +252,7 @@ class _Outer:
             if group is not None or distinct.args.get("on") is not None:
                 raise QuestionRefused("SELECT DISTINCT goes without GROUP BY: leave one of them out.")
             nodes = [node for _, node in self._items()]
-        elif group is None and not any(_aggregates(item) for item in self.query.expressions):
+        elif not gathers(self.query):
             return None
         elif group is not None:
             check_clauses(group, ("expressions",))

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.language.reading import read
+from incrowd.queries.language.reading import read_query
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -46,7 +46,7 @@ def bind_parameters(sql: str, parameters: Sequence[Parameter]) -> str:
     if not literals:
         return sql
     places = {f"{_SIGN}{place}": literal for place, literal in enumerate(literals)}
-    tree = read(marked)
+    tree = read_query(marked)
     for column in list(tree.find_all(exp.Column)):
         if column.name in places and not column.table:
             _check_place(column)

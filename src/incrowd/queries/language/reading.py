@@ -45,14 +45,31 @@ def is_explain(sql: str) -> tuple[bool, str]:
 
 
 def read(sql: str) -> exp.Select:
-    """Return the tree of one query.
+    """Return the tree of one SELECT.
+
+    Preconditions: any text at all.
+
+    >>> read("select count(*) from births").sql()
+    'SELECT COUNT(*) FROM births'
+    """
+    from sqlglot import exp
+
+    tree = read_query(sql)
+    if not isinstance(tree, exp.Select):
+        raise QuestionRefused(
+            "the outermost part is one SELECT here: UNION ALL of answers is asked alone, not in a batch, and UNION ALL "
+            "of tables stands in FROM ( … )."
+        )
+    return tree
+
+
+def read_query(sql: str) -> exp.Select | exp.SetOperation:
+    """Return the tree of one query: a SELECT, or several with UNION ALL between them.
 
     Preconditions: any text at all.  What is too long, too deep, not one statement or not a query is refused before it
     is worked on.
 
-    >>> read("select count(*) from births").sql()
-    'SELECT COUNT(*) FROM births'
-    >>> read("DROP TABLE births")
+    >>> read_query("DROP TABLE births")
     Traceback (most recent call last):
     incrowd.errors.QuestionRefused: only questions are answered: write SELECT … FROM ….
     """
@@ -77,18 +94,49 @@ def read(sql: str) -> exp.Select:
     tree = statements[0]
     while isinstance(tree, exp.Subquery) and not any(value for name, value in tree.args.items() if name != "this"):
         tree = tree.this
-    if not isinstance(tree, exp.Select):
-        raise QuestionRefused(
-            "the outermost part of a question is one SELECT: ask for several answers by GROUP BY, GROUPING SETS or "
-            "FILTER, or in a batch, and put UNION ALL of tables into FROM ( … )."
-        )
+    if not isinstance(tree, exp.Select | exp.SetOperation):
+        raise QuestionRefused("only questions are answered: write SELECT … FROM ….")
     check_size(tree)
+    branches(tree)
     for part in tree.find_all(exp.Select, exp.SetOperation):
         if any(value and name not in _CLAUSES for name, value in part.args.items()):
             raise QuestionRefused(
                 "this query has a clause that is not answered: keep to SELECT, FROM, JOIN, WHERE and GROUP BY."
             )
     return tree
+
+
+def branches(query: exp.Expr) -> list[exp.Select]:
+    """Return the SELECTs of a query, in their order; between them stands UNION ALL.
+
+    >>> from sqlglot import parse_one
+    >>> [branch.sql() for branch in branches(parse_one("SELECT 1 UNION ALL (SELECT 2) UNION ALL SELECT 3"))]
+    ['SELECT 1', 'SELECT 2', 'SELECT 3']
+    """
+    from sqlglot import exp
+
+    if isinstance(query, exp.Select):
+        return [query]
+    if not isinstance(query, exp.Union) or query.args.get("distinct"):
+        raise QuestionRefused(
+            "between answers stands UNION ALL: noisy numbers are seldom equal, so UNION, INTERSECT and EXCEPT would "
+            "say nothing about them. Write UNION ALL, and compare what comes of it."
+        )
+    return [branch for side in (query.this, query.expression) for branch in branches(_unbracketed(side))]
+
+
+def _unbracketed(side: exp.Expr) -> exp.Expr:
+    """Return a side of UNION ALL without brackets; only a single SELECT is ordered and cut inside of them."""
+    from sqlglot import exp
+
+    inner = side
+    while isinstance(inner, exp.Subquery) and not any(value for name, value in inner.args.items() if name != "this"):
+        inner = inner.this
+    if not isinstance(inner, exp.Select) and any(
+        inner.args.get(part) for part in ("with_", "order", "limit", "offset")
+    ):
+        raise QuestionRefused("ORDER BY and LIMIT stand behind the last SELECT of UNION ALL: take the brackets away.")
+    return inner
 
 
 def check_size(tree: exp.Expr) -> None:

@@ -88,7 +88,9 @@ class Result:
             tree = self._over(node)
             known = isinstance(tree, exp.Column) and tree.name in self.register.types
             bare = tree.name if known and is_aggregate(node.unnest()) else None
-            outputs.append(OutputColumn(_free(item.alias or self._called(node), taken), tree, bare, self._type(tree)))
+            outputs.append(
+                OutputColumn(_free(item.alias or called(node, self.scope), taken), tree, bare, self._type(tree))
+            )
         return tuple(outputs)
 
     def _type(self, tree: exp.Expr) -> Type | None:
@@ -137,28 +139,34 @@ class Result:
         return {item.alias.casefold(): item.this for item in self.query.expressions if isinstance(item, exp.Alias)}
 
     def _unnamed(self, node: exp.Expr) -> exp.Expr:
-        """Return an expression in which names given by SELECT stand for what they name; columns of rows come first."""
-        known = {item.name.casefold() for _, rows in self.scope.sources for item in rows.fields}
-        named = {name: tree for name, tree in self._named.items() if name not in known}
+        return unnamed(node, self.query, self.scope)
 
-        def change(part: exp.Expr) -> exp.Expr:
-            if isinstance(part, exp.Column) and not part.table and part.name.casefold() in named:
-                return exp.Paren(this=named[part.name.casefold()].copy())
-            return part
 
-        changed: exp.Expr = copied(node).transform(change, copy=False)
-        return changed
+def unnamed(node: exp.Expr, query: exp.Select, scope: Scope) -> exp.Expr:
+    """Return an expression in which names given by SELECT stand for what they name; columns of rows come first."""
+    known = {item.name.casefold() for _, rows in scope.sources for item in rows.fields}
+    items = (item for item in query.expressions if isinstance(item, exp.Alias))
+    named = {item.alias.casefold(): item.this for item in items if item.alias.casefold() not in known}
 
-    def _called(self, node: exp.Expr) -> str:
-        """Return the name of a column of the answer that the question does not name."""
-        if isinstance(node, exp.Column):
-            return self.scope.find(node)[1].name
+    def change(part: exp.Expr) -> exp.Expr:
+        if isinstance(part, exp.Column) and not part.table and part.name.casefold() in named:
+            return exp.Paren(this=named[part.name.casefold()].copy())
+        return part
 
-        def bare(part: exp.Expr) -> exp.Expr:
-            return exp.Column(this=part.this.copy()) if isinstance(part, exp.Column) else part
+    changed: exp.Expr = copied(node).transform(change, copy=False)
+    return changed
 
-        text: str = copied(node).transform(bare, copy=False).sql("duckdb")
-        return text.lower()
+
+def called(node: exp.Expr, scope: Scope) -> str:
+    """Return the name of a column of the answer that the question does not name."""
+    if isinstance(node, exp.Column):
+        return scope.find(node)[1].name
+
+    def bare(part: exp.Expr) -> exp.Expr:
+        return exp.Column(this=part.this.copy()) if isinstance(part, exp.Column) else part
+
+    text: str = copied(node).transform(bare, copy=False).sql("duckdb")
+    return text.lower()
 
 
 def _free(wanted: str, taken: set[str]) -> str:

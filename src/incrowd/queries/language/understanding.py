@@ -13,19 +13,20 @@ from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.aggregates import qualify
 from incrowd.queries.language.expressions.binder import binder
+from incrowd.queries.language.expressions.rules import condition
 from incrowd.queries.language.extent import BoundTree
 from incrowd.queries.language.joins import JoinedRows
-from incrowd.queries.language.memberships import join_memberships
+from incrowd.queries.language.memberships import conjuncts, join_memberships
 from incrowd.queries.language.normal import normal_text
 from incrowd.queries.language.outer import answer_inside, ask_answer, ending
-from incrowd.queries.language.reading import read
+from incrowd.queries.language.reading import read, read_query
 from incrowd.queries.language.results import AggregateRegister, Result
 from incrowd.queries.language.row_query import Context, first_groups
 from incrowd.queries.language.sources import check_clauses, filter_rows, sources_of
 from incrowd.queries.language.totals import check_totals, has_sets, leaves, sets_of
-from incrowd.queries.language.trees import alias
+from incrowd.queries.language.trees import alias, every, select, subquery
 from incrowd.queries.operations import Keep, Operation, Take
-from incrowd.queries.question import Caps, Contribution, Key, Question
+from incrowd.queries.question import Caps, Contribution, Key, ListedKeys, Question
 
 MOST_GROUPS = 100_000
 """The most groups that are answered whether or not anybody is in them."""
@@ -148,21 +149,21 @@ def understand(sql: str, catalog: Catalog, max_groups: int | None = None) -> Que
     if max_groups is not None and max_groups < 1:
         raise InvalidParameter("a person is in at least one group: let max_groups be 1 or more.")
     try:
-        text = _dated(normal_text(sql), catalog)
-        return _question(text, read(text), catalog, max_groups)
+        text = dated(normal_text(sql), catalog)
+        return question_of(text, read(text), catalog, max_groups)
     except RecursionError:
         raise QuestionRefused("the question is nested too deeply: simplify it.") from None
 
 
-def _dated(text: str, catalog: Catalog) -> str:
+def dated(text: str, catalog: Catalog) -> str:
     """Return the text of a question in which CURRENT_DATE is the day that was declared for the tables it reads.
 
     What day it is where the question is asked plays no part: asked again, it is the same question, and its certificate
     says of which day it was.
     """
-    if "CURRENT_DATE" not in text or read(text).find(exp.CurrentDate) is None:
+    if "CURRENT_DATE" not in text or read_query(text).find(exp.CurrentDate) is None:
         return text
-    query = read(text)
+    query = read_query(text)
     known = {catalog[table.name].today for table in query.find_all(exp.Table)} - {None}
     if len(known) != 1:
         raise QuestionRefused(
@@ -175,18 +176,19 @@ def _dated(text: str, catalog: Catalog) -> str:
     return normal_text(dated.sql("duckdb"))
 
 
-def _question(text: str, asked: exp.Select, catalog: Catalog, max_groups: int | None) -> Question:
+def question_of(text: str, asked: exp.Select, catalog: Catalog, max_groups: int | None) -> Question:
     """Return what a query asks of rows, or of the answer to the query in its FROM."""
-    inner = answer_inside(asked, Context(catalog, _wanted(asked)))
+    inner = answer_inside(asked, Context(catalog, wanted_of(asked)))
     if inner is not None:
-        return ask_answer(_question(text, inner, catalog, max_groups), asked, _cut(asked))
+        return ask_answer(question_of(text, inner, catalog, max_groups), asked, cut_of(asked))
     query = join_memberships(asked, catalog)
     found = _sources(query, catalog)
     question = _understood(text, query, found, catalog)
     return question if max_groups is None else _limited(question, found, max_groups)
 
 
-def _cut(query: exp.Select) -> Take:
+def cut_of(query: exp.Expr) -> Take:
+    """Return which rows of the answer LIMIT and OFFSET leave."""
     return Take(_count_of(query, "limit"), _count_of(query, "offset") or 0)
 
 
@@ -196,7 +198,7 @@ def _sources(query: exp.Select, catalog: Catalog) -> JoinedRows:
         raise QuestionRefused(
             f"a question reads at most {_MOST_TABLES} tables, each as often as it is named: split it."
         )
-    found = sources_of(query, Context(catalog, _wanted(query)))
+    found = sources_of(query, Context(catalog, wanted_of(query)))
     if not found.rows.private:
         raise QuestionRefused("a question needs a private table; public ones can be read as they are.")
     return found
@@ -205,8 +207,9 @@ def _sources(query: exp.Select, catalog: Catalog) -> JoinedRows:
 def _check_padding(query: exp.Select, found: JoinedRows, keys: tuple[Key, ...], nodes: list[exp.Expr]) -> None:
     """Refuse LEFT JOIN from a public table unless every group is one of the declared values of that table's columns.
 
-    A row of it without a partner exists only while nobody matches.  So such rows are left out, and all declared groups
-    are answered: a count of the private table's columns is then the same, with noise, and nothing else would be.
+    A row of it without a partner exists only while nobody matches.  So such rows are left out, all declared groups get
+    noise, and those that the public table has are shown: a count of the private table's columns is then the same, with
+    noise, and nothing else would be.
     """
     if found.padded is None:
         return
@@ -217,6 +220,24 @@ def _check_padding(query: exp.Select, found: JoinedRows, keys: tuple[Key, ...], 
             "LEFT JOIN from a public table is answered where GROUP BY names its columns, of declared values, and "
             "aggregates are of columns of the private table, such as COUNT(v.x): or start with the private table."
         )
+
+
+def _listed(query: exp.Select, found: JoinedRows, meanings: list[BoundTree]) -> ListedKeys | None:
+    """Return the groups that a public table has from which LEFT JOIN leads, under what WHERE asks of it alone."""
+    if found.padded is None:
+        return None
+    public, mean = dict(found.scope.sources)[found.padded], binder(found.scope.resolve)
+    where = query.args.get("where")
+    own = [
+        condition(mean(part), "WHERE").tree
+        for part in ([] if where is None else conjuncts(where.this))
+        if all(found.scope.find(each)[0] == found.padded for each in part.find_all(exp.Column))
+    ]
+    items = [alias(meaning.tree, f"k{place}") for place, meaning in enumerate(meanings, 1)]
+    rows = select(items, subquery(public.query, found.padded))
+    rows.set("distinct", exp.Distinct())
+    rows.set("where", exp.Where(this=every(own)) if own else None)
+    return ListedKeys(public.tables[0], rows)
 
 
 def _outside(query: exp.Select) -> list[exp.Expr]:
@@ -244,7 +265,7 @@ def _understood(text: str, query: exp.Select, found: JoinedRows, catalog: Catalo
     result = Result(query, found.scope, nodes, keys, register, totals=bool(sets))
     outputs, having, order = result.outputs(), result.having(), result.order()
     qualified = result.qualify()
-    cut = _cut(query)
+    cut = cut_of(query)
     operations: list[Operation] = []
     if result.windows.columns or qualified is not None:
         operations = [] if having is None else [Keep(having)]
@@ -274,6 +295,7 @@ def _understood(text: str, query: exp.Select, found: JoinedRows, catalog: Catalo
         offset=cut.offset,
         operations=tuple(operations),
         totals=sets,
+        listed=_listed(query, found, meanings),
         caps=Caps({name: catalog[name].unit.max_rows for name in tables if catalog[name].unit.column is not None}),
     )
 
@@ -301,7 +323,7 @@ def _limited(question: Question, found: JoinedRows, max_groups: int) -> Question
     )
 
 
-def _wanted(query: exp.Select) -> frozenset[str] | None:
+def wanted_of(query: exp.Expr) -> frozenset[str] | None:
     """Return the names that occur in a question, or None where a star stands for all of them."""
     stars = [star for star in query.find_all(exp.Star) if not isinstance(star.parent, exp.Count)]
     return None if stars else frozenset(name.name.casefold() for name in query.find_all(exp.Identifier))
@@ -319,7 +341,7 @@ def _sides(found: JoinedRows) -> int:
     return 2 if unit is not None and unit.adjacency is Adjacency.REPLACE else 1
 
 
-def _count_of(query: exp.Select, clause: str) -> int | None:
+def _count_of(query: exp.Expr, clause: str) -> int | None:
     node = query.args.get(clause)
     if node is None:
         return None

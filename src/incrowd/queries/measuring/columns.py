@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -22,11 +22,11 @@ from incrowd.queries.measuring.intervals import Interval
 from incrowd.queries.measuring.sheets import work_through
 from incrowd.queries.measuring.statistics import Of, Statistic
 from incrowd.queries.measuring.windows import in_order
-from incrowd.queries.operations import types_after
+from incrowd.queries.operations import Operation, types_after
 from incrowd.queries.question import Aggregate, OutputColumn, Question
 
 COMPUTED = "computed from noisy numbers; its interval follows from theirs, where they have one"
-NO_RANGE = "no interval: computed from noisy numbers that have none, or that a function takes anywhere"
+NO_RANGE = "no interval: computed from noisy numbers that have none, that a function takes anywhere, or that are many"
 TOTALED = "totals are sums of the noisy groups they are over: no interval"
 _FINEST = "in each of the finest groups, of which totals are sums; their noise adds up"
 SEVERAL = "computed from noisy numbers of several groups: no interval"
@@ -51,6 +51,8 @@ class Noisy:
 
     def rows(self) -> list[Row]:
         """Return the values of each row by name."""
+        if not self.columns:
+            return [{}] * self.length
         values = [column.values.to_pylist() for column in self.columns.values()]
         return [dict(zip(self.columns, row, strict=True)) for row in zip(*values, strict=True)]
 
@@ -74,20 +76,31 @@ def present_answer(question: Question, noisy: Noisy) -> Answer:
 
 
 def _worked_through(question: Question, noisy: Noisy) -> Answer:
-    """Return the answer after its operations; what is still of one group keeps its interval."""
+    """Return the answer after its operations."""
+    columns, places = worked_columns(question.operations, question.outputs, noisy)
+    undeclared = () if places is None else _undeclared(question, noisy, list(places))
+    return Answer(columns, question.caps.sentence, undeclared)
+
+
+def worked_columns(
+    operations: Iterable[Operation], outputs: Iterable[OutputColumn], noisy: Noisy
+) -> tuple[tuple[AnswerColumn, ...], tuple[int, ...] | None]:
+    """Return columns after operations, and the rows that are left, None where several became one.
+
+    What is still of one row keeps its interval.
+    """
     rows = noisy.rows()
-    sheet = work_through(question.operations, rows, frozenset(noisy.columns) - noisy.noisy)
+    sheet = work_through(operations, rows, frozenset(noisy.columns) - noisy.noisy)
     columns = []
-    for output in question.outputs:
-        if sheet.places is not None and _names(output) <= noisy.columns.keys():
+    for output in outputs:
+        if sheet.places is not None and output.names <= noisy.columns.keys():
             note = CHOSEN if sheet.chosen else ""
             columns.append(_taken(_column(output, noisy, rows), pa.array(sheet.places, pa.int64()), note))
         else:
             values = [evaluate(output.expression, row) for row in sheet.rows]
-            note = "" if _names(output) <= sheet.exact else SEVERAL
+            note = "" if output.names <= sheet.exact else SEVERAL
             columns.append(AnswerColumn(output.name, _of_type(values, output.type), note=note))
-    undeclared = () if sheet.places is None else _undeclared(question, noisy, list(sheet.places))
-    return Answer(tuple(columns), question.caps.sentence, undeclared)
+    return tuple(columns), sheet.places
 
 
 def _number(value: Any) -> Any:
@@ -117,17 +130,24 @@ def _undeclared(question: Question, noisy: Noisy, places: list[int]) -> tuple[in
 def check_outputs(question: Question) -> None:
     """Refuse, before a row is read, what could not be computed from the answer."""
     names = frozenset([key.name for key in question.keys] + [each.name for each in question.aggregates])
-    names |= set(question.marks)
-    for operation in question.operations:
-        for tree in operation.trees:
-            check(tree, names)
-        names = frozenset(types_after([operation], dict.fromkeys(names, Type.DECIMAL)))
-    for output in question.outputs:
-        check(output.expression, names)
+    names = check_worked(question.operations, question.outputs, names | set(question.marks))
     if question.having is not None:
         check(question.having, names)
     for term in question.order:
         check(term.this, names | {output.name for output in question.outputs})
+
+
+def check_worked(
+    operations: Iterable[Operation], outputs: Iterable[OutputColumn], names: frozenset[str]
+) -> frozenset[str]:
+    """Return the names that are there after operations, if these and the outputs can be computed."""
+    for operation in operations:
+        for tree in operation.trees:
+            check(tree, names)
+        names = frozenset(types_after([operation], dict.fromkeys(names, Type.DECIMAL)))
+    for output in outputs:
+        check(output.expression, names)
+    return names
 
 
 def _choosing(question: Question) -> frozenset[str]:
@@ -158,7 +178,7 @@ def _column(output: OutputColumn, noisy: Noisy, rows: list[Row]) -> AnswerColumn
     if found is not None:
         return AnswerColumn(output.name, found.values, found.low, found.high, found.note)
     inner = output.expression.unalias()
-    if not noisy.noisy & _names(output):
+    if not noisy.noisy & output.names:
         return AnswerColumn(output.name, _array([evaluate(inner, row) for row in rows]))
     ends = _ranges(inner, noisy, rows)
     values = _array([_held(evaluate(inner, row), end) for row, end in zip(rows, ends, strict=True)])
@@ -278,15 +298,11 @@ def expected_of(question: Question, reading: Reading | None, notes: Mapping[str,
     told = tuple(
         _expected(output, aggregates, reading, notes)
         for output in question.outputs
-        if output.aggregate is not None or not _names(output) <= keys
+        if output.aggregate is not None or not output.names <= keys
     )
     if not question.totals:
         return told
     return tuple(replace(each, note="; ".join(filter(None, (_FINEST, each.note)))) for each in told)
-
-
-def _names(output: OutputColumn) -> set[str]:
-    return {column.name for column in output.expression.find_all(exp.Column)}
 
 
 def _expected(

@@ -180,6 +180,28 @@ class GroupRows(Step):
 
 
 @dataclass(frozen=True)
+class ListedGroups(Step):
+    """The groups that a public table has are answered."""
+
+    kind: ClassVar[str] = "group"
+    title: ClassVar[str] = "Group"
+
+    by: tuple[str, ...]
+    groups: int
+    listed_in: str
+
+    def __post_init__(self) -> None:
+        if not self.by:
+            raise InvalidParameter("rows are grouped by at least one column.")
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        known = f"Of {counted(self.groups, 'group')} that the declarations allow"
+        return f"{known}, those that the public table {self.listed_in} has are answered, empty ones too."
+
+
+@dataclass(frozen=True)
 class OneGroup(Step):
     """All rows together are one group."""
 
@@ -320,6 +342,29 @@ class Questions(Step):
             return None
         known = tuple(classes)
         return cls(tuple(steps_of(steps, known) for steps in plain["questions"]))
+
+
+@dataclass(frozen=True)
+class Combine(Step):
+    """One answer is made of those to several questions, from these answers alone."""
+
+    kind: ClassVar[str] = "combine"
+    title: ClassVar[str] = "One answer of several"
+    words: ClassVar[tuple[str, ...]] = ("confidence",)
+
+    question: str
+    columns: tuple[str, ...]
+
+    @property
+    def confidence(self) -> str:
+        """How often the intervals hold."""
+        return CONFIDENCE
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        held = "an interval, where there is one, holds the truth in 95 of 100 answers"
+        return f"From these answers alone, as {self.question} asks: {', '.join(self.columns)}; {held}."
 
 
 def _shared(grounds: Grounds) -> dict[str, Any]:

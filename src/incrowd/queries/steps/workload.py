@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,7 +12,7 @@ from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 from incrowd.queries.measuring.statistics import Of
 from incrowd.queries.steps.noise import AddUp, GaussianNoise, LaplaceNoise, NumberInGroup
-from incrowd.queries.steps.question import BoundContribution, OneGroup, Questions, Understand, together
+from incrowd.queries.steps.question import BoundContribution, OneGroup, Understand, together
 
 LEAST_SQUARES = "post-processing (least squares solutions are computed from the noisy counts alone)"
 _COUNT = (NumberInGroup(Of.ROWS, 1),)
@@ -136,23 +136,11 @@ def _is_table(steps: tuple[Step, ...]) -> bool:
     return False
 
 
-def in_places(questions: tuple[tuple[Step, ...], ...]) -> list[tuple[Step, ...]]:
-    """Return the steps of each question in the order in which they were asked.
-
-    Sets of questions know their places; the others have those that are left, in their order.
-    """
-    sets = [step for steps in questions for step in steps if isinstance(step, AnswerSet)]
+def each_question(questions: Sequence[tuple[Step, ...]]) -> tuple[tuple[Step, ...], ...]:
+    """Return the steps of each question in the order in which they were asked: sets know their places."""
+    sets = [steps[0] for steps in questions if isinstance(steps[0], AnswerSet)]
+    alone = [steps for steps in questions if not isinstance(steps[0], AnswerSet)]
     found = {place: steps for each in sets for place, steps in zip(each.places, each.questions, strict=True)}
-    alone = [steps for steps in questions if not any(isinstance(step, AnswerSet) for step in steps)]
     free = (place for place in range(len(found) + len(alone)) if place not in found)
     found |= dict(zip(free, alone, strict=False))
-    return [found[place] for place in sorted(found)]
-
-
-def texts_of(steps: Iterable[Step]) -> tuple[str, ...]:
-    """Return the texts of all questions in the order in which they were asked, from the steps of a certificate."""
-    found = []
-    for step in steps:
-        asked = in_places(step.questions) if isinstance(step, Questions) else [(step,)]
-        found += [each.question for held in asked for each in held if isinstance(each, Understand)]
-    return tuple(found)
+    return tuple(found[place] for place in sorted(found))

@@ -12,7 +12,9 @@ from incrowd.core.certificate import Certificate
 from incrowd.core.codec import digest, public_text
 from incrowd.errors import LedgerUnavailable
 from incrowd.queries.answer import Answer
-from incrowd.queries.steps.workload import texts_of
+from incrowd.queries.check import questions_of
+from incrowd.queries.steps.question import Combine, Understand
+from incrowd.queries.steps.workload import each_question
 from incrowd.store.chain import Chain
 from incrowd.store.database import sibling_address
 from incrowd.store.link import Key, Link
@@ -53,6 +55,13 @@ class StoredAnswer:
         return analyst is None or self.asker in ("", EVERYONE, analyst)
 
     @property
+    def listed(self) -> dict[str, Any]:
+        """The answer in a list of releases."""
+        dataset = self.certificate.dataset
+        told = {"id": self.certificate.id, "created": self.certificate.created, "dataset": dataset.name}
+        return told | ({"together with": list(dataset.together_with)} if dataset.together_with else {})
+
+    @property
     def several(self) -> bool:
         """Whether several questions were asked as one."""
         return self.answer.startswith("[")
@@ -60,7 +69,9 @@ class StoredAnswer:
     @property
     def questions(self) -> tuple[str, ...]:
         """The text of each question in its normal form, as the certificate tells it."""
-        return texts_of(self.certificate.steps)
+        made = tuple(step.question for step in self.certificate.steps if isinstance(step, Combine))
+        asked = each_question(questions_of(self.certificate.steps))
+        return made or tuple(step.question for steps in asked for step in steps if isinstance(step, Understand))
 
     @cached_property
     def texts(self) -> AnswerTexts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,13 +16,13 @@ from incrowd.core.certificate import Certificate, Columns
 from incrowd.core.table import Progress
 from incrowd.engines.settings import Settings
 from incrowd.engines.sql.engine import Asked, Limits
-from incrowd.errors import Refused
-from incrowd.queries.batch import Batch
+from incrowd.errors import LedgerUnavailable, Refused, SourceUnavailable
 from incrowd.queries.catalog import Catalog
+from incrowd.queries.combined import measure
+from incrowd.queries.language.combining import interpret
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.measurement import measurement
 from incrowd.queries.work import check_work, unit_steps
 from incrowd.workflows.ask.answers import EVERYONE, Answers, StoredAnswer, question_mark
 from incrowd.workflows.ask.asking import (
@@ -33,13 +33,13 @@ from incrowd.workflows.ask.asking import (
     Priced,
     QuestionPrice,
 )
-from incrowd.workflows.ask.batches import plan_together, refusing, understand_each
+from incrowd.workflows.ask.batches import numbered, plan_together, refusing, understand_each
 from incrowd.workflows.ask.description import describe_catalog
 from incrowd.workflows.ask.gated import admission_to, gated_rows
 from incrowd.workflows.ask.history import Archive, History, PageOfHistory, Payments, datasets_of
 from incrowd.workflows.ask.open_charges import OpenCharges, open_charges
 from incrowd.workflows.ask.prepared import BegunAnswer, Planned, PreparedQuestion
-from incrowd.workflows.ask.prices import check_account, check_most, highest_price, plan_of, spent_by
+from incrowd.workflows.ask.prices import caps_of, check_account, check_most, highest_price, plan_of, spent_by
 from incrowd.workflows.ask.recent import Recent
 from incrowd.workflows.ask.tables import available, declared_units, open_tables
 from incrowd.workflows.policy.policy import Policy
@@ -81,17 +81,16 @@ class Desk:
     def price_batch(self, asking: AskingTogether) -> Priced:
         """Say what several questions cost together, and how good their answers would be."""
         planned = self._plan_batch(asking)
-        found = [QuestionPrice(*one) for one in zip(planned.texts, planned.measured.expected, strict=True)]
-        return replace(self._priced(asking, planned), each=tuple(found[at] for at in planned.places))
+        return replace(self._priced(asking, planned), each=tuple(planned.each[at] for at in planned.places))
 
     def _priced(self, asking: Asking | AskingTogether, planned: Planned) -> Priced:
         kept = self.answers.find(planned.mark)
         repeated = kept is not None and self._readable(kept, asking.analyst)  # nobody learns what others asked
         cost = Amount() if repeated or asking.account is not None else highest_price(planned.promises.values())
         left = {name: self._left(name, cost) for name in planned.promises}
-        expected = tuple(each for columns in planned.measured.expected for each in columns)
-        question, passes, notes = "; ".join(planned.texts), plan_of(planned.statistics), planned.measured.notes
-        return Priced(question, tuple(planned.promises), cost, left, expected, repeated, passes, notes)
+        expected = tuple(column for each in planned.each for column in each.expected)
+        question, texts = "; ".join(each.question for each in planned.each), plan_of(planned.statistics)
+        return Priced(question, tuple(planned.promises), cost, left, expected, repeated, texts, planned.notes)
 
     def ask(self, asking: Asking) -> Answered:
         """Answer a question: charge it, read the rows, add noise, certify; or give the answer that was given before."""
@@ -136,8 +135,14 @@ class Desk:
         """Charge and read; `alone` is closed when the question is answered, or cannot be."""
         asking, planned = prepared.asking, prepared.planned
         with alone as stack:
-            with available():
-                self.warehouse.load(planned.statistics)  # what cannot be read costs nothing
+            try:
+                with available():
+                    self.warehouse.load(planned.statistics)  # what cannot be read costs nothing
+            except SourceUnavailable:
+                if asking.account is None:  # refused as what others asked is, for which no row is read
+                    declared = [self.bonds[name].declaration for name in planned.promises]
+                    self.ledger.preview(planned.promises, asking.analyst, declared)
+                raise
             admission = admission_to(planned.policies)
             plan = planned.plan.gated(None if admission is None else admission.gate)
             first, stated = planned.policies[0], Stated.of(plan, planned.policies[0])
@@ -181,7 +186,7 @@ class Desk:
 
     def releases(self, analyst: str | None = None) -> list[dict[str, Any]]:
         """Return the certificates of all answers in short, the earliest first; for an analyst, those he may read."""
-        return [_listed(kept.certificate) for kept in self.answers.all() if self._readable(kept, analyst)]
+        return [kept.listed for kept in self.answers.all() if self._readable(kept, analyst)]
 
     def certificate(self, id_: str, analyst: str | None = None) -> Certificate | None:
         """Return the certificate of an answer; for an analyst, if he may read what was asked."""
@@ -214,10 +219,15 @@ class Desk:
         return replace(self, policies=policies, catalog=Catalog(tuple(relations)))
 
     def load(self) -> None:
-        """Read all that questions read, as a server does before the first of them comes; or raise SourceUnavailable."""
+        """Read all that questions and the history read, as a server does before the first of them comes.
+
+        Raise SourceUnavailable where rows cannot be read.
+        """
         context, relations = Context(self.catalog, None), [each for each in self.catalog.relations if each.askable]
         with available():
             self.warehouse.load([table_rows(relation, context).query for relation in relations])
+        with suppress(LedgerUnavailable):  # whoever wants the history is told
+            self.payments.read()
 
     def check(self) -> None:
         """Raise SourceUnavailable if a source is known to be unreadable, or is no longer what it was."""
@@ -249,39 +259,41 @@ class Desk:
 
     def _planned(self, asking: Asking) -> Planned:
         check_account(asking)
-        question = understand(asking.sql, self.catalog, self._max_groups)
+        question = interpret(asking.sql, self.catalog, self._max_groups)
         policies = tuple(policy for policy in self.policies if policy.name in question.datasets)
         if not policies:
             raise Refused("this question reads public tables only: nobody needs protection from its answer.")
-        measured = measurement(question, policies[0].schema.unit, asking.terms)
+        measured = measure(question, policies[0].schema.unit, asking.terms)
         promises = measured.plan.over({policy.name: policy.schema.unit for policy in policies})
         if asking.account is None:
             check_most(self.policies, promises, asking.analyst)
-        steps = self._answerable(measured.statistics, sampled=measured.terms.rate is not None)
+        steps = self._answerable(measured.statistics, sampled=asking.terms.rate is not None)
         steps *= max(map(declared_units, policies))
         mark = self._mark({"text": question.text}, asking, policies)
-        alone = Batch((measured,), policies[0].schema.unit, asking.terms.delta)
-        return Planned(measured.plan, alone, promises, policies, mark, steps)
+        each = (QuestionPrice(question.text, measured.expected),)
+        notes = caps_of([part.question for part in measured.measurements])
+        return Planned(measured.plan, each, measured.statistics, notes, promises, policies, mark, steps)
 
     def _planned_batch(self, asking: AskingTogether) -> Planned:
         found = understand_each(asking.questions, lambda sql: understand(sql, self.catalog, self._max_groups))
         first = {question.text: number for number, question in reversed(list(enumerate(found, start=1)))}
         numbers = sorted(first.values())
         policy = next(policy for policy in self.policies if policy.name in found[0].datasets)
-        asked, unit = {each: found[each - 1] for each in numbers}, policy.schema.unit
-        planned = plan_together(asked, unit, asking.terms, self.catalog)
+        questions = {each: found[each - 1] for each in numbers}
+        planned = plan_together(questions, policy.schema.unit, asking.terms, self.catalog)
         promises = {policy.name: planned.plan.promise}
         check_most(self.policies, promises, asking.analyst)
         steps = 0
-        for own, queries in planned.passes:
-            alone = f"question {numbers[own[0]]}"
-            with refusing(alone if len(own) == 1 else "questions that are answered together"):
+        for place, queries in planned.passes:
+            with nullcontext() if place is None else numbered(numbers[place]):
                 steps += self._answerable(queries)
         with refusing("all questions together"):
             steps = check_work(steps) * declared_units(policy)
-        mark = self._mark({"texts": [found[each - 1].text for each in numbers]}, asking, (policy,))
+        mark = self._mark({"texts": [each.text for each in questions.values()]}, asking, (policy,))
         places = tuple(numbers.index(first[question.text]) for question in found)
-        return Planned(planned.plan, planned, promises, (policy,), mark, steps, places)
+        prices = tuple(map(QuestionPrice, (each.text for each in planned.questions), planned.expected))
+        statistics = tuple(query for _, queries in planned.passes for query in queries)
+        return Planned(planned.plan, prices, statistics, planned.notes, promises, (policy,), mark, steps, places)
 
     def _answerable(self, queries: Sequence[exp.Query], *, sampled: bool = False) -> int:
         """Refuse what the place where the rows are does not compute, before anything is charged.
@@ -366,9 +378,3 @@ def _certified(payer: Payer, stated: Stated, performed: Performed, policies: Seq
     others = tuple(policy.name for policy in policies[1:])
     columns = Columns((), tuple(performed.output.schema.names))
     return certify(payer.release, stated, performed, dataset_of(policies[0], None, others), columns)
-
-
-def _listed(certificate: Certificate) -> dict[str, Any]:
-    dataset = certificate.dataset
-    told: dict[str, Any] = {"id": certificate.id, "created": certificate.created, "dataset": dataset.name}
-    return told | ({"together with": list(dataset.together_with)} if dataset.together_with else {})

@@ -96,26 +96,31 @@ class Payments:
     def of(self, analyst: str | None) -> list[int]:
         """Return the numbers of what an analyst paid (None: what was paid for everyone), the earliest first."""
         with self.lock:
-            self._read()
+            self._read_new()
             return list(self.numbers.get(analyst, ()))
 
     def all(self) -> list[int]:
         """Return the numbers of all payments, the earliest first."""
         with self.lock:
-            self._read()
+            self._read_new()
             return sorted(number for numbers in self.numbers.values() for number in numbers)
 
     def paid_again(self, analyst: str | None, release: str) -> bool:
         """Whether somebody paid for a release that another had paid for before."""
         with self.lock:
-            self._read()
+            self._read_new()
             return (analyst, release) in self.again
 
     def links(self, numbers: Collection[int]) -> list[Link]:
         """Return the entries with these numbers."""
         return self.ledger.chain.read(lambda reader: [reader.links(number - 1, 1)[0] for number in numbers])
 
-    def _read(self) -> None:
+    def read(self) -> None:
+        """Read what is new; the first time that is the whole ledger, at about 50 µs an entry."""
+        with self.lock:
+            self._read_new()
+
+    def _read_new(self) -> None:
         for entry in self.ledger.entries(self.seen[0]):
             self.seen[0] = entry.sequence
             if entry.kind in _PAYMENTS:

@@ -9,10 +9,12 @@ from incrowd.core.steps.step import walk
 from incrowd.errors import InvalidParameter
 from incrowd.queries.batch import Batch
 from incrowd.queries.catalog import Catalog
+from incrowd.queries.combined import CombinedMeasurement
+from incrowd.queries.language.combining import interpret
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.question import Question, Terms
-from incrowd.queries.steps.question import Questions, Understand
+from incrowd.queries.steps.question import Combine, Questions, Understand
 from incrowd.queries.steps.workload import AnswerSet
 from incrowd.queries.workloads.domain import counting
 from incrowd.queries.workloads.plans import set_again
@@ -38,6 +40,9 @@ def asked_again(certificate: Certificate, policy: Policy) -> Plan | Problem:
     if not tables <= set(relations) or any(relations[name].dataset is None for name in tables):
         return Problem("it reads tables of other policies, or public ones whose rows are not here", undecided=True)
     catalog = Catalog(tuple(relations.values()))
+    combined = next((step for step in certificate.steps if isinstance(step, Combine)), None)
+    if combined is not None:
+        return _combined_again(combined, asked, catalog, certificate, policy)
     shared = {id(step) for each in sets for step in each.held}
     made = tuple(_measurement(step, catalog, policy) for step in asked if id(step) not in shared)
     if any(isinstance(step, Questions) for step in certificate.steps):
@@ -58,11 +63,29 @@ def _workload(step: AnswerSet, catalog: Catalog, policy: Policy) -> QuestionSet:
 
 
 def _question(text: str, catalog: Catalog, policy: Policy) -> Question:
-    told = policy.section.queries
-    return understand(text, catalog, None if told is None else told.max_groups)
+    return understand(text, catalog, _max_groups(policy))
+
+
+def _combined_again(
+    step: Combine, asked: list[Understand], catalog: Catalog, certificate: Certificate, policy: Policy
+) -> Plan | Problem:
+    """Return the plan of a question that is made of several: its parts follow from its text, not from theirs."""
+    found = interpret(step.question, catalog, _max_groups(policy))
+    if isinstance(found, Question) or len(found.parts) != len(asked):
+        return Problem("the question that its steps name is made of other parts")
+    unit = policy.schema.unit
+    made = tuple(measurement(part, unit, _terms(each)) for part, each in zip(found.parts, asked, strict=True))
+    return CombinedMeasurement(found, Batch(made, unit, certificate.guarantee.delta)).plan
 
 
 def _measurement(step: Understand, catalog: Catalog, policy: Policy) -> Measurement:
     question = _question(step.question, catalog, policy)
-    terms = Terms(**{name: Fraction(value) for name, value in (step.terms or {}).items()})
-    return measurement(question, policy.schema.unit, terms)
+    return measurement(question, policy.schema.unit, _terms(step))
+
+
+def _max_groups(policy: Policy) -> int | None:
+    return None if policy.section.queries is None else policy.section.queries.max_groups
+
+
+def _terms(step: Understand) -> Terms:
+    return Terms(**{name: Fraction(value) for name, value in (step.terms or {}).items()})

@@ -5,16 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from incrowd.core.guarantee import Guarantee
-from incrowd.queries.batch import Batch
 from incrowd.queries.measurement import QuestionPlan
-from incrowd.workflows.ask.asking import AnsweredTogether, Asking, AskingTogether
+from incrowd.workflows.ask.asking import AnsweredTogether, Asking, AskingTogether, QuestionPrice
 from incrowd.workflows.ask.open_charges import SameQuestion
 from incrowd.workflows.policy.policy import Policy
 
 if TYPE_CHECKING:
+    from sqlglot import exp
+
     from incrowd.workflows.ask.desk import Desk
 
 T = TypeVar("T")
@@ -26,26 +27,20 @@ AGAIN = 0.05
 class Planned:
     """What was asked, understood and measured: one question or several, and what they promise to each dataset.
 
-    A question that is among several twice is measured once: `places` tells for each one asked which of them it is.
+    `each` tells how exact the answer to each question will be, `statistics` what is read of the rows, `notes` what else
+    is said beforehand.  A question that is among several twice is answered once: `places` tells for each one asked
+    which answer it has.
     """
 
     plan: QuestionPlan
-    measured: Batch
+    each: tuple[QuestionPrice, ...]
+    statistics: tuple[exp.Query, ...]
+    notes: tuple[str, ...]
     promises: Mapping[str, Guarantee]
     policies: tuple[Policy, ...]
     mark: str
     steps: int
     places: tuple[int, ...] = (0,)
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """The different questions in their normal form."""
-        return tuple(each.text for each in self.measured.questions)
-
-    @property
-    def statistics(self) -> list[Any]:
-        """What is read of the rows."""
-        return list(self.measured.statistics)
 
 
 @dataclass(frozen=True, eq=False)

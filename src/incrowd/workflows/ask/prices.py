@@ -18,6 +18,8 @@ from incrowd.workflows.policy.policy import Policy
 if TYPE_CHECKING:
     from sqlglot import exp
 
+    from incrowd.queries.question import Question
+
 _MOST_EPSILON = Fraction(1)
 """What a question of an analyst may cost if its policy does not tell."""
 
@@ -73,3 +75,8 @@ def check_most(policies: Sequence[Policy], promises: Mapping[str, Guarantee], an
 def plan_of(queries: Sequence[exp.Query]) -> tuple[str, ...]:
     """Return the SQL that reads the rows, one text for each pass over them."""
     return tuple(query.sql(dialect="duckdb", pretty=True) for query in queries)
+
+
+def caps_of(questions: Sequence[Question]) -> tuple[str, ...]:
+    """Return what numbers would be of, each once, where that is not the whole table."""
+    return tuple(dict.fromkeys(each.caps.sentence for each in questions if each.caps.sentence))

@@ -115,8 +115,14 @@ def refusal(node: exp.Expr) -> Exception:
         )
     if isinstance(node, exp.Query | exp.Subquery | exp.Exists):
         return QuestionRefused(
-            "a query inside an expression is not answered: for a share use COUNT(*) FILTER (WHERE …) beside COUNT(*), "
-            "or SUM(…) OVER (); for people x IN (SELECT …); for the rest put it into FROM ( … ), or ask it before."
+            "a query inside an expression is computed with after the noise, in SELECT, HAVING and ORDER BY of a "
+            "question that is asked alone: where it decides about rows, ask it before and write its number there; for "
+            "people use x IN (SELECT …)."
+        )
+    if isinstance(node, exp.RegexpExtract | exp.RegexpReplace):
+        return QuestionRefused(
+            "a part of a text is taken by SPLIT_PART(x, '/', 2), LEFT(x, n) or SUBSTRING(x, 2, n), and cases are told "
+            "apart by CASE WHEN REGEXP_MATCHES(x, '^…') THEN …: use these instead of a regular expression."
         )
     if isinstance(node, exp.Star):
         return QuestionRefused("* stands for rows, which never leave: name what to count, sum or average.")

@@ -1,0 +1,148 @@
+"""Joined answers: which columns of answers after FROM and JOIN are meant, and on which they are joined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from incrowd.core.domain import Type
+from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.combination import JoinedSheet, Sheet, is_single
+from incrowd.queries.language.memberships import conjuncts
+from incrowd.queries.language.outer import sources
+from incrowd.queries.question import Question
+
+_SIDES = ("", "LEFT")
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the columns of a sheet are called in a query: each key, which is unique, with the name that it shows.
+
+    Where there are several sources, a key is the source's name and the column's.  `merged` are the columns of USING.
+    """
+
+    columns: tuple[tuple[str, str], ...]
+    several: tuple[str, ...] = ()
+    merged: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, sheet: Sheet) -> Names:
+        """Return the names where a sheet stands alone."""
+        return cls(tuple((each.name.casefold(), each.name) for each in sheet.columns))
+
+    def plain(self, query: exp.Select) -> exp.Select:
+        """Return a query whose columns are keys, and whose items have names."""
+        found = query.copy()
+        found.set("joins", None)
+        found.set("expressions", [each for item in found.expressions for each in self._item(item)])
+        if not self.several:
+            return found
+        aliases = {item.alias.casefold() for item in found.expressions if isinstance(item, exp.Alias)}
+        for name in ("where", "group", "having", "qualify", "order"):
+            if found.args.get(name) is not None:
+                found.set(name, self._keyed(found.args[name], aliases if name == "order" else set()))
+        return found
+
+    def _item(self, item: exp.Expr) -> list[exp.Expr]:
+        """Return a column of SELECT with its name, or the columns that a star stands for."""
+        node = item.unalias()
+        if isinstance(node, exp.Star) and self.several and not any(node.args.values()):
+            return [_key(key) for key, name in self.columns if not self._repeats(key, name)]
+        if isinstance(node, exp.Column) and isinstance(node.this, exp.Star) and self.several:
+            return [_key(key) for key, _ in self.columns if key.startswith(f"{node.table}.")]
+        if isinstance(item, exp.Alias | exp.Column | exp.Star):
+            return [self._keyed(item, set()) if self.several else item]
+        return [exp.alias_(self._keyed(node, set()), node.sql("duckdb").lower(), quoted=True)]
+
+    def _repeats(self, key: str, name: str) -> bool:
+        return name.casefold() in self.merged and not key.startswith(f"{self.several[0]}.")
+
+    def _keyed(self, tree: exp.Expr, aliases: set[str]) -> exp.Expr:
+        """Return an expression over keys; what SELECT calls so stays where it stands alone in the order."""
+
+        def change(node: exp.Expr) -> exp.Expr:
+            if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
+                return node
+            alone = isinstance(node.parent, exp.Ordered) and node.name.casefold() in aliases
+            key = None if alone and not node.table else self.key(node)
+            return node if key is None else _key(key)
+
+        changed: exp.Expr = tree.copy().transform(change) if self.several else tree
+        return changed
+
+    def key(self, column: exp.Column) -> str | None:
+        """Return the key of a column, None where no source has one of its name."""
+        if column.table:
+            return f"{column.table}.{column.name}".casefold()
+        found = [key for key, name in self.columns if name.casefold() == column.name.casefold()]
+        if len(found) > 1 and column.name.casefold() not in self.merged:
+            raise InvalidParameter(
+                f"{column.name!r} is a column of several answers: write which, as in a.{column.name}."
+            )
+        return found[0] if found else None
+
+
+def _key(key: str) -> exp.Expr:
+    return exp.column(exp.to_identifier(key, quoted=True))
+
+
+def join_sheets(query: exp.Select, sheets: list[Sheet], parts: tuple[Question, ...]) -> tuple[Names, Sheet]:
+    """Return the answers after FROM and JOIN as one sheet, and what its columns are called."""
+    joins = query.args.get("joins") or []
+    if not joins:
+        return Names.of(sheets[0]), sheets[0]
+    aliases = [source.alias_or_name for source in sources(query)]
+    keys = [(f"{aliases[0]}.{each.name}".casefold(), each.name) for each in sheets[0].columns]
+    merged, joined = set[str](), sheets[0]
+    for join, alias, right in zip(joins, aliases[1:], sheets[1:], strict=True):
+        own = [(f"{alias}.{each.name}".casefold(), each.name) for each in right.columns]
+        using = [part.name.casefold() for part in join.args.get("using") or ()]
+        merged |= set(using)
+        names = Names((*keys, *own), tuple(aliases), frozenset(merged))
+        on = _pairs(join, names, len(keys), using)
+        _check_join(join, joined, right, on, parts)
+        joined = JoinedSheet(joined, right, on, padded=join.side == "LEFT")
+        keys += own
+    return Names(tuple(keys), tuple(aliases), frozenset(merged)), joined
+
+
+def _pairs(join: exp.Join, names: Names, width: int, using: list[str]) -> tuple[tuple[int, int], ...]:
+    """Return the places of the columns that a join makes equal, in the left and in the right sheet."""
+    places = {key: at for at, (key, _) in enumerate(names.columns)}
+    shown = [name.casefold() for _, name in names.columns]
+    found: list[tuple[int | None, int | None]] = []
+    for name in using:
+        there = shown.index(name, width) if name in shown[width:] else None
+        found.append((shown.index(name) if name in shown[:width] else None, there))
+    for part in () if join.args.get("on") is None else conjuncts(join.args["on"]):
+        sides = [side.unnest() for side in (part.this, part.expression)] if isinstance(part, exp.EQ) else []
+        keys = [names.key(side) for side in sides if isinstance(side, exp.Column)]
+        at = sorted(places[key] for key in keys if key in places)
+        found.append((at[0], at[1]) if len(at) == 2 and at[0] < width <= at[1] else (None, None))
+    if any(left is None or right is None for left, right in found):
+        raise QuestionRefused("answers are joined ON a.x = b.x AND …, columns of both, or USING (x).")
+    return tuple((left, right - width) for left, right in found if left is not None and right is not None)
+
+
+def _check_join(
+    join: exp.Join, left: Sheet, right: Sheet, on: tuple[tuple[int, int], ...], parts: tuple[Question, ...]
+) -> None:
+    """Refuse a join that could make more rows than both answers have, or another than JOIN and LEFT JOIN."""
+    if join.side not in _SIDES or join.kind not in ("", "CROSS") or join.args.get("method"):
+        raise QuestionRefused("answers are joined by JOIN, LEFT JOIN or CROSS JOIN: use one of these.")
+    if any(_kind(left.columns[here].type) is not _kind(right.columns[there].type) for here, there in on):
+        raise InvalidParameter("answers are joined on columns of one type: make them the same, such as by CAST.")
+    for at, sheet in enumerate((left, right)):
+        determining = sheet.determined_by
+        if is_single(sheet, parts) or (determining is not None and determining <= {pair[at] for pair in on}):
+            return
+    raise QuestionRefused(
+        "answers are joined on all that one of them is grouped by, so that each of its rows has few partners: JOIN … "
+        "ON a.key = b.key, or CROSS JOIN an answer of one row."
+    )
+
+
+def _kind(kind: Type | None) -> Type | None:
+    return Type.DECIMAL if kind is Type.INTEGER else kind

@@ -1,0 +1,209 @@
+"""Combined answers: noisy answers below and beside each other, and what is computed from them; no row is read here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from incrowd.core.domain import Type
+from incrowd.queries.answer import Answer, AnswerColumn
+from incrowd.queries.combination import (
+    Combination,
+    JoinedSheet,
+    PartSheet,
+    RowSheet,
+    Sheet,
+    StackedSheet,
+    WorkedSheet,
+    column_name,
+)
+from incrowd.queries.measuring.columns import CHOSEN, Noisy, check_worked, worked_columns
+from incrowd.queries.measuring.groups import ARROW
+from incrowd.queries.measuring.intervals import Interval
+
+NoisyAnswer = Callable[[int], Answer]
+"""An answer with intervals of which so many hold together."""
+_MOST_TOGETHER = 1024
+"""The most numbers of which an interval is computed."""
+_KINDS: dict[Type, type] = {Type.TEXT: str, Type.DATE: date, Type.BOOLEAN: bool}
+
+
+def combined_answer(combination: Combination, answers: Sequence[NoisyAnswer]) -> Answer:
+    """Return what is made of the answers to the parts."""
+    content = _Contents(tuple(answers)).of(combination.sheet, 1)
+    named = zip(combination.sheet.columns, content.columns, strict=True)
+    columns = tuple(replace(column, name=told.name) for told, column in named)
+    undeclared = tuple(int(at) for at in np.flatnonzero(content.undeclared))
+    return Answer(columns, " ".join(combination.caps), undeclared)
+
+
+def check_sheet(sheet: Sheet) -> None:
+    """Refuse, before a row is read, what could not be computed from answers."""
+    match sheet:
+        case StackedSheet(sheets=sheets):
+            for each in sheets:
+                check_sheet(each)
+        case JoinedSheet(left=left, right=right):
+            check_sheet(left)
+            check_sheet(right)
+        case WorkedSheet(source=source, operations=operations, outputs=outputs):
+            check_sheet(source)
+            check_worked(operations, outputs, frozenset(map(column_name, range(len(source.columns)))))
+
+
+@dataclass(frozen=True)
+class _Content:
+    """The columns of a sheet, and which rows are of groups that no declaration names."""
+
+    columns: tuple[AnswerColumn, ...]
+    undeclared: np.ndarray[Any, np.dtype[np.bool_]]
+
+    @property
+    def length(self) -> int:
+        return int(self.undeclared.size)
+
+
+@dataclass(frozen=True)
+class _Contents:
+    """What is on sheets, given the answers of their parts."""
+
+    answers: tuple[NoisyAnswer, ...]
+    known: dict[tuple[int, int], _Content] = field(default_factory=dict)
+
+    def of(self, sheet: Sheet, together: int) -> _Content:
+        """Return the content of a sheet, with intervals of which so many hold together; values hang on none."""
+        key = (id(sheet), together)
+        if key not in self.known:
+            found = self._made(sheet, together)
+            if together > 1:
+                plain = zip(found.columns, self.of(sheet, 1).columns, strict=True)
+                found = replace(found, columns=tuple(replace(wide, values=each.values) for wide, each in plain))
+            self.known[key] = found
+        return self.known[key]
+
+    def _made(self, sheet: Sheet, together: int) -> _Content:
+        match sheet:
+            case PartSheet(part=part):
+                return _answered(self.answers[part](together))
+            case RowSheet():
+                return _Content((), np.zeros(1, np.bool_))
+            case StackedSheet(sheets=sheets):
+                return _stacked(sheet, [self.of(each, together) for each in sheets])
+            case JoinedSheet(left=left, right=right):
+                return _joined(sheet, self.of(left, together), self.of(right, together))
+        return self._worked(sheet, together)
+
+    def _worked(self, sheet: WorkedSheet, together: int) -> _Content:
+        """Return what a SELECT makes of a sheet; what it computes from several numbers has an interval of them all."""
+        source = self.of(sheet.source, together)
+        columns = {column_name(at): each for at, each in enumerate(source.columns)}
+
+        def bounds(names: frozenset[str]) -> dict[str, Interval]:
+            number = _number(together, len(names))
+            if number is None:
+                return {}
+            wide = self.of(sheet.source, number).columns
+            told = {name: wide[at] for at, name in enumerate(columns) if name in names}
+            return {
+                name: Interval(_numbers(each.low), _numbers(each.high))
+                for name, each in told.items()
+                if each.low is not None and each.high is not None
+            }
+
+        made, places = worked_columns(sheet.operations, sheet.outputs, Noisy(columns, source.length, bounds))
+        chosen = {name for name, each in columns.items() if CHOSEN in each.note}
+        told = tuple(_chosen(each, output.names & chosen) for each, output in zip(made, sheet.outputs, strict=True))
+        length = len(told[0].values) if told else 0
+        undeclared = np.zeros(length, np.bool_) if places is None else source.undeclared[list(places)]
+        return _Content(told, undeclared)
+
+
+def _number(together: int, names: int) -> int | None:
+    """Return how many intervals hold together where each of so many is of several numbers; None where it is too many.
+
+    Below an answer of answers it is the next power of two, so that few different numbers occur however deep it is.
+    """
+    number = together * max(1, names)
+    number = number if together == 1 else 1 << (number - 1).bit_length()
+    return number if number <= _MOST_TOGETHER else None
+
+
+def _chosen(column: AnswerColumn, by: frozenset[str] | set[str]) -> AnswerColumn:
+    """Return a column that says of which numbers its intervals are, where noise chose them."""
+    if not by or column.low is None or CHOSEN in column.note:
+        return column
+    return replace(column, note="; ".join(filter(None, (column.note, CHOSEN))))
+
+
+def _numbers(ends: pa.Array) -> np.ndarray[Any, np.dtype[np.float64]]:
+    return np.array([np.nan if end is None else end for end in ends.to_pylist()], np.float64)
+
+
+def _answered(answer: Answer) -> _Content:
+    undeclared = np.zeros(answer.table.num_rows, np.bool_)
+    undeclared[list(answer.undeclared)] = True
+    return _Content(answer.columns, undeclared)
+
+
+def _stacked(sheet: StackedSheet, contents: list[_Content]) -> _Content:
+    columns = []
+    for at, told in enumerate(sheet.columns):
+        parts = [content.columns[at] for content in contents]
+        low, high = (_ends(parts, [part.low if at_low else part.high for part in parts]) for at_low in (True, False))
+        note = "; ".join(dict.fromkeys(part.note for part in parts if part.note))
+        columns.append(AnswerColumn(told.name, _below([part.values for part in parts], told.type), low, high, note))
+    return _Content(tuple(columns), np.concatenate([content.undeclared for content in contents]))
+
+
+def _below(arrays: list[pa.Array], kind: Type | None) -> pa.Array:
+    """Return values below each other, in the type that was planned for them; numbers are whole if all of them are."""
+    values = [value for array in arrays for value in array.to_pylist()]
+    expected = None if kind is None else _KINDS.get(kind)
+    if kind is not None and expected is not None:
+        return pa.array([value if isinstance(value, expected) else None for value in values], ARROW[kind])
+    if arrays and all(array.type == pa.int64() for array in arrays):
+        return pa.array(values, pa.int64())
+    numbers = [float(value) if isinstance(value, int | float) else None for value in values]
+    return pa.array(numbers, pa.float64())
+
+
+def _ends(parts: list[AnswerColumn], ends: list[pa.Array | None]) -> pa.Array | None:
+    """Return the ends of intervals below each other, None where there is none; nothing if there are none at all."""
+    if all(end is None for end in ends):
+        return None
+    each = [
+        [None] * len(part.values) if end is None else end.to_pylist() for part, end in zip(parts, ends, strict=True)
+    ]
+    return pa.array([end for part in each for end in part], pa.float64())
+
+
+def _joined(sheet: JoinedSheet, left: _Content, right: _Content) -> _Content:
+    """Return rows beside each other that are equal where they must be; what is missing equals nothing."""
+    places: dict[tuple[object, ...], list[int]] = {}
+    for at, key in enumerate(_keys(right, [there for _, there in sheet.on])):
+        if None not in key:
+            places.setdefault(key, []).append(at)
+    pairs: list[tuple[int, int | None]] = []
+    for at, key in enumerate(_keys(left, [here for here, _ in sheet.on])):
+        found = places.get(key, [])
+        pairs += [(at, partner) for partner in found] or ([(at, None)] if sheet.padded else [])
+    here, there = pa.array([one for one, _ in pairs], pa.int64()), pa.array([other for _, other in pairs], pa.int64())
+    columns = (*(_at(each, here) for each in left.columns), *(_at(each, there) for each in right.columns))
+    undeclared = [left.undeclared[one] or (other is not None and right.undeclared[other]) for one, other in pairs]
+    return _Content(columns, np.array(undeclared, np.bool_))
+
+
+def _keys(content: _Content, at: list[int]) -> list[tuple[object, ...]]:
+    if not at:
+        return [()] * content.length
+    return list(zip(*(content.columns[place].values.to_pylist() for place in at), strict=True))
+
+
+def _at(column: AnswerColumn, places: pa.Array) -> AnswerColumn:
+    low, high = (None if end is None else end.take(places) for end in (column.low, column.high))
+    return replace(column, values=column.values.take(places), low=low, high=high)
