@@ -192,6 +192,20 @@ def test_people_are_counted_like_rows_only_where_each_has_one() -> None:
     assert not planned(texts, PERSON).workloads
 
 
+def test_questions_can_be_measured_themselves() -> None:
+    texts = ("SELECT COUNT(*) AS n FROM people WHERE age < 7", "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex")
+    (shared,) = planned(texts).workloads
+    first = shared.parts[0]
+    own = replace(shared, parts=tuple(replace(first, blocks=Blocks(questions=(place,))) for place in (0, 1)))
+    assert "1 group of 1 question of the set; 4 groups of 1 question of the set; atoms are the" in own.words
+    matrices, asked = _matrices(own)
+    assert np.array_equal(np.concatenate(matrices), asked)
+    told = own.steps[0]
+    assert isinstance(told, AnswerSet)
+    again = set_again(told, shared.questions, Unit(), catalog_of(Unit()))
+    assert again.steps == own.steps
+
+
 def test_a_unit_that_is_replaced_counts_twice() -> None:
     (added,), (replaced,) = (
         planned(BY_KEYS, Unit(adjacency=adjacency)).workloads for adjacency in (Adjacency.ADD_REMOVE, Adjacency.REPLACE)

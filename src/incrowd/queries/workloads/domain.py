@@ -78,7 +78,8 @@ def counting(question: Question, unit: Unit, catalog: Catalog) -> CountQuestion 
 
     People are counted like rows where each has one.  What is made of the answer afterwards plays no part.
     """
-    if len(question.aggregates) != 1 or not question.public_keys or question.totals or question.caps.groups is not None:
+    special = question.totals or question.listed is not None or question.caps.groups is not None
+    if len(question.aggregates) != 1 or not question.public_keys or special:
         return None
     asked, once = question.aggregates[0], question.caps.rows == dict.fromkeys(question.tables, 1)
     alike = once and len(question.tables) == 1 and statistics_of(question, unit).rows == question.contribution.rows

@@ -210,11 +210,9 @@ class QuestionSet:
     def _tables(self) -> str:
         if isinstance(self.over, KeyTables):
             return "; ".join(_named(part.table) for part in self.parts)
-        found = []
-        for blocks in (part.blocks for part in self.parts if part.blocks is not None):
-            number = self.over.atoms.count(blocks)
-            of_size = "atoms" if blocks.size == 1 else f"blocks of {blocks.size:,} atoms"
-            found.append(f"{number:,} {of_size}" if blocks.size else f"{number:,} groups of the questions themselves")
+        found = [
+            _sized(part.blocks, self.over.atoms.count(part.blocks)) for part in self.parts if part.blocks is not None
+        ]
         apart = f"{self.over.atoms.number:,} parts of the domain that the questions tell apart"
         return f"{'; '.join(found)}; atoms are the {apart}"
 
@@ -230,6 +228,13 @@ class QuestionSet:
             return {name: interval} if name in wanted else {}
 
         return present_answer(question, Noisy(key_columns(question, names) | {name: column}, len(names), bounds))
+
+
+def _sized(blocks: Blocks, number: int) -> str:
+    """Return what the blocks of a table are, in words."""
+    if blocks.size is None:
+        return f"{counted(number, 'group')} of {counted(len(blocks.questions), 'question')} of the set"
+    return f"{number:,} atoms" if blocks.size == 1 else f"{number:,} blocks of {blocks.size:,} atoms"
 
 
 def _named(table: CountQuestion) -> str:
