@@ -20,10 +20,10 @@ from incrowd.queries.measurement import NAME, Measurement, QuestionPlan, measure
 from incrowd.queries.question import Question, Terms
 from incrowd.queries.steps.question import Questions
 from incrowd.queries.workloads.domain import counting
-from incrowd.queries.workloads.planning import Groups
-from incrowd.queries.workloads.plans import chosen_workload
-from incrowd.queries.workloads.shares import Noise
-from incrowd.queries.workloads.workload import Workload, deviation_of
+from incrowd.queries.workloads.planning import SetPlanner
+from incrowd.queries.workloads.plans import chosen_set
+from incrowd.queries.workloads.question_set import QuestionSet, deviation_of
+from incrowd.queries.workloads.shares import NoiseKind
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -48,7 +48,7 @@ class Batch:
     unit: Unit
     delta: Fraction
     offered: Terms | None = None
-    workloads: tuple[Workload, ...] = ()
+    workloads: tuple[QuestionSet, ...] = ()
 
     @cached_property
     def plan(self) -> QuestionPlan:
@@ -156,7 +156,7 @@ def _together(plans: Sequence[Batch], catalog: Catalog) -> Batch:
     """
     found = {place: counting(each.question, plans[0].unit, catalog) for place, each in enumerate(plans[0].measurements)}
     counts = {place: each for place, each in found.items() if each is not None}
-    groups = Groups.of(counts, catalog) if len(counts) > 1 else None
+    groups = SetPlanner.of(counts, catalog) if len(counts) > 1 else None
     if groups is None or not groups.sources:
         return min(plans, key=lambda plan: plan.width)
     alone = min(plans, key=lambda plan: plan.width)
@@ -164,19 +164,19 @@ def _together(plans: Sequence[Batch], catalog: Catalog) -> Batch:
     return _with_gains(min(shared, key=lambda plan: plan.squared_error) if len(shared) > 1 else shared[0], alone)
 
 
-def _shared(plan: Batch, groups: Groups, catalog: Catalog) -> Batch:
+def _shared(plan: Batch, groups: SetPlanner, catalog: Catalog) -> Batch:
     """Return a plan in which counting questions put their shares together."""
-    noise = Noise.LAPLACE if plan.measurements[0].terms.rho is None else Noise.GAUSSIAN
+    noise = NoiseKind.LAPLACE if plan.measurements[0].terms.rho is None else NoiseKind.GAUSSIAN
     made = []
     for choice in groups.choices(noise):
         terms = [plan.measurements[place].terms for place in choice.places]
         paid = sum(
-            ((each.epsilon if noise is Noise.LAPLACE else each.rho) or Fraction(0) for each in terms), Fraction(0)
+            ((each.epsilon if noise is NoiseKind.LAPLACE else each.rho) or Fraction(0) for each in terms), Fraction(0)
         )
-        price = Terms(epsilon=paid) if noise is Noise.LAPLACE else Terms(rho=paid)
+        price = Terms(epsilon=paid) if noise is NoiseKind.LAPLACE else Terms(rho=paid)
         chosen = [groups.questions[place] for place in choice.places]
         with suppress(Infeasible):  # noise of a small share that is too wide to be drawn
-            made.append(chosen_workload(choice, chosen, plan.unit, price, catalog))
+            made.append(chosen_set(choice, chosen, plan.unit, price, catalog))
     taken = {place for each in made for place in each.places}
     left = tuple(each for place, each in enumerate(plan.measurements) if place not in taken)
     return Batch(left, plan.unit, plan.delta, plan.offered, tuple(made))

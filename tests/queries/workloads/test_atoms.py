@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from incrowd.queries.workloads.atoms import Atoms, Blocks, Labels, atoms_of
-from incrowd.queries.workloads.shares import Noise
+from incrowd.queries.workloads.shares import NoiseKind
 from tests.queries.workloads.dense import Floats, least_squares
 
 
@@ -33,8 +33,8 @@ def test_cells_that_no_question_tells_apart_are_one_atom() -> None:
     assert atoms_of(labels, 7).tolist() == [0, 0, 1, 2, -1, -1, 0]
 
 
-@pytest.mark.parametrize("noise", Noise)
-def test_answers_and_variances_are_those_of_matrices(noise: Noise) -> None:
+@pytest.mark.parametrize("noise", NoiseKind)
+def test_answers_and_variances_are_those_of_matrices(noise: NoiseKind) -> None:
     over, rng = atoms(ranges(1, 40, 12)), np.random.default_rng(2)
     for parts in over.candidates(noise):
         precisions = rng.uniform(0.2, 2.0, len(parts)).tolist()
@@ -48,9 +48,9 @@ def test_answers_and_variances_are_those_of_matrices(noise: Noise) -> None:
         assert solved.whole(parts) == bool(np.allclose(factors, np.rint(factors), atol=1e-6))
 
 
-@pytest.mark.parametrize("noise", Noise)
+@pytest.mark.parametrize("noise", NoiseKind)
 @pytest.mark.parametrize(("cells", "number"), [(30, 3), (30, 40), (200, 8)])
-def test_what_is_chosen_is_near_the_best_that_is_considered(cells: int, number: int, noise: Noise) -> None:
+def test_what_is_chosen_is_near_the_best_that_is_considered(cells: int, number: int, noise: NoiseKind) -> None:
     over = atoms(ranges(number, cells, number))
     chosen = over.strategy(noise)
     for parts in over.candidates(noise):
@@ -75,5 +75,5 @@ def test_a_row_counts_once_in_every_part() -> None:
 def test_ranges_over_months_are_hundreds_of_times_better_than_equal_shares() -> None:
     over = atoms(ranges(7, 1024, 500))
     assert over.number <= 1001
-    assert 1000 * over.strategy(Noise.LAPLACE).error < 500 * 500**2
-    assert 20 * over.strategy(Noise.GAUSSIAN).error < 500 * 500
+    assert 1000 * over.strategy(NoiseKind.LAPLACE).error < 500 * 500**2
+    assert 20 * over.strategy(NoiseKind.GAUSSIAN).error < 500 * 500

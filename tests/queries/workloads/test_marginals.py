@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from incrowd.queries.workloads.marginals import Axes, Marginals, subsets
-from incrowd.queries.workloads.shares import Noise
+from incrowd.queries.workloads.marginals import Axes, KeyMarginals, subsets
+from incrowd.queries.workloads.shares import NoiseKind
 from tests.queries.workloads.dense import least_squares, marginal_matrix
 
 PAIRS = tuple(itertools.combinations(range(6), 2))
@@ -16,7 +16,7 @@ SURVEY = (2, 3, 4, 5, 3, 2)
 """Sex, age group, region, work, school, home."""
 
 
-def dense_error(asked: Marginals, sets: tuple[Axes, ...], precisions: list[float]) -> float:
+def dense_error(asked: KeyMarginals, sets: tuple[Axes, ...], precisions: list[float]) -> float:
     numbers = np.concatenate([marginal_matrix(asked.sizes, axes) for axes in asked.asked])
     parts = [marginal_matrix(asked.sizes, axes) for axes in sets]
     return float(least_squares(numbers, parts, precisions)[1].sum())
@@ -29,7 +29,7 @@ def test_answers_and_variances_are_those_of_matrices(seed: int) -> None:
     every = list(subsets((0, 1, 2, 3)))
     sets = [every[at] for at in rng.choice(len(every), 4, replace=False)]
     asked = tuple({each for axes in sets for each in subsets(axes)})
-    found, precisions = Marginals(sizes, asked), rng.uniform(0.1, 3.0, len(sets)).tolist()
+    found, precisions = KeyMarginals(sizes, asked), rng.uniform(0.1, 3.0, len(sets)).tolist()
     noisy = [rng.integers(-50, 50, found.cells(axes)) for axes in sets]
     numbers = np.concatenate([marginal_matrix(sizes, axes) for axes in asked])
     factors, variances = least_squares(numbers, [marginal_matrix(sizes, axes) for axes in sets], precisions)
@@ -40,7 +40,7 @@ def test_answers_and_variances_are_those_of_matrices(seed: int) -> None:
     assert np.allclose(told, variances, rtol=1e-9)
 
 
-@pytest.mark.parametrize("noise", Noise)
+@pytest.mark.parametrize("noise", NoiseKind)
 @pytest.mark.parametrize(
     ("sizes", "asked"),
     [
@@ -51,9 +51,9 @@ def test_answers_and_variances_are_those_of_matrices(seed: int) -> None:
     ],
 )
 def test_what_is_chosen_is_near_the_best_of_all_sets_of_tables(
-    sizes: tuple[int, ...], asked: tuple[Axes, ...], noise: Noise
+    sizes: tuple[int, ...], asked: tuple[Axes, ...], noise: NoiseKind
 ) -> None:
-    found = Marginals(sizes, asked)
+    found = KeyMarginals(sizes, asked)
     chosen = found.strategy(noise)
     assert chosen is not None
     every = list(subsets(tuple(range(len(sizes)))))
@@ -68,9 +68,9 @@ def test_what_is_chosen_is_near_the_best_of_all_sets_of_tables(
     assert dense_error(found, chosen.sets, precisions) == pytest.approx(chosen.error, rel=1e-9)
 
 
-@pytest.mark.parametrize("noise", Noise)
-def test_of_all_that_is_considered_nothing_is_much_better(noise: Noise) -> None:
-    found = Marginals((2, 3, 2, 4), tuple(itertools.combinations(range(4), 2)))
+@pytest.mark.parametrize("noise", NoiseKind)
+def test_of_all_that_is_considered_nothing_is_much_better(noise: NoiseKind) -> None:
+    found = KeyMarginals((2, 3, 2, 4), tuple(itertools.combinations(range(4), 2)))
     chosen = found.strategy(noise)
     assert chosen is not None
     for sets in found.candidates(noise):
@@ -82,13 +82,13 @@ def test_of_all_that_is_considered_nothing_is_much_better(noise: Noise) -> None:
 
 
 def test_pairs_of_the_six_columns_of_a_survey_are_three_times_better_than_equal_shares() -> None:
-    found = Marginals(SURVEY, PAIRS)
-    chosen = found.strategy(Noise.LAPLACE)
+    found = KeyMarginals(SURVEY, PAIRS)
+    chosen = found.strategy(NoiseKind.LAPLACE)
     assert chosen is not None
     assert sum(found.cells(axes) for axes in PAIRS) * 15**2 > 4 * chosen.error
 
 
 def test_a_domain_of_a_trillion_cells_is_planned_all_the_same() -> None:
-    chosen = Marginals((100,) * 6, PAIRS).strategy(Noise.GAUSSIAN)
+    chosen = KeyMarginals((100,) * 6, PAIRS).strategy(NoiseKind.GAUSSIAN)
     assert chosen is not None
     assert chosen.error < 1.05 * 15 * 15 * 100**2

@@ -66,6 +66,10 @@ QUESTIONS = [
 ]
 
 
+SET = ";".join(f"SELECT COUNT(*) FROM people WHERE age < {age}" for age in range(20, 60, 2))
+"""Questions that are answered together, from blocks of ages."""
+
+
 def test_no_question_imports_anything_after_its_charge(tmp_path: Path) -> None:
     policy = changed(PEOPLE, release=None, queries={}, budget={"epsilon": 9, "delta": "1e-3"})
     jobs = []
@@ -78,7 +82,11 @@ def test_no_question_imports_anything_after_its_charge(tmp_path: Path) -> None:
     for place, options in enumerate(more):
         asked = ["query", QUESTIONS[0], "--data", "rows.csv", *options]
         jobs.append(job(tmp_path / f"more{place}", policy, people(), "", *asked))
+    asked = ["query", "--batch", "set.sql", "--data", "rows.csv", "--epsilon", "1", *delta]
+    jobs.append(job(tmp_path / "set", policy, people(), "", *asked))
+    (tmp_path / "set" / "set.sql").write_text(SET, encoding="utf-8")
     found = answers(jobs)
+    assert all(each["charged"] for each in found)
     late = {jobs[place][1][1]: each["late"] for place, each in enumerate(found) if each["late"]}
     assert late == {}
 

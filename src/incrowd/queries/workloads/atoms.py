@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.queries.workloads.shares import Floats, Noise, balanced, equal_shares, exact_shares, whole_shares
+from incrowd.queries.workloads.shares import Floats, NoiseKind, balanced, equal_shares, exact_shares, whole_shares
 
 Labels = NDArray[np.int64]
 """For each cell, or atom, its place among some blocks or groups, −1 where it is in none."""
@@ -95,7 +95,7 @@ class Atoms:
             return -(-self.number // part.size)
         return sum(self.groups[question] for question in part.questions)
 
-    def strategy(self, noise: Noise) -> AtomStrategy:
+    def strategy(self, noise: NoiseKind) -> AtomStrategy:
         """Return the blocks and shares with nearly the least total of variances among those considered.
 
         Considered are all atoms one by one, hierarchies of several branchings over their order, the questions
@@ -105,7 +105,7 @@ class Atoms:
         best = min(found, key=lambda each: (each.error, len(each.parts)))
         return min((best, *self._balanced(best, noise)), key=lambda each: each.error)
 
-    def candidates(self, noise: Noise) -> Iterator[tuple[Blocks, ...]]:
+    def candidates(self, noise: NoiseKind) -> Iterator[tuple[Blocks, ...]]:
         """Yield what is considered."""
         yield (Blocks(1),)
         for branching in _BRANCHINGS:
@@ -134,13 +134,13 @@ class Atoms:
                 np.logical_or(fitting[1], inside, out=fitting[1])
         return tuple(Blocks(questions=tuple(sorted(questions))) for questions, _ in parts)
 
-    def weighed(self, parts: tuple[Blocks, ...], shares: tuple[int, ...], noise: Noise) -> AtomStrategy:
+    def weighed(self, parts: tuple[Blocks, ...], shares: tuple[int, ...], noise: NoiseKind) -> AtomStrategy:
         """Return blocks with shares, and what their total of variances is."""
         told = np.array([float(share) for share in exact_shares(list(shares))])
         solved = self.solution(parts, noise.precisions(told).tolist())
         return AtomStrategy(parts, shares, float(solved.variances.sum()))
 
-    def _balanced(self, best: AtomStrategy, noise: Noise) -> Iterator[AtomStrategy]:
+    def _balanced(self, best: AtomStrategy, noise: NoiseKind) -> Iterator[AtomStrategy]:
         if len(best.parts) == 1:
             return
 

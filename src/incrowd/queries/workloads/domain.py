@@ -33,7 +33,7 @@ _AFTER = ("having", "order", "limit", "offset", "distinct", "qualify", "windows"
 
 
 @dataclass(frozen=True, eq=False)
-class Counting:
+class CountQuestion:
     """A question that counts rows: its query as read, and the expressions by which it groups, in their order."""
 
     question: Question
@@ -73,12 +73,13 @@ class Counting:
         return isinstance(self.query.args["from_"].this, exp.Table) and not self.query.args.get("joins")
 
 
-def counting(question: Question, unit: Unit, catalog: Catalog) -> Counting | None:
+def counting(question: Question, unit: Unit, catalog: Catalog) -> CountQuestion | None:
     """Return a question as one that counts rows by declared groups, None where it asks for anything else.
 
     People are counted like rows where each has one.  What is made of the answer afterwards plays no part.
     """
-    if len(question.aggregates) != 1 or not question.public_keys or question.totals or question.caps.groups is not None:
+    special = question.totals or question.listed is not None or question.caps.groups is not None
+    if len(question.aggregates) != 1 or not question.public_keys or special:
         return None
     asked, once = question.aggregates[0], question.caps.rows == dict.fromkeys(question.tables, 1)
     alike = once and len(question.tables) == 1 and statistics_of(question, unit).rows == question.contribution.rows
@@ -89,7 +90,7 @@ def counting(question: Question, unit: Unit, catalog: Catalog) -> Counting | Non
     if sum(1 for _ in query.find_all(exp.Select, exp.Union)) > 1:
         return None
     keys = _keys(query, catalog) if question.keys else ()
-    return Counting(question, query, keys) if len(keys) == len(question.keys) else None
+    return CountQuestion(question, query, keys) if len(keys) == len(question.keys) else None
 
 
 def _keys(query: exp.Select, catalog: Catalog) -> tuple[exp.Expr, ...]:
@@ -110,7 +111,7 @@ def _joined(query: exp.Select, catalog: Catalog) -> JoinedRows:
     return sources_of(query, Context(catalog, None))
 
 
-def table_of(like: Counting, keys: Sequence[exp.Expr], catalog: Catalog, *, filtered: bool) -> Counting:
+def table_of(like: CountQuestion, keys: Sequence[exp.Expr], catalog: Catalog, *, filtered: bool) -> CountQuestion:
     """Return the question that counts the same rows by other keys; with or without the condition on them."""
     query = like.query.copy()
     for part in _AFTER if filtered else (*_AFTER, "where"):
@@ -121,26 +122,26 @@ def table_of(like: Counting, keys: Sequence[exp.Expr], catalog: Catalog, *, filt
     return read_table(query.sql("duckdb"), catalog)
 
 
-def read_table(text: str, catalog: Catalog) -> Counting:
+def read_table(text: str, catalog: Catalog) -> CountQuestion:
     """Return the question that counts rows by keys, from its text.
 
     However many groups one person is in, all are counted: the noise is made for the rows of a person.
     """
     question = understand(text, catalog)
     query = read(question.text)
-    return Counting(question, query, _keys(query, catalog))
+    return CountQuestion(question, query, _keys(query, catalog))
 
 
 @dataclass(frozen=True, eq=False)
 class Domain:
     """The cells of the columns that questions name, all of them declared, and the atom of each cell."""
 
-    table: Counting
+    table: CountQuestion
     cells: Labels
     atoms: Atoms
 
 
-def domain_of(questions: Sequence[Counting], catalog: Catalog) -> Domain | None:
+def domain_of(questions: Sequence[CountQuestion], catalog: Catalog) -> Domain | None:
     """Return the domain over which questions about one table count, None where it cannot be listed or is too large.
 
     Questions that differ in their groups alone tell nearly all cells apart: where there are many, they are planned by
@@ -169,7 +170,7 @@ def domain_of(questions: Sequence[Counting], catalog: Catalog) -> Domain | None:
     return Domain(table, cells, Atoms(tuple(each[first] for each in labels), groups, number))
 
 
-def columns_of(each: Counting) -> frozenset[str]:
+def columns_of(each: CountQuestion) -> frozenset[str]:
     """Return the columns of rows that a question names, of one that reads one table."""
     return frozenset(part.name for tree in _trees(each) for part in tree.find_all(exp.Column))
 
@@ -180,7 +181,7 @@ def listed_columns(table: str, catalog: Catalog) -> frozenset[str]:
     return frozenset(item.name for item in fields if not item.person and item.extent.members(MOST_GROUPS) is not None)
 
 
-def _cell_table(questions: Sequence[Counting], catalog: Catalog) -> Counting | None:
+def _cell_table(questions: Sequence[CountQuestion], catalog: Catalog) -> CountQuestion | None:
     """Return the question that counts rows by all columns that these questions name, in the order of the schema."""
     named = frozenset[str]().union(*map(columns_of, questions))
     schema = catalog[questions[0].question.tables[0]].schema
@@ -191,7 +192,7 @@ def _cell_table(questions: Sequence[Counting], catalog: Catalog) -> Counting | N
         return None
 
 
-def _trees(each: Counting) -> list[exp.Expr]:
+def _trees(each: CountQuestion) -> list[exp.Expr]:
     """Return what a question computes of a row: its condition, then its keys."""
     rows = each.question.rows
     where = rows.args.get("where")
@@ -199,7 +200,7 @@ def _trees(each: Counting) -> list[exp.Expr]:
     return [exp.true() if where is None else where.this, *(keys[key.name] for key in each.question.keys)]
 
 
-def _labels(questions: Sequence[Counting], table: Counting) -> list[Labels]:
+def _labels(questions: Sequence[CountQuestion], table: CountQuestion) -> list[Labels]:
     """Return for each question in which of its groups each cell is, −1 where it does not count it."""
     named = [key.this.name for key in table.keys]
     columns = list(zip(*table.groups, strict=True)) if table.keys else []
@@ -222,7 +223,7 @@ def _labels(questions: Sequence[Counting], table: Counting) -> list[Labels]:
     ]
 
 
-def _placed(each: Counting, columns: list[pa.ChunkedArray]) -> Labels:
+def _placed(each: CountQuestion, columns: list[pa.ChunkedArray]) -> Labels:
     met, *keys = columns
     inside = np.asarray(pc.fill_null(met, False).to_numpy(), dtype=np.bool_)
     if not keys:

@@ -1,4 +1,4 @@
-"""Marginals: least squares over noisy tables of counts by some of the keys, in closed form whatever the domain's size.
+"""Marginals: least squares over noisy tables of counts by some of the keys, in closed form for domains of any size.
 
 With Q_T the marginal on a set T of keys with d_i values each, Q_T' Q_T = Σ_{S ⊆ T} (Π_{i ∉ T} d_i) P_S, where P_S is
 the projection on what the keys in S tell together and no fewer of them: the Kronecker product of I − J/d for the keys
@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.queries.workloads.shares import Floats, Noise, balanced, equal_shares, whole_shares
+from incrowd.queries.workloads.shares import Floats, NoiseKind, balanced, equal_shares, whole_shares
 
 Axes = tuple[int, ...]
 """Some of the keys, by their places, in ascending order."""
@@ -49,7 +49,7 @@ class MarginalStrategy:
 
 
 @dataclass(frozen=True)
-class Marginals:
+class KeyMarginals:
     """Questions that each count by some of the keys: `sizes` tells how many values a key has."""
 
     sizes: tuple[int, ...]
@@ -62,7 +62,7 @@ class Marginals:
     def variances(self, sets: Sequence[Axes], precisions: Sequence[float]) -> list[float]:
         """Return the variance of each number of each question; it is the same for all groups of a question.
 
-        >>> Marginals((2, 3), ((0,), (0, 1))).variances([(0, 1)], [1.0])
+        >>> KeyMarginals((2, 3), ((0,), (0, 1))).variances([(0, 1)], [1.0])
         [3.0, 1.0]
         """
         strength = self._strengths(sets, precisions)
@@ -112,7 +112,7 @@ class Marginals:
             for part in needed
         }
 
-    def strategy(self, noise: Noise) -> MarginalStrategy | None:
+    def strategy(self, noise: NoiseKind) -> MarginalStrategy | None:
         """Return the tables and shares with nearly the least total of variances among those considered.
 
         Considered are all tables that questions ask for, the table by all keys, all tables by the same number of keys,
@@ -125,7 +125,7 @@ class Marginals:
         near = (each for each in found if each.error <= least * _NEARLY)
         return min(near, key=lambda each: (len(each.sets), each.error), default=None)
 
-    def candidates(self, noise: Noise) -> list[tuple[Axes, ...]]:
+    def candidates(self, noise: NoiseKind) -> list[tuple[Axes, ...]]:
         """Return the sets of tables that are considered before their shares are balanced."""
         keys = tuple(range(len(self.sizes)))
         found = [tuple(dict.fromkeys(self.asked))]
@@ -134,7 +134,7 @@ class Marginals:
                 level = tuple(itertools.combinations(keys, size))
                 found += [level] if self._covers(level) else []
                 found.append(self._cover(level))
-        if noise is Noise.GAUSSIAN:
+        if noise is NoiseKind.GAUSSIAN:
             found.append(self._all)
         return [sets for sets in dict.fromkeys(found) if sets and self._covers(sets) and self._small(sets)]
 
@@ -147,7 +147,7 @@ class Marginals:
             found += [axes for axes in itertools.combinations(keys, size) if self.cells(axes) <= MOST_CELLS]
         return tuple(found)
 
-    def weighed(self, sets: tuple[Axes, ...], noise: Noise) -> Iterator[MarginalStrategy]:
+    def weighed(self, sets: tuple[Axes, ...], noise: NoiseKind) -> Iterator[MarginalStrategy]:
         """Yield some tables with equal shares, and with balanced ones."""
         start = equal_shares(len(sets))
         yield MarginalStrategy(sets, (1,) * len(sets), sum(self._error(sets, noise.precisions(start))))

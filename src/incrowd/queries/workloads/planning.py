@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from incrowd.queries.catalog import Catalog
 from incrowd.queries.workloads.atoms import AtomStrategy
-from incrowd.queries.workloads.domain import Counting, Domain, columns_of, domain_of, listed_columns
-from incrowd.queries.workloads.marginals import MOST_CELLS, Axes, Marginals, MarginalStrategy
-from incrowd.queries.workloads.shares import Noise
+from incrowd.queries.workloads.domain import CountQuestion, Domain, columns_of, domain_of, listed_columns
+from incrowd.queries.workloads.marginals import MOST_CELLS, Axes, KeyMarginals, MarginalStrategy
+from incrowd.queries.workloads.shares import NoiseKind
 
 _CLEARLY = 0.999
 _MOST_KEYS = 16
@@ -20,13 +20,13 @@ _MOST_KEYS = 16
 class KeyTables:
     """Questions about the same rows, grouped by some of the same keys."""
 
-    questions: tuple[Counting, ...]
+    questions: tuple[CountQuestion, ...]
     keys: tuple[str, ...]
-    marginals: Marginals
+    marginals: KeyMarginals
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class SetChoice:
     """Questions, by their places in the batch, that a strategy answers better than equal shares do.
 
     `error` is the total of variances at a price of 1 for these questions together, `equal` that with equal shares.
@@ -39,51 +39,51 @@ class Choice:
     equal: float
 
 
-def key_tables(questions: Sequence[Counting]) -> KeyTables:
+def key_tables(questions: Sequence[CountQuestion]) -> KeyTables:
     """Return questions about the same rows as questions about the keys that they share."""
     sizes = {text: size for each in questions for text, size in zip(each.names, each.sizes, strict=True)}
     keys = tuple(sizes)
     asked = tuple(axes_of(each, keys) for each in questions)
-    return KeyTables(tuple(questions), keys, Marginals(tuple(sizes.values()), asked))
+    return KeyTables(tuple(questions), keys, KeyMarginals(tuple(sizes.values()), asked))
 
 
-def axes_of(each: Counting, keys: Sequence[str]) -> Axes:
+def axes_of(each: CountQuestion, keys: Sequence[str]) -> Axes:
     """Return the places of a question's keys, in ascending order."""
     return tuple(sorted(keys.index(text) for text in each.names))
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class SetPlanner:
     """The counting questions of a batch, by the rows that they are about; the same for every noise.
 
     `domains` are the declared domains over which questions of a group count, by the places of these questions.
     """
 
     sources: tuple[tuple[int, ...], ...]
-    questions: Mapping[int, Counting]
+    questions: Mapping[int, CountQuestion]
     domains: tuple[Mapping[tuple[int, ...], Domain], ...]
 
     @classmethod
-    def of(cls, questions: Mapping[int, Counting], catalog: Catalog) -> Groups:
+    def of(cls, questions: Mapping[int, CountQuestion], catalog: Catalog) -> SetPlanner:
         """Group questions, and list the cells that those of a group count."""
         sources = [places for places in _by(questions, lambda each: each.source) if len(places) > 1]
         domains = [_domains({place: questions[place] for place in places}, catalog) for places in sources]
         return cls(tuple(sources), questions, tuple(domains))
 
-    def choices(self, noise: Noise) -> Iterator[Choice]:
+    def choices(self, noise: NoiseKind) -> Iterator[SetChoice]:
         """Yield for each group what answers its questions with the least total of variances, if something is better."""
         for places, domains in zip(self.sources, self.domains, strict=True):
             by_keys, by_cells = list(self._by_keys(places, noise)), list(self._by_cells(domains, noise))
             options = [[*by_keys, *_apart(by_cells, by_keys)], [*by_cells, *_apart(by_keys, by_cells)]]
             yield from max(options, key=lambda each: _spared(each, noise))
 
-    def _by_cells(self, domains: Mapping[tuple[int, ...], Domain], noise: Noise) -> Iterator[Choice]:
+    def _by_cells(self, domains: Mapping[tuple[int, ...], Domain], noise: NoiseKind) -> Iterator[SetChoice]:
         for places, domain in domains.items():
             strategy, equal = domain.atoms.strategy(noise), self._equal(places, noise)
             if strategy.error < equal * _CLEARLY:
-                yield Choice(places, domain, strategy, strategy.error, equal)
+                yield SetChoice(places, domain, strategy, strategy.error, equal)
 
-    def _by_keys(self, places: tuple[int, ...], noise: Noise) -> Iterator[Choice]:
+    def _by_keys(self, places: tuple[int, ...], noise: NoiseKind) -> Iterator[SetChoice]:
         chosen = {place: self.questions[place] for place in places}
         for same in _by(chosen, lambda each: each.where):
             over = key_tables([self.questions[place] for place in same])
@@ -93,14 +93,14 @@ class Groups:
             strategy = over.marginals.strategy(noise) if len(same) > 1 and fitting else None
             equal = self._equal(same, noise)
             if strategy is not None and strategy.error < equal * _CLEARLY:
-                yield Choice(same, over, strategy, strategy.error, equal)
+                yield SetChoice(same, over, strategy, strategy.error, equal)
 
-    def _equal(self, places: Sequence[int], noise: Noise) -> float:
+    def _equal(self, places: Sequence[int], noise: NoiseKind) -> float:
         numbers = sum(math.prod(self.questions[place].sizes) for place in places)
         return float(numbers * len(places) ** noise.value)
 
 
-def _domains(questions: Mapping[int, Counting], catalog: Catalog) -> dict[tuple[int, ...], Domain]:
+def _domains(questions: Mapping[int, CountQuestion], catalog: Catalog) -> dict[tuple[int, ...], Domain]:
     """Return one domain for all questions about declared columns; if it is too large, one for each set of columns."""
     single = {place: each for place, each in questions.items() if each.single}
     tables = {table for each in single.values() for table in each.question.tables}
@@ -114,18 +114,18 @@ def _domains(questions: Mapping[int, Counting], catalog: Catalog) -> dict[tuple[
     return {places: domain for places, domain in found.items() if domain is not None and len(places) > 1}
 
 
-def _apart(choices: Sequence[Choice], others: Sequence[Choice]) -> list[Choice]:
+def _apart(choices: Sequence[SetChoice], others: Sequence[SetChoice]) -> list[SetChoice]:
     """Return those choices that have no question in common with others."""
     taken = {place for each in others for place in each.places}
     return [each for each in choices if taken.isdisjoint(each.places)]
 
 
-def _spared(choices: Sequence[Choice], noise: Noise) -> float:
+def _spared(choices: Sequence[SetChoice], noise: NoiseKind) -> float:
     """Return by how much the total of variances falls; the price of a choice is in proportion to its questions."""
     return sum((each.equal - each.error) / len(each.places) ** noise.value for each in choices)
 
 
-def _by(questions: Mapping[int, Counting], mark: Callable[[Counting], Hashable]) -> Iterable[tuple[int, ...]]:
+def _by(questions: Mapping[int, CountQuestion], mark: Callable[[CountQuestion], Hashable]) -> Iterable[tuple[int, ...]]:
     found: dict[Hashable, list[int]] = {}
     for place, each in questions.items():
         found.setdefault(mark(each), []).append(place)

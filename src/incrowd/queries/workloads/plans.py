@@ -14,18 +14,18 @@ from incrowd.queries.question import Terms
 from incrowd.queries.steps.question import Understand
 from incrowd.queries.steps.workload import AnswerSet, CountBlocks
 from incrowd.queries.workloads.atoms import AtomStrategy, Blocks
-from incrowd.queries.workloads.domain import Counting, Domain, domain_of, read_table, table_of
+from incrowd.queries.workloads.domain import CountQuestion, Domain, domain_of, read_table, table_of
 from incrowd.queries.workloads.marginals import MarginalStrategy
-from incrowd.queries.workloads.planning import Choice, KeyTables, key_tables
+from incrowd.queries.workloads.planning import KeyTables, SetChoice, key_tables
+from incrowd.queries.workloads.question_set import CountTable, QuestionSet
 from incrowd.queries.workloads.shares import exact_shares
-from incrowd.queries.workloads.workload import Part, Workload
 
 Kept = TypeVar("Kept", bound=Step)
 
 
-def chosen_workload(
-    choice: Choice, questions: Sequence[Counting], unit: Unit, paid: Terms, catalog: Catalog
-) -> Workload:
+def chosen_set(
+    choice: SetChoice, questions: Sequence[CountQuestion], unit: Unit, paid: Terms, catalog: Catalog
+) -> QuestionSet:
     """Return the questions of a choice on terms: ε or ρ for all of them, which their tables share."""
     over = choice.over
     terms = [_share(paid, share) for share in exact_shares(list(choice.strategy.shares))]
@@ -35,13 +35,13 @@ def chosen_workload(
         tables = [
             table_of(questions[0], [trees[at] for at in axes], catalog, filtered=True) for axes in choice.strategy.sets
         ]
-        parts = [Part.of(table, unit, each) for table, each in zip(tables, terms, strict=True)]
+        parts = [CountTable.of(table, unit, each) for table, each in zip(tables, terms, strict=True)]
     elif isinstance(over, Domain) and isinstance(choice.strategy, AtomStrategy):
         pairs = zip(choice.strategy.parts, terms, strict=True)
-        parts = [Part.of(over.table, unit, each, blocks) for blocks, each in pairs]
+        parts = [CountTable.of(over.table, unit, each, blocks) for blocks, each in pairs]
     else:
         raise TypeError("a strategy is one for what it is over")
-    return Workload(choice.places, tuple(questions), tuple(parts), over, unit)
+    return QuestionSet(choice.places, tuple(questions), tuple(parts), over, unit)
 
 
 def _share(paid: Terms, share: Fraction) -> Terms:
@@ -50,7 +50,7 @@ def _share(paid: Terms, share: Fraction) -> Terms:
     return Terms(epsilon=(paid.epsilon or Fraction(0)) * share)
 
 
-def workload_again(step: AnswerSet, questions: Sequence[Counting], unit: Unit, catalog: Catalog) -> Workload:
+def set_again(step: AnswerSet, questions: Sequence[CountQuestion], unit: Unit, catalog: Catalog) -> QuestionSet:
     """Return the plan of a set of questions from what its certificate says: the same tables, on the same terms."""
     told = [(_first(steps, Understand), _first(steps, CountBlocks)) for steps in step.parts]
     over: KeyTables | Domain = key_tables(questions)
@@ -65,9 +65,9 @@ def workload_again(step: AnswerSet, questions: Sequence[Counting], unit: Unit, c
     for table, (asked, blocks) in zip(tables, told, strict=True):
         terms = Terms(**{name: Fraction(value) for name, value in ((asked and asked.terms) or {}).items()})
         parts.append(
-            Part.of(table, unit, terms, None if blocks is None else Blocks(blocks.size, blocks.questions or ()))
+            CountTable.of(table, unit, terms, None if blocks is None else Blocks(blocks.size, blocks.questions or ()))
         )
-    return Workload(step.places, tuple(questions), tuple(parts), over, unit)
+    return QuestionSet(step.places, tuple(questions), tuple(parts), over, unit)
 
 
 def _first(steps: tuple[Step, ...], kind: type[Kept]) -> Kept | None:

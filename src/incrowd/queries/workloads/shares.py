@@ -15,7 +15,7 @@ _FINE = 1000
 _LEAST = 4
 
 
-class Noise(IntEnum):
+class NoiseKind(IntEnum):
     """How the precision of a count, one over its variance, grows with the share of the price that it has."""
 
     GAUSSIAN = 1
@@ -26,7 +26,7 @@ class Noise(IntEnum):
     def precisions(self, shares: Floats) -> Floats:
         """Return the precisions, where all that is paid buys a precision of 1.
 
-        >>> Noise.LAPLACE.precisions(np.array([0.5, 0.5])).tolist()
+        >>> NoiseKind.LAPLACE.precisions(np.array([0.5, 0.5])).tolist()
         [0.25, 0.25]
         """
         return np.asarray(shares**self.value)
@@ -42,7 +42,7 @@ def equal_shares(number: int) -> Floats:
 
 
 def balanced(
-    shares: Floats, noise: Noise, gains: Callable[[Floats], tuple[float, Floats]], rounds: int
+    shares: Floats, noise: NoiseKind, gains: Callable[[Floats], tuple[float, Floats]], rounds: int
 ) -> tuple[Floats, float]:
     """Return shares with a smaller total of variances, and that total; never a larger one than these shares have.
 

@@ -17,14 +17,14 @@ from incrowd.queries.question import Question, Terms
 from incrowd.queries.steps.question import Combine, Questions, Understand
 from incrowd.queries.steps.workload import AnswerSet
 from incrowd.queries.workloads.domain import counting
-from incrowd.queries.workloads.plans import workload_again
+from incrowd.queries.workloads.plans import set_again
 from incrowd.verify.statement import Problem
 from incrowd.workflows.ask.tables import relations_of
 
 if TYPE_CHECKING:
     from incrowd.core.certificate import Certificate
     from incrowd.core.plan import Plan
-    from incrowd.queries.workloads.workload import Workload
+    from incrowd.queries.workloads.question_set import QuestionSet
     from incrowd.workflows.policy.policy import Policy
 
 
@@ -51,7 +51,7 @@ def asked_again(certificate: Certificate, policy: Policy) -> Plan | Problem:
     return made[0].plan if made else Problem("its steps name no question")
 
 
-def _workload(step: AnswerSet, catalog: Catalog, policy: Policy) -> Workload:
+def _workload(step: AnswerSet, catalog: Catalog, policy: Policy) -> QuestionSet:
     unit, questions = policy.schema.unit, []
     for each in step.questions:
         asked = _question(each[0].question if isinstance(each[0], Understand) else "", catalog, policy)
@@ -59,7 +59,7 @@ def _workload(step: AnswerSet, catalog: Catalog, policy: Policy) -> Workload:
         if counted is None:
             raise InvalidParameter("a set of questions counts rows, and one of these does not.")
         questions.append(counted)
-    return workload_again(step, questions, unit, catalog)
+    return set_again(step, questions, unit, catalog)
 
 
 def _question(text: str, catalog: Catalog, policy: Policy) -> Question:

@@ -32,8 +32,8 @@ from incrowd.queries.steps.workload import AnswerSet
 from incrowd.queries.workloads.atoms import Blocks
 from incrowd.queries.workloads.domain import Domain, counting
 from incrowd.queries.workloads.planning import KeyTables
-from incrowd.queries.workloads.plans import workload_again
-from incrowd.queries.workloads.workload import Workload
+from incrowd.queries.workloads.plans import set_again
+from incrowd.queries.workloads.question_set import QuestionSet
 from tests.coins import ScriptedCoins
 from tests.queries.language.hospital import CATALOG as HOSPITAL
 from tests.queries.workloads.dense import least_squares, marginal_matrix
@@ -146,7 +146,7 @@ def test_what_cannot_be_counted_together_is_measured_alone() -> None:
     assert not planned(RANGES[:1]).workloads
 
 
-def _counts(shared: Workload, asked: Any) -> list[NDArray[np.int64]]:
+def _counts(shared: QuestionSet, asked: Any) -> list[NDArray[np.int64]]:
     return shared.counts(asked.collect_together(shared.statistics))
 
 
@@ -181,7 +181,7 @@ def test_joined_rows_are_counted_by_their_keys_for_all_rows_of_a_person() -> Non
     again = [counting(each.question, unit, HOSPITAL) for each in shared.questions]
     told = shared.steps[0]
     assert isinstance(told, AnswerSet)
-    assert workload_again(told, [each for each in again if each], unit, HOSPITAL).steps == shared.steps
+    assert set_again(told, [each for each in again if each], unit, HOSPITAL).steps == shared.steps
     assert "by t2.floor" in shared.words
 
 
@@ -190,6 +190,20 @@ def test_people_are_counted_like_rows_only_where_each_has_one() -> None:
     (shared,) = planned(texts, replace(PERSON, max_rows=1)).workloads
     assert len(shared.questions) == len(texts)
     assert not planned(texts, PERSON).workloads
+
+
+def test_questions_can_be_measured_themselves() -> None:
+    texts = ("SELECT COUNT(*) AS n FROM people WHERE age < 7", "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex")
+    (shared,) = planned(texts).workloads
+    first = shared.parts[0]
+    own = replace(shared, parts=tuple(replace(first, blocks=Blocks(questions=(place,))) for place in (0, 1)))
+    assert "1 group of 1 question of the set; 4 groups of 1 question of the set; atoms are the" in own.words
+    matrices, asked = _matrices(own)
+    assert np.array_equal(np.concatenate(matrices), asked)
+    told = own.steps[0]
+    assert isinstance(told, AnswerSet)
+    again = set_again(told, shared.questions, Unit(), catalog_of(Unit()))
+    assert again.steps == own.steps
 
 
 def test_a_unit_that_is_replaced_counts_twice() -> None:
@@ -217,7 +231,7 @@ def test_answers_are_truths_and_the_least_squares_of_the_noise(texts: tuple[str,
     assert np.allclose(np.concatenate(told), variances, rtol=1e-9)
 
 
-def _matrices(shared: Workload) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
+def _matrices(shared: QuestionSet) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
     """Return what each table counts and what is asked, as matrices over the domain."""
     if isinstance(shared.over, Domain):
         atoms, found = shared.over.atoms, []

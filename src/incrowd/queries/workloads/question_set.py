@@ -1,4 +1,4 @@
-"""Workload: a set of counting questions on terms: its noisy tables of counts, its answers, how exact they will be."""
+"""Question sets: counting questions on terms, their noisy tables of counts, their answers, how exact they will be."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from incrowd.queries.question import Question, Terms
 from incrowd.queries.steps.question import GiveAnswer, GroupRows, OneGroup, Understand
 from incrowd.queries.steps.workload import AnswerSet, CountBlocks, CountGroups
 from incrowd.queries.workloads.atoms import Blocks, Solution
-from incrowd.queries.workloads.domain import Counting, Domain
+from incrowd.queries.workloads.domain import CountQuestion, Domain
 from incrowd.queries.workloads.planning import KeyTables, axes_of
 from incrowd.queries.workloads.shares import Floats
 
@@ -48,15 +48,15 @@ below 0.0494 for t = 2.17.  ∎  Integer noise moves in steps: see `half_width`.
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class CountTable:
     """A noisy table of counts: the question that counts, its noise, and how cells are taken together, if they are."""
 
-    table: Counting
+    table: CountQuestion
     measurement: Measurement
     blocks: Blocks | None = None
 
     @classmethod
-    def of(cls, table: Counting, unit: Unit, terms: Terms, blocks: Blocks | None = None) -> Part:
+    def of(cls, table: CountQuestion, unit: Unit, terms: Terms, blocks: Blocks | None = None) -> CountTable:
         """Return a table on terms, from a share of what is paid for all of them."""
         return cls(table, measurement(table.question, unit, terms), blocks)
 
@@ -90,7 +90,7 @@ Answering = Callable[[Sequence[NDArray[np.int64]]], list[Floats]]
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class LeastSquares:
     """What least squares makes of the tables: answers of noisy counts, variances of each question, are they whole."""
 
     answers: Answering
@@ -99,21 +99,21 @@ class Fit:
 
 
 @dataclass(frozen=True, eq=False)
-class Workload:
+class QuestionSet:
     """Questions at their places in a batch, the tables that are measured for them, and what is made of these.
 
     `gain` is the total of squared errors with equal shares over the one expected here, None where it was not asked.
     """
 
     places: tuple[int, ...]
-    questions: tuple[Counting, ...]
-    parts: tuple[Part, ...]
+    questions: tuple[CountQuestion, ...]
+    parts: tuple[CountTable, ...]
     over: KeyTables | Domain
     unit: Unit
     gain: float | None = None
 
     @cached_property
-    def fit(self) -> Fit:
+    def fit(self) -> LeastSquares:
         """The least squares solution, from the laws of the noise."""
         precisions = [part.deviation**-2 for part in self.parts]
         if isinstance(self.over, KeyTables):
@@ -126,7 +126,7 @@ class Workload:
         """What will be done: the tables, and the questions that they answer."""
         return (AnswerSet(self.places, tuple(map(self._asked, self.questions)), tuple(map(self._table, self.parts))),)
 
-    def _asked(self, each: Counting) -> tuple[Step, ...]:
+    def _asked(self, each: CountQuestion) -> tuple[Step, ...]:
         question, keys = each.question, tuple(key.name for key in each.question.keys)
         return (
             Understand(question.text, question.tables),
@@ -134,7 +134,7 @@ class Workload:
             GiveAnswer(tuple(output.name for output in question.outputs)),
         )
 
-    def _table(self, part: Part) -> tuple[Step, ...]:
+    def _table(self, part: CountTable) -> tuple[Step, ...]:
         steps = tuple(step for step in part.measurement.steps if not isinstance(step, GiveAnswer))
         if part.blocks is None or isinstance(self.over, KeyTables):
             return tuple(CountGroups(step.by, step.groups) if isinstance(step, GroupRows) else step for step in steps)
@@ -170,7 +170,7 @@ class Workload:
         return [_summed(atoms, all_.blocks(blocks), all_.count(blocks)) for blocks, all_ in labels]
 
     @staticmethod
-    def _noisy(part: Part, counts: NDArray[np.int64], coins: Coins) -> NDArray[np.int64]:
+    def _noisy(part: CountTable, counts: NDArray[np.int64], coins: Coins) -> NDArray[np.int64]:
         noise = part.measurement.noise_choice.noise
         if noise is None:
             raise AssertionError("a table of counts has noise")
@@ -210,15 +210,13 @@ class Workload:
     def _tables(self) -> str:
         if isinstance(self.over, KeyTables):
             return "; ".join(_named(part.table) for part in self.parts)
-        found = []
-        for blocks in (part.blocks for part in self.parts if part.blocks is not None):
-            number = self.over.atoms.count(blocks)
-            of_size = "atoms" if blocks.size == 1 else f"blocks of {blocks.size:,} atoms"
-            found.append(f"{number:,} {of_size}" if blocks.size else f"{number:,} groups of the questions themselves")
+        found = [
+            _sized(part.blocks, self.over.atoms.count(part.blocks)) for part in self.parts if part.blocks is not None
+        ]
         apart = f"{self.over.atoms.number:,} parts of the domain that the questions tell apart"
         return f"{'; '.join(found)}; atoms are the {apart}"
 
-    def _answer(self, each: Counting, values: Floats, widths: Floats) -> Answer:
+    def _answer(self, each: CountQuestion, values: Floats, widths: Floats) -> Answer:
         question, names = each.question, each.groups
         flat, half = values.reshape(-1), np.broadcast_to(widths, values.reshape(-1).shape)
         interval = Interval(flat - half, flat + half)
@@ -232,7 +230,14 @@ class Workload:
         return present_answer(question, Noisy(key_columns(question, names) | {name: column}, len(names), bounds))
 
 
-def _named(table: Counting) -> str:
+def _sized(blocks: Blocks, number: int) -> str:
+    """Return what the blocks of a table are, in words."""
+    if blocks.size is None:
+        return f"{counted(number, 'group')} of {counted(len(blocks.questions), 'question')} of the set"
+    return f"{number:,} atoms" if blocks.size == 1 else f"{number:,} blocks of {blocks.size:,} atoms"
+
+
+def _named(table: CountQuestion) -> str:
     """Return by what a table counts, as its text says it."""
     return f"by {table.question.text.rpartition(' GROUP BY ')[2]}" if table.keys else "all rows"
 
@@ -251,7 +256,7 @@ def _expected(question: Question, half: float) -> tuple[Expected, ...]:
     return tuple(replace(each, half_width=half, note="") if each.output in bare else each for each in told)
 
 
-def _fit_of_keys(over: KeyTables, parts: Sequence[Part], precisions: Sequence[float]) -> Fit:
+def _fit_of_keys(over: KeyTables, parts: Sequence[CountTable], precisions: Sequence[float]) -> LeastSquares:
     marginals, sets = over.marginals, [axes_of(part.table, over.keys) for part in parts]
     variances = marginals.variances(sets, precisions)
 
@@ -259,16 +264,16 @@ def _fit_of_keys(over: KeyTables, parts: Sequence[Part], precisions: Sequence[fl
         found = marginals.answers(sets, precisions, noisy)
         return [_in_own_order(values, each, over.keys) for values, each in zip(found, over.questions, strict=True)]
 
-    return Fit(answers, tuple(np.array([each]) for each in variances), len(parts) == 1)
+    return LeastSquares(answers, tuple(np.array([each]) for each in variances), len(parts) == 1)
 
 
-def _in_own_order(values: Floats, each: Counting, keys: Sequence[str]) -> Floats:
+def _in_own_order(values: Floats, each: CountQuestion, keys: Sequence[str]) -> Floats:
     """Return a table whose axes are in the order of all keys with its axes in the order of a question's keys."""
     order = axes_of(each, keys)
     return np.transpose(values, [order.index(keys.index(text)) for text in each.names])
 
 
-def _fit_of_blocks(solved: Solution, blocks: Sequence[Blocks]) -> Fit:
+def _fit_of_blocks(solved: Solution, blocks: Sequence[Blocks]) -> LeastSquares:
     ends = np.cumsum(solved.atoms.groups)[:-1]
     variances = tuple(np.split(solved.variances, ends))
-    return Fit(lambda noisy: solved.answers(blocks, noisy), variances, solved.whole(blocks))
+    return LeastSquares(lambda noisy: solved.answers(blocks, noisy), variances, solved.whole(blocks))
