@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import polars as pl
@@ -80,6 +81,7 @@ def test_a_history_is_a_card_and_a_frame_and_gives_answers_again(client: Client)
     card = history._repr_html_()
     assert "SELECT 1 FROM births" in card
     assert "left of births" in card
+    assert replace(past, questions=("a", "b", "c", "d", "e")).short == "a; b; c; and 2 more"
     again, several = client.answer(past.id), client.answer("deaths-1")
     assert isinstance(again, Reply)
     assert again.rows()[0]["n"] == 42

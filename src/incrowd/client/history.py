@@ -14,6 +14,8 @@ from incrowd.errors import PackageMissing
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_FIRST = 3
+"""How many questions that were paid for as one a card shows."""
 _HEAD = ("when", "questions", "cost", "spent after it", "id")
 
 
@@ -63,6 +65,13 @@ class PastQuestion:
         return cls(plain["number"], plain["id"], plain["at"], *texts, *rest)
 
     @property
+    def short(self) -> str:
+        """The first questions, and how many more there are."""
+        more = len(self.questions) - _FIRST
+        told = "; ".join(self.questions[:_FIRST]) or self.state
+        return f"{told}; and {more:,} more" if more > 0 else told
+
+    @property
     def row(self) -> tuple[str, ...]:
         """The entry as cells of text."""
         texts = "; ".join(self.questions) or self.state
@@ -95,8 +104,9 @@ class History(Sequence[PastQuestion]):
         return len(self.entries)
 
     def _repr_html_(self) -> str:
+        rows = [(when, each.short, *rest) for each in self.entries for when, _, *rest in [each.row]]
         note = "" if self.next is None else f"Earlier ones: history(before={self.next})."
-        return card("history", grid(_HEAD, [each.row for each in self.entries]), facts(self.budget.lines), note=note)
+        return card("history", grid(_HEAD, rows), facts(self.budget.lines), note=note)
 
     def to_arrow(self) -> pa.Table:
         """Return the entries as an Arrow table of text."""

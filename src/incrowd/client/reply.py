@@ -8,7 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, overload
 
 from incrowd.drawing.answer import ShownColumn, shown_answer
-from incrowd.drawing.card import answer_card, card, facts
+from incrowd.drawing.card import SHOWN, answer_card, card, facts
 from incrowd.errors import PackageMissing, UnsupportedVersion
 
 if TYPE_CHECKING:
@@ -165,10 +165,10 @@ class Replies(Sequence[Reply]):
         return len(self.replies)
 
     def _repr_html_(self) -> str:
-        lines = facts(costs(self.cost, self.left))
-        return "".join(each._repr_html_() for each in self.replies) + card(
-            "cost of all", lines, note=_AGAIN if self.repeated else ""
-        )
+        shown = "".join(each._repr_html_() for each in self.replies[:SHOWN])
+        more = [f"The first {SHOWN} of {len(self):,} answers."] if len(self) > SHOWN else []
+        note = " ".join([*more, *([_AGAIN] if self.repeated else [])])
+        return shown + card("cost of all", facts(costs(self.cost, self.left)), note=note)
 
 
 def costs(cost: Mapping[str, str], left: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ from incrowd.workflows.ask.tables import declared_units
 from tests.workflows.ask.test_desk import COUNT, asking, desk_of
 
 ALL, OLD = "SELECT COUNT(*) AS n FROM people", "SELECT COUNT(*) AS n FROM people WHERE age > 64"
-MEAN = "SELECT AVG(age) AS mean FROM people"
+MEAN, MEANS = "SELECT AVG(age) AS a FROM people", "SELECT sex, AVG(age) AS a FROM people GROUP BY sex"
 
 
 def several(*questions: str, analyst: str | None = None, epsilon: str = "1") -> AskingTogether:
@@ -89,16 +89,16 @@ def test_the_question_that_is_refused_is_named_and_nothing_is_charged(
 def test_several_are_held_to_the_cost_and_the_work_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with desk_of(tmp_path, queries={"most_epsilon": "0.5"}) as desk:
         with pytest.raises(Refused, match=r"may cost 0\.5"):
-            desk.price_batch(several(ALL, MEAN))
+            desk.price_batch(several(ALL, OLD))
         one, other, both = (
-            desk.prepare_batch(several(*each, epsilon="0.1")).steps for each in ((ALL,), (MEAN,), (ALL, MEAN))
+            desk.prepare_batch(several(*each, epsilon="0.1")).steps for each in ((MEAN,), (MEANS,), (MEAN, MEANS))
         )
         assert both == one + other
         monkeypatch.setattr("incrowd.queries.work.MOST_STEPS", max(one, other) // declared_units(desk.policies[0]))
         desk.batches.kept.clear()
-        desk.price_batch(several(MEAN, epsilon="0.1"))
+        desk.price_batch(several(MEANS, epsilon="0.1"))
         with pytest.raises(QuestionRefused, match=r"^all questions together: one person could make"):
-            desk.price_batch(several(ALL, MEAN, epsilon="0.1"))
+            desk.price_batch(several(MEAN, MEANS, epsilon="0.1"))
 
 
 def test_what_fails_after_the_charge_stays_paid_and_is_concluded(
