@@ -231,8 +231,7 @@ class Desk:
 
     def _plan(self, asking: Asking) -> _Planned:
         """Return how a question is answered; the same question is planned once."""
-        datasets = tuple(policy.name for policy in self.policies)
-        key = (replace(asking, analyst=None), asking.analyst is None, datasets)
+        key = (replace(asking, analyst=None), asking.analyst is None, tuple(policy.name for policy in self.policies))
         return self.plans.of(key, lambda: self._planned(asking))
 
     def _planned(self, asking: Asking) -> _Planned:
