@@ -73,7 +73,7 @@ def test_what_analysts_ask_is_far_from_it_and_a_batch_is_counted_as_a_whole() ->
         "SELECT age, 100 * COUNT(*) / (SELECT COUNT(*) FROM people) AS share FROM people GROUP BY age ORDER BY share",
         (
             "WITH a AS (SELECT age, COUNT(*) AS n FROM people GROUP BY age), b AS (SELECT age, AVG(age) AS m "
-            "FROM people GROUP BY age) SELECT age, n * m + 1 AS t, RANK() OVER (ORDER BY n) AS r FROM a JOIN b USING (age)"
+            "FROM people GROUP BY age) SELECT age, n * m + 1 AS t, RANK() OVER (ORDER BY n) FROM a JOIN b USING (age)"
         ),
     ],
 )
