@@ -357,6 +357,11 @@ def _held(values: list[Any], column: dict[str, Any]) -> list[Any]:
 
 
 REWORDED = {
+    "131": (
+        "this costs epsilon 3, and what is asked at once about limited may cost 2. Pay less for it, or allow a larger "
+        "error."
+    ),
+    "133": "question 2: questions that are paid for as one are all about one dataset, the same for all.",
     "144": (
         "320 problems in the source; nothing was released and nothing was charged.\n  column region: 320 cells are not "
         "whole numbers, first in lines 2, 3, 4; expected such as 42"

@@ -46,11 +46,26 @@ def understand_each(texts: Sequence[str], understand: Callable[[str], Question])
 
 
 def plan_together(questions: Mapping[int, Question], unit: Unit, terms: Terms, catalog: Catalog) -> Batch:
-    """Plan different questions together, by their numbers; where one would be refused alone, it is named."""
+    """Plan different questions together, by their numbers; where one would be refused alone, it is named.
+
+    What would be said of each of them is said of all.
+    """
     try:
         return batch(list(questions.values()), unit, terms, catalog)
-    except IncrowdError:
-        for number, question in questions.items():
-            with numbered(number):
-                batch([question], unit, terms)
+    except IncrowdError as problem:
+        alone = {number: _refused(question, unit, terms) for number, question in questions.items()}
+        if any(each is None or str(each) != str(problem) for each in alone.values()):
+            for number, each in alone.items():
+                with numbered(number):
+                    if each is not None:
+                        raise each from None
         raise
+
+
+def _refused(question: Question, unit: Unit, terms: Terms) -> IncrowdError | None:
+    """Return why a question is refused alone, or None."""
+    try:
+        batch([question], unit, terms)
+    except IncrowdError as problem:
+        return problem
+    return None
