@@ -134,10 +134,9 @@ class Writer:
         connection, tables = self.reader.connection, self.reader.tables
         values = ", ".join(f":{name}" for name in EntryRow._fields)
         for new, texts in zip(self.added, self.texts, strict=True):
-            connection.execute(
-                f"INSERT INTO {tables.entries} ({_ENTRY}) VALUES ({values})",  # noqa: S608 - our own table
-                _row(new, texts),
-            )
+            row = _row(new, texts)
+            connection.execute(f"INSERT INTO {tables.entries} ({_ENTRY}) VALUES ({values})", row)  # noqa: S608 - our own
+            _note_made(EntryRow(**row), self.reader.seal, new)
         for key, number in {key: new.sequence for new in self.added for key in new.own}.items():
             self.reader.index.point(key, number)
         connection.execute(
@@ -278,8 +277,22 @@ _read_once = lru_cache(maxsize=64)(read_row)
 """A row with the very same content holds the same entry: it is read once."""
 
 
+_MADE = 32
+_made: dict[str, tuple[EntryRow, Seal, Link]] = {}
+"""The last entries that this process wrote, by their hashes: a row that is the very same is not parsed to check it."""
+
+
+def _note_made(row: EntryRow, seal: Seal, new: Link) -> None:
+    _made[new.hash] = (row, seal, new)
+    for old in list(_made)[:-_MADE]:
+        _made.pop(old, None)
+
+
 def _intact(row: EntryRow, seal: Seal) -> Link:
     """Return the entry in a row, or raise; the last rows with the very same content are checked once."""
+    made = _made.get(row.hash) if isinstance(row.hash, str) else None
+    if made is not None and made[:2] == (row, seal):
+        return made[2]
     short = isinstance(row.body, str) and isinstance(row.sets, str) and len(row.body) + len(row.sets) <= _SHORT
     return (_short_once if short else _long_once)(row, seal)
 

@@ -39,7 +39,7 @@ _QUICK = 8
 
 What is kept at once is written to the disk together.
 """
-_TURN = 0.0005
+_TURN = 0.001
 """Seconds after which a thread that computes lets another one of its worker go on: few, so that short work is done soon
 beside long work."""
 _GARBAGE = (50_000, 20, 20)
