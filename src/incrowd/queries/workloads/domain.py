@@ -34,11 +34,15 @@ _AFTER = ("having", "order", "limit", "offset", "distinct", "qualify", "windows"
 
 @dataclass(frozen=True, eq=False)
 class CountQuestion:
-    """A question that counts rows: its query as read, and the expressions by which it groups, in their order."""
+    """A question that counts rows, and the expressions by which it groups, in their order."""
 
     question: Question
-    query: exp.Select
     keys: tuple[exp.Expr, ...]
+
+    @cached_property
+    def query(self) -> exp.Select:
+        """The question as it is read."""
+        return read(self.question.text)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -58,19 +62,21 @@ class CountQuestion:
     @cached_property
     def source(self) -> tuple[str, int]:
         """What must agree for questions to be about the same rows, but for WHERE."""
+        if self.single:
+            return self.question.tables[0], self.question.contribution.rows
         from_, joins = self.query.args["from_"], self.query.args.get("joins") or ()
         return " ".join(part.sql("duckdb") for part in (from_, *joins)), self.question.contribution.rows
 
     @cached_property
     def where(self) -> str:
         """The condition on rows."""
-        found = self.query.args.get("where")
+        found = (self.question.rows if self.single else self.query).args.get("where")
         return "" if found is None else found.sql("duckdb")
 
     @property
     def single(self) -> bool:
         """Whether it reads one table, as it is."""
-        return isinstance(self.query.args["from_"].this, exp.Table) and not self.query.args.get("joins")
+        return len(self.question.tables) == 1 and not self.question.rows.args.get("joins")
 
 
 def counting(question: Question, unit: Unit, catalog: Catalog) -> CountQuestion | None:
@@ -86,11 +92,10 @@ def counting(question: Question, unit: Unit, catalog: Catalog) -> CountQuestion 
     people = asked.kind is AggregateKind.PEOPLE and asked.value is None and alike
     if asked.kind is not AggregateKind.ROWS and not people:
         return None
-    query = read(question.text)
-    if sum(1 for _ in query.find_all(exp.Select, exp.Union)) > 1:
+    if question.text.upper().count("SELECT") > 1:  # a query within, or a text that says so
         return None
-    keys = _keys(query, catalog) if question.keys else ()
-    return CountQuestion(question, query, keys) if len(keys) == len(question.keys) else None
+    keys = _keys(read(question.text), catalog) if question.keys else ()
+    return CountQuestion(question, keys) if len(keys) == len(question.keys) else None
 
 
 def _keys(query: exp.Select, catalog: Catalog) -> tuple[exp.Expr, ...]:
@@ -128,8 +133,7 @@ def read_table(text: str, catalog: Catalog) -> CountQuestion:
     However many groups one person is in, all are counted: the noise is made for the rows of a person.
     """
     question = understand(text, catalog)
-    query = read(question.text)
-    return CountQuestion(question, query, _keys(query, catalog))
+    return CountQuestion(question, _keys(read(question.text), catalog))
 
 
 @dataclass(frozen=True, eq=False)
