@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 from incrowd.core.certificate import Certificate
@@ -86,12 +87,22 @@ class StoredAnswer:
         return cls(str(body["answer"]), certificate_of(body["certificate"]), int(body["charge"]), body.get("asker", ""))
 
 
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """Answers in short that were read already, up to the entry with this number."""
+
+    lock: Lock = field(default_factory=Lock)
+    seen: list[int] = field(default_factory=lambda: [0])
+    told: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+
 @dataclass(frozen=True)
 class Answers:
     """The store: append-only, each entry bound to all before it; it can be shared by threads."""
 
     chain: Chain
     recent: Recent[StoredAnswer] = field(default_factory=lambda: Recent(_REMEMBERED), compare=False)
+    listing: Listing = field(default_factory=Listing, compare=False)
 
     @classmethod
     def beside(cls, ledger: str) -> Answers:
@@ -132,6 +143,14 @@ class Answers:
             return kept
 
         return self._noted(question, self.chain.transact(write))
+
+    def listed(self) -> list[tuple[str, dict[str, Any]]]:
+        """Return who asked for each answer, and the answer in short, the earliest first; each is read once."""
+        with self.listing.lock:
+            for link in self.chain.links(self.listing.seen[0]):
+                self.listing.told.extend((each.asker, each.listed) for each in _stored(link))
+                self.listing.seen[0] = link.sequence
+            return list(self.listing.told)
 
     def all(self) -> Iterator[StoredAnswer]:
         """Yield all answers, the earliest first."""

@@ -187,7 +187,11 @@ class Desk:
 
     def releases(self, analyst: str | None = None) -> list[dict[str, Any]]:
         """Return the certificates of all answers in short, the earliest first; for an analyst, those he may read."""
-        return [kept.listed for kept in self.answers.all() if self._readable(kept, analyst)]
+        return [
+            told
+            for asker, told in self.answers.listed()
+            if self._may_read(asker, {told["dataset"], *told.get("together with", ())}, analyst)
+        ]
 
     def certificate(self, id_: str, analyst: str | None = None) -> Certificate | None:
         """Return the certificate of an answer; for an analyst, if he may read what was asked."""
@@ -333,10 +337,11 @@ class Desk:
                 )
 
     def _readable(self, kept: StoredAnswer, analyst: str | None) -> bool:
+        return self._may_read(kept.asker, datasets_of(kept), analyst)
+
+    def _may_read(self, asker: str, datasets: set[str], analyst: str | None) -> bool:
         """Return whether an analyst may read what was asked: for everyone, by himself, or where he is named."""
-        if analyst is None or kept.asker in (EVERYONE, analyst):
-            return True
-        return datasets_of(kept) <= self._named(analyst)
+        return analyst is None or asker in (EVERYONE, analyst) or datasets <= self._named(analyst)
 
     def _named(self, analyst: str | None) -> set[str]:
         """Return the datasets of which an analyst reads what others asked."""
