@@ -10,7 +10,7 @@ for the same question in the same run.
 
 A new question costs the scan of the rows, work that grows with its text (planning), with its groups (noise, intervals,
 JSON) and with nothing else, and four commits, which questions that arrive together share.  A repeated one costs a
-commit, however many groups it has: its text is kept ready.  `--rows 100000` shows what is left beside the scan.
+commit and the sending of a text that is kept ready.  `--rows 100000` shows what is left beside the scan.
 """
 
 from __future__ import annotations
