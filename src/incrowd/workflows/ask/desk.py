@@ -82,15 +82,17 @@ class Desk:
     def price_batch(self, asking: AskingTogether) -> Priced:
         """Say what several questions cost together, and how good their answers would be."""
         planned = self._plan_batch(asking)
-        return replace(self._priced(asking, planned), each=tuple(planned.each[at] for at in planned.places))
+        each = planned.prices()
+        return replace(self._priced(asking, planned), each=tuple(each[at] for at in planned.places))
 
     def _priced(self, asking: Asking | AskingTogether, planned: Planned) -> Priced:
         kept = self.answers.find(planned.mark)
         repeated = kept is not None and self._readable(kept, asking.analyst)  # nobody learns what others asked
         cost = Amount() if repeated or asking.account is not None else highest_price(planned.promises.values())
         left = {name: self._left(name, cost) for name in planned.promises}
-        expected = tuple(column for each in planned.each for column in each.expected)
-        question, texts = "; ".join(each.question for each in planned.each), plan_of(planned.statistics)
+        prices = planned.prices()
+        expected = tuple(column for each in prices for column in each.expected)
+        question, texts = "; ".join(each.question for each in prices), plan_of(planned.statistics)
         return Priced(question, tuple(planned.promises), cost, left, expected, repeated, texts, planned.notes)
 
     def ask(self, asking: Asking) -> Answered:
@@ -276,9 +278,12 @@ class Desk:
         steps = self._answerable(measured.statistics, sampled=asking.terms.rate is not None) * units
         steps += answer_steps(measured, units)
         mark = self._mark({"text": question.text}, asking, policies)
-        each = (QuestionPrice(question.text, measured.expected),)
         notes = caps_of([part.question for part in measured.measurements])
-        return Planned(measured.plan, each, measured.statistics, notes, promises, policies, mark, steps)
+
+        def prices() -> tuple[QuestionPrice, ...]:
+            return (QuestionPrice(question.text, measured.expected),)
+
+        return Planned(measured.plan, prices, measured.statistics, notes, promises, policies, mark, steps)
 
     def _planned_batch(self, asking: AskingTogether) -> Planned:
         found = understand_each(asking.questions, lambda sql: understand(sql, self.catalog, self._max_groups))
@@ -297,7 +302,10 @@ class Desk:
             steps = check_work(steps) * declared_units(policy) + answer_steps(planned, declared_units(policy))
         mark = self._mark({"texts": [each.text for each in questions.values()]}, asking, (policy,))
         places = tuple(numbers.index(first[question.text]) for question in found)
-        prices = tuple(map(QuestionPrice, (each.text for each in planned.questions), planned.expected))
+
+        def prices() -> tuple[QuestionPrice, ...]:
+            return tuple(map(QuestionPrice, (each.text for each in planned.questions), planned.expected))
+
         statistics = tuple(query for _, queries in planned.passes for query in queries)
         return Planned(planned.plan, prices, statistics, planned.notes, promises, (policy,), mark, steps, places)
 

@@ -27,13 +27,13 @@ AGAIN = 0.05
 class Planned:
     """What was asked, understood and measured: one question or several, and what they promise to each dataset.
 
-    `each` tells how exact the answer to each question will be, `statistics` what is read of the rows, `notes` what else
-    is said beforehand.  A question that is among several twice is answered once: `places` tells for each one asked
+    `prices` tells how exact the answer to each question will be, `statistics` what is read of the rows, `notes` what
+    else is said beforehand.  A question that is among several twice is answered once: `places` tells for each one asked
     which answer it has.
     """
 
     plan: QuestionPlan
-    each: tuple[QuestionPrice, ...]
+    prices: Callable[[], tuple[QuestionPrice, ...]]
     statistics: tuple[exp.Query, ...]
     notes: tuple[str, ...]
     promises: Mapping[str, Guarantee]
