@@ -165,7 +165,7 @@ def _measured(node: exp.Expr, widths: Mapping[str, int]) -> tuple[int, int]:
     parts = [_measured(part, widths) for part in node.iter_expressions()]
     match node:
         case exp.Column():
-            width = widths.get(node.name, 0)
+            return _EVALUATION, widths.get(node.name, 0)  # it is there already, however long
         case exp.Literal():
             width = len(node.name)
         case exp.DPipe() | exp.Concat():
