@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from incrowd.errors import InvalidParameter, LedgerUnavailable
 
 if TYPE_CHECKING:
-    from incrowd.store.holds import Holds
     from incrowd.store.tables import Tables
 
 _SQLITE = "sqlite:///"
@@ -26,6 +25,19 @@ class Connection(Protocol):
 
     def execute(self, statement: str, values: Mapping[str, Any] | None = None) -> Sequence[tuple[Any, ...]]:
         """Run one statement and return its rows, if it has some."""
+
+
+class Holds(Protocol):
+    """Names of which each is held by one at a time among all who share a database; safe for many threads.
+
+    What somebody held is let go when he is gone.
+    """
+
+    def alone(self, name: str) -> AbstractContextManager[bool]:
+        """Hold a name until the end of the block, and tell whether that was possible: it is not waited for."""
+
+    def close(self) -> None:
+        """Let go of everything."""
 
 
 class Database(Protocol):

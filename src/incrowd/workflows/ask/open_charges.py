@@ -22,7 +22,7 @@ from incrowd.workflows.ask.answers import Answers
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
-    from incrowd.store.holds import Holds
+    from incrowd.store.database import Holds
 
 _FOLDER, _LOCK, _NAMES, _FLIGHT = ".desks", ".lock", ".open", ".flight"
 
