@@ -10,11 +10,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from incrowd.core.table import Engine
-from tests import spark
+from tests import chance, spark
 from tests.postgres import binaries, schema, server
 
 # Speed is measured in bench/, beside a peer: a test that fails because a machine is busy tells nothing.
-settings.register_profile("incrowd", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "incrowd", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=not chance.FRESH
+)
 settings.register_profile("quick", settings.get_profile("incrowd"), max_examples=20)
 settings.load_profile("incrowd")
 
@@ -69,6 +71,13 @@ def _folders(item: pytest.Item) -> set[str]:
 def _turn(item: pytest.Item) -> int:
     marked = [bool(item.get_closest_marker(name)) for name in FIRST]
     return marked.index(True) if any(marked) else len(FIRST)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Let the chance of a test and of the fixtures made for it hang on its name."""
+    with chance.settled(item.nodeid):
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
