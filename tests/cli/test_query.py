@@ -93,6 +93,22 @@ def test_a_batch_is_one_charge(people: Path, run: Runner) -> None:
     assert "cost of all" in shown.out
 
 
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_the_answers_of_a_batch_in_a_folder_can_be_verified(people: Path, run: Runner, form: str) -> None:
+    """A question that is asked twice has one file, and a file that was touched is found."""
+    Path("all.sql").write_text(f"{COUNT}; SELECT sex, AVG(age) AS mean FROM people GROUP BY sex; {COUNT}")
+    line = f"query --batch all.sql --policy policy.yaml --epsilon 1 --out answers --format {form}"
+    assert run(line).code == 0
+    files = ["certificate.json", f"data.1.{form}", f"data.2.{form}", "report.html"]
+    assert sorted(path.name for path in Path("answers").iterdir()) == files
+    verify = "verify answers --policy policy.yaml --ledger sqlite:///.incrowd/ledger.sqlite"
+    assert run(verify).code == 0, run(verify).out
+    assert run(line).code == 2, "the folder is there already"
+    first, second = (Path("answers") / name for name in files[1:3])
+    first.write_bytes(second.read_bytes())
+    assert run(verify).code == 1
+
+
 @pytest.mark.parametrize(
     ("line", "code", "says"),
     [

@@ -129,9 +129,12 @@ def _answer_batch(options: QueryOptions, file: Path) -> None:
     from incrowd.queries.language.reading import split_questions
     from incrowd.workflows.ask.asking import REPEATED
     from incrowd.workflows.ask.desk import AnsweredTogether, AskingTogether, Priced
+    from incrowd.workflows.ask.publication import publish_answer
+    from incrowd.workflows.release.publish import Destination
 
-    if options.out is not None or options.account is not None:
-        raise InvalidParameter("a batch is printed and paid by epsilon: leave --out and --account out.")
+    if options.account is not None:
+        raise InvalidParameter("a batch is paid by epsilon: leave --account out.")
+    _check_folder(options)
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -139,13 +142,16 @@ def _answer_batch(options: QueryOptions, file: Path) -> None:
     asking = AskingTogether(split_questions(text), terms_of(options), options.analyst)
     with progress(not options.json) as tell, _desk(options, tell) as desk:
         found: Priced | AnsweredTogether = desk.price_batch(asking) if options.price else desk.ask_batch(asking)
+    if options.out is not None and isinstance(found, AnsweredTogether):
+        publish_answer(found, desk.ledger, Destination(options.out, options.form))
     if options.json:
         return print_json(found.to_json())
     if isinstance(found, Priced):
         return show_price(found)
     for number, answer in enumerate(found.answers, start=1):
         _print_answer(f"answer {number}", answer, verbose=options.verbose)
-    return print_table("cost of all", found.costs, REPEATED if found.repeated else "")
+    certificate = found.certificate.id if options.out is None else str(options.out / "certificate.json")
+    return print_table("cost of all", [*found.costs, ("certificate", certificate)], REPEATED if found.repeated else "")
 
 
 def _answer_classically(options: QueryOptions, how: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -171,8 +172,36 @@ def _read(plain: Mapping[str, Any]) -> AnswerColumn:
 _ROWS = 2**17
 
 
+class _Tables(ABC):
+    """The tables of one answer, or of several that were paid for as one."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[AnswerTable, ...]:
+        """A table for each answer."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of all answers, one after the other."""
+        return pa.schema([field for part in self.parts for field in part.schema])
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Return the rows of all answers, each with its own columns."""
+        for part in self.parts:
+            yield from part.batches()
+
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - a promise always bounds it
+        """Return what noisy aggregates show of themselves."""
+        return {
+            "groups": sum(part.table.num_rows for part in self.parts),
+            "singling out": "no rows are published, only noisy aggregates",
+            "linkability": "no rows are published: there is nothing to link but names of groups",
+            "inference": "bounded by the claims above, for every attribute, whatever the attacker knows",
+        }
+
+
 @dataclass(frozen=True, eq=False)
-class AnswerTable:
+class AnswerTable(_Tables):
     """The columns that were asked for; beside each noisy number the ends of its 95 % interval, `_low` and `_high`."""
 
     table: pa.Table
@@ -195,14 +224,10 @@ class AnswerTable:
         """Return the rows as a stream."""
         return pa.RecordBatchReader.from_batches(self.schema, self.batches())
 
-    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - a promise always bounds it
-        """Return what noisy aggregates show of themselves."""
-        return _evidence(self.table.num_rows)
-
 
 @dataclass(frozen=True, eq=False)
-class AnswerTables:
-    """The answers to one question, or to several that were paid for as one."""
+class AnswerTables(_Tables):
+    """Answers as they are given, with a table for each."""
 
     answers: tuple[Answer, ...]
 
@@ -211,25 +236,14 @@ class AnswerTables:
         """A table for each answer."""
         return tuple(AnswerTable(answer.to_arrow()) for answer in self.answers)
 
+
+@dataclass(frozen=True, eq=False)
+class AnswerFiles(_Tables):
+    """Answers as they were published, read again."""
+
+    tables: tuple[AnswerTable, ...]
+
     @property
-    def schema(self) -> pa.Schema:
-        """The columns of all answers, one after the other."""
-        return pa.schema([field for part in self.parts for field in part.schema])
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Return the rows of all answers, each with its own columns."""
-        for part in self.parts:
-            yield from part.batches()
-
-    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - a promise always bounds it
-        """Return what noisy aggregates show of themselves."""
-        return _evidence(sum(part.table.num_rows for part in self.parts))
-
-
-def _evidence(groups: int) -> dict[str, Any]:
-    return {
-        "groups": groups,
-        "singling out": "no rows are published, only noisy aggregates",
-        "linkability": "no rows are published: there is nothing to link but names of groups",
-        "inference": "bounded by the claims above, for every attribute, whatever the attacker knows",
-    }
+    def parts(self) -> tuple[AnswerTable, ...]:
+        """The tables of the files."""
+        return self.tables

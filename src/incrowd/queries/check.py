@@ -21,7 +21,7 @@ from incrowd.core.loss import Sequence as Sequential
 from incrowd.core.plan import Output
 from incrowd.core.spreadsheet import unguarded
 from incrowd.core.steps.step import Step
-from incrowd.queries.answer import AnswerTable
+from incrowd.queries.answer import AnswerFiles, AnswerTable
 from incrowd.queries.measuring.statistics import Of
 from incrowd.queries.question import AggregateKind
 from incrowd.queries.steps.noise import (
@@ -129,23 +129,22 @@ def _strange_set(each: AnswerSet) -> Problem | None:
 
 
 def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
-    """Read the file: its columns and its intervals."""
-    (file,) = files
-    yield from _looks(statement, _read(file).table)
+    """Read the files, one for each answer: their columns and their intervals."""
+    tables = [part.table for part in reopen(statement, files).parts]
+    known = "they are those that were asked for, and their intervals"
+    yield Look("columns in the file", _columns(statement, tables), known)
+    yield Look("intervals in the file", _intervals(tables), "each runs from its lower end to its upper")
 
 
 def recount(statement: Statement, output: Output) -> Problem | None:
     """Hold answers that stay in memory against the statement."""
-    names = tuple(name for part in output.parts for name in part.schema.names)
-    if names != statement.released:
-        return Problem("the columns are not those that the certificate says are released")
-    tables = (pa.Table.from_batches(part.batches(), schema=part.schema) for part in output.parts)
-    return next((problem for table in tables if (problem := _intervals(table)) is not None), None)
+    tables = [pa.Table.from_batches(part.batches(), schema=part.schema) for part in output.parts]
+    return _columns(statement, tables) or _intervals(tables)
 
 
-def reopen(statement: Statement, files: tuple[Path, ...]) -> AnswerTable:  # noqa: ARG001 - other checks need it
+def reopen(statement: Statement, files: tuple[Path, ...]) -> AnswerFiles:  # noqa: ARG001 - other checks need it
     """Read what was published, as anyone can."""
-    return _read(files[0])
+    return AnswerFiles(tuple(map(_read, files)))
 
 
 def questions_of(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], ...]:
@@ -261,21 +260,20 @@ def _without(columns: tuple[str, ...], told: tuple[str, ...]) -> tuple[str, ...]
     return told
 
 
-def _looks(statement: Statement, table: pa.Table) -> Iterator[Look]:
-    strange = tuple(table.column_names) != statement.released
-    problem = Problem("the columns are not those that the certificate says are released") if strange else None
-    yield Look("columns in the file", problem, "they are those that were asked for, and their intervals")
-    yield Look("intervals in the file", _intervals(table), "each runs from its lower end to its upper")
+def _columns(statement: Statement, tables: Sequence[pa.Table]) -> Problem | None:
+    strange = tuple(name for table in tables for name in table.column_names) != statement.released
+    return Problem("the columns are not those that the certificate says are released") if strange else None
 
 
-def _intervals(table: pa.Table) -> Problem | None:
-    for name in table.column_names:
-        ends = [f"{name}_low", f"{name}_high"]
-        if not set(ends) <= set(table.column_names):
-            continue
-        low, high = (pc.cast(table[each], pa.float64()) for each in ends)
-        if not pc.all(pc.fill_null(pc.less_equal(low, high), True)).as_py():
-            return Problem(f"an interval of {name!r} ends before it begins")
+def _intervals(tables: Sequence[pa.Table]) -> Problem | None:
+    for table in tables:
+        for name in table.column_names:
+            ends = [f"{name}_low", f"{name}_high"]
+            if not set(ends) <= set(table.column_names):
+                continue
+            low, high = (pc.cast(table[each], pa.float64()) for each in ends)
+            if not pc.all(pc.fill_null(pc.less_equal(low, high), True)).as_py():
+                return Problem(f"an interval of {name!r} ends before it begins")
     return None
 
 

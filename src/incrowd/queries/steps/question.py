@@ -306,6 +306,11 @@ class Questions(Step):
         return sum(isinstance(step, GiveAnswer) for step in walk(self.held))
 
     @property
+    def tables(self) -> int:
+        """In how many files the answers leave, where they do."""
+        return self.number
+
+    @property
     def held(self) -> tuple[Step, ...]:
         """The steps of all questions, one after the other."""
         return tuple(step for steps in self.questions for step in steps)

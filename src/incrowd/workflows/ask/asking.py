@@ -177,6 +177,11 @@ class AnsweredTogether:
         (answer,) = self.answers
         return Answered(answer, self.certificate, self.cost, self.left, self.repeated, self.texts)
 
+    @property
+    def different(self) -> tuple[Answer, ...]:
+        """The answers in their order, that to a question which was asked twice once: those of the certificate."""
+        return tuple({id(answer): answer for answer in self.answers}.values())
+
     def placed(self, places: Sequence[int]) -> AnsweredTogether:
         """Return the answer at each of these places: a question that was asked twice has its answer twice."""
         return replace(self, answers=tuple(self.answers[at] for at in places), texts=None)
