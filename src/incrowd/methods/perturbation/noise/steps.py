@@ -20,7 +20,7 @@ class MaskingLaw(StrEnum):
 
 
 _WORDS = {
-    MaskingLaw.UNCORRELATED: "independent normal noise in each column",
+    MaskingLaw.UNCORRELATED: "independent normal noise",
     MaskingLaw.CORRELATED: "normal noise with the covariances of the columns",
     MaskingLaw.ROBUST: "normal noise with robust covariances of the columns, which outliers hardly move",
 }
@@ -74,8 +74,8 @@ class AddMaskingNoise(Masking):
     @property
     def sentence(self) -> str:
         """What happens, for people."""
-        size = f"of {float(self.variance):g} times their variance"
-        parts = [f"{some(self.columns).capitalize()} get {_WORDS[self.law]}, {size}{alike(self.within)}."]
+        size = f"of {float(self.variance):g} times the variance of each column"
+        parts = [f"{_WORDS[self.law].capitalize()}, {size}, is added to {some(self.columns)}{alike(self.within)}."]
         if self.outliers is not None:
             parts.append(f"Outlying values get {float(self.outliers):g} times as much.")
         if self.restored:
