@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.methods import GRAPHS, METHODS
-from incrowd.workflows.policy.policy import json_schema
+from incrowd.workflows.policy.file import json_schema
 
 PAGE = Path(__file__).parent / "reference" / "policy.md"
 BEGIN, END = "<!-- tables -->\n", "<!-- end of tables -->\n"

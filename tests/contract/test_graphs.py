@@ -17,8 +17,9 @@ from incrowd.methods import GRAPHS
 from incrowd.methods.graphs.steps import NODES
 from incrowd.verify.statement import Verdict
 from incrowd.workflows.graph.release import release_graph
+from incrowd.workflows.policy.file import json_schema
 from incrowd.workflows.policy.ledger import find_book
-from incrowd.workflows.policy.policy import Policy, json_schema, load_policy
+from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.registry import method_class, vocabulary
 from incrowd.workflows.release.publish import Destination
 from incrowd.workflows.verify.verify import verify

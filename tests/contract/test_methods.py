@@ -33,7 +33,8 @@ from incrowd.methods.outcomes.anonymized import Anonymized
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.methods.outcomes.outcome import Outcome
 from incrowd.workflows.plan.forecast import plan
-from incrowd.workflows.policy.policy import Policy, json_schema, load_policy
+from incrowd.workflows.policy.file import json_schema
+from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.registry import method_class, vocabulary
 from incrowd.workflows.release.publish import release
 from incrowd.workflows.verify.verify import certificate_of

@@ -10,8 +10,9 @@ import pytest
 from incrowd import methods
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.plan.forecast import plan
+from incrowd.workflows.policy.file import json_schema
 from incrowd.workflows.policy.ledger import find_book
-from incrowd.workflows.policy.policy import json_schema, load_policy
+from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import Destination, release, release_to
 from incrowd.workflows.report.page import public_report
 from incrowd.workflows.verify.verify import verify

@@ -38,7 +38,7 @@ def schema(options: SchemaOptions) -> None:
     """Print the JSON Schema of policy files: editors complete and check with it."""
     import json
 
-    from incrowd.workflows.policy.policy import json_schema
+    from incrowd.workflows.policy.file import json_schema
 
     if options.json:
         print_json(json_schema())

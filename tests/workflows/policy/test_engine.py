@@ -10,7 +10,8 @@ import pytest
 
 from incrowd.engines.settings import Local, Settings, Spark
 from incrowd.errors import InvalidParameter, SourceUnreadable
-from incrowd.workflows.policy.policy import json_schema, load_policy
+from incrowd.workflows.policy.file import json_schema
+from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.policy.rows import open_rows, settings_of
 from incrowd.workflows.release.publish import Destination, release_to
 from tests.policies import PEOPLE, changed, people, with_ledger

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from incrowd.errors import IncrowdError, InvalidParameter
+from incrowd.workflows.policy.file import json_schema
 from incrowd.workflows.policy.limits import LIMITS, limit_of
-from incrowd.workflows.policy.policy import json_schema, load_policy
+from incrowd.workflows.policy.policy import load_policy
 from tests.contract.examples import POLICIES
 from tests.policies import PEOPLE, changed
 

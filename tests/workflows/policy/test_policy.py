@@ -14,7 +14,8 @@ from incrowd.core.schema import Missing, Role
 from incrowd.core.unit import Adjacency, Kind, More, Unit
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.crowds.parameters import Target
-from incrowd.workflows.policy.policy import LEDGER, Policy, json_schema, load_policy
+from incrowd.workflows.policy.file import LEDGER, json_schema
+from incrowd.workflows.policy.policy import Policy, load_policy
 from tests.policies import PEOPLE, changed, written
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from fractions import Fraction
@@ -10,7 +11,67 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, create_model
 
-from incrowd.workflows.policy.sections import Exact, Section, whole
+from incrowd.core.plan import Method
+from incrowd.core.schema import Schema
+from incrowd.errors import InvalidParameter
+from incrowd.workflows.policy.document import Document, checked, place_in
+from incrowd.workflows.policy.scalars import Exact, whole
+from incrowd.workflows.policy.sections import Section
+from incrowd.workflows.registry import chain, graph_method_names, method_class, method_names
+
+_SAFE, _AUTO, _SCHEME = "safe", "auto", "scheme"  # safe with `levels: auto` is another way to write scheme
+
+
+def is_graph(document: Document) -> bool:
+    """Whether a policy is that of a graph."""
+    return any(document.content.get(name) is not None for name in ("nodes", "edges"))
+
+
+def method_of(document: Document, where: str, schema: Schema) -> Method:
+    """Return the method that a policy names under `release`, or several, one after the other."""
+    release = document.content["release"]
+    if not isinstance(release, list):
+        return _step(release, ("release",), (document, where), schema)
+    return chain(_step(each, ("release", place), (document, where), schema) for place, each in enumerate(release))
+
+
+def _step(release: Any, path: tuple[str | int, ...], source: tuple[Document, str], schema: Schema) -> Method:
+    document, where = source
+    name = release.get("method") if isinstance(release, dict) else None
+    if name == _SAFE and release.get("levels") == _AUTO:
+        name, release = _SCHEME, {key: value for key, value in release.items() if key != "levels"}
+    graph = is_graph(document)
+    if name not in (known := graph_method_names() if graph else method_names()):
+        if name in (*graph_method_names(), *method_names()):
+            raise InvalidParameter(
+                f"the method {name!r} is for {'tables' if graph else 'graphs'}: a policy of a graph has nodes: and "
+                "edges:, one of a table has columns:."
+            )
+        near = difflib.get_close_matches(str(name), known, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise InvalidParameter(f"there is no method {name!r}; there are {', '.join(known)}.{hint}")
+    model = section_of(method_class(name))
+    own = len(path)
+    inner = Document(release, {each[own:]: line for each, line in document.lines.items() if each[:own] == path})
+    found = checked(model, inner, where)
+    method: Method = instance_of(method_class(name), found)
+    for key in ("levels", "sensitive"):
+        for column in getattr(method, key, {}):
+            try:
+                schema[column]
+            except InvalidParameter as error:
+                raise InvalidParameter(f"{place_in(document, (*path, key, column), where)}: {error}") from None
+    return method
+
+
+def method_schemas() -> list[dict[str, Any]]:
+    """Return the JSON Schema of every method's section."""
+    sections = map(section_of, map(method_class, (*method_names(), *graph_method_names())))
+    methods = [section.model_json_schema(ref_template="#/$defs/{model}") for section in sections]
+    chosen = section_of(method_class(_SCHEME)).model_json_schema(ref_template="#/$defs/{model}")
+    chosen["properties"] |= {"method": {"const": _SAFE}, "levels": {"const": _AUTO}}
+    required = [*chosen["required"], "levels"]
+    return [*methods, chosen | {"title": "SafeAtChosenLevelsSection", "required": required}]
 
 
 def section_of(method: Any) -> type[Section]:

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, field_validator, model_validator
-
 from incrowd.accounting.budget import Budget
-from incrowd.attacks import attack_names
-from incrowd.attacks.finding import Risk
 from incrowd.core.codec import digest
 from incrowd.core.loss import Syntactic
 from incrowd.core.plan import Method, Plan
@@ -27,101 +21,15 @@ from incrowd.errors import IncrowdError, InvalidParameter, Refused, UnsupportedV
 from incrowd.governance.consent.event import check_purpose
 from incrowd.workflows.policy.columns import OtherTable, attached, column_of, files_of, other_table
 from incrowd.workflows.policy.document import Document, checked, place_in, read_document
+from incrowd.workflows.policy.file import GraphPolicySection, PolicySection
 from incrowd.workflows.policy.graphs import GraphPlace, edge_rules, graph_schema, node_columns
-from incrowd.workflows.policy.method_section import instance_of, section_of
+from incrowd.workflows.policy.method_section import is_graph, method_of
 from incrowd.workflows.policy.population import file_hashes, population_hash, with_files, with_population
-from incrowd.workflows.policy.sections import (
-    AnyEngine,
-    AnySource,
-    BudgetSection,
-    ColumnSection,
-    ConsentSection,
-    DatasetSection,
-    EdgesSection,
-    EngineSection,
-    Exact,
-    NodesSection,
-    QueriesSection,
-    Section,
-    SourceSection,
-    TableSection,
-    UnitSection,
-    Whole,
-)
-from incrowd.workflows.registry import chain, graph_method_names, method_class, method_names
+from incrowd.workflows.policy.sections import BudgetSection, ColumnSection, EngineSection, SourceSection, UnitSection
 
 VERSION = 1
-LEDGER = "sqlite:///.incrowd/ledger.sqlite"
-_SAFE, _AUTO, _SCHEME = "safe", "auto", "scheme"  # safe with `levels: auto` is another way to write scheme
-_OF_GRAPHS = ("nodes", "edges")
 _ASIDE = ("engine", "risk")
 """What changes no promise: where it runs, and how it is attacked."""
-
-
-class PolicySection(Section):
-    """The whole policy file."""
-
-    incrowd: Whole = Field(description="The version of this format: 1.")
-    dataset: DatasetSection = Field(description="What the data is called, whom it is about, and how many.")
-    source: AnySource | None = Field(None, description="Where the rows are; DATA on the command line overrides.")
-    columns: dict[str, ColumnSection] = Field(description="Every column of the source, by its name.")
-    hierarchies: str | None = Field(
-        None, description="A folder of files in ARX's format, each attached to the column that it is named after."
-    )
-    release: dict[str, Any] | tuple[dict[str, Any], ...] | None = Field(
-        None,
-        description="The method and its parameters, or a list of masks one after the other; may be left out where only "
-        "questions are answered.",
-    )
-    budget: BudgetSection | None = Field(
-        None, description="Of the dataset, for good; by default the first release's own."
-    )
-    ledger: str = Field(LEDGER, description="Where spending is written down; a path is taken from the policy's folder.")
-    engine: AnyEngine = Field(
-        "local", description="Where the rows are worked on; no part of the promise, nor of the policy's hash."
-    )
-    tables: dict[str, TableSection] | None = Field(None, description="More tables that questions may read.")
-    queries: QueriesSection | None = Field(None, description="What questions may be asked.")
-    nodes: NodesSection | None = Field(None, description="The nodes of a graph, in place of source and columns.")
-    edges: EdgesSection | None = Field(None, description="The edges of a graph, beside its nodes.")
-    risk: dict[str, Exact] | None = Field(
-        None,
-        description="How much more often than its control an attack may be right: for each attack or risk, or for any; "
-        "incrowd attack exits with 1 above it. No part of the promise, nor of the policy's hash.",
-    )
-    purpose: str | None = Field(
-        None,
-        description="What people must have consented to, such as research/newborns: rows of nobody else are used.",
-    )
-    consent: ConsentSection | None = Field(None, description="Where the decisions of people are kept, for a purpose.")
-
-    @field_validator("risk")
-    @classmethod
-    def _known_risks(cls, risk: dict[str, Fraction] | None) -> dict[str, Fraction] | None:
-        known = ("any", *attack_names(), *map(str, Risk)) if risk else ()
-        for name, share in (risk or {}).items():
-            if name not in known:
-                raise ValueError(f"there is no attack or risk {name!r}; there are {', '.join(known)}")
-            if not 0 <= share <= 1:
-                raise ValueError(f"the share of {name!r} lies between 0 and 1")
-        return risk
-
-
-class GraphPolicySection(PolicySection):
-    """The whole policy file of a graph: nodes and edges in place of source and columns."""
-
-    columns: dict[str, ColumnSection] = Field(default_factory=dict)
-    nodes: NodesSection
-    edges: EdgesSection
-
-    @model_validator(mode="after")
-    def _a_graph_alone(self) -> GraphPolicySection:
-        for name in ("source", "columns", "tables", "queries", "hierarchies"):
-            if getattr(self, name):
-                raise ValueError(f"a policy of a graph has nodes and edges: {name} is for tables, leave it out")
-        if self.release is None or not isinstance(self.release, dict):
-            raise ValueError("a policy of a graph has one method under release")
-        return self
 
 
 @dataclass(frozen=True)
@@ -215,33 +123,13 @@ def _until(document: Document, until: int | None) -> Document:
     return Document({**document.content, "release": steps[:until]}, document.lines)
 
 
-def json_schema() -> dict[str, Any]:
-    """Return the published JSON Schema of policy files."""
-    schema = PolicySection.model_json_schema()
-    sections = map(section_of, map(method_class, (*method_names(), *graph_method_names())))
-    methods = [section.model_json_schema(ref_template="#/$defs/{model}") for section in sections]
-    chosen = section_of(method_class(_SCHEME)).model_json_schema(ref_template="#/$defs/{model}")
-    chosen["properties"] |= {"method": {"const": _SAFE}, "levels": {"const": _AUTO}}
-    methods.append(chosen | {"title": "SafeAtChosenLevelsSection", "required": [*chosen["required"], "levels"]})
-    for method in methods:
-        schema["$defs"].update(method.pop("$defs", {}))
-    schema["properties"]["release"] = {
-        "description": schema["properties"]["release"]["description"],
-        "anyOf": [*methods, {"type": "array", "minItems": 1, "items": {"anyOf": methods}}],
-    }
-    schema["anyOf"] = [{"required": ["release"]}, {"required": ["queries"]}]
-    schema["required"] = [name for name in schema["required"] if name != "columns"]
-    schema["allOf"] = [{"anyOf": [{"required": ["columns"]}, {"required": ["nodes", "edges"]}]}]
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "incrowd policy", **schema}
-
-
 def _policy(document: Document, folder: Path, where: str) -> Policy:
     content = document.content
     if not isinstance(content, dict):
         raise InvalidParameter(f"{where} is empty or not a mapping: it needs incrowd, dataset, columns and release.")
     if str(content.get("incrowd")) != str(VERSION):
         raise UnsupportedVersion(f"{where} must start with 'incrowd: {VERSION}', the version of the format known here.")
-    graph = any(content.get(name) is not None for name in _OF_GRAPHS)
+    graph = is_graph(document)
     section = checked(GraphPolicySection if graph else PolicySection, document, where)
     if section.release is None and section.queries is None:
         raise InvalidParameter(f"{where}: release is missing. Where only questions are answered, write queries:.")
@@ -256,7 +144,7 @@ def _policy(document: Document, folder: Path, where: str) -> Policy:
         schema = Schema(columns, unit) if section.edges is None else graph_schema(columns, unit, section.edges)
         if section.purpose is not None:
             require_gate(schema.unit)
-        method = None if section.release is None else with_files(_method(document, where, schema), folder)
+        method = None if section.release is None else with_files(method_of(document, where, schema), folder)
         method = None if method is None else with_population(method, schema, folder)
         tables = _tables(section, schema, document, (where, folder))
         budget = None if section.budget is None else _budget(section.budget)
@@ -354,42 +242,6 @@ def _tables(
         except InvalidParameter as error:
             raise InvalidParameter(f"{place_in(document, ('tables', name), place[0])}: {error}") from None
     return tuple(found)
-
-
-def _method(document: Document, where: str, schema: Schema) -> Method:
-    release = document.content["release"]
-    if not isinstance(release, list):
-        return _step(release, ("release",), (document, where), schema)
-    return chain(_step(each, ("release", place), (document, where), schema) for place, each in enumerate(release))
-
-
-def _step(release: Any, path: tuple[str | int, ...], source: tuple[Document, str], schema: Schema) -> Method:
-    document, where = source
-    name = release.get("method") if isinstance(release, dict) else None
-    if name == _SAFE and release.get("levels") == _AUTO:
-        name, release = _SCHEME, {key: value for key, value in release.items() if key != "levels"}
-    graph = any(document.content.get(each) is not None for each in _OF_GRAPHS)
-    if name not in (known := graph_method_names() if graph else method_names()):
-        if name in (*graph_method_names(), *method_names()):
-            raise InvalidParameter(
-                f"the method {name!r} is for {'tables' if graph else 'graphs'}: a policy of a graph has nodes: and "
-                "edges:, one of a table has columns:."
-            )
-        near = difflib.get_close_matches(str(name), known, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise InvalidParameter(f"there is no method {name!r}; there are {', '.join(known)}.{hint}")
-    model = section_of(method_class(name))
-    own = len(path)
-    inner = Document(release, {each[own:]: line for each, line in document.lines.items() if each[:own] == path})
-    found = checked(model, inner, where)
-    method: Method = instance_of(method_class(name), found)
-    for key in ("levels", "sensitive"):
-        for column in getattr(method, key, {}):
-            try:
-                schema[column]
-            except InvalidParameter as error:
-                raise InvalidParameter(f"{place_in(document, (*path, key, column), where)}: {error}") from None
-    return method
 
 
 def _unit(section: UnitSection, *, graph: bool) -> Unit:

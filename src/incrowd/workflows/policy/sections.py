@@ -1,6 +1,6 @@
 """The sections of a policy file: what may stand where, and what each word means.
 
-Every scalar arrives as the text that was written (see `document`); these models give it its type.  The published
+Every scalar arrives as the text that was written (see `document`); `scalars` give it its type.  The published
 JSON Schema is made from them.
 """
 
@@ -13,89 +13,37 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
     Tag,
-    WithJsonSchema,
     field_validator,
     model_validator,
 )
 
-from incrowd.core.rounding import exact
 from incrowd.core.schema import MAX_LENGTH
 from incrowd.engines.readers.spelling import Spelling
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import moment
-from incrowd.workflows.policy.limits import limit_of
+from incrowd.workflows.policy.scalars import (
+    Day,
+    Exact,
+    GroupSize,
+    HeaderRow,
+    MaxGroups,
+    MaxLength,
+    MaxRows,
+    Prefix,
+    Redaction,
+    Whole,
+    Word,
+)
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-def _exact(value: Any) -> Fraction:
-    try:
-        return exact(value)
-    except InvalidParameter as error:
-        raise ValueError(str(error)) from None
-
-
-def _day(value: Any) -> date:
-    if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", str(value)):
-        raise ValueError("a day is written as 2025-12-31")
-    return date.fromisoformat(str(value))
-
-
-def _up_to(key: str) -> BeforeValidator:
-    most = limit_of(key)
-
-    def read(value: Any) -> int:
-        number = _exact(value)
-        if number.denominator != 1:
-            raise ValueError("must be a whole number")
-        if abs(number) > most:
-            raise ValueError(f"can be at most {most:,}")
-        return int(number)
-
-    return BeforeValidator(read)
-
-
-def _integer(key: str) -> WithJsonSchema:
-    return WithJsonSchema({"type": "integer", "maximum": limit_of(key)})
-
-
-def whole(key: str) -> Any:
-    """Return the type of a key that takes whole numbers up to its public limit.
-
-    >>> from pydantic import TypeAdapter
-    >>> TypeAdapter(whole("k")).validate_python("20")
-    20
-    """
-    return Annotated[int, _up_to(key), _integer(key)]
-
-
 def _words(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
-
-
-_NUMBER_SCHEMA = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^[0-9.eE+/-]+$"}]}
-Exact = Annotated[Fraction, BeforeValidator(_exact), WithJsonSchema(_NUMBER_SCHEMA)]
-Whole = Annotated[int, _up_to(""), _integer("")]
-MaxRows = Annotated[int, _up_to("max_rows"), _integer("max_rows")]
-MaxGroups = Annotated[int, _up_to("max_groups"), _integer("max_groups")]
-MaxLength = Annotated[int, _up_to("max_length"), _integer("max_length"), Field(ge=1)]
-Day = Annotated[
-    date, BeforeValidator(_day), WithJsonSchema({"type": "string", "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"})
-]
-Prefix = Annotated[int, _up_to("prefix"), _integer("prefix")]
-Redaction = Annotated[int, _up_to("redaction"), _integer("redaction")]
-HeaderRow = Annotated[int, _up_to("header_row"), _integer("header_row"), Field(ge=1)]
-GroupSize = Annotated[int, _up_to("groups"), _integer("groups")]
-Word = Annotated[
-    str,
-    BeforeValidator(lambda value: value if isinstance(value, str) else str(value)),
-    WithJsonSchema({"type": ["string", "number"]}),
-]
 
 
 _MORE = (

@@ -1,0 +1,110 @@
+"""The policy file as a whole: what stands in it, for a table and for a graph, and its published JSON Schema."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from pydantic import Field, field_validator, model_validator
+
+from incrowd.attacks import attack_names
+from incrowd.attacks.finding import Risk
+from incrowd.workflows.policy.method_section import method_schemas
+from incrowd.workflows.policy.scalars import Exact, Whole
+from incrowd.workflows.policy.sections import (
+    AnyEngine,
+    AnySource,
+    BudgetSection,
+    ColumnSection,
+    ConsentSection,
+    DatasetSection,
+    EdgesSection,
+    NodesSection,
+    QueriesSection,
+    Section,
+    TableSection,
+)
+
+LEDGER = "sqlite:///.incrowd/ledger.sqlite"
+
+
+class PolicySection(Section):
+    """The whole policy file."""
+
+    incrowd: Whole = Field(description="The version of this format: 1.")
+    dataset: DatasetSection = Field(description="What the data is called, whom it is about, and how many.")
+    source: AnySource | None = Field(None, description="Where the rows are; DATA on the command line overrides.")
+    columns: dict[str, ColumnSection] = Field(description="Every column of the source, by its name.")
+    hierarchies: str | None = Field(
+        None, description="A folder of files in ARX's format, each attached to the column that it is named after."
+    )
+    release: dict[str, Any] | tuple[dict[str, Any], ...] | None = Field(
+        None,
+        description="The method and its parameters, or a list of masks one after the other; may be left out where only "
+        "questions are answered.",
+    )
+    budget: BudgetSection | None = Field(
+        None, description="Of the dataset, for good; by default the first release's own."
+    )
+    ledger: str = Field(LEDGER, description="Where spending is written down; a path is taken from the policy's folder.")
+    engine: AnyEngine = Field(
+        "local", description="Where the rows are worked on; no part of the promise, nor of the policy's hash."
+    )
+    tables: dict[str, TableSection] | None = Field(None, description="More tables that questions may read.")
+    queries: QueriesSection | None = Field(None, description="What questions may be asked.")
+    nodes: NodesSection | None = Field(None, description="The nodes of a graph, in place of source and columns.")
+    edges: EdgesSection | None = Field(None, description="The edges of a graph, beside its nodes.")
+    risk: dict[str, Exact] | None = Field(
+        None,
+        description="How much more often than its control an attack may be right: for each attack or risk, or for any; "
+        "incrowd attack exits with 1 above it. No part of the promise, nor of the policy's hash.",
+    )
+    purpose: str | None = Field(
+        None,
+        description="What people must have consented to, such as research/newborns: rows of nobody else are used.",
+    )
+    consent: ConsentSection | None = Field(None, description="Where the decisions of people are kept, for a purpose.")
+
+    @field_validator("risk")
+    @classmethod
+    def _known_risks(cls, risk: dict[str, Fraction] | None) -> dict[str, Fraction] | None:
+        known = ("any", *attack_names(), *map(str, Risk)) if risk else ()
+        for name, share in (risk or {}).items():
+            if name not in known:
+                raise ValueError(f"there is no attack or risk {name!r}; there are {', '.join(known)}")
+            if not 0 <= share <= 1:
+                raise ValueError(f"the share of {name!r} lies between 0 and 1")
+        return risk
+
+
+class GraphPolicySection(PolicySection):
+    """The whole policy file of a graph: nodes and edges in place of source and columns."""
+
+    columns: dict[str, ColumnSection] = Field(default_factory=dict)
+    nodes: NodesSection
+    edges: EdgesSection
+
+    @model_validator(mode="after")
+    def _a_graph_alone(self) -> GraphPolicySection:
+        for name in ("source", "columns", "tables", "queries", "hierarchies"):
+            if getattr(self, name):
+                raise ValueError(f"a policy of a graph has nodes and edges: {name} is for tables, leave it out")
+        if self.release is None or not isinstance(self.release, dict):
+            raise ValueError("a policy of a graph has one method under release")
+        return self
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the published JSON Schema of policy files."""
+    schema = PolicySection.model_json_schema()
+    methods = method_schemas()
+    for method in methods:
+        schema["$defs"].update(method.pop("$defs", {}))
+    schema["properties"]["release"] = {
+        "description": schema["properties"]["release"]["description"],
+        "anyOf": [*methods, {"type": "array", "minItems": 1, "items": {"anyOf": methods}}],
+    }
+    schema["anyOf"] = [{"required": ["release"]}, {"required": ["queries"]}]
+    schema["required"] = [name for name in schema["required"] if name != "columns"]
+    schema["allOf"] = [{"anyOf": [{"required": ["columns"]}, {"required": ["nodes", "edges"]}]}]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "incrowd policy", **schema}
