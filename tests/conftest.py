@@ -106,6 +106,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     return ByFile(config, log)
 
 
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """The end of a terminal is heard, also by a suite that is to outlive its own."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.fixture(scope="session")
 def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of one PostgreSQL server for the whole run, also when several processes run the tests."""

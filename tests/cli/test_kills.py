@@ -54,13 +54,11 @@ def test_a_process_that_is_to_outlive_its_terminal_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_server_that_is_told_to_end_closes_what_it_has_open(tmp_path: Path, number: signal.Signals) -> None:
     scene, port = Scene.at(tmp_path), free_port()
-    before = signal.signal(number, signal.SIG_DFL)  # where the suite outlives its terminal, the server does not
-    started = scene.start(Round(0, "serve", scene.sources[1]), port)
-    signal.signal(number, before)
-    with started as process:
+    with scene.start(Round(0, "serve", scene.sources[1]), port) as process:
         wait_for(f"http://127.0.0.1:{port}/healthz", process)
         process.send_signal(number)
         assert process.wait(PATIENCE) == 0

@@ -94,6 +94,7 @@ def test_an_error_anywhere_after_the_charge_names_what_stays_spent(
     assert "Charges of which nothing came" in run("ledger show").out
 
 
+@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_after_the_charge_names_what_stays_spent(
     folder: Path, run: Runner, monkeypatch: pytest.MonkeyPatch, number: int
