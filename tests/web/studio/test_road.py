@@ -63,7 +63,8 @@ def test_every_page_has_a_twin_that_says_the_same_command_and_policy(released: V
 
 
 def test_a_release_is_verified_signed_and_the_same_as_by_the_command_line(released: Visitor, tmp_path: Path) -> None:
-    found = json.loads(released.settled("/released?release=out&format=json").text)
+    released.settled("/released?release=out")
+    found = released.json("/released?release=out")
     assert found["verification"]["verdict"] == "verified"
     assert found["policy_name"] == "policy.yaml"
     for name in ("policy.yaml", "stays.csv"):
