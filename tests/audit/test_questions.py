@@ -161,6 +161,7 @@ def test_a_server_that_forgets_bounds_is_caught(tmp_path: Path, monkeypatch: pyt
     """Without you the sum is 8, with you a million more: it is 16 or more."""
     monkeypatch.setattr(tables, "_moved", lambda *_: [])
     monkeypatch.setattr(statistics, "clamp_number", lambda number, _most: number)
+    monkeypatch.setattr(statistics, "whole_number", lambda *_: None)
     assert attacked(OUTLIER, tmp_path) >= EVENTS.sure((reaching(-(10**6), 4), reaching(8, 4)), CELLS) > EPSILON
 
 

@@ -23,6 +23,7 @@ from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.columnar import Parquet
 from incrowd.engines.readers.reader import Failure, note_failures
 from incrowd.engines.readers.sources import Source
+from incrowd.engines.sql.codes import group_by_codes, held_by_codes, listed_texts, read_by_codes
 from incrowd.engines.sql.dialects import replace_tables
 from incrowd.engines.sql.engine import (
     FAILED,
@@ -66,6 +67,8 @@ class Warehouse:
     """What could not be read, and why: a source that has not changed since is not read again."""
     admitted: Mapping[str, Admitting] = field(default_factory=dict)
     """Tables of which only the rows of some people are seen."""
+    coded: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    """Of tables as they are ready the columns whose texts are held by codes, and their texts."""
 
     @cached_property
     def names(self) -> Mapping[str, str]:
@@ -114,10 +117,13 @@ class Warehouse:
                 if self.names[name] in self.admitted:
                     self._admit(cursor, name)
             end = time.monotonic() + self.limits.seconds
-            found = tuple(self._run(cursor, query.sql(dialect="duckdb"), end) for query in queries)
+            found = tuple(self._run(cursor, self._text(query), end) for query in queries)
         for name in self.views.intersection(names):
             self._check_unchanged(name)
         return found
+
+    def _text(self, query: exp.Query) -> str:
+        return group_by_codes(query.copy(), self.coded).sql(dialect="duckdb", copy=False)
 
     def _check_unchanged(self, table: str) -> None:
         source = self.tables[table].source
@@ -151,10 +157,10 @@ class Warehouse:
         """Make the rows that questions read, from the file or from a copy of the rows that is gone afterwards."""
         arriving = f"{table}, arriving"
         if table in self.views and self._read_whole(table):
-            return self._hold(self.base, table, "CREATE OR REPLACE TABLE", table)
+            return self._hold(self.base, table, "CREATE OR REPLACE", table)
         self._fill(self.base, f"CREATE OR REPLACE TABLE {quote(arriving)} AS", self.tables[table], None)
         try:
-            self._hold(self.base, table, "CREATE OR REPLACE TABLE", arriving)
+            self._hold(self.base, table, "CREATE OR REPLACE", arriving)
         finally:
             self.base.execute(f"DROP TABLE {quote(arriving)}")
 
@@ -164,7 +170,13 @@ class Warehouse:
         if tree is None:
             raise AssertionError("a table that is asked as it is ready says how it is made so")
         text = replace_tables(tree, {table: exp.Table(this=exp.to_identifier(rows, quoted=True))}).sql("duckdb")
-        self._run(connection, f"{create} {quote(ready_name(table))} AS {text}")
+        name, texts = ready_name(table), self.coded.get(ready_name(table))
+        if not texts:
+            self._run(connection, f"{create} TABLE {quote(name)} AS {text}")
+            return
+        held = f"{'temp' if 'TEMP' in create else 'memory'}.main.{quote(f'{name}, held')}"
+        self._run(connection, f"{create} TABLE {held} AS SELECT {held_by_codes(texts)} FROM ({text})")  # noqa: S608 - quoted
+        self._run(connection, f"{create} VIEW {quote(name)} AS SELECT {read_by_codes(texts)} FROM {held}")  # noqa: S608 - quoted
 
     def _read_whole(self, name: str) -> bool:
         """Read every value of a file once, so that a file with damaged values fails for every question alike.
@@ -190,7 +202,7 @@ class Warehouse:
             stored = replace(stored, source=Consenting(stored.source, self.admitted[table]))
         self._fill(cursor, f"CREATE TEMP TABLE {quote(table)} AS", stored, sample)
         if name != table:
-            self._hold(cursor, table, "CREATE TEMP TABLE", table)
+            self._hold(cursor, table, "CREATE TEMP", table)
 
     def _admit(self, cursor: duckdb.DuckDBPyConnection, name: str) -> None:
         """Put the rows of admitted people in the place of a table, for this cursor alone: a semi-join on their ids.
@@ -278,7 +290,8 @@ def warehouse(tables: Mapping[str, StoredTable], limits: Limits | None = None) -
     with closing(memory_database(limits.memory)) as base:
         views, paths = _views(base, tables)
         _confine(base, paths, limits)
-        yield Warehouse(dict(tables), limits, base, views)
+        coded = {ready_name(name): listed_texts(stored) for name, stored in tables.items()}
+        yield Warehouse(dict(tables), limits, base, views, coded=coded)
 
 
 def _views(base: duckdb.DuckDBPyConnection, tables: Mapping[str, StoredTable]) -> tuple[set[str], list[str]]:
