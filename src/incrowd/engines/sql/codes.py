@@ -1,22 +1,40 @@
-"""Codes: listed texts that a database holds by their place in the list, so that rows are grouped by whole numbers."""
+"""Codes: values that a database holds in fewer bytes, and by which it groups: listed texts by place, small numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 
 from sqlglot import exp
 
-from incrowd.core.domain import Categories, Type
-from incrowd.core.schema import OTHER
+from incrowd.core.domain import Categories, Numbers, Type
+from incrowd.core.schema import OTHER, Column
 from incrowd.engines.columns import quote
-from incrowd.engines.sql.engine import StoredTable
+from incrowd.engines.sql.engine import SQL_TYPES, StoredTable
 from incrowd.engines.sql.lineage import selected, source_of, sources_of
 
 _GROUPED = {"kind", "expressions", "from_", "joins", "where", "group"}
-"""What a query that groups rows may consist of, if codes are to take the place of texts in it."""
+"""What a query that groups rows may consist of, if codes are to take the place of values in it."""
 
 _PASSED = {"kind", "expressions", "from_", "joins", "where", "qualify"}
-"""What a query may consist of that hands rows on, each with the codes of its texts."""
+"""What a query may consist of that hands rows on, each with the codes of its values."""
+
+_SMALL = (("TINYINT", 2**7), ("SMALLINT", 2**15))
+
+
+@dataclass(frozen=True)
+class Code:
+    """The type in which the values of a column are held, and the one in which they are read.
+
+    There is one code for each value, and none where a value is missing.
+    """
+
+    held: str
+    read: str
+
+
+Coded = Mapping[str, Mapping[str, Code]]
+"""The columns of tables that are held by codes, by the names of the tables."""
 
 
 def code_name(column: str) -> str:
@@ -28,55 +46,64 @@ def code_name(column: str) -> str:
     return f"{column}, code"
 
 
-def listed_texts(stored: StoredTable) -> dict[str, tuple[str, ...]]:
-    """Return the columns of rows that are ready whose texts are listed, and every text that one can hold.
-
-    What is outside of its list is the text other there, and what is missing may be another text of the list.
-    """
+def codes_of(stored: StoredTable) -> dict[str, Code]:
+    """Return the columns of rows that are ready that can be held by codes; it hangs on what is declared alone."""
     if stored.ready is None:
         return {}
     held, names = set(stored.ready.named_selects), {name.casefold() for name in stored.schema.names}
-    return {
-        column.name: tuple(dict.fromkeys((*column.domain.values, OTHER, *filter(None, (column.fill,)))))
-        for column in stored.schema.columns
-        if column.type is Type.TEXT
-        and isinstance(column.domain, Categories)
-        and column.name in held
-        and code_name(column.name).casefold() not in names
-    }
+    found = {column.name: _code_of(column) for column in stored.schema.columns if column.name in held}
+    return {name: code for name, code in found.items() if code and code_name(name).casefold() not in names}
 
 
-def held_by_codes(texts: Mapping[str, Collection[str]]) -> str:
-    """Return what is selected of rows to hold their listed texts by codes; one that is not listed is an error.
+def _code_of(column: Column) -> Code | None:
+    """Return a code for all that a column can be after its rules.
 
-    >>> print(held_by_codes({"ward": ("heart", "eye")}))
-    * REPLACE (CAST("ward" AS ENUM('heart', 'eye')) AS "ward")
+    A text outside of its list is the text other then, a number outside of its bounds is one of them, or missing; what
+    stands for a missing value is declared.
     """
-    kinds = {name: ", ".join("'" + each.replace("'", "''") + "'" for each in listed) for name, listed in texts.items()}
-    return f"* REPLACE ({', '.join(f'CAST({quote(n)} AS ENUM({kind})) AS {quote(n)}' for n, kind in kinds.items())})"
+    domain = column.domain
+    if column.type is Type.TEXT and isinstance(domain, Categories):
+        texts = dict.fromkeys((*domain.values, OTHER, *(() if column.fill is None else (column.fill,))))
+        listed = ", ".join("'" + text.replace("'", "''") + "'" for text in texts)
+        return Code(f"ENUM({listed})", SQL_TYPES[column.type])
+    if column.type is Type.INTEGER and isinstance(domain, Numbers):
+        low, high = domain.bounds
+        fitting = [kind for kind, end in _SMALL if low is not None and high is not None and -end <= low <= high < end]
+        return Code(fitting[0], SQL_TYPES[column.type]) if fitting else None
+    return None
 
 
-def read_by_codes(texts: Collection[str]) -> str:
+def held_by_codes(codes: Mapping[str, Code]) -> str:
+    """Return what is selected of rows to hold them by codes; a value that has none is an error.
+
+    >>> held_by_codes({"age": Code("TINYINT", "BIGINT")})
+    '* REPLACE (CAST("age" AS TINYINT) AS "age")'
+    """
+    return f"* REPLACE ({', '.join(f'CAST({quote(n)} AS {code.held}) AS {quote(n)}' for n, code in codes.items())})"
+
+
+def read_by_codes(codes: Mapping[str, Code]) -> str:
     """Return what is selected of rows that are held by codes: the rows as they were, and the codes beside them.
 
-    Texts are texts again, for an order of codes would be that of the list.
+    Texts are texts again, for an order of codes would be that of the list, and numbers as long as others, for sums of
+    short ones could be too long for them.
 
-    >>> read_by_codes(["ward"])
-    '* REPLACE (CAST("ward" AS VARCHAR) AS "ward"), "ward" AS "ward, code"'
+    >>> read_by_codes({"age": Code("TINYINT", "BIGINT")})
+    '* REPLACE (CAST("age" AS BIGINT) AS "age"), "age" AS "age, code"'
     """
-    plain = ", ".join(f"CAST({quote(name)} AS VARCHAR) AS {quote(name)}" for name in texts)
-    return f"* REPLACE ({plain}), {', '.join(f'{quote(name)} AS {quote(code_name(name))}' for name in texts)}"
+    plain = ", ".join(f"CAST({quote(name)} AS {code.read}) AS {quote(name)}" for name, code in codes.items())
+    return f"* REPLACE ({plain}), {', '.join(f'{quote(name)} AS {quote(code_name(name))}' for name in codes)}"
 
 
-def group_by_codes(query: exp.Query, coded: Mapping[str, Collection[str]]) -> exp.Query:
-    """Group and count by codes, in a tree that nobody else holds, where a text is one of those `coded` as it is.
+def group_by_codes(query: exp.Query, coded: Coded) -> exp.Query:
+    """Group and count by codes, in a tree that nobody else holds, where a key is a `coded` column as it is.
 
-    There is one code for each text, and none where the text is missing: groups and counts are the same.  Codes are
-    texts again before anything else is done with them.
+    Groups and counts are the same.  Codes are values again before anything else is done with them.
 
     >>> from sqlglot import parse_one
-    >>> group_by_codes(parse_one("SELECT t.w, COUNT(*) AS n FROM v AS t GROUP BY t.w"), {"v": {"w"}}).sql()
-    'SELECT CAST(t."w, code" AS VARCHAR) AS "w", COUNT(*) AS n FROM v AS t GROUP BY t."w, code"'
+    >>> coded = {"v": {"w": Code("TINYINT", "BIGINT")}}
+    >>> group_by_codes(parse_one("SELECT t.w, COUNT(*) AS n FROM v AS t GROUP BY t.w"), coded).sql()
+    'SELECT CAST(t."w, code" AS BIGINT) AS "w", COUNT(*) AS n FROM v AS t GROUP BY t."w, code"'
     """
     if any(coded.values()):
         for select in _selects(query):
@@ -97,7 +124,7 @@ def _made_of(select: exp.Select, parts: Collection[str]) -> bool:
     return all(name in parts for name, part in select.args.items() if part)
 
 
-def _group(select: exp.Select, coded: Mapping[str, Collection[str]]) -> None:
+def _group(select: exp.Select, coded: Coded) -> None:
     """Let codes stand for the keys and for the counted columns of a query, where they are no more than that."""
     keys, named = _keys(select), [each.this for each in select.expressions if isinstance(each, exp.Alias)]
     counts = [each for each in named if isinstance(each, exp.Count)]
@@ -109,18 +136,21 @@ def _group(select: exp.Select, coded: Mapping[str, Collection[str]]) -> None:
         return
     used = {node.name.casefold() for each in more for node in each.find_all(exp.Column)}
     for key in keys:
-        code = None if key.name.casefold() in used else _code(select, key, coded)
-        if code is not None:
+        found = None if key.name.casefold() in used else _code(select, key, coded)
+        if found is not None:
             for each in [each for each in bare if each.unalias() == key]:
-                text = exp.Cast(this=code.copy(), to=exp.DataType(this=exp.DataType.Type.VARCHAR))
-                each.replace(exp.alias_(text, each.alias_or_name, quoted=True))
-            key.replace(code)
+                value = exp.Cast(this=_beside(key), to=exp.DataType(this=exp.DataType.Type[found.read]))
+                each.replace(exp.alias_(value, each.alias_or_name, quoted=True))
+            key.replace(_beside(key))
     for each in counts:
         counted = each.this.expressions if isinstance(each.this, exp.Distinct) else [each.this]
-        if len(counted) == 1 and isinstance(counted[0], exp.Column):
-            code = _code(select, counted[0], coded)
-            if code is not None:
-                counted[0].replace(code)
+        if len(counted) == 1 and isinstance(counted[0], exp.Column) and _code(select, counted[0], coded):
+            counted[0].replace(_beside(counted[0]))
+
+
+def _beside(column: exp.Column) -> exp.Column:
+    """Return the column that holds the codes of another."""
+    return exp.column(exp.to_identifier(code_name(column.name), quoted=True), table=column.args.get("table"))
 
 
 def _keys(select: exp.Select) -> list[exp.Column]:
@@ -132,28 +162,25 @@ def _keys(select: exp.Select) -> list[exp.Column]:
     return columns if len(columns) == len(group.expressions) else []
 
 
-def _code(select: exp.Select, column: exp.Column, coded: Mapping[str, Collection[str]]) -> exp.Column | None:
-    """Return the column with the codes of another that a query reads; on the way to it, codes are handed on."""
+def _code(select: exp.Select, column: exp.Column, coded: Coded) -> Code | None:
+    """Return the code of a column that a query reads; on the way to it, codes are handed on."""
     source = source_of(select, column)
     if isinstance(source, exp.Table):
-        there = source.args.get("db") is None and column.name in coded.get(source.name, ())
-    else:
-        there = source is not None and _handed_on(source.this, column.name, coded)
-    code = exp.to_identifier(code_name(column.name), quoted=True)
-    return exp.column(code, table=column.args.get("table")) if there else None
+        return None if source.args.get("db") else coded.get(source.name, {}).get(column.name)
+    return None if source is None else _handed_on(source.this, column.name, coded)
 
 
-def _handed_on(select: exp.Expr, name: str, coded: Mapping[str, Collection[str]]) -> bool:
-    """Let a query from which another selects hand on the codes of a column, and return whether it does."""
+def _handed_on(select: exp.Expr, name: str, coded: Coded) -> Code | None:
+    """Let a query from which another selects hand on the codes of a column, and return the code if it does."""
     if not isinstance(select, exp.Select) or not _made_of(select, _PASSED):
-        return False
+        return None
     column = selected(select, name)
-    code = _code(select, column, coded) if isinstance(column, exp.Column) else None
-    if code is None:
-        return False
+    found = _code(select, column, coded) if isinstance(column, exp.Column) else None
+    if found is None or not isinstance(column, exp.Column):
+        return None
     called, names = code_name(name), {each.alias_or_name: each.unalias() for each in select.expressions}
     taken = next((tree for each, tree in names.items() if each.casefold() == called.casefold()), None)
     if name in names and taken is None:
-        select.append("expressions", exp.alias_(code, called, quoted=True))
-        return True
-    return taken == (code if name in names else None)
+        select.append("expressions", exp.alias_(_beside(column), called, quoted=True))
+        return found
+    return found if taken == (_beside(column) if name in names else None) else None
