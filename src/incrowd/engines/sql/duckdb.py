@@ -48,9 +48,9 @@ class Warehouse:
 
     Rows are read when the first question needs them, or `load` is called: once, as a whole, into memory, and what does
     not fit there into files without a name.  Where questions read a table in a form that is ready, the result of that
-    tree is what is held.  Parquet files are read by DuckDB itself; those that it does not read to their end are read
-    like other sources: text that is no Unicode is missing there, row by row.  The database sees these files and nothing
-    else of the machine.
+    tree is what is held, some of its columns by codes.  Parquet files are read by DuckDB itself; those that it does not
+    read to their end are read like other sources: text that is no Unicode is missing there, row by row.  The database
+    sees these files and nothing else of the machine.
     """
 
     tables: Mapping[str, StoredTable]
