@@ -48,6 +48,9 @@ PEOPLE = Relation(
             column("grade", tuple(reversed(LISTED[:7]))),
             column("mood", LISTED[:3], missing="low", outside=Outside.DROP),
             Column("free"),
+            Column(
+                "day", type=Type.INTEGER, hierarchy=Flat(Numbers(1, 31)), missing=Missing.DROP, outside=Outside.DROP
+            ),
             Column("year", type=Type.INTEGER, hierarchy=Flat(Numbers(0, 128)), outside=Outside.OTHER),
             Column("age", type=Type.INTEGER, hierarchy=Flat(Numbers(-3, 127)), missing="1"),
         ),
@@ -56,28 +59,24 @@ PEOPLE = Relation(
     dataset="people",
     ready=True,
 )
-LEVELS = Relation("levels", Schema((column("level", LISTED[2:], missing=Missing.CLASS), Column("free"))), ready=True)
+LEVELS = Relation("levels", Schema((column("level", LISTED[2:], outside=Outside.DROP), Column("free"))), ready=True)
+PAIRS = list(itertools.product(WORDS, WORDS))
 ROWS = {
     "people": pa.table(
-        [
-            pa.array(range(len(WORDS) ** 2), pa.int64()),
-            *(
-                pa.array(each, pa.string())
-                for each in zip(
-                    *(
-                        (a, b, "high" if a == b else "low" if a else None, a)
-                        for a, b in itertools.product(WORDS, WORDS)
-                    ),
-                    strict=True,
-                )
-            ),
-            pa.array([place % 131 - 1 or None for place in range(len(WORDS) ** 2)], pa.int64()),
-            pa.array([(place * 7) % 140 - 6 or None for place in range(len(WORDS) ** 2)], pa.int64()),
-        ],
-        names=PEOPLE.schema.names,
+        {
+            "id": range(len(PAIRS)),
+            "level": [one for one, _ in PAIRS],
+            "grade": [other for _, other in PAIRS],
+            "mood": ["odd" if b == "Z" else "high" if a == b else "low" if a else None for a, b in PAIRS],
+            "free": [one for one, _ in PAIRS],
+            "day": [place % 35 or None for place in range(len(PAIRS))],
+            "year": [place % 131 - 1 or None for place in range(len(PAIRS))],
+            "age": [(place * 7) % 140 - 6 or None for place in range(len(PAIRS))],
+        }
     ),
     "levels": pa.table({"level": WORDS, "free": WORDS}),
 }
+"""Values within what is declared and outside of it, missing ones, and every pair of texts."""
 
 
 @contextmanager
@@ -92,7 +91,7 @@ def opened(*relations: Relation, rows: dict[str, Any] | None = None) -> Iterator
 
 @pytest.fixture(scope="module")
 def pair() -> Iterator[tuple[Warehouse, Warehouse]]:
-    """Return the same tables with texts that are held by codes, and as texts."""
+    """Return the same tables held by codes, and with their values as they are."""
     with opened(PEOPLE, LEVELS) as coded, opened(PEOPLE, LEVELS) as plain:
         yield coded, replace(plain, coded={})
 
@@ -108,7 +107,7 @@ def rows(found: pa.Table) -> Counter[tuple[Any, ...]]:
 
 
 def same(pair: tuple[Warehouse, Warehouse], text: str) -> bool:
-    """Whether a query has the same rows in the same types; several, where there are some."""
+    """Whether a query has the same rows, in the same types."""
     coded, plain = (each.collect(tree(text)) for each in pair)
     assert coded.schema == plain.schema, text
     return rows(coded) == rows(plain)
@@ -120,7 +119,7 @@ def written(word: str) -> str:
 
 def test_values_are_held_by_codes_and_read_as_they_were(pair: tuple[Warehouse, Warehouse]) -> None:
     coded, plain = pair
-    assert set(coded.coded["people, ready"]) == {"level", "grade", "mood", "year", "age"}
+    assert set(coded.coded["people, ready"]) == {"level", "grade", "mood", "day", "year", "age"}
     coded.load([tree('SELECT 1 FROM "people, ready"')])
     kinds = dict(row[:2] for row in coded.base.sql('DESCRIBE "people, ready, held"').fetchall())
     assert all(kinds[name].startswith("ENUM") for name in ("level", "grade", "mood"))
@@ -298,7 +297,7 @@ def test_samples_and_admitted_people_are_grouped_by_codes_too(pair: tuple[Wareho
         for each in pair
     ]
     assert found[0] == found[1]
-    assert all(0 < sum(row[-1] * times for row, times in each.items()) < len(WORDS) ** 2 for each in found[0])
+    assert all(0 < sum(row[-1] * times for row, times in each.items()) < len(PAIRS) for each in found[0])
 
 
 def test_a_text_that_is_not_listed_is_never_held() -> None:
@@ -313,5 +312,5 @@ def test_a_column_whose_codes_have_no_name_stays_as_it_is() -> None:
     taken = replace(PEOPLE, schema=Schema((*PEOPLE.schema.columns, Column("Level, Code")), PEOPLE.schema.unit))
     given = {"people": ROWS["people"].append_column("Level, Code", ROWS["people"]["free"])}
     with opened(taken, rows=given) as asked:
-        assert set(asked.coded["people, ready"]) == {"grade", "mood", "year", "age"}
+        assert set(asked.coded["people, ready"]) == {"grade", "mood", "day", "year", "age"}
         assert asked.collect(tree('SELECT level, COUNT(*) AS n FROM "people, ready" GROUP BY level')).num_rows == 14
