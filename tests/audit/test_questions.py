@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from incrowd.client.client import Transport
 from incrowd.core.coins import Coins
+from incrowd.engines.sql import duckdb
 from incrowd.mechanisms.vector_noise import AddCube
 from incrowd.queries.language import tables
 from incrowd.queries.measuring import noise as question_noise
@@ -158,9 +159,11 @@ def test_a_server_with_too_little_noise_is_caught(
 
 
 def test_a_server_that_forgets_bounds_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without you the sum is 8, with you a million more: it is 16 or more."""
+    """Without you the sum is 8, with you a million more: it is 16 or more.  Codes alone would refuse such a number."""
     monkeypatch.setattr(tables, "_moved", lambda *_: [])
+    monkeypatch.setattr(duckdb, "codes_of", lambda _: {})
     monkeypatch.setattr(statistics, "clamp_number", lambda number, _most: number)
+    monkeypatch.setattr(statistics, "whole_number", lambda *_: None)
     assert attacked(OUTLIER, tmp_path) >= EVENTS.sure((reaching(-(10**6), 4), reaching(8, 4)), CELLS) > EPSILON
 
 

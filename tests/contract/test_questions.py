@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,8 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import Asked, StoredTable
 from incrowd.errors import QuestionRefused
+from incrowd.queries.catalog import Catalog
+from incrowd.queries.language.tables import ready_rows
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import measurement
 from incrowd.queries.question import Terms
@@ -42,22 +45,30 @@ OF_EVERY_TYPE = (*QUESTIONS[:6], *QUESTIONS[20:22], QUESTIONS[24], QUESTIONS[32]
 Numbers = list[Counter[tuple[tuple[str, Any], ...]]]
 
 
+READY = Catalog(tuple(replace(each, ready=True) for each in CATALOG.relations))
+
+
 @cache
-def statistics(sql: str) -> tuple[exp.Query, ...]:
-    """Return the queries that a question is computed by."""
-    question = understand(sql, CATALOG, 1 if sql in LIMITED else None)
+def statistics(sql: str, *, ready: bool = False) -> tuple[exp.Query, ...]:
+    """Return the queries that a question is computed by, from tables as they are or as they are ready."""
+    question = understand(sql, READY if ready else CATALOG, 1 if sql in LIMITED else None)
     return measurement(question, CATALOG[question.tables[0]].unit, TERMS).statistics
 
 
-def numbers(asked: Asked, sql: str) -> Numbers:
+def numbers(asked: Asked, sql: str, *, ready: bool = False) -> Numbers:
     """Return what an engine collects for a question, whatever the order of rows."""
-    found = [asked.collect(query) for query in statistics(sql)]
+    found = [asked.collect(query) for query in statistics(sql, ready=ready)]
     return [Counter(tuple(sorted(row.items())) for row in table.to_pylist()) for table in found]
 
 
 def stored(opened: Mapping[str, object], engine: Callable[[Any], Any] = open_source) -> dict[str, StoredTable]:
     """Return the tables as an engine opened them."""
-    return {each.name: StoredTable(engine(opened[each.name]), each.schema) for each in CATALOG.relations}
+    return {name: StoredTable(engine(source), CATALOG[name].schema) for name, source in opened.items()}
+
+
+def held(opened: Mapping[str, StoredTable]) -> dict[str, StoredTable]:
+    """Return tables whose rows are held ready."""
+    return {name: replace(each, ready=ready_rows(READY[name])) for name, each in opened.items()}
 
 
 def differing(asked: Asked, expected: Mapping[str, Numbers], sqls: Sequence[str] = QUESTIONS) -> list[str]:
@@ -106,13 +117,14 @@ def spark_asked(parquet: dict[str, Path], spark_engine: Engine) -> Iterator[Aske
         yield asked
 
 
-def on_spark(files: Mapping[str, Path], engine: Engine) -> AbstractContextManager[Asked]:
-    """Return the tables of some files on Spark."""
+def on_spark(files: Mapping[str, Path], engine: Engine, *, ready: bool = False) -> AbstractContextManager[Asked]:
+    """Return the tables of some files on Spark, as they are or held ready."""
     from incrowd.engines.spark.engine import SparkEngine
     from incrowd.engines.sql.spark import spark_warehouse
 
     assert isinstance(engine, SparkEngine)
-    return spark_warehouse(engine.session, stored(files, engine.open))
+    opened = stored(files, engine.open)
+    return spark_warehouse(engine.session, held(opened) if ready else opened)
 
 
 @pytest.fixture
@@ -128,6 +140,15 @@ def test_every_question_finds_rows_to_count(expected: dict[str, Numbers]) -> Non
     assert len(QUESTIONS) >= 40
     for sql, found in expected.items():
         assert all(found), sql
+
+
+def test_rows_that_are_ready_are_asked_as_the_table_is(expected: dict[str, Numbers]) -> None:
+    """Listed texts are grouped by codes there, and whole numbers are added up as such; here, by texts and doubles."""
+    with warehouse(held(stored(tables()))) as asked:
+        texts = [asked._text(tree) for sql in expected for tree in statistics(sql, ready=True)]
+        assert [sql for sql, found in expected.items() if numbers(asked, sql, ready=True) != found] == []
+    assert sum(', code" AS TEXT) AS' in text for text in texts) > 9
+    assert sum("SUM(CASE WHEN" in text for text in texts) > 2
 
 
 def test_parquet_is_asked_as_frames_are(parquet: dict[str, Path], expected: dict[str, Numbers]) -> None:
@@ -160,6 +181,15 @@ def test_spark_interprets_text_as_duckdb_is_given_it(csv: dict[str, Path], spark
     some = QUESTIONS[3:5]
     with on_spark({name: csv[name] for name in csv}, spark_engine) as asked:
         assert differing(asked, truth(extreme=False, sqls=some), some) == []
+
+
+def test_spark_adds_up_whole_numbers_of_rows_that_are_ready(
+    parquet: dict[str, Path], spark_engine: Engine, expected: dict[str, Numbers]
+) -> None:
+    sql = "SELECT ward, smoker, COUNT(*), SUM(cost), AVG(age) FROM visits GROUP BY ward, smoker"
+    assert "SUM(CASE WHEN" in statistics(sql, ready=True)[0].sql()
+    with on_spark({"visits": parquet["visits"]}, spark_engine, ready=True) as asked:
+        assert numbers(asked, sql, ready=True) == expected[sql]
 
 
 @pytest.mark.postgres

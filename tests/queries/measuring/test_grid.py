@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter
-from incrowd.queries.measuring.grid import DECIMALS, IntegerGrid, clamp_number, double, grid_number, grid_of
+from incrowd.queries.measuring.grid import (
+    DECIMALS,
+    IntegerGrid,
+    clamp_number,
+    double,
+    grid_number,
+    grid_of,
+    whole_number,
+)
 from incrowd.queries.question import Value
 
 NUMBERS = st.fractions(-(10**6), 10**6, max_denominator=100)
@@ -60,3 +68,41 @@ def test_the_database_holds_every_double_within_the_width() -> None:
         found = [row[0] for row in database.sql(f"SELECT {text} FROM rows").fetchall()]
     assert len(found) == len(numbers)
     assert all(abs(z) <= grid.width and z == round(z) for z in found)
+
+
+RANGES = [(0, 99), (0, 100), (-5, 3), (7, 7), (-7, -7), (0, 1), (-(2**30), 2**30), (2**49 - 9, 2**49), (3, 2**31 - 1)]
+
+
+@pytest.mark.parametrize("centered", [True, False])
+def test_whole_numbers_are_the_same_in_whole_arithmetic(centered: bool) -> None:
+    """Each grid, held against doubles: near its ends and its center, where doubles turn coarse, and at the extremes."""
+    value, found = Value("x", Type.INTEGER), 0
+    with duckdb.connect() as database:
+        for low, high in RANGES:
+            grid = IntegerGrid.of(Fraction(low), Fraction(high), whole=True, centered=centered)
+            whole = whole_number(value, grid)
+            found += whole is not None
+            if whole is None:
+                continue
+            near = {at + off for at in (low, high, (low + high) // 2, 0) for off in range(-9, 10)}
+            far = {sign * (at + off) for at in (2**31, 2**50, 2**53, 2**62) for off in (-1, 0, 1) for sign in (1, -1)}
+            numbers = [None, -(2**63), 1 - 2**63, 2**63 - 1, 2**63 - 2, *sorted(near | far)]
+            database.execute("CREATE OR REPLACE TABLE rows AS SELECT UNNEST(?::BIGINT[]) AS x", [numbers])
+            doubles = clamp_number(grid_number(value, grid), double(Fraction(grid.width)))
+            text = f"SELECT x, {whole.sql('duckdb')} AS z, CAST({doubles.sql('duckdb')} AS BIGINT) FROM rows"
+            rows = database.sql(text).fetchall()
+            assert len(rows) == len(numbers)
+            for x, z, by_doubles in rows:
+                exact = None if x is None else max(-grid.width, min(grid.width, (x - grid.center) / grid.step))
+                assert z == by_doubles == exact
+            assert database.sql(text).types[1] == "BIGINT"
+    assert found == (len(RANGES) if centered else len(RANGES) - 2)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(2**60, 2**60 + 10), (0, 2**40), (Fraction(1, 2), Fraction(1, 2)), (Fraction(1, 2), Fraction(9, 2))],
+)
+def test_what_doubles_do_not_hold_exactly_stays_with_them(low: Fraction, high: Fraction) -> None:
+    grid = IntegerGrid.of(Fraction(low), Fraction(high), whole=True, centered=True)
+    assert whole_number(Value("x", Type.INTEGER), grid) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,15 +14,13 @@ import pyarrow as pa
 from sqlglot import exp
 
 from incrowd.core.coins import Sample
-from incrowd.core.domain import Type
-from incrowd.core.schema import Column, Schema
-from incrowd.core.table import Admitting, Opened
+from incrowd.core.table import Admitting
 from incrowd.engines.columns import quote
 from incrowd.engines.local.consenting import Consenting
 from incrowd.engines.local.engine import LOCAL
-from incrowd.engines.readers.columnar import Parquet
 from incrowd.engines.readers.reader import Failure, note_failures
 from incrowd.engines.readers.sources import Source
+from incrowd.engines.sql.codes import Coded, codes_of, group_by_codes, held_by_codes, read_by_codes
 from incrowd.engines.sql.dialects import replace_tables
 from incrowd.engines.sql.engine import (
     FAILED,
@@ -32,13 +30,12 @@ from incrowd.engines.sql.engine import (
     Limits,
     SampledTable,
     StoredTable,
-    TextLimit,
     asked_tables,
     fields,
-    longest_text,
     ready_name,
     typed_batches,
 )
+from incrowd.engines.sql.parquet import native_query
 from incrowd.errors import QuestionStopped, SourceUnreadable
 
 if TYPE_CHECKING:
@@ -51,9 +48,9 @@ class Warehouse:
 
     Rows are read when the first question needs them, or `load` is called: once, as a whole, into memory, and what does
     not fit there into files without a name.  Where questions read a table in a form that is ready, the result of that
-    tree is what is held.  Parquet files are read by DuckDB itself; those that it does not read to their end are read
-    like other sources: text that is no Unicode is missing there, row by row.  The database sees these files and nothing
-    else of the machine.
+    tree is what is held, some of its columns by codes.  Parquet files are read by DuckDB itself; those that it does not
+    read to their end are read like other sources: text that is no Unicode is missing there, row by row.  The database
+    sees these files and nothing else of the machine.
     """
 
     tables: Mapping[str, StoredTable]
@@ -66,6 +63,8 @@ class Warehouse:
     """What could not be read, and why: a source that has not changed since is not read again."""
     admitted: Mapping[str, Admitting] = field(default_factory=dict)
     """Tables of which only the rows of some people are seen."""
+    coded: Coded = field(default_factory=dict)
+    """What of tables as they are ready is held by codes."""
 
     @cached_property
     def names(self) -> Mapping[str, str]:
@@ -114,10 +113,13 @@ class Warehouse:
                 if self.names[name] in self.admitted:
                     self._admit(cursor, name)
             end = time.monotonic() + self.limits.seconds
-            found = tuple(self._run(cursor, query.sql(dialect="duckdb"), end) for query in queries)
+            found = tuple(self._run(cursor, self._text(query), end) for query in queries)
         for name in self.views.intersection(names):
             self._check_unchanged(name)
         return found
+
+    def _text(self, query: exp.Query) -> str:
+        return group_by_codes(query.copy(), self.coded).sql(dialect="duckdb", copy=False)
 
     def _check_unchanged(self, table: str) -> None:
         source = self.tables[table].source
@@ -151,10 +153,10 @@ class Warehouse:
         """Make the rows that questions read, from the file or from a copy of the rows that is gone afterwards."""
         arriving = f"{table}, arriving"
         if table in self.views and self._read_whole(table):
-            return self._hold(self.base, table, "CREATE OR REPLACE TABLE", table)
+            return self._hold(self.base, table, "CREATE OR REPLACE", table)
         self._fill(self.base, f"CREATE OR REPLACE TABLE {quote(arriving)} AS", self.tables[table], None)
         try:
-            self._hold(self.base, table, "CREATE OR REPLACE TABLE", arriving)
+            self._hold(self.base, table, "CREATE OR REPLACE", arriving)
         finally:
             self.base.execute(f"DROP TABLE {quote(arriving)}")
 
@@ -164,7 +166,13 @@ class Warehouse:
         if tree is None:
             raise AssertionError("a table that is asked as it is ready says how it is made so")
         text = replace_tables(tree, {table: exp.Table(this=exp.to_identifier(rows, quoted=True))}).sql("duckdb")
-        self._run(connection, f"{create} {quote(ready_name(table))} AS {text}")
+        name, codes = ready_name(table), self.coded.get(ready_name(table))
+        if not codes:
+            self._run(connection, f"{create} TABLE {quote(name)} AS {text}")
+            return
+        held = f"{'temp' if 'TEMP' in create else 'memory'}.main.{quote(f'{name}, held')}"
+        self._run(connection, f"{create} TABLE {held} AS SELECT {held_by_codes(codes)} FROM ({text})")  # noqa: S608 - quoted
+        self._run(connection, f"{create} VIEW {quote(name)} AS SELECT {read_by_codes(codes)} FROM {held}")  # noqa: S608 - quoted
 
     def _read_whole(self, name: str) -> bool:
         """Read every value of a file once, so that a file with damaged values fails for every question alike.
@@ -190,7 +198,7 @@ class Warehouse:
             stored = replace(stored, source=Consenting(stored.source, self.admitted[table]))
         self._fill(cursor, f"CREATE TEMP TABLE {quote(table)} AS", stored, sample)
         if name != table:
-            self._hold(cursor, table, "CREATE TEMP TABLE", table)
+            self._hold(cursor, table, "CREATE TEMP", table)
 
     def _admit(self, cursor: duckdb.DuckDBPyConnection, name: str) -> None:
         """Put the rows of admitted people in the place of a table, for this cursor alone: a semi-join on their ids.
@@ -278,7 +286,8 @@ def warehouse(tables: Mapping[str, StoredTable], limits: Limits | None = None) -
     with closing(memory_database(limits.memory)) as base:
         views, paths = _views(base, tables)
         _confine(base, paths, limits)
-        yield Warehouse(dict(tables), limits, base, views)
+        coded = {ready_name(name): codes_of(stored) for name, stored in tables.items()}
+        yield Warehouse(dict(tables), limits, base, views, coded=coded)
 
 
 def _views(base: duckdb.DuckDBPyConnection, tables: Mapping[str, StoredTable]) -> tuple[set[str], list[str]]:
@@ -304,73 +313,6 @@ def _confine(base: duckdb.DuckDBPyConnection, paths: list[str], limits: Limits) 
     base.execute("SET allowed_paths = ?", [paths])
     base.execute("SET enable_external_access = false")
     base.execute("SET lock_configuration = true")
-
-
-_WHOLE = (pa.types.is_int8, pa.types.is_int16, pa.types.is_int32, pa.types.is_int64)
-_SHORT = (pa.types.is_uint8, pa.types.is_uint16, pa.types.is_uint32)
-
-
-def native_query(source: Opened, schema: Schema) -> tuple[str, tuple[str, ...]] | None:
-    """Return a query of the files that gives the declared columns in their declared types, and the files.
-
-    None if some column is stored in another way than it is declared: then its values are interpreted one by one, as for
-    every other source.
-    """
-    if not isinstance(source, Source) or not isinstance(source.reader, Parquet):
-        return None
-    types = source.reader.types
-    selected = [_column(column, types.get(column.name), longest_text(column, schema)) for column in schema.columns]
-    if any(each is None for each in selected):
-        return None
-    paths = tuple(path.resolve().as_posix() for path in source.reader.paths)
-    listed = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
-    wanted = ", ".join(filter(None, selected))
-    return f"SELECT {wanted} FROM read_parquet([{listed}], hive_partitioning = false)", paths  # noqa: S608 - quoted
-
-
-def _column(column: Column, kind: pa.DataType | None, limit: TextLimit | None) -> str | None:
-    if kind is None:
-        return None
-    name = quote(column.name)
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    wrapped = _SELECT[column.type](name, kind)
-    if wrapped is None:
-        return None
-    return f"{wrapped if limit is None else limit.sql(wrapped)} AS {name}"
-
-
-def _integer(name: str, kind: pa.DataType) -> str | None:
-    return f"CAST({name} AS BIGINT)" if any(test(kind) for test in (*_WHOLE, *_SHORT)) else None
-
-
-def _decimal(name: str, kind: pa.DataType) -> str | None:
-    if pa.types.is_float64(kind):
-        return f"CASE WHEN isfinite({name}) THEN {name} END"
-    return f"CAST({name} AS DOUBLE)" if any(test(kind) for test in (*_WHOLE, *_SHORT)) else None
-
-
-def _text(name: str, kind: pa.DataType) -> str | None:
-    return name if pa.types.is_string(kind) or pa.types.is_large_string(kind) else None
-
-
-def _date(name: str, kind: pa.DataType) -> str | None:
-    if pa.types.is_date32(kind):
-        return f"CASE WHEN isfinite({name}) THEN {name} END"
-    return None
-
-
-def _boolean(name: str, kind: pa.DataType) -> str | None:
-    return name if pa.types.is_boolean(kind) else None
-
-
-_SELECT: dict[Type, Callable[[str, pa.DataType], str | None]] = {
-    Type.INTEGER: _integer,
-    Type.DECIMAL: _decimal,
-    Type.TEXT: _text,
-    Type.DATE: _date,
-    Type.BOOLEAN: _boolean,
-}
 
 
 def collect_over(tables: Mapping[str, pa.Table], query: exp.Query) -> pa.Table:

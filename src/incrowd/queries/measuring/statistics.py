@@ -8,7 +8,9 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from incrowd.core.domain import Type
 from incrowd.core.unit import Kind, Unit
+from incrowd.engines.sql.lineage import is_stored
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.numbers import WIDEST
 from incrowd.queries.language.trees import copied
@@ -21,6 +23,7 @@ from incrowd.queries.measuring.grid import (
     grid_number,
     grid_of,
     round_number,
+    whole_number,
 )
 from incrowd.queries.question import PERSON, Aggregate, AggregateKind, Question, Value
 
@@ -67,8 +70,13 @@ class Statistic:
         width = 1 if self.grid is None else self.grid.width
         return max(Fraction(1), Fraction(width**2, WIDEST_STEP))
 
-    def sql(self, number: str) -> exp.Expression:
-        """Return the SQL that adds it up over the rows of a group, where `number` is the column of z."""
+    @property
+    def counts(self) -> bool:
+        """Whether it counts: there are never 2^61 rows to count, while a sum is held within that."""
+        return self.of not in (Of.SUM, Of.SQUARES)
+
+    def sql(self, z: exp.Expression) -> exp.Expression:
+        """Return the SQL that adds it up over the rows of a group, where `z` is a whole number, if it adds up such."""
         match self.of:
             case Of.ROWS:
                 return exp.Count(this=exp.Star())
@@ -78,14 +86,13 @@ class Statistic:
                 return exp.Count(this=self._column)
             case Of.DISTINCT:
                 return exp.Count(this=exp.Distinct(expressions=[self._column]))
-        z: exp.Expression = exp.column(number, quoted=True)
         if self.of is Of.SQUARES:
             twice = exp.Mul(this=exp.Mul(this=double(Fraction(2)), expression=z), expression=z.copy())
             z = round_number(
                 exp.Sub(this=twice, expression=double(Fraction((1 if self.grid is None else self.grid.width) ** 2))),
                 self.coarse,
             )
-        return exp.Sum(this=cast_to(z, "BIGINT"))
+        return exp.Sum(this=z if isinstance(z, exp.Case) else cast_to(z, "BIGINT"))
 
     @property
     def _column(self) -> exp.Column:
@@ -168,25 +175,47 @@ def statistics_query(question: Question, statistics: Statistics) -> exp.Query:
 
     From inside out: the rows; their numbers on the grid; these held within their widths; sums; sums held within 2^61.
     """
-    numbers = {pair: f"_z{i}" for i, pair in enumerate(dict.fromkeys(each.number for each in statistics.all)) if pair}
-    raw = [exp.alias_(grid_number(*pair), name, quoted=True) for pair, name in numbers.items()]
-    columns = {pair: exp.column(name, quoted=True) for pair, name in numbers.items()}
-    safe = [
-        exp.alias_(clamp_number(columns[pair], double(Fraction(pair[1].width))), name.replace("z", "c"), quoted=True)
-        for pair, name in numbers.items()
-    ]
-    inner: exp.Query = copied(question.rows)
-    for level in (raw, safe) if numbers else ():
-        inner = exp.Select(expressions=[exp.Star(), *level], from_=exp.From(this=_from(inner)))
+    inner, numbers = _numbered(question, statistics)
     sums = [
-        exp.alias_(each.sql(numbers[each.number].replace("z", "c") if each.number else ""), f"_s{i}", quoted=True)
+        exp.alias_(each.sql(copied(numbers.get(each.number, exp.Star()))), f"_s{i}", quoted=True)
         for i, each in enumerate(statistics.all)
     ]
     totals = exp.Select(expressions=[*_keys(question), *sums], from_=exp.From(this=_from(inner)))
     if question.keys:
         totals.set("group", exp.Group(expressions=_keys(question)))
-    last = [_within_64_bits(f"_s{i}") for i in range(len(sums))]
+    if all(each.counts for each in statistics.all):
+        return totals
+    last = [
+        exp.column(f"_s{i}", quoted=True) if each.counts else _within_64_bits(f"_s{i}")
+        for i, each in enumerate(statistics.all)
+    ]
     return exp.Select(expressions=[*_keys(question), *last], from_=exp.From(this=_from(totals)))
+
+
+def _numbered(
+    question: Question, statistics: Statistics
+) -> tuple[exp.Query, dict[tuple[Value, IntegerGrid] | None, exp.Expression]]:
+    """Return the rows, and the SQL of their numbers on the grid, held within their widths.
+
+    Numbers of a column that holds whole ones are computed where they are added up.
+    """
+    squares = {each.number for each in statistics.all if each.of is Of.SQUARES}
+    numbers: dict[tuple[Value, IntegerGrid] | None, exp.Expression] = {}
+    levels: tuple[list[exp.Expr], list[exp.Expr]] = ([], [])
+    for pair in dict.fromkeys(each.number for each in statistics.all if each.number):
+        value, grid = pair
+        stored = value.type is Type.INTEGER and pair not in squares and is_stored(question.rows, value.name)
+        whole = whole_number(value, grid) if stored else None
+        raw, safe = f"_z{len(numbers)}", f"_c{len(numbers)}"
+        numbers[pair] = exp.column(safe, quoted=True) if whole is None else whole
+        if whole is None:
+            z = exp.column(raw, quoted=True)
+            levels[0].append(exp.alias_(grid_number(value, grid), raw, quoted=True))
+            levels[1].append(exp.alias_(clamp_number(z, double(Fraction(grid.width))), safe, quoted=True))
+    inner: exp.Query = copied(question.rows)
+    for level in filter(None, levels):
+        inner = exp.Select(expressions=[exp.Star(), *level], from_=exp.From(this=_from(inner)))
+    return inner, numbers
 
 
 def named(query: exp.Query) -> exp.Subquery:
@@ -203,9 +232,10 @@ def _keys(question: Question) -> list[exp.Expression]:
 
 
 def _within_64_bits(name: str) -> exp.Alias:
-    total = exp.column(name, quoted=True)
-    safe = clamp_number(exp.Coalesce(this=total, expressions=[exp.Literal.number(0)]), exp.Literal.number(WIDEST))
-    return exp.Alias(this=cast_to(safe, "BIGINT"), alias=exp.to_identifier(name, quoted=True))
+    """Return the SQL of a sum that is held within 2^61; without any number to add up it is 0."""
+    safe = clamp_number(exp.column(name, quoted=True), exp.Literal.number(WIDEST))
+    whole = exp.Coalesce(this=safe, expressions=[exp.Literal.number(0)])
+    return exp.Alias(this=cast_to(whole, "BIGINT"), alias=exp.to_identifier(name, quoted=True))
 
 
 _MOMENTS = (AggregateKind.MEAN, AggregateKind.VARIANCE, AggregateKind.DEVIATION)
