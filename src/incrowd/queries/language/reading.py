@@ -18,6 +18,7 @@ MOST_NODES = 8_000
 DEEPEST = 80
 """Limits of a question: characters, tokens, nodes of its tree, and the depth of the tree."""
 
+_HALF = re.compile("[\ud800-\udfff]")
 _EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\s+privacy\b", re.IGNORECASE | re.DOTALL)
 _EXAMPLE = "SELECT COUNT(*) FROM table"
 _NESTING = 24
@@ -78,7 +79,7 @@ def read_query(sql: str) -> exp.Select | exp.SetOperation:
 
     if len(sql) > LONGEST_TEXT:
         raise InvalidParameter(f"a question has at most {LONGEST_TEXT:,} characters; this one is longer. Shorten it.")
-    if any("\ud800" <= letter <= "\udfff" for letter in sql):
+    if _HALF.search(sql):
         raise InvalidParameter("a question is written in Unicode, and this one holds half a character: write it anew.")
     try:
         dialect = Dialect.get_or_raise("duckdb")
