@@ -22,6 +22,8 @@ _HALF = re.compile("[\ud800-\udfff]")
 _EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\s+privacy\b", re.IGNORECASE | re.DOTALL)
 _EXAMPLE = "SELECT COUNT(*) FROM table"
 _NESTING = 24
+_AGAIN = 4
+"""How many parts a parser makes for each word at most: usually one, more where it goes back and reads words anew."""
 _STARTS = ("SELECT", "WITH", "FROM", "(")
 _CLAUSES = (
     "with_", "distinct", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset",
@@ -85,7 +87,8 @@ def read_query(sql: str) -> exp.Select | exp.SetOperation:
         dialect = Dialect.get_or_raise("duckdb")
         tokens = dialect.tokenize(sql)
         _check_tokens(tokens)
-        statements = [tree for tree in dialect.parser().parse(tokens, sql) if tree is not None]
+        parser = dialect.parser(max_nodes=_AGAIN * (len(tokens) + 1))
+        statements = [tree for tree in parser.parse(tokens, sql) if tree is not None]
     except SqlglotError as error:
         raise InvalidParameter(
             f"SQL with this text cannot be read{_place(error)}: a question looks like {_EXAMPLE}."
