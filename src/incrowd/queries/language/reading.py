@@ -89,7 +89,7 @@ def read_query(sql: str) -> exp.Select | exp.SetOperation:
         _check_tokens(tokens)
         parser = dialect.parser(max_nodes=_AGAIN * (len(tokens) + 1))
         statements = [tree for tree in parser.parse(tokens, sql) if tree is not None]
-    except SqlglotError as error:
+    except (SqlglotError, TypeError) as error:  # where a part is missing, a parser that is compiled misses its type
         raise InvalidParameter(
             f"SQL with this text cannot be read{_place(error)}: a question looks like {_EXAMPLE}."
         ) from None
