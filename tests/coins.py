@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from incrowd.core.coins import Coins, Sample
 from incrowd.noise.chance import rational
-from incrowd.noise.cube import cube
 from incrowd.noise.integers import gaussian, laplace, outliers
 from incrowd.noise.positioned import PositionedSample
 from incrowd.noise.toss import Words, below, decay, toss
+from tests.slow_cube import slow_cube
 
 Outcome = TypeVar("Outcome", bound=Hashable)
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -84,7 +84,7 @@ class ScriptedCoins:
 
 @dataclass(frozen=True)
 class SeededCoins:
-    """The real samplers on reproducible words: for golden tests, never for releases."""
+    """The real samplers, and that of cubes as it was, on reproducible words: for golden tests, never for releases."""
 
     seed: int
     _words: Words = field(init=False, repr=False)
@@ -105,7 +105,7 @@ class SeededCoins:
         return gaussian(self._words, scale, size)
 
     def cube(self, widths: tuple[int, ...], fine: int, scale: Fraction, size: int) -> NDArray[np.int64]:
-        return cube(self._words, widths, fine, scale, size)
+        return slow_cube(self._words, widths, fine, scale, size)
 
     def decay(self, scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.bool_]:
         return decay(self._words, scale, steps)

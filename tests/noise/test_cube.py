@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.noise import cube as cube_module
+from incrowd.noise.chance import Chance
 from incrowd.noise.cube import cube
 from incrowd.noise.system import SystemCoins
 from incrowd.noise.tails import CubeLaw, laplace_reach
@@ -58,6 +59,33 @@ def test_the_proposed_radius_has_the_weights_of_the_polynomial(
     ]
     weights = [q**J * math.prod(1 + 2 * J * width / fine for width in widths) for J in range(3000)]
     assert proposed == pytest.approx([weight / math.fsum(weights) for weight in weights[:60]], rel=1e-9)
+
+
+@pytest.mark.parametrize(("width", "fine", "scale"), [(3, 2, Fraction(2)), (1, 1, Fraction(1))])
+def test_two_radii_are_drawn_each_by_its_weight(
+    monkeypatch: pytest.MonkeyPatch, width: int, fine: int, scale: Fraction
+) -> None:
+    q = math.exp(-1 / scale)
+
+    def run(branching: Branching) -> tuple[int, ...]:
+        def toss(words: Words, chance: Chance, size: int) -> NDArray[np.bool_]:
+            p = chance(200) / 2**200
+            return np.array([branching.choose([1 - p, p]) for _ in range(size)], dtype=np.bool_)
+
+        def geometric(words: Words, scale: Fraction, size: int) -> NDArray[np.int64]:
+            drawn = [branching.choose([(1 - q) * q**g for g in range(3)] + [q**3]) for _ in range(size)]
+            if 3 in drawn:
+                raise Abandoned
+            return np.array(drawn)
+
+        monkeypatch.setattr(cube_module, "toss", toss)
+        monkeypatch.setattr(cube_module, "geometric", geometric)
+        return tuple(cube_module._radius(seeded_words(0), (width,), fine, scale, 2).tolist())
+
+    found = law(run)
+    weights = [q**J * (1 + 2 * J * width / fine) for J in range(3000)]
+    for pair in itertools.product(range(3), repeat=2):
+        assert found[pair] == pytest.approx(math.prod(weights[J] for J in pair) / math.fsum(weights) ** 2)
 
 
 @pytest.mark.parametrize(("width", "fine", "radius"), [(1, 4, 7), (3, 4, 1), (5, 8, 3), (2, 1, 1), (1, 16, 5)])
@@ -155,3 +183,15 @@ def test_chances_too_small_to_be_told_from_none_are_refused() -> None:
 
 def test_no_vectors_can_be_drawn() -> None:
     assert cube(seeded_words(0), (1, 2), 4, Fraction(3), 0).shape == (0, 2)
+
+
+def test_words_that_would_favor_low_numbers_are_drawn_again() -> None:
+    script = iter([[0, 0, 2**64 - 1, 2**63 - 1], [0], [7]])  # 2^64 mod 3 is 1, mod 4 is 0, mod 2^62 + 1 is 2^62 - 3
+
+    def words(size: int) -> NDArray[np.uint64]:
+        drawn = np.array(next(script), dtype=np.uint64)
+        assert drawn.size == size
+        return drawn
+
+    drawn = cube_module._below(words, np.array([3, 4, 3, 2**62 + 1]))
+    assert drawn.tolist() == [1, 0, 0, 2**62 - 2]

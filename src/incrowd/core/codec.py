@@ -30,6 +30,8 @@ _TEXTS: dict[type, tuple[Callable[[str], Any], Callable[[Any], str]]] = {
     Decimal: (lambda text: Decimal(short(text)), str),
     float: (float, repr),
 }
+_SIMPLE = frozenset({str, int, bool, type(None)})
+"""What JSON gives back as it is."""
 _READING = (TypeError, ValueError, KeyError, ZeroDivisionError, ArithmeticError, AttributeError, InvalidParameter)
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
@@ -46,15 +48,14 @@ def encode(value: Any) -> Any:
     ['1/10', None, 'sex', 5]
     """
     cls: Any = type(value)
-    return _writer(cls)(value)
+    return value if cls in _SIMPLE else _writer(cls)(value)
 
 
 @cache
 def _writer(cls: type) -> Callable[[Any], Any]:
     """Return what writes the values of a class: which of the few ways it is, is asked once."""
     if is_dataclass(cls):
-        places = tuple((_name(each), each.name) for each in fields(cls))
-        return lambda value: _written((name, getattr(value, place)) for name, place in places)
+        return _objects_of(tuple((_name(each), each.name) for each in fields(cls)))
     if issubclass(cls, Mapping):
         return lambda value: {str(key): encode(part) for key, part in value.items()}
     if issubclass(cls, frozenset):
@@ -66,8 +67,8 @@ def _writer(cls: type) -> Callable[[Any], Any]:
     return _TEXTS[cls][1] if cls in _TEXTS else lambda value: value
 
 
-def _written(parts: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    return {name: encode(part) for name, part in parts if part is not None}
+def _objects_of(places: tuple[tuple[str, str], ...]) -> Callable[[Any], dict[str, Any]]:
+    return lambda value: {name: encode(part) for name, place in places if (part := getattr(value, place)) is not None}
 
 
 def decode(cls: type[Value], plain: Any) -> Value:
@@ -183,7 +184,6 @@ def _no_float(_text: str) -> None:
 
 
 _DECODER = json.JSONDecoder(parse_float=_no_float)
-_SIMPLE = (str, int, bool, type(None))
 _NO_TEXT = "an entry holds something that has no unique text: write numbers as text."
 
 

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from incrowd.noise.chance import VANISHING, Chance, Enclosure, digits_of, exp_enclosure
 from incrowd.noise.integers import geometric
-from incrowd.noise.toss import WORD, Words, toss
+from incrowd.noise.toss import Words, toss
+
+_CHUNK = 2**15
 
 
 def cube(words: Words, widths: tuple[int, ...], fine: int, scale: Fraction, size: int) -> NDArray[np.int64]:
@@ -29,17 +31,17 @@ def cube(words: Words, widths: tuple[int, ...], fine: int, scale: Fraction, size
 
     Source: the law is that of Hardt and Talwar 2010 for a box, on integers; the sampler and its proof are above.
     """
-    result = np.empty((size, len(widths)), dtype=np.int64)
-    missing = np.arange(size)
-    while missing.size:
-        radius = _radius(words, widths, fine, scale, missing.size)
-        kept = radius <= math.floor(VANISHING * scale)
-        drawn = np.zeros((missing.size, len(widths)), dtype=np.int64)
-        for j, width in enumerate(widths):
-            alive = np.flatnonzero(kept)
-            drawn[alive, j], kept[alive] = _coordinate(words, width, fine, radius[alive])
-        result[missing[kept]] = drawn[kept]
-        missing = missing[~kept]
+    result, far = np.empty((size, len(widths)), dtype=np.int64), math.floor(VANISHING * scale) + 1
+    many = -(-_CHUNK // len(widths))
+    for start in range(0, size, many):
+        missing = np.arange(start, min(start + many, size))
+        while missing.size:
+            radius = np.minimum(_radius(words, widths, fine, scale, missing.size), far)
+            each = np.repeat(radius, len(widths))
+            drawn, settled = _coordinate(words, np.tile(np.array(widths), missing.size), fine, each)
+            kept = (radius < far) & settled.reshape(-1, len(widths)).all(axis=1)
+            result[missing[kept]] = drawn.reshape(-1, len(widths))[kept]
+            missing = missing[~kept]
     return result
 
 
@@ -52,16 +54,13 @@ def _radius(words: Words, widths: tuple[int, ...], fine: int, scale: Fraction, s
         here = toss(words, chances[i - 1], undecided.size)
         degree[undecided[here]] = i
         undecided = undecided[~here]
-    result = degree.copy()
-    end = math.floor(VANISHING * scale) + 1
-    for i in range(len(widths) + 1):
-        needed = np.flatnonzero(degree >= i)
-        result[needed] += np.minimum(geometric(words, scale, needed.size), end)
-    return result
+    ends = np.cumsum(degree + 1)
+    numbers = np.minimum(geometric(words, scale, int(ends[-1])), math.floor(VANISHING * scale) + 1)
+    return degree + np.add.reduceat(numbers, ends - degree - 1)
 
 
 def _coordinate(
-    words: Words, width: int, fine: int, radius: NDArray[np.int64]
+    words: Words, width: int | NDArray[np.int64], fine: int, radius: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Draw x uniformly within ±h, h = ⌊radius · width / fine⌋; keep it with chance (2 h + 1) / (2 h + 1 + 2 r).
 
@@ -85,14 +84,18 @@ def _coordinate(
 
 
 def _below(words: Words, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Draw integers, the i-th uniform on 0, …, bounds[i] − 1; bounds lie below 2^63."""
-    shifts = (WORD - 1 - np.frexp(np.maximum(bounds - 1, 1).astype(np.float64))[1]).astype(np.uint64)
-    result = np.empty(bounds.size, dtype=np.int64)
-    again = np.arange(bounds.size)
+    """Draw integers, the i-th uniform on 0, …, bounds[i] − 1: the rest of a word by the bound.
+
+    The lowest 2^64 mod bound words are drawn again: of those that are left as many have each rest.
+    """
+    by = bounds.astype(np.uint64)
+    lowest = (~by + np.uint64(1)) % by
+    drawn = words(by.size).copy()
+    again = np.flatnonzero(drawn < lowest)
     while again.size:
-        result[again] = (words(again.size) >> np.uint64(1) >> shifts[again]).astype(np.int64)
-        again = again[result[again] >= bounds[again]]
-    return result
+        drawn[again] = words(again.size)
+        again = again[drawn[again] < lowest[again]]
+    return (drawn % by).astype(np.int64)
 
 
 @lru_cache(maxsize=256)

@@ -117,13 +117,7 @@ class CubeLaw:
 
     def within(self, place: int, miss: float) -> int:
         """Return the least w with P[|x_place| > w] ≤ miss, but for blocks."""
-        shells = _shells(self)
-        half = _half(shells.last, self.widths[place], self.fine)
-
-        def rare(m: int) -> bool:
-            return 2.0 * float(shells.weights @ (np.maximum(half - m + 1.0, 0.0) / (2.0 * half + 1.0))) <= miss
-
-        return least(rare) - 1
+        return _within(self, place, miss)
 
     def combined(self, places: tuple[int, int], factors: tuple[float, float], miss: float) -> float:
         """Return a t with P[|a x_i + b x_j| > t] ≤ miss for two coordinates i ≠ j, but for blocks.
@@ -245,6 +239,17 @@ def _marginal(law: CubeLaw, place: int) -> Marginal:
     nodes = np.arange(0.0, float(half[-1]) + 1.0, step)
     at = np.searchsorted(half, nodes)
     return Marginal.of(nodes, times[at] - nodes * ones[at])
+
+
+@lru_cache(maxsize=1024)
+def _within(law: CubeLaw, place: int, miss: float) -> int:
+    shells = _shells(law)
+    half = _half(shells.last, law.widths[place], law.fine)
+
+    def rare(m: int) -> bool:
+        return 2.0 * float(shells.weights @ (np.maximum(half - m + 1.0, 0.0) / (2.0 * half + 1.0))) <= miss
+
+    return least(rare) - 1
 
 
 @lru_cache(maxsize=1024)

@@ -91,7 +91,8 @@ class QuestionPlan(Plan):
 
     def over(self, units: Mapping[str, Unit]) -> dict[str, Guarantee]:
         """Return what is promised to each of the datasets that are read, by their names."""
-        return {name: fold(self.steps, unit, self.promise.delta) for name, unit in units.items()}
+        own, delta = self.promise.unit, self.promise.delta
+        return {name: self.promise if unit == own else fold(self.steps, unit, delta) for name, unit in units.items()}
 
 
 def measurement(question: Question, unit: Unit, terms: Terms) -> Measurement:
@@ -147,8 +148,8 @@ class Measurement:
     def picks(self) -> tuple[Pick, ...]:
         """What is picked in each group."""
         each, rows = self.noise_choice.pick, self.question.contribution.rows
-        groups = len(public_groups(self.question)) if self.question.public_keys else None
         wanted = [aggregate for aggregate in self.question.aggregates if is_pick(aggregate)]
+        groups = len(public_groups(self.question)) if wanted and self.question.public_keys else None
         return tuple(pick_of(aggregate, self.unit, groups, each, rows) for aggregate in wanted if each is not None)
 
     @cached_property

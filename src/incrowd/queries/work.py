@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -30,8 +31,7 @@ _NUMBER, _WRITTEN = 1, 40
 """The width of a value that is no text, and of one that was written as text."""
 
 
-@dataclass(frozen=True)
-class _Cost:
+class _Cost(NamedTuple):
     """What an expression touches for one row, and how long its value can be."""
 
     steps: int
@@ -156,18 +156,20 @@ def _cost(node: exp.Expr, widths: Mapping[str, int]) -> _Cost:
     if isinstance(node, exp.Literal):
         return _Cost(1, max(_NUMBER, len(node.name)) if node.is_string else _NUMBER)
     parts = [_cost(part, widths) for part in node.iter_expressions()]
-    touched = sum(part.width for part in parts)
-    steps = 1 + touched + sum(part.steps for part in parts)
-    longest = max((part.width for part in parts), default=_NUMBER)
+    steps = 1 + sum(map(sum, parts))
     if isinstance(node, _TEXTS):
         return _text(node, parts, steps)
-    if isinstance(node, exp.Like | exp.Contains | exp.StrPosition):
+    if isinstance(node, _SEARCHES):
         return _Cost(steps + math.prod(part.width for part in parts))
     if isinstance(node, exp.Window):
         return _Cost(steps + _WINDOW)
-    return _Cost(steps, longest) if isinstance(node, _CHOICES) else _Cost(steps)
+    if isinstance(node, _CHOICES):
+        return _Cost(steps, max((part.width for part in parts), default=_NUMBER))
+    return _Cost(steps)
 
 
+_SEARCHES = (exp.Like, exp.Contains, exp.StrPosition)
+"""What may begin anew at each character."""
 _TEXTS = (
     exp.Replace, exp.DPipe, exp.Concat, exp.Upper, exp.Lower, exp.Left, exp.Right, exp.Substring, exp.MD5, exp.Cast,
     exp.SplitPart,

@@ -275,6 +275,20 @@ def test_a_question_that_would_grow_without_end_is_refused(sql: str) -> None:
     message(sql, IncrowdError)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*) FROM visits" + 30 * " JOIN visits",
+        "SELECT COUNT(*) FROM visits" + 30 * " LEFT JOIN visits",
+        f"SELECT {23 * 'DATE('}age{23 * ')'} FROM visits",
+        f"SELECT COUNT(*) FROM visits WHERE {23 * 'ROW('}age{23 * ')'}",
+    ],
+)
+def test_a_text_that_the_parser_would_read_again_and_again_is_not_read_to_its_end(text: str) -> None:
+    with pytest.raises(InvalidParameter, match="cannot be read"):
+        understand(text, CATALOG)
+
+
 def test_a_text_that_is_too_long_is_not_even_read() -> None:
     assert "characters" in message("SELECT COUNT(*) FROM visits -- " + "x" * LONGEST_TEXT, InvalidParameter)
 

@@ -28,11 +28,13 @@ _KNOWN = (exp.VariancePop, exp.StddevPop, exp.ApproxDistinct, exp.ApproxQuantile
 
 
 def simple(node: exp.Expr, scope: Scope) -> exp.Expr:
-    """Return an expression in which every aggregate is one that noise is added to.
+    """Return an expression in which every aggregate is one that noise is added to; where all are, the same.
 
     >>> simple(exp.ApproxDistinct(this=exp.column("x")), Scope(())).sql()
     'COUNT(DISTINCT x)'
     """
+    if node.find(*_KNOWN) is None:
+        return node
 
     def change(part: exp.Expr) -> exp.Expr:
         filter_ = part.expression.this if isinstance(part, exp.Filter) else None

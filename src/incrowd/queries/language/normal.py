@@ -42,26 +42,34 @@ def normal_text(sql: str) -> str:
     'SELECT COUNT(*) FROM births WHERE age < 5 AND age > 1'
     """
     tree: exp.Expr = read_query(sql)
+    kinds = set()
     for node in tree.walk():
         node.pop_comments()
+        kinds.add(type(node))
     _fold_names(tree)
-    tree = _inlined(tree, {})
-    check_size(tree)
-    tree = open_exists(tree)
+    if exp.With in kinds:
+        tree = _inlined(tree, {})
+        check_size(tree)
+    if exp.Exists in kinds:
+        tree = open_exists(tree)
     for select in branches(tree):
         _open_histograms(select)
         _open_quantiles(select)
     for select in list(tree.find_all(exp.Select)):
         _name_sources(select)
         _resolve_positions(select)
-    tree = _arranged(_within_group(_written_dates(tree)))
-    return _written(tree)
+    if kinds & {exp.ToChar, exp.WithinGroup}:
+        tree = _within_group(_written_dates(tree))
+    return _written(_arranged(tree))
 
 
 def _written(tree: exp.Expr) -> str:
-    """Return the text of a tree, or refuse one that would lose a part on the way: its text would ask something else."""
+    """Return the text of a tree, or refuse one that would lose a part on the way: its text would ask something else.
+
+    The tree is used up.
+    """
     try:
-        return tree.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
+        return tree.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE, copy=False)
     except UnsupportedError:
         raise QuestionRefused(
             "this question has a part that DuckDB's dialect has no words for: write dates by STRFTIME(d, '%Y-%m'), and "

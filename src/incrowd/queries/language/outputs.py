@@ -48,7 +48,11 @@ def output(tree: exp.Expr, types: Mapping[str, Type]) -> exp.Expression:
     >>> output(exp.Neg(this=exp.column("a1")), {"a1": Type.DECIMAL}).sql()
     '-a1'
     """
-    plain = _with_dates(copied(tree).transform(_plain, copy=False), types)
+    plain = copied(tree)
+    if isinstance(plain, exp.Column) and isinstance(plain.this, exp.Identifier):
+        kind_of(plain, types)
+        return plain
+    plain = _with_dates(plain.transform(_plain, copy=False), types)
     check_size(plain)
     for node in plain.walk():
         if not isinstance(node, ALLOWED):
@@ -67,7 +71,7 @@ def output(tree: exp.Expr, types: Mapping[str, Type]) -> exp.Expression:
 
 
 def _with_dates(tree: exp.Expr, types: Mapping[str, Type]) -> exp.Expr:
-    """Return an expression in which a text that is compared with a date is a date."""
+    """Let a text that is compared with a date be a date, and return the expression."""
 
     def change(node: exp.Expr) -> exp.Expr:
         sides = list(node.iter_expressions()) if isinstance(node, _COMPARISONS) else []
@@ -78,7 +82,7 @@ def _with_dates(tree: exp.Expr, types: Mapping[str, Type]) -> exp.Expr:
                 side.replace(exp.cast(exp.Literal.string(written(str(side.this)).isoformat()), "DATE"))
         return node
 
-    changed: exp.Expr = copied(tree).transform(change, copy=False)
+    changed: exp.Expr = tree.transform(change, copy=False)
     return changed
 
 

@@ -18,9 +18,12 @@ MOST_NODES = 8_000
 DEEPEST = 80
 """Limits of a question: characters, tokens, nodes of its tree, and the depth of the tree."""
 
+_HALF = re.compile("[\ud800-\udfff]")
 _EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\s+privacy\b", re.IGNORECASE | re.DOTALL)
 _EXAMPLE = "SELECT COUNT(*) FROM table"
 _NESTING = 24
+_AGAIN = 4
+"""How many parts a parser makes for each word at most: usually one, more where it goes back and reads words anew."""
 _STARTS = ("SELECT", "WITH", "FROM", "(")
 _CLAUSES = (
     "with_", "distinct", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset",
@@ -78,14 +81,15 @@ def read_query(sql: str) -> exp.Select | exp.SetOperation:
 
     if len(sql) > LONGEST_TEXT:
         raise InvalidParameter(f"a question has at most {LONGEST_TEXT:,} characters; this one is longer. Shorten it.")
-    if any("\ud800" <= letter <= "\udfff" for letter in sql):
+    if _HALF.search(sql):
         raise InvalidParameter("a question is written in Unicode, and this one holds half a character: write it anew.")
     try:
         dialect = Dialect.get_or_raise("duckdb")
         tokens = dialect.tokenize(sql)
         _check_tokens(tokens)
-        statements = [tree for tree in dialect.parser().parse(tokens, sql) if tree is not None]
-    except SqlglotError as error:
+        parser = dialect.parser(max_nodes=_AGAIN * (len(tokens) + 1))
+        statements = [tree for tree in parser.parse(tokens, sql) if tree is not None]
+    except (SqlglotError, TypeError) as error:  # where a part is missing, a parser that is compiled misses its type
         raise InvalidParameter(
             f"SQL with this text cannot be read{_place(error)}: a question looks like {_EXAMPLE}."
         ) from None

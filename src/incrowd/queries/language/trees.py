@@ -30,14 +30,15 @@ def copied(tree: T) -> T:
     >>> copied(exp.column("a", "t")).sql()
     't.a'
     """
-    parts = {name: _copied_part(part) for name, part in tree.args.items()}
+    parts: dict[str, Any] = {}
+    for name, part in tree.args.items():
+        if isinstance(part, exp.Expr):
+            parts[name] = copied(part)
+        elif isinstance(part, list):
+            parts[name] = [copied(each) if isinstance(each, exp.Expr) else each for each in part]
+        else:
+            parts[name] = part
     return type(tree)(**parts)
-
-
-def _copied_part(part: Any) -> Any:
-    if isinstance(part, exp.Expr):
-        return copied(part)
-    return [_copied_part(each) for each in part] if isinstance(part, list) else part
 
 
 def operand(tree: exp.Expr) -> exp.Expr:

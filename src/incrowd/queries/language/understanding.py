@@ -178,11 +178,12 @@ def dated(text: str, catalog: Catalog) -> str:
 
 def question_of(text: str, asked: exp.Select, catalog: Catalog, max_groups: int | None) -> Question:
     """Return what a query asks of rows, or of the answer to the query in its FROM."""
-    inner = answer_inside(asked, Context(catalog, wanted_of(asked)))
+    context = Context(catalog, wanted_of(asked))
+    inner = answer_inside(asked, context)
     if inner is not None:
         return ask_answer(question_of(text, inner, catalog, max_groups), asked, cut_of(asked))
     query = join_memberships(asked, catalog)
-    found = _sources(query, catalog)
+    found = _sources(query, context if query is asked else Context(catalog, wanted_of(query)))
     question = _understood(text, query, found, catalog)
     return question if max_groups is None else _limited(question, found, max_groups)
 
@@ -192,13 +193,13 @@ def cut_of(query: exp.Expr) -> Take:
     return Take(_count_of(query, "limit"), _count_of(query, "offset") or 0)
 
 
-def _sources(query: exp.Select, catalog: Catalog) -> JoinedRows:
+def _sources(query: exp.Select, context: Context) -> JoinedRows:
     check_clauses(query, _CLAUSES)
     if sum(1 for _ in query.find_all(exp.Table)) > _MOST_TABLES:
         raise QuestionRefused(
             f"a question reads at most {_MOST_TABLES} tables, each as often as it is named: split it."
         )
-    found = sources_of(query, Context(catalog, wanted_of(query)))
+    found = sources_of(query, context)
     if not found.rows.private:
         raise QuestionRefused("a question needs a private table; public ones can be read as they are.")
     return found
@@ -325,8 +326,10 @@ def _limited(question: Question, found: JoinedRows, max_groups: int) -> Question
 
 def wanted_of(query: exp.Expr) -> frozenset[str] | None:
     """Return the names that occur in a question, or None where a star stands for all of them."""
-    stars = [star for star in query.find_all(exp.Star) if not isinstance(star.parent, exp.Count)]
-    return None if stars else frozenset(name.name.casefold() for name in query.find_all(exp.Identifier))
+    nodes = list(query.find_all(exp.Star, exp.Identifier))
+    if any(isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count) for node in nodes):
+        return None
+    return frozenset(node.name.casefold() for node in nodes if isinstance(node, exp.Identifier))
 
 
 def _contribution(found: JoinedRows, keys: tuple[Key, ...]) -> Contribution:

@@ -56,10 +56,12 @@ class WindowRegister:
     first: int = 1
 
     def plain(self, tree: exp.Expr, types: Mapping[str, Type]) -> exp.Expr:
-        """Return an expression in which every window is a column of its own.
+        """Return an expression in which every window is a column of its own; without any, the same.
 
         Preconditions: the columns of the tree are those of the answer, by the names that `types` knows.
         """
+        if not has_window(tree):
+            return tree
 
         def change(node: exp.Expr) -> exp.Expr:
             return exp.column(self._name(node, types)) if isinstance(node, exp.Window) else node

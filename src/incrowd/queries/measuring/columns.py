@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 
 from incrowd.core.domain import Type
@@ -116,15 +117,16 @@ def _of_type(values: list[Any], kind: Type | None) -> pa.Array:
 
 def _undeclared(question: Question, noisy: Noisy, places: list[int]) -> tuple[int, ...]:
     """Return which of the rows are of groups that no declaration names, where all groups are answered."""
-    keys = [(noisy.columns[key.name].values, key.undeclared) for key in question.keys if key.undeclared]
-    if not question.public_keys or not keys:
+    if not question.public_keys:
         return ()
-    named = [values.take(pa.array(places, pa.int64())).to_pylist() for values, _ in keys]
-    marks = [[value in undeclared for value in values] for values, (_, undeclared) in zip(named, keys, strict=True)]
-    for place, key in enumerate(key for key in question.keys if key.undeclared) if question.totals else ():
-        over = noisy.columns[question.marks[question.keys.index(key)]].values.take(pa.array(places, pa.int64()))
-        marks[place] = [mark and not total for mark, total in zip(marks[place], over.to_pylist(), strict=True)]
-    return tuple(row for row, marked in enumerate(zip(*marks, strict=True)) if any(marked))
+    at, found = pa.array(places, pa.int64()), np.zeros(len(places), dtype=np.bool_)
+    for place, key in enumerate(question.keys):
+        values = noisy.columns[key.name].values.take(at)
+        marked = pc.is_in(values, value_set=pa.array(key.undeclared, values.type)).to_numpy(zero_copy_only=False)
+        if question.totals:
+            marked &= noisy.columns[question.marks[place]].values.take(at).to_numpy() == 0
+        found |= marked
+    return tuple(np.flatnonzero(found).tolist())
 
 
 def check_outputs(question: Question) -> None:

@@ -91,23 +91,31 @@ def reaches(ratio: Ratio, law: NoiseLaw, miss: float) -> tuple[tuple[float, ...]
 
 
 def _accepted(nodes: Floats, reach: Floats, total: Floats, count: Floats) -> Interval:
-    rest = total[:, None] - count[:, None] * nodes[None, :]
-    above, below = rest - reach, -rest - reach
-    starts, stops = zip(_where_negative(above), _where_negative(below), strict=True)
+    """Return the hull of what is accepted: segments between nodes as a whole, and those of which a part is."""
+    rest = total - nodes[:, None] * count
+    above, below = rest > reach[:, None], rest < -reach[:, None]
+    whole = ~(above[:-1] | above[1:] | below[:-1] | below[1:])
+    at, group = np.nonzero(~(whole | (above[:-1] & above[1:]) | (below[:-1] & below[1:])))
+    left, right = rest[at, group], rest[at + 1, group]
+    starts, stops = zip(
+        _where_negative(left - reach[at], right - reach[at + 1]),
+        _where_negative(-left - reach[at], -right - reach[at + 1]),
+        strict=True,
+    )
     start, stop = np.maximum(*starts), np.minimum(*stops)
-    open_, width = start <= stop, np.diff(nodes)
-    low = np.min(np.where(open_, nodes[:-1] + np.where(open_, start, 0.0) * width, np.inf), axis=1)
-    high = np.max(np.where(open_, nodes[:-1] + np.where(open_, stop, 1.0) * width, -np.inf), axis=1)
+    open_, some, width = start <= stop, whole.any(axis=0), np.diff(nodes)
+    low = np.where(some, nodes[whole.argmax(axis=0)], np.inf)
+    high = np.where(some, (nodes[:-1] + width)[::-1][whole[::-1].argmax(axis=0)], -np.inf)
+    np.minimum.at(low, group[open_], (nodes[at] + start * width[at])[open_])
+    np.maximum.at(high, group[open_], (nodes[at] + stop * width[at])[open_])
     nearest = np.where((total > 0) == (count > 0), nodes[-1], nodes[0])
     lost = low > high
     return Interval(np.where(lost, nearest, low), np.where(lost, nearest, high))
 
 
-def _where_negative(values: Floats) -> tuple[Floats, Floats]:
-    """Return for each segment between nodes from where to where (0 to 1) the linear function is at most zero."""
-    left, right = values[:, :-1], values[:, 1:]
-    gap = np.where(left == right, 1.0, left - right)
-    root = left / gap
+def _where_negative(left: Floats, right: Floats) -> tuple[Floats, Floats]:
+    """Return for each segment from where to where (0 to 1) a linear function with these ends is at most zero."""
+    root = left / np.where(left == right, 1.0, left - right)
     start = np.where(left <= 0, 0.0, np.where(right <= 0, root, np.inf))
     stop = np.where(right <= 0, 1.0, np.where(left <= 0, root, -np.inf))
     return start, stop
