@@ -113,9 +113,10 @@ class Atoms:
             sizes = [branching**level for level in range(levels) if branching**level < self.number]
             if len(sizes) > 1:
                 yield tuple(Blocks(size) for size in sizes)
-        own = self.colors
-        alone = float(self.matrix.sum())  # the atoms one by one
-        if len(own) ** (noise.value - 1) * len(self.labels) <= alone and self.number <= _FEW:
+        if self.number > _FEW:
+            return
+        own, alone = self.colors, float(self.matrix.sum())  # alone: the atoms one by one
+        if len(own) ** (noise.value - 1) * len(self.labels) <= alone:
             yield own
             yield (Blocks(1), *own)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,9 +25,13 @@ from incrowd.queries.language.understanding import MOST_GROUPS, grouping_nodes, 
 from incrowd.queries.measuring.groups import ARROW, Names, group_places, public_groups
 from incrowd.queries.measuring.statistics import statistics_of
 from incrowd.queries.question import PERSON, AggregateKind, Question
+from incrowd.queries.work import unit_steps
 from incrowd.queries.workloads.atoms import MOST_ATOMS, MOST_NUMBERS, Atoms, Labels, atoms_of
 
-_MOST_LOOKS = 2**22
+_MOST_LOOKS, _MOST_STEPS = 2**22, 2**32
+"""How many cells are looked up for all questions at most, and how much that may touch."""
+_MOST_NODES, _NODES = 2**16, 2**12
+"""The most nodes of the trees that are run over all cells, and those of one query."""
 _CELLS = "cells"
 _AFTER = ("having", "order", "limit", "offset", "distinct", "qualify", "windows", "group")
 
@@ -161,6 +165,8 @@ def domain_of(questions: Sequence[CountQuestion], catalog: Catalog) -> Domain | 
         table is None
         or (alike and len(table.groups) > MOST_ATOMS)
         or len(table.groups) * (len(questions) + 1) > _MOST_LOOKS
+        or len(table.groups) * _steps(questions, catalog) > _MOST_STEPS
+        or sum(_nodes(tree) for each in questions for tree in _trees(each)) > _MOST_NODES
     ):
         return None
     labels = _labels(questions, table)
@@ -172,6 +178,16 @@ def domain_of(questions: Sequence[CountQuestion], catalog: Catalog) -> Domain | 
     first = first[cells[first] >= 0]
     groups = tuple(len(each.groups) for each in questions)
     return Domain(table, cells, Atoms(tuple(each[first] for each in labels), groups, number))
+
+
+def _steps(questions: Sequence[CountQuestion], catalog: Catalog) -> int:
+    """Return how much the trees of all questions touch for one row at most."""
+    rows = catalog[questions[0].question.tables[0]].unit.max_rows
+    return sum(-(-unit_steps(each.question.rows, catalog) // rows) for each in questions)
+
+
+def _nodes(tree: exp.Expr) -> int:
+    return sum(1 for _ in tree.walk())
 
 
 def columns_of(each: CountQuestion) -> frozenset[str]:
@@ -218,13 +234,34 @@ def _labels(questions: Sequence[CountQuestion], table: CountQuestion) -> list[La
                 lambda node: column(node.name, _CELLS) if isinstance(node, exp.Column) else node
             )
             trees.setdefault(text, (f"t{len(trees)}", own))
-    selected = [alias(tree, called) for called, tree in trees.values()]
-    query = exp.select(column(PERSON, _CELLS), *selected).from_(exp.Table(this=name(_CELLS)))
-    found = collect_over({_CELLS: pa.table([places, *arrays], names=[PERSON, *named])}, query).sort_by(PERSON)
+    cells = pa.table([places, *arrays], names=[PERSON, *named])
+    found = {called: values for some in _some(trees.values()) for called, values in _computed(some, cells).items()}
     return [
         _placed(each, [found[trees[text][0]] for text in written])
         for each, written in zip(questions, texts, strict=True)
     ]
+
+
+def _some(trees: Iterable[tuple[str, exp.Expr]]) -> Iterator[list[tuple[str, exp.Expr]]]:
+    """Yield trees, few at a time: an engine holds a vector of values for each of their nodes."""
+    taken, nodes = list[tuple[str, exp.Expr]](), 0
+    for called, tree in trees:
+        own = _nodes(tree)
+        if taken and nodes + own > _NODES:
+            yield taken
+            taken, nodes = [], 0
+        taken.append((called, tree))
+        nodes += own
+    if taken:
+        yield taken
+
+
+def _computed(trees: Sequence[tuple[str, exp.Expr]], cells: pa.Table) -> dict[str, pa.ChunkedArray]:
+    """Return the values of trees in each cell, by their names."""
+    selected = [alias(tree, called) for called, tree in trees]
+    query = exp.select(column(PERSON, _CELLS), *selected).from_(exp.Table(this=name(_CELLS)))
+    found = collect_over({_CELLS: cells}, query).sort_by(PERSON)
+    return {called: found[called] for called, _ in trees}
 
 
 def _placed(each: CountQuestion, columns: list[pa.ChunkedArray]) -> Labels:

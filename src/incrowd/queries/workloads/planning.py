@@ -110,8 +110,9 @@ def _domains(questions: Mapping[int, CountQuestion], catalog: Catalog) -> dict[t
     whole = domain_of([known[place] for place in groups[0]], catalog) if groups else None
     if whole is not None:
         return {groups[0]: whole}
-    found = {places: domain_of([known[place] for place in places], catalog) for places in _by(known, columns_of)}
-    return {places: domain for places, domain in found.items() if domain is not None and len(places) > 1}
+    several = [places for places in _by(known, columns_of) if len(places) > 1]
+    found = {places: domain_of([known[place] for place in places], catalog) for places in several}
+    return {places: domain for places, domain in found.items() if domain is not None}
 
 
 def _apart(choices: Sequence[SetChoice], others: Sequence[SetChoice]) -> list[SetChoice]:
