@@ -125,7 +125,19 @@ def _strange_set(each: AnswerSet) -> Problem | None:
     known = all(place < len(each.questions) for step in blocks for place in step.questions or ())
     if len(read) != 1 or len(rows) != 1 or len(domains) > 1 or not known:
         return Problem("the tables of a set of questions are not about the same rows")
-    return Problem("some tables count blocks and some do not") if 0 < len(blocks) < len(counted) else None
+    if 0 < len(blocks) < len(counted):
+        return Problem("some tables count blocks and some do not")
+    return _strange_blocks(each, blocks) if blocks else None
+
+
+def _strange_blocks(each: AnswerSet, blocks: Sequence[CountBlocks]) -> Problem | None:
+    """Return that blocks are not those of the questions that they name, or do not tell what is asked, or None."""
+    groups = [step.groups for steps in each.questions for step in steps if isinstance(step, OneGroup | GroupRows)]
+    named = {place for step in blocks for place in step.questions or ()}
+    if any(step.blocks != sum(groups[place] for place in step.questions) for step in blocks if step.questions):
+        return Problem("there are other blocks than the questions of a set have groups")
+    told = len(named) == len(groups) or any(step.size == 1 for step in blocks)
+    return None if told else Problem("the blocks of a set of questions do not tell what is asked")
 
 
 def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:

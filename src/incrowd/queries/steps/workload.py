@@ -39,9 +39,10 @@ class CountBlocks(Step):
     def __post_init__(self) -> None:
         if (self.size is None) == (self.questions is None) or not self.blocks >= 1 or not 1 <= self.atoms <= self.cells:
             raise InvalidParameter("blocks are so many neighbors each, or what disjoint questions count.")
-        if self.size is not None and (self.size < 1 or self.blocks != -(-self.atoms // self.size)):
+        if self.size is not None and not (1 <= self.size <= self.atoms and self.blocks == -(-self.atoms // self.size)):
             raise InvalidParameter("there is another number of blocks of this size.")
-        if self.questions is not None and len(set(self.questions)) < max(1, len(self.questions)):
+        own = self.questions
+        if own is not None and (len(set(own)) < max(1, len(own)) or min(own) < 0):
             raise InvalidParameter("blocks are those of some questions, each once.")
 
     @property

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.errors import InvalidParameter
 from incrowd.queries.workloads.shares import Floats, NoiseKind, balanced, equal_shares, exact_shares, whole_shares
 
 Labels = NDArray[np.int64]
@@ -84,7 +85,7 @@ class Atoms:
         for question in part.questions:
             inside = self.labels[question] >= 0
             if (found[inside] >= 0).any():
-                raise ValueError("questions of one part are disjoint")
+                raise InvalidParameter("questions that are counted in one table count no row twice.")
             found[inside] = start + self.labels[question][inside]
             start += self.groups[question]
         return found
