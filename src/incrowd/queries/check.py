@@ -102,13 +102,17 @@ def contradiction(statement: Statement) -> Problem | None:
     problem = next((each for each in (*map(_strange_set, sets), *problems) if each is not None), None)
     if problem is not None:
         return problem
-    made = [step.columns for step in statement.steps if isinstance(step, Combine)]
-    asked = each_question(questions)
-    names = made or [step.columns for steps in asked for step in steps if isinstance(step, GiveAnswer)]
     told = statement.released
-    for columns in names:
+    for columns in _answered(statement):
         told = _without(columns, told)
     return Problem("the columns are not those that were answered") if told else None
+
+
+def _answered(statement: Statement) -> list[tuple[str, ...]]:
+    """Return the columns of each answer, without their intervals."""
+    made = [step.columns for step in statement.steps if isinstance(step, Combine)]
+    asked = each_question(questions_of(statement.steps))
+    return made or [step.columns for steps in asked for step in steps if isinstance(step, GiveAnswer)]
 
 
 def _strange_set(each: AnswerSet) -> Problem | None:
@@ -273,8 +277,11 @@ def _without(columns: tuple[str, ...], told: tuple[str, ...]) -> tuple[str, ...]
 
 
 def _columns(statement: Statement, tables: Sequence[pa.Table]) -> Problem | None:
-    strange = tuple(name for table in tables for name in table.column_names) != statement.released
-    return Problem("the columns are not those that the certificate says are released") if strange else None
+    answered, found = _answered(statement), [tuple(table.column_names) for table in tables]
+    alike = len(answered) == len(found) and not any(map(_without, answered, found))
+    if not alike or tuple(name for names in found for name in names) != statement.released:
+        return Problem("the columns are not those that the certificate says are released")
+    return None
 
 
 def _intervals(tables: Sequence[pa.Table]) -> Problem | None:
@@ -284,7 +291,7 @@ def _intervals(tables: Sequence[pa.Table]) -> Problem | None:
             if not set(ends) <= set(table.column_names):
                 continue
             low, high = (pc.cast(table[each], pa.float64()) for each in ends)
-            if not pc.all(pc.fill_null(pc.less_equal(low, high), True)).as_py():
+            if not pc.all(pc.fill_null(pc.less_equal(low, high), True), min_count=0).as_py():
                 return Problem(f"an interval of {name!r} ends before it begins")
     return None
 
