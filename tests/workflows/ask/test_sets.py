@@ -13,6 +13,7 @@ import pytest
 
 from incrowd.accounting.budget import Amount
 from incrowd.core.certificate import Certificate
+from incrowd.core.steps.step import walk
 from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.errors import IncrowdError
 from incrowd.queries import check
@@ -83,6 +84,14 @@ def same_plan(certificate: Certificate, policy: Policy) -> bool:
         return False
     steps = getattr(plan, "steps", None)
     return bool(steps == certificate.steps)
+
+
+def test_it_is_said_which_answers_are_those_of_a_set(tmp_path: Path) -> None:
+    """The steps of a set stand before those of other questions; files are in the order in which was asked."""
+    with desk_of(tmp_path) as desk:
+        certificate = desk.ask_batch(together(TABLES[0], MEAN, TABLES[2], *RANGES[:4])).certificate
+    (told,) = [each.sentence for each in walk(certificate.steps) if isinstance(each, AnswerSet)]
+    assert told.startswith("6 counting questions (answers 1 and 3 to 7) are answered together from ")
 
 
 def test_answers_of_a_set_agree_with_each_other(tmp_path: Path) -> None:

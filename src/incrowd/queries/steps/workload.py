@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from incrowd.core.steps.step import Promise, Step, inside, steps_of
 from incrowd.core.unit import Unit
-from incrowd.core.words import counted
+from incrowd.core.words import counted, listed
 from incrowd.errors import InvalidParameter
 from incrowd.queries.measuring.statistics import Of
 from incrowd.queries.steps.noise import AddUp, GaussianNoise, LaplaceNoise, NumberInGroup
@@ -87,8 +87,9 @@ class AnswerSet(Step):
     def sentence(self) -> str:
         """What happens, for people."""
         asked, tables = counted(len(self.questions), "counting question"), counted(len(self.parts), "noisy table")
-        how = "their answers are least squares solutions, computed from the noisy counts alone"
-        return f"{asked} are answered together from {tables} of counts; {how}."
+        which = f"answer{'s' if len(self.places) > 1 else ''} {listed(_runs(self.places))}"
+        how = "these are least squares solutions, computed from the noisy counts alone"
+        return f"{asked} ({which}) are answered together from {tables} of counts; {how}."
 
     @property
     def held(self) -> tuple[Step, ...]:
@@ -127,6 +128,21 @@ class AnswerSet(Step):
 
 
 _HELD = ("questions", "parts")
+
+
+def _runs(places: tuple[int, ...]) -> list[str]:
+    """Return the numbers of places, counted from 1, those that follow each other as a range.
+
+    >>> _runs((0, 1, 2, 5))
+    ['1 to 3', '6']
+    """
+    runs: list[list[int]] = []
+    for place in sorted(places):
+        if runs and place == runs[-1][-1] + 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    return [f"{run[0] + 1} to {run[-1] + 1}" if len(run) > 1 else f"{run[0] + 1}" for run in runs]
 
 
 def _is_table(steps: tuple[Step, ...]) -> bool:

@@ -201,9 +201,9 @@ class QuestionSet:
         asked = counted(len(self.questions), "counting question")
         tables = "1 noisy table" if len(self.parts) == 1 else f"{len(self.parts):,} noisy tables"
         told = f"{asked} are answered together, by least squares, from {tables} of counts: {self._tables}."
-        if self.gain is None:
+        if self.gain is None or self.gain <= 1.0:
             return told
-        gain = f"Their total squared error is {self.gain:.3g} times smaller than with equal shares."
+        gain = f"Their expected total squared error is {self.gain:.3g} times smaller than with equal shares."
         return f"{told} {gain}"
 
     @property
