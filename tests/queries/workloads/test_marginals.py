@@ -103,5 +103,5 @@ def test_work_of_planning_is_bounded_however_many_keys_are_told_apart(noise: Noi
     needed = len({each for axes in asked for each in subsets(axes)})
     considered = found.candidates(noise)
     assert considered
-    assert max(len(sets) * needed for sets in considered) <= 2**20
+    assert max(len(sets) * needed for sets in considered) <= 2**19
     assert KeyMarginals((2,) * 16, tuple(itertools.combinations(range(16), 14))).strategy(noise) is None

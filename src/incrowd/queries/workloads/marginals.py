@@ -26,7 +26,7 @@ Axes = tuple[int, ...]
 MOST_CELLS = 50_000
 """The most cells of a table that is measured."""
 _MOST_SETS = 600
-_MOST_PARTS, _MOST_TOLD = 2**16, 2**20
+_MOST_PARTS, _MOST_TOLD = 2**15, 2**19
 """The most subsets of keys of all questions that are planned, and of these times the tables that are considered."""
 _ROUNDS, _NEARLY = 60, 1.03
 
