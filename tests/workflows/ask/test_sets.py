@@ -153,6 +153,7 @@ FORGED: list[Callable[[dict[str, Any]], Any]] = [
     lambda plain: step(set_of(plain)["parts"][0], "bound what one unit contributes").update(rows=2),
     lambda plain: step(set_of(plain)["questions"][0], "understand").update(tables=["others"]),
     lambda plain: set_of(plain).update(places=list(range(1, len(RANGES) + 1))),
+    lambda plain: set_of(plain)["places"].reverse(),
     lambda plain: set_of(plain)["questions"][0].pop(),
 ]
 

@@ -98,7 +98,7 @@ class AnswerSet(Step):
 
     def around(self, inner: Promise, unit: Unit) -> Promise:
         """Add up what the tables cost: a row counts once in each of them; the answers cost nothing more."""
-        alike = len(set(self.places)) == len(self.places) == len(self.questions) > 0
+        alike = len(self.places) == len(self.questions) > 0 and list(self.places) == sorted(set(self.places))
         if inner.loss is not None or not alike or not self.parts or not all(map(_is_table, self.parts)):
             raise InvalidParameter("a set of questions is answered from noisy tables of counts, and stands alone.")
         each = [inside(steps, unit) for steps in self.parts]
