@@ -121,7 +121,7 @@ class _Contents:
         columns = {column_name(at): each for at, each in enumerate(source.columns)}
 
         def bounds(names: frozenset[str]) -> dict[str, Interval]:
-            number = _number(together, len(names))
+            number = held_together(together, len(names))
             if number is None:
                 return {}
             wide = self.of(sheet.source, number).columns
@@ -185,7 +185,7 @@ def _traced(
     return noise, chosen
 
 
-def _number(together: int, names: int) -> int | None:
+def held_together(together: int, names: int) -> int | None:
     """Return how many intervals hold together where each of so many is of several numbers; None where it is too many.
 
     Below an answer of answers it is the next power of two, so that few different numbers occur however deep it is.
