@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -57,6 +58,11 @@ class CountQuestion:
     def sizes(self) -> tuple[int, ...]:
         """How many values each key has."""
         return tuple(len(key.values or ()) for key in self.question.keys)
+
+    @property
+    def number(self) -> int:
+        """How many groups are answered."""
+        return math.prod(self.sizes)
 
     @cached_property
     def groups(self) -> tuple[Names, ...]:
@@ -150,33 +156,37 @@ class Domain:
 
 
 def domain_of(questions: Sequence[CountQuestion], catalog: Catalog) -> Domain | None:
-    """Return the domain over which questions about one table count, None where it cannot be listed or is too large.
+    """Return the domain over which questions about one table count, None where it cannot be listed or is too large."""
+    listed = listed_columns(questions[0].question.tables[0], catalog)
+    known = all(each.single and columns_of(each) <= listed for each in questions)
+    table = cell_table(questions, catalog) if known else None
+    return None if table is None else domain_over(table, questions, catalog)
+
+
+def domain_over(table: CountQuestion, questions: Sequence[CountQuestion], catalog: Catalog) -> Domain | None:
+    """Return the domain of all cells of a table, over which questions count, None where that is too much work.
 
     Questions that differ in their groups alone tell nearly all cells apart: where there are many, they are planned by
     their keys.  Which cells a question counts is computed from its own trees, over a table with one row for each cell,
     by the engine that also reads rows: so it cannot differ from what the question means.
     """
-    listed = listed_columns(questions[0].question.tables[0], catalog)
-    if not all(each.single and columns_of(each) <= listed for each in questions):
-        return None
-    table, numbers = _cell_table(questions, catalog), sum(len(each.groups) for each in questions)
+    size, groups = table.number, tuple(each.number for each in questions)
     alike = len({each.where for each in questions}) == 1
     if (
-        table is None
-        or (alike and len(table.groups) > MOST_ATOMS)
-        or len(table.groups) * (len(questions) + 1) > _MOST_LOOKS
-        or len(table.groups) * _steps(questions, catalog) > _MOST_STEPS
+        (alike and size > MOST_ATOMS)
+        or sum(groups) > MOST_NUMBERS
+        or size * (len(questions) + 1) > _MOST_LOOKS
+        or size * _steps(questions, catalog) > _MOST_STEPS
         or sum(_nodes(tree) for each in questions for tree in _trees(each)) > _MOST_NODES
     ):
         return None
     labels = _labels(questions, table)
-    cells = atoms_of(labels, len(table.groups))
+    cells = atoms_of(labels, size)
     number = int(cells.max(initial=-1)) + 1
-    if not 0 < number <= MOST_ATOMS or number * numbers > MOST_NUMBERS:
+    if not 0 < number <= MOST_ATOMS or number * sum(groups) > MOST_NUMBERS:
         return None
     _, first = np.unique(cells, return_index=True)
     first = first[cells[first] >= 0]
-    groups = tuple(len(each.groups) for each in questions)
     return Domain(table, cells, Atoms(tuple(each[first] for each in labels), groups, number))
 
 
@@ -201,7 +211,7 @@ def listed_columns(table: str, catalog: Catalog) -> frozenset[str]:
     return frozenset(item.name for item in fields if not item.person and item.extent.members(MOST_GROUPS) is not None)
 
 
-def _cell_table(questions: Sequence[CountQuestion], catalog: Catalog) -> CountQuestion | None:
+def cell_table(questions: Sequence[CountQuestion], catalog: Catalog) -> CountQuestion | None:
     """Return the question that counts rows by all columns that these questions name, in the order of the schema."""
     named = frozenset[str]().union(*map(columns_of, questions))
     schema = catalog[questions[0].question.tables[0]].schema
@@ -223,9 +233,9 @@ def _trees(each: CountQuestion) -> list[exp.Expr]:
 def _labels(questions: Sequence[CountQuestion], table: CountQuestion) -> list[Labels]:
     """Return for each question in which of its groups each cell is, −1 where it does not count it."""
     named = [key.this.name for key in table.keys]
-    columns = list(zip(*table.groups, strict=True)) if table.keys else []
+    columns = list(zip(*public_groups(table.question), strict=True)) if table.keys else []
     arrays = [pa.array(each, ARROW[key.type]) for each, key in zip(columns, table.question.keys, strict=True)]
-    places = pa.array(range(len(table.groups)), pa.int64())
+    places = pa.array(range(table.number), pa.int64())
     trees: dict[str, tuple[str, exp.Expr]] = {}
     texts = [[tree.sql("duckdb") for tree in _trees(each)] for each in questions]
     for each, written in zip(questions, texts, strict=True):

@@ -130,7 +130,7 @@ class QuestionSet:
         question, keys = each.question, tuple(key.name for key in each.question.keys)
         return (
             Understand(question.text, question.tables),
-            GroupRows(keys, len(each.groups)) if keys else OneGroup(),
+            GroupRows(keys, each.number) if keys else OneGroup(),
             GiveAnswer(tuple(output.name for output in question.outputs)),
         )
 
@@ -193,7 +193,7 @@ class QuestionSet:
     def total(self) -> float:
         """The total of the variances of all numbers."""
         pairs = zip(self.questions, self.fit.variances, strict=True)
-        return float(sum(np.broadcast_to(each, len(asked.groups)).sum() for asked, each in pairs))
+        return float(sum(np.broadcast_to(each, asked.number).sum() for asked, each in pairs))
 
     @property
     def words(self) -> str:
