@@ -220,6 +220,8 @@ NOTES = {
     f"SELECT b.n FROM ({WOMEN}) a JOIN ({ABOVE}) b USING (ward)": CHOSEN,
     f"SELECT b.n FROM ({WOMEN}) a JOIN ({BY_WARD} ORDER BY ward LIMIT 2) b USING (ward)": "",
     f"SELECT COUNT(*) AS k FROM ({ABOVE}) a CROSS JOIN (SELECT COUNT(*) AS n FROM visits) b": SEVERAL,
+    f"SELECT COUNT(*) AS k FROM ({BY_WARD} ORDER BY n LIMIT 2) a CROSS JOIN (SELECT AVG(age) FROM visits) b": SEVERAL,
+    f"SELECT COUNT(*) AS k FROM ({BY_WARD} ORDER BY 1 LIMIT 2) a CROSS JOIN (SELECT AVG(age) FROM visits) b": "",
     f"SELECT COUNT(*) AS k FROM ({BY_WARD}) a CROSS JOIN (SELECT COUNT(*) AS n FROM visits) b": "",
 }
 

@@ -150,6 +150,7 @@ class _Contents:
 def _choosing(question: Question) -> bool:
     """Return whether noise decides which groups of an answer are left: by a condition, or by their order and a cut."""
     noise = {each.name: Parts({0}) for each in question.aggregates}
+    noise = {each.name: _of(each.expression, noise) for each in question.outputs} | noise  # ORDER BY knows both
     operations = question.operations or (
         *(() if question.having is None else (Keep(question.having),)),
         Sort(question.order),
