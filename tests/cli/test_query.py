@@ -83,6 +83,17 @@ def test_an_answer_in_a_folder_can_be_verified(people: Path, run: Runner) -> Non
     assert run("ledger show --ledger sqlite:///.incrowd/ledger.sqlite --json").out == spent, "nothing was charged"
 
 
+def test_intervals_are_not_said_to_hold_as_often_where_noise_chose_what_is_shown(people: Path, run: Runner) -> None:
+    asked = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
+    whole, chosen = (
+        f'query "{asked}{more}" --policy policy.yaml --epsilon 1' for more in ("", " HAVING COUNT(*) > 150")
+    )
+    assert "True numbers lie in their intervals in 95 of 100 answers." in run(whole).out
+    told = " ".join(run(chosen).out.split())
+    assert "True numbers lie" not in told
+    assert "in fewer of those that were chosen" in told
+
+
 def test_a_batch_is_one_charge(people: Path, run: Runner) -> None:
     Path("all.sql").write_text(f"{COUNT}; SELECT AVG(age) AS mean FROM people -- both\n;")
     found = run("query --batch all.sql --policy policy.yaml --epsilon 1 --json").json

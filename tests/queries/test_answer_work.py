@@ -32,6 +32,15 @@ def texts(levels: int) -> str:
     return asked
 
 
+def below(levels: int) -> str:
+    """Return a question in which each level is computed from two numbers of the one below, all with intervals."""
+    asked = "SELECT p.age, p.a, q.b FROM (SELECT age, COUNT(*) AS a FROM people GROUP BY age) AS p CROSS JOIN "
+    asked += "(SELECT COUNT(*) AS b FROM people) AS q"
+    for level in range(levels):
+        asked = f"SELECT age, a + b AS a, a - b AS b FROM ({asked}) AS t{level}"
+    return asked
+
+
 def measured(sql: str) -> Measurement:
     question = understand(sql, CATALOG)
     return measurement(question, UNIT, ONE if question.public_keys else OPEN)
@@ -75,6 +84,7 @@ def test_what_analysts_ask_is_far_from_it_and_a_batch_is_counted_as_a_whole() ->
             "WITH a AS (SELECT age, COUNT(*) AS n FROM people GROUP BY age), b AS (SELECT age, AVG(age) AS m "
             "FROM people GROUP BY age) SELECT age, n * m + 1 AS t, RANK() OVER (ORDER BY n) FROM a JOIN b USING (age)"
         ),
+        below(10),
     ],
 )
 def test_no_more_values_are_computed_than_the_bound_says(

@@ -21,8 +21,8 @@ from incrowd.queries.language import combining
 from incrowd.queries.language.combining import interpret
 from incrowd.queries.language.normal import normal_text
 from incrowd.queries.measurement import Measurement
-from incrowd.queries.measuring.columns import CHOSEN
-from incrowd.queries.measuring.combined import NoisyAnswer, combined_answer
+from incrowd.queries.measuring.columns import CHOSEN, SEVERAL
+from incrowd.queries.measuring.combined import MET, NoisyAnswer, combined_answer
 from incrowd.queries.question import Question, Terms
 from incrowd.queries.steps.question import Combine, ListedGroups, Questions
 from incrowd.queries.work import unit_steps
@@ -203,6 +203,36 @@ def test_rows_below_each_other_keep_their_intervals(tables: duckdb.DuckDBPyConne
     missing = [at for at, end in enumerate(number.low.to_pylist()) if end is None]
     assert missing == ([] if middle is None else [middle])
     assert CHOSEN in number.note
+
+
+MANY = f"SELECT ward FROM ({BY_WARD}) r WHERE r.n > 1"
+ABOVE = f"{BY_WARD} HAVING COUNT(*) > 1"
+NOTES = {
+    f"SELECT a.ward, a.n FROM ({BY_WARD}) a JOIN (SELECT COUNT(*) AS n FROM visits) b ON a.n = b.n": MET,
+    f"SELECT a.ward, a.n FROM ({BY_WARD}) a LEFT JOIN (SELECT COUNT(*) AS n FROM visits) b ON a.n = b.n": "",
+    f"SELECT b.n FROM ({WOMEN}) a LEFT JOIN (SELECT COUNT(*) AS n FROM visits) b ON a.n = b.n": MET,
+    f"SELECT a.n FROM ({BY_WARD}) a JOIN (SELECT MAX(n) AS n FROM ({BY_WARD}) b) c USING (n)": MET,
+    f"SELECT a.ward, a.n FROM ({BY_WARD}) a JOIN ({MANY}) b USING (ward)": MET,
+    f"SELECT a.n * 2 AS x FROM ({BY_WARD}) a JOIN ({MANY}) b USING (ward)": MET,
+    f"SELECT a.n FROM ({BY_WARD}) a LEFT JOIN ({MANY}) b ON a.ward = b.ward WHERE b.ward IS NOT NULL": MET,
+    f"SELECT a.n FROM ({WOMEN}) a JOIN ({MANY}) b USING (ward)": "",
+    f"SELECT a.n FROM ({WOMEN}) a JOIN ({ABOVE}) b USING (ward)": "",
+    f"SELECT b.n FROM ({WOMEN}) a JOIN ({ABOVE}) b USING (ward)": CHOSEN,
+    f"SELECT b.n FROM ({WOMEN}) a JOIN ({BY_WARD} ORDER BY ward LIMIT 2) b USING (ward)": "",
+    f"SELECT COUNT(*) AS k FROM ({ABOVE}) a CROSS JOIN (SELECT COUNT(*) AS n FROM visits) b": SEVERAL,
+    f"SELECT COUNT(*) AS k FROM ({BY_WARD} ORDER BY n LIMIT 2) a CROSS JOIN (SELECT AVG(age) FROM visits) b": SEVERAL,
+    f"SELECT COUNT(*) AS k FROM ({BY_WARD} ORDER BY 1 LIMIT 2) a CROSS JOIN (SELECT AVG(age) FROM visits) b": "",
+    f"SELECT COUNT(*) AS k FROM ({BY_WARD}) a CROSS JOIN (SELECT COUNT(*) AS n FROM visits) b": "",
+}
+
+
+@pytest.mark.parametrize(("sql", "note"), NOTES.items())
+def test_where_the_noise_of_a_number_decided_that_it_is_shown_its_interval_says_so(
+    sql: str, note: str, tables: duckdb.DuckDBPyConnection
+) -> None:
+    """Noise that is drawn apart decides nothing about the interval of another answer."""
+    *_, told = answered(planned(sql, 1), tables).columns
+    assert [each for each in (MET, CHOSEN, SEVERAL) if each in told.note] == [each for each in (note,) if each]
 
 
 def test_what_is_computed_from_two_answers_lies_in_an_interval_of_both(tables: duckdb.DuckDBPyConnection) -> None:

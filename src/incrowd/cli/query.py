@@ -215,11 +215,11 @@ def show_price(priced: Priced) -> None:
 
 def show_answer(answered: Answered, options: QueryOptions) -> None:
     """Print the answer with its intervals, then what it cost."""
-    from incrowd.workflows.ask.asking import COVERED, REPEATED
+    from incrowd.workflows.ask.asking import REPEATED, coverage
 
     _print_answer("answer", answered.answer, verbose=options.verbose)
     certificate = answered.certificate.id if options.out is None else str(options.out / "certificate.json")
-    note = REPEATED if answered.repeated else COVERED
+    note = REPEATED if answered.repeated else coverage(answered.answer)
     print_table("cost", [*answered.costs, ("certificate", certificate)], note)
 
 

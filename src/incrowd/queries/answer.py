@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -138,6 +138,23 @@ class Answer:
             return cls(tuple(_read(each) for each in plain["columns"]), str(plain.get("note", "")), undeclared)
         except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
             raise InvalidParameter("this answer lacks a field or holds one that cannot be read.") from error
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Refuse columns that are called as the ends of the interval of another one are.
+
+    >>> check_names(["n", "N_low"])
+    Traceback (most recent call last):
+    incrowd.errors.InvalidParameter: 'N_low' is what the lower end of the interval of 'n' is called: give it another ...
+    """
+    known = {name.casefold(): name for name in names}
+    for end, which in (("_low", "lower"), ("_high", "upper")):
+        for lowered, name in known.items():
+            if lowered + end in known:
+                raise InvalidParameter(
+                    f"{known[lowered + end]!r} is what the {which} end of the interval of {name!r} is called: give it "
+                    "another name by AS."
+                )
 
 
 def _shown(column: AnswerColumn) -> ShownColumn:

@@ -19,6 +19,7 @@ from incrowd.queries.batch import Batch
 from incrowd.queries.combination import JoinedSheet, PartSheet, RowSheet, Sheet, StackedSheet, column_name
 from incrowd.queries.combined import Measured
 from incrowd.queries.measurement import Measurement
+from incrowd.queries.measuring.combined import held_together
 from incrowd.queries.operations import Gather, Operation, WindowColumn
 from incrowd.queries.question import Key, Question
 
@@ -89,29 +90,36 @@ def _of_question(question: Question, rows: int) -> _Work:
     return _Work(_AGGREGATE * len(question.aggregates) + rows * each, rows, told)
 
 
-def _of_sheet(sheet: Sheet, parts: Sequence[_Work]) -> _Work:
-    """Return what is done with the answers to several questions; the work for these themselves is left out."""
+def _of_sheet(sheet: Sheet, parts: Sequence[_Work], together: frozenset[int] = frozenset({1})) -> _Work:
+    """Return what is done with the answers to several questions; the work for these themselves is left out.
+
+    A sheet is computed once for each number of intervals that must hold together in what is made of it.
+    """
+    times = len(together)
     match sheet:
         case PartSheet(part=part):
-            return replace(parts[part], steps=0)
+            return replace(parts[part], steps=parts[part].steps * (times - 1))
         case RowSheet():
             return _Work(0, 1)
         case StackedSheet(sheets=sheets):
-            stacked = [_of_sheet(each, parts) for each in sheets]
+            stacked = [_of_sheet(each, parts, together) for each in sheets]
             steps, rows = sum(each.steps for each in stacked), sum(each.rows for each in stacked)
             widths = tuple(map(max, zip(*(each.widths for each in stacked), strict=True)))
-            return _Work(steps + rows * _EVALUATION * len(widths), rows, widths)
+            return _Work(steps + times * rows * _EVALUATION * len(widths), rows, widths)
         case JoinedSheet(left=left, right=right, on=on):
-            one, other = _of_sheet(left, parts), _of_sheet(right, parts)
+            one, other = (_of_sheet(side, parts, together) for side in (left, right))
             rows, widths = one.rows + other.rows, one.widths + other.widths
-            return _Work(one.steps + other.steps + rows * _EVALUATION * (len(on) + len(widths)), rows, widths)
-    source = _of_sheet(sheet.source, parts)
+            own = times * rows * _EVALUATION * (len(on) + len(widths))
+            return _Work(one.steps + other.steps + own, rows, widths)
+    below = {held_together(each, len(output.names)) for each in together for output in sheet.outputs}
+    source = _of_sheet(sheet.source, parts, together | {each for each in below if each is not None})
     each, named = _of_operations(
         sheet.operations, source.rows, {column_name(at): width for at, width in enumerate(source.widths)}
     )
     shown = [output.expression for output in sheet.outputs]
     each += sum(_cost(tree, named) for tree in shown)
-    return _Work(source.steps + source.rows * each, source.rows, tuple(_width(tree, named) for tree in shown))
+    told = tuple(_width(tree, named) for tree in shown)
+    return _Work(source.steps + times * source.rows * each, source.rows, told)
 
 
 def _of_operations(

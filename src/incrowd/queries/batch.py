@@ -14,7 +14,7 @@ from incrowd.accounting.noise.concentrated import largest_rho
 from incrowd.core.steps.step import fold
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.queries.answer import Answer, AnswerTables
+from incrowd.queries.answer import Answer, AnswerTables, check_names
 from incrowd.queries.catalog import Catalog
 from incrowd.queries.measurement import NAME, Measurement, QuestionPlan, measurement, price_of
 from incrowd.queries.question import Question, Terms
@@ -139,6 +139,8 @@ def batch(questions: Sequence[Question], unit: Unit, terms: Terms, catalog: Cata
         raise InvalidParameter("a batch needs at least one question.")
     if terms.epsilon is None or terms.rate is not None:
         raise InvalidParameter("a batch reads all rows and is paid for by one epsilon for all: give epsilon, no rate.")
+    for question in questions:
+        check_names(output.name for output in question.outputs)
     shares = _shares(questions, unit)
     plans = [_pure(questions, unit, terms, shares)]
     if terms.delta:

@@ -102,13 +102,17 @@ def contradiction(statement: Statement) -> Problem | None:
     problem = next((each for each in (*map(_strange_set, sets), *problems) if each is not None), None)
     if problem is not None:
         return problem
-    made = [step.columns for step in statement.steps if isinstance(step, Combine)]
-    asked = each_question(questions)
-    names = made or [step.columns for steps in asked for step in steps if isinstance(step, GiveAnswer)]
     told = statement.released
-    for columns in names:
+    for columns in _answered(statement):
         told = _without(columns, told)
     return Problem("the columns are not those that were answered") if told else None
+
+
+def _answered(statement: Statement) -> list[tuple[str, ...]]:
+    """Return the columns of each answer, without their intervals."""
+    made = [step.columns for step in statement.steps if isinstance(step, Combine)]
+    asked = each_question(questions_of(statement.steps))
+    return made or [step.columns for steps in asked for step in steps if isinstance(step, GiveAnswer)]
 
 
 def _strange_set(each: AnswerSet) -> Problem | None:
@@ -125,7 +129,19 @@ def _strange_set(each: AnswerSet) -> Problem | None:
     known = all(place < len(each.questions) for step in blocks for place in step.questions or ())
     if len(read) != 1 or len(rows) != 1 or len(domains) > 1 or not known:
         return Problem("the tables of a set of questions are not about the same rows")
-    return Problem("some tables count blocks and some do not") if 0 < len(blocks) < len(counted) else None
+    if 0 < len(blocks) < len(counted):
+        return Problem("some tables count blocks and some do not")
+    return _strange_blocks(each, blocks) if blocks else None
+
+
+def _strange_blocks(each: AnswerSet, blocks: Sequence[CountBlocks]) -> Problem | None:
+    """Return that blocks are not those of the questions that they name, or do not tell what is asked, or None."""
+    groups = [step.groups for steps in each.questions for step in steps if isinstance(step, OneGroup | GroupRows)]
+    named = {place for step in blocks for place in step.questions or ()}
+    if any(step.blocks != sum(groups[place] for place in step.questions) for step in blocks if step.questions):
+        return Problem("there are other blocks than the questions of a set have groups")
+    told = len(named) == len(groups) or any(step.size == 1 for step in blocks)
+    return None if told else Problem("the blocks of a set of questions do not tell what is asked")
 
 
 def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
@@ -261,8 +277,11 @@ def _without(columns: tuple[str, ...], told: tuple[str, ...]) -> tuple[str, ...]
 
 
 def _columns(statement: Statement, tables: Sequence[pa.Table]) -> Problem | None:
-    strange = tuple(name for table in tables for name in table.column_names) != statement.released
-    return Problem("the columns are not those that the certificate says are released") if strange else None
+    answered, found = _answered(statement), [tuple(table.column_names) for table in tables]
+    alike = len(answered) == len(found) and not any(map(_without, answered, found))
+    if not alike or tuple(name for names in found for name in names) != statement.released:
+        return Problem("the columns are not those that the certificate says are released")
+    return None
 
 
 def _intervals(tables: Sequence[pa.Table]) -> Problem | None:
@@ -272,7 +291,7 @@ def _intervals(tables: Sequence[pa.Table]) -> Problem | None:
             if not set(ends) <= set(table.column_names):
                 continue
             low, high = (pc.cast(table[each], pa.float64()) for each in ends)
-            if not pc.all(pc.fill_null(pc.less_equal(low, high), True)).as_py():
+            if not pc.all(pc.fill_null(pc.less_equal(low, high), True), min_count=0).as_py():
                 return Problem(f"an interval of {name!r} ends before it begins")
     return None
 

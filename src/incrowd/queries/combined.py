@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from incrowd.core.steps.step import fold
 from incrowd.errors import InvalidParameter
-from incrowd.queries.answer import Answer, AnswerTables
+from incrowd.queries.answer import Answer, AnswerTables, check_names
 from incrowd.queries.batch import Batch, batch
 from incrowd.queries.combination import (
     Combination,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 def measure(asked: Interpreted, unit: Unit, terms: Terms) -> Measured:
     """Return how a question is answered on these terms, alone or as a combination of several; no row is read."""
+    check_names(each.name for each in (asked.outputs if isinstance(asked, Question) else asked.sheet.columns))
     if isinstance(asked, Question):
         return measurement(asked, unit, terms)
     if terms.epsilon is None or terms.rate is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from incrowd.errors import InvalidParameter
 from incrowd.queries.workloads.atoms import Atoms, Blocks, Labels, atoms_of
 from incrowd.queries.workloads.shares import NoiseKind
 from tests.queries.workloads.dense import Floats, least_squares
@@ -68,7 +69,7 @@ def test_a_row_counts_once_in_every_part() -> None:
     assert sorted(question for part in over.colors for question in part.questions) == list(range(25))
     touched = over.matrix.sum(axis=0).max()
     assert len(over.colors) == touched, "ranges take as many parts as a row can touch of them"
-    with pytest.raises(ValueError, match="disjoint"):
+    with pytest.raises(InvalidParameter, match="no row twice"):
         over.blocks(Blocks(questions=tuple(range(25))))
 
 

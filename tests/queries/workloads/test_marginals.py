@@ -92,3 +92,16 @@ def test_a_domain_of_a_trillion_cells_is_planned_all_the_same() -> None:
     chosen = KeyMarginals((100,) * 6, PAIRS).strategy(NoiseKind.GAUSSIAN)
     assert chosen is not None
     assert chosen.error < 1.05 * 15 * 15 * 100**2
+
+
+@pytest.mark.parametrize("noise", NoiseKind)
+def test_work_of_planning_is_bounded_however_many_keys_are_told_apart(noise: NoiseKind) -> None:
+    """Thousands of subsets of keys, and hundreds of tables that could be measured, are not held against each other."""
+    rng = np.random.default_rng(4)
+    asked = tuple(tuple(sorted(rng.choice(16, 13, replace=False).tolist())) for _ in range(7))
+    found = KeyMarginals((2,) * 16, asked)
+    needed = len({each for axes in asked for each in subsets(axes)})
+    considered = found.candidates(noise)
+    assert considered
+    assert max(len(sets) * needed for sets in considered) <= 2**19
+    assert KeyMarginals((2,) * 16, tuple(itertools.combinations(range(16), 14))).strategy(noise) is None

@@ -21,7 +21,7 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.engines.readers.sources import open_source
-from incrowd.engines.sql.duckdb import warehouse
+from incrowd.engines.sql.duckdb import collect_over, warehouse
 from incrowd.engines.sql.engine import StoredTable
 from incrowd.queries.batch import Batch, batch
 from incrowd.queries.catalog import Catalog, Relation
@@ -29,6 +29,7 @@ from incrowd.queries.language.tables import ready_rows
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.question import Terms
 from incrowd.queries.steps.workload import AnswerSet
+from incrowd.queries.workloads import domain, planning
 from incrowd.queries.workloads.atoms import Blocks
 from incrowd.queries.workloads.domain import Domain, counting
 from incrowd.queries.workloads.planning import KeyTables
@@ -277,3 +278,43 @@ def test_a_set_is_never_worse_than_equal_shares(number: int, delta: Fraction | i
     assert together.squared_error == pytest.approx(
         sum(each.total for each in together.workloads) + replace(together, workloads=()).squared_error
     )
+
+
+def test_many_long_conditions_are_run_over_all_cells_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine holds a vector for each node of a tree, and takes its time for each of them."""
+    held: list[int] = []
+
+    def measured(tables: Any, query: Any) -> pa.Table:
+        held.append(sum(1 for _ in query.walk()))
+        return collect_over(tables, query)
+
+    monkeypatch.setattr(domain, "collect_over", measured)
+    (whole,) = planned(RANGES).workloads
+    assert len(held) == 1
+    monkeypatch.setattr(domain, "_NODES", held[0] // 4)
+    (apart,) = planned(RANGES).workloads
+    assert apart.steps == whole.steps
+    assert max(held[1:]) < held[0] / 2
+    monkeypatch.setattr(domain, "_MOST_NODES", held[0] // 4)
+    held.clear()
+    assert not any(isinstance(each.over, Domain) for each in planned(RANGES).workloads)
+    assert not held
+
+
+def test_domains_of_many_sets_of_columns_are_no_more_work_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of conditions about pairs of columns each pair has a domain, as long as these together are not too large."""
+    column = Column("a", type=Type.INTEGER, hierarchy=Flat(Numbers(0, 59)), missing=Missing.DROP)
+    schema = Schema(tuple(replace(column, name=name) for name in "abc"))
+    catalog, paid = Catalog((Relation("t", schema, "t", ready=True),)), Terms(epsilon=Fraction(1))
+    pairs = [("a", "b", (3, 9)), ("b", "c", (3, 9)), ("a", "c", (3, 9, 30))]
+    texts = [f"SELECT COUNT(*) AS n FROM t WHERE {x} > {k} AND {y} > {k}" for x, y, least in pairs for k in least]
+    questions = [understand(text, catalog) for text in texts]
+    assert sorted(each.places for each in batch(questions, Unit(), paid, catalog).workloads) == [
+        (0, 1),
+        (2, 3),
+        (4, 5, 6),
+    ]
+    monkeypatch.setattr(planning, "_MOST_CELLS", 2 * 60 * 60)
+    left = batch(questions, Unit(), paid, catalog)
+    assert sorted(each.places for each in left.workloads) == [(0, 1), (4, 5, 6)]
+    assert [each.text for each in left.questions] == [each.text for each in questions]

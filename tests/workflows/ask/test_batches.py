@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from incrowd.accounting.budget import Allowance, Amount
 from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.errors import InvalidParameter, QuestionRefused, Refused, SourceUnreadable
+from incrowd.queries.batch import Batch
 from incrowd.queries.question import Terms
+from incrowd.workflows.ask import desk as desk_module
 from incrowd.workflows.ask.asking import AskingTogether
+from incrowd.workflows.ask.batches import plan_together
 from incrowd.workflows.ask.tables import declared_units
 from tests.workflows.ask.test_desk import COUNT, asking, desk_of
 
@@ -48,6 +52,22 @@ def test_the_price_of_several_tells_each_of_them_and_shows_others_as_if_new(tmp_
         after = desk.price_batch(several(OLD, ALL, OLD, analyst="bob"))
         assert (after.repeated, after.cost) == (False, before.cost)
         assert desk.price_batch(several(OLD, ALL, analyst="ann")).repeated
+
+
+def test_a_batch_is_planned_for_each_asker_so_that_nobody_sees_by_the_time_what_others_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned: list[int] = []
+
+    def counted(*given: Any) -> Batch:
+        planned.append(len(given))
+        return plan_together(*given)
+
+    monkeypatch.setattr(desk_module, "plan_together", counted)
+    with desk_of(tmp_path) as desk:
+        for analyst, plans in (("ann", 1), ("ann", 1), ("bob", 2), (None, 3), ("ann", 3)):
+            desk.price_batch(several(OLD, ALL, analyst=analyst))
+            assert len(planned) == plans
 
 
 def test_who_has_not_paid_for_the_answers_pays_from_the_own_allowance(tmp_path: Path) -> None:

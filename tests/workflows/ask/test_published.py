@@ -8,10 +8,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from incrowd.core.loss import Pure, to_json
-from incrowd.errors import IncrowdError
+from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.queries import check
 from incrowd.queries.answer import AnswerTables
 from incrowd.queries.question import Terms
@@ -140,3 +141,53 @@ def test_an_interval_that_ends_before_it_begins_is_found_out(folder: Path) -> No
     assert [problem and problem.text for problem in problems] == [None, "an interval of 'n' ends before it begins"]
     csv.write_csv(table.drop_columns(["n_low"]), file)
     assert next(check.looks(statement_of(certificate), (file,))).problem is not None
+
+
+BATCH = (
+    "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex HAVING COUNT(*) > 1000000",
+    "SELECT sex, AVG(age) AS a FROM people GROUP BY sex",
+    "SELECT COUNT(*) AS n FROM people",
+)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_answers_of_a_batch_are_published_where_one_has_no_rows_and_each_file_has_its_own_columns(
+    tmp_path: Path, form: str
+) -> None:
+    with desk_of(tmp_path) as desk:
+        answered = desk.ask_batch(AskingTogether(BATCH, Terms(epsilon=Fraction(1))))
+        assert answered.answers[0].table.num_rows == 0
+        certificate = publish_answer(answered, desk.ledger, Destination(tmp_path / "out", form))
+        found = verify(tmp_path / "out", ledger=desk.ledger, policy=desk.policies[0])
+        assert found.verdict == "verified", found.failure
+    tables = [part.table for part in AnswerTables(answered.answers).parts]
+    ends = [name for name in tables[1].column_names if name.startswith("a")]
+    moved = [tables[0], tables[1].select(["sex"]), tables[1].select(ends), tables[2]]
+    for parts in (moved[:3], [*moved[:2], moved[3].append_column("a", moved[3]["n"])], moved, tables[::-1]):
+        files = tuple(tmp_path / f"{at}.parquet" for at in range(len(parts)))
+        for file, part in zip(files, parts, strict=True):
+            pq.write_table(part, file)
+        assert next(check.looks(statement_of(certificate), files)).problem is not None
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) AS n, SUM(age) AS n_low FROM people",
+        "SELECT sex AS N_HIGH, COUNT(*) AS n FROM people GROUP BY sex",
+        (
+            "SELECT a.n, b.n AS n_low FROM (SELECT COUNT(*) AS n FROM people) a CROSS JOIN "
+            "(SELECT COUNT(*) AS n FROM people WHERE sex = 'F') b"
+        ),
+    ],
+)
+def test_a_column_that_is_called_as_the_end_of_an_interval_is_refused_before_the_charge(
+    tmp_path: Path, sql: str
+) -> None:
+    with desk_of(tmp_path) as desk:
+        with pytest.raises(InvalidParameter, match="give it another name"):
+            desk.ask(asking(sql))
+        if "CROSS" not in sql:
+            with pytest.raises(InvalidParameter, match=r"question 1: .* give it another name"):
+                desk.ask_batch(AskingTogether((sql, *BATCH), Terms(epsilon=Fraction(1))))
+        assert desk.standing("people").totals.charges == 0

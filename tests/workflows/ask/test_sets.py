@@ -13,6 +13,7 @@ import pytest
 
 from incrowd.accounting.budget import Amount
 from incrowd.core.certificate import Certificate
+from incrowd.core.steps.step import walk
 from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.errors import IncrowdError
 from incrowd.queries import check
@@ -85,6 +86,14 @@ def same_plan(certificate: Certificate, policy: Policy) -> bool:
     return bool(steps == certificate.steps)
 
 
+def test_it_is_said_which_answers_are_those_of_a_set(tmp_path: Path) -> None:
+    """The steps of a set stand before those of other questions; files are in the order in which was asked."""
+    with desk_of(tmp_path) as desk:
+        certificate = desk.ask_batch(together(TABLES[0], MEAN, TABLES[2], *RANGES[:4])).certificate
+    (told,) = [each.sentence for each in walk(certificate.steps) if isinstance(each, AnswerSet)]
+    assert told.startswith("6 counting questions (answers 1 and 3 to 7) are answered together from ")
+
+
 def test_answers_of_a_set_agree_with_each_other(tmp_path: Path) -> None:
     with desk_of(tmp_path) as desk:
         by_sex, by_age, (total,) = (
@@ -117,7 +126,23 @@ def another_law(plain: dict[str, Any]) -> None:
     part[part.index(step(part, "noise"))] = shared
 
 
+def counted_as(*questions: int, blocks: int) -> Callable[[dict[str, Any]], Any]:
+    """Let every table count the blocks of some questions."""
+
+    def change(plain: dict[str, Any]) -> None:
+        for part in set_of(plain)["parts"]:
+            told = step(part, "count blocks")
+            told.pop("size")
+            told.update(questions=list(questions), blocks=blocks)
+
+    return change
+
+
 FORGED: list[Callable[[dict[str, Any]], Any]] = [
+    counted_as(0, blocks=1),
+    counted_as(-1, blocks=1),
+    counted_as(*range(len(RANGES)), blocks=2),
+    lambda plain: step(set_of(plain)["parts"][0], "count blocks").update(size=10**30, blocks=1),
     rescaled,
     another_law,
     lambda plain: step(set_of(plain)["parts"][0], "noise").update(scale="1/100"),
@@ -128,6 +153,7 @@ FORGED: list[Callable[[dict[str, Any]], Any]] = [
     lambda plain: step(set_of(plain)["parts"][0], "bound what one unit contributes").update(rows=2),
     lambda plain: step(set_of(plain)["questions"][0], "understand").update(tables=["others"]),
     lambda plain: set_of(plain).update(places=list(range(1, len(RANGES) + 1))),
+    lambda plain: set_of(plain)["places"].reverse(),
     lambda plain: set_of(plain)["questions"][0].pop(),
 ]
 
@@ -157,7 +183,21 @@ def other_text(plain: dict[str, Any]) -> None:
     step(set_of(plain)["questions"][3], "understand").update(question="SELECT COUNT(*) AS n FROM people WHERE age < 4")
 
 
-@pytest.mark.parametrize("change", [one_block, other_text])
+def other_terms(**told: str) -> Callable[[dict[str, Any]], Any]:
+    return lambda plain: step(set_of(plain)["parts"][0], "understand")["terms"].update(told)
+
+
+DISHONEST = [
+    one_block,
+    other_text,
+    counted_as(*range(len(RANGES)), blocks=len(RANGES)),
+    other_terms(epsilon="1/0"),
+    other_terms(epsilon="many"),
+    other_terms(tip="1"),
+]
+
+
+@pytest.mark.parametrize("change", DISHONEST)
 def test_a_strategy_that_is_not_one_for_these_texts_is_found_by_the_policy(
     made: tuple[dict[str, Any], Policy], change: Callable[[dict[str, Any]], None]
 ) -> None:
@@ -166,6 +206,56 @@ def test_a_strategy_that_is_not_one_for_these_texts_is_found_by_the_policy(
     other = json.loads(json.dumps(honest))
     change(other)
     assert not same_plan(certificate_of(fitting(other)), policy)
+
+
+def asks(*texts: str) -> Callable[[dict[str, Any]], Any]:
+    """Let the first questions of a set have other texts."""
+
+    def change(plain: dict[str, Any]) -> None:
+        for steps, text in zip(set_of(plain)["questions"], texts, strict=False):
+            step(steps, "understand").update(question=text)
+
+    return change
+
+
+def counts(text: str) -> Callable[[dict[str, Any]], Any]:
+    """Let the table of a set be another one, with as many groups."""
+
+    def change(plain: dict[str, Any]) -> None:
+        (part,) = set_of(plain)["parts"]
+        step(part, "understand").update(question=text)
+
+    return change
+
+
+PAIRS = (TABLES[0], "SELECT age > 40 AS old, sex, COUNT(*) AS n FROM people GROUP BY old, sex", TABLES[2])
+YOUNG = tuple(text.replace("FROM people", "FROM people WHERE age < 30") for text in PAIRS)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        asks(YOUNG[0]),
+        asks(*YOUNG),
+        counts("SELECT sex, age > 40, COUNT(*) FROM people WHERE age < 30 GROUP BY sex, age > 40"),
+        counts("SELECT age > 40, sex, COUNT(*) FROM people GROUP BY age > 40, sex"),
+        counts("SELECT sex, age > 50, COUNT(*) FROM people GROUP BY sex, age > 50"),
+    ],
+)
+def test_tables_by_keys_that_do_not_tell_what_is_asked_are_found_by_the_policy(
+    by_keys: tuple[dict[str, Any], Policy], change: Callable[[dict[str, Any]], None]
+) -> None:
+    honest, policy = by_keys
+    assert same_plan(certificate_of(honest), policy)
+    other = json.loads(json.dumps(honest))
+    change(other)
+    assert not same_plan(certificate_of(fitting(other)), policy)
+
+
+@pytest.fixture(scope="module")
+def by_keys(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Policy]:
+    with desk_of(tmp_path_factory.mktemp("keys")) as desk:
+        return desk.ask_batch(together(*PAIRS)).certificate.to_json(), desk.policies[0]
 
 
 def test_what_a_set_says_cannot_be_changed_anywhere(tmp_path: Path) -> None:

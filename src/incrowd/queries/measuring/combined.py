@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.queries.answer import Answer, AnswerColumn
@@ -22,12 +23,18 @@ from incrowd.queries.combination import (
     WorkedSheet,
     column_name,
 )
-from incrowd.queries.measuring.columns import CHOSEN, Noisy, check_worked, worked_columns
+from incrowd.queries.measuring.columns import CHOSEN, SEVERAL, Noisy, check_worked, worked_columns
 from incrowd.queries.measuring.groups import ARROW
 from incrowd.queries.measuring.intervals import Interval
+from incrowd.queries.operations import Gather, Keep, Operation, Sort, Take, WindowColumn
+from incrowd.queries.question import Question
 
 NoisyAnswer = Callable[[int], Answer]
 """An answer with intervals of which so many hold together."""
+MET = (
+    "rows of several answers met by noisy numbers: intervals hold in 95 of 100 groups of the whole answers, in fewer "
+    "of those that met"
+)
 _MOST_TOGETHER = 1024
 """The most numbers of which an interval is computed."""
 _KINDS: dict[Type, type] = {Type.TEXT: str, Type.DATE: date, Type.BOOLEAN: bool}
@@ -35,7 +42,7 @@ _KINDS: dict[Type, type] = {Type.TEXT: str, Type.DATE: date, Type.BOOLEAN: bool}
 
 def combined_answer(combination: Combination, answers: Sequence[NoisyAnswer]) -> Answer:
     """Return what is made of the answers to the parts."""
-    content = _Contents(tuple(answers)).of(combination.sheet, 1)
+    content = _Contents(tuple(answers), tuple(map(_choosing, combination.parts))).of(combination.sheet, 1)
     named = zip(combination.sheet.columns, content.columns, strict=True)
     columns = tuple(replace(column, name=told.name) for told, column in named)
     undeclared = tuple(int(at) for at in np.flatnonzero(content.undeclared))
@@ -56,12 +63,21 @@ def check_sheet(sheet: Sheet) -> None:
             check_worked(operations, outputs, frozenset(map(column_name, range(len(source.columns)))))
 
 
+Parts = frozenset[int]
+"""Some of the questions, by their places: those whose noise is in a column, or decided which rows are there."""
+
+
 @dataclass(frozen=True)
 class _Content:
-    """The columns of a sheet, and which rows are of groups that no declaration names."""
+    """The columns of a sheet, and which rows are of groups that no declaration names.
+
+    `noise` tells for each column whose noise is in it, `chosen` by whose noise the rows were chosen.
+    """
 
     columns: tuple[AnswerColumn, ...]
     undeclared: np.ndarray[Any, np.dtype[np.bool_]]
+    noise: tuple[Parts, ...]
+    chosen: Parts
 
     @property
     def length(self) -> int:
@@ -73,6 +89,7 @@ class _Contents:
     """What is on sheets, given the answers of their parts."""
 
     answers: tuple[NoisyAnswer, ...]
+    choosing: tuple[bool, ...]
     known: dict[tuple[int, int], _Content] = field(default_factory=dict)
 
     def of(self, sheet: Sheet, together: int) -> _Content:
@@ -89,9 +106,9 @@ class _Contents:
     def _made(self, sheet: Sheet, together: int) -> _Content:
         match sheet:
             case PartSheet(part=part):
-                return _answered(self.answers[part](together))
+                return _answered(self.answers[part](together), part, chosen=self.choosing[part])
             case RowSheet():
-                return _Content((), np.zeros(1, np.bool_))
+                return _Content((), np.zeros(1, np.bool_), (), Parts())
             case StackedSheet(sheets=sheets):
                 return _stacked(sheet, [self.of(each, together) for each in sheets])
             case JoinedSheet(left=left, right=right):
@@ -104,7 +121,7 @@ class _Contents:
         columns = {column_name(at): each for at, each in enumerate(source.columns)}
 
         def bounds(names: frozenset[str]) -> dict[str, Interval]:
-            number = _number(together, len(names))
+            number = held_together(together, len(names))
             if number is None:
                 return {}
             wide = self.of(sheet.source, number).columns
@@ -116,14 +133,60 @@ class _Contents:
             }
 
         made, places = worked_columns(sheet.operations, sheet.outputs, Noisy(columns, source.length, bounds))
-        chosen = {name for name, each in columns.items() if CHOSEN in each.note}
-        told = tuple(_chosen(each, output.names & chosen) for each, output in zip(made, sheet.outputs, strict=True))
+        noise = dict(zip(columns, source.noise, strict=True))
+        after, chosen = _traced(sheet.operations, noise, source.chosen)
+        own = tuple(_of(output.expression, after) for output in sheet.outputs)
+        told = []
+        for each, output, parts in zip(made, sheet.outputs, own, strict=True):
+            read = " ".join(columns[name].note for name in output.names & columns.keys())
+            column = each if each.low is None else _noted(each, *(note for note in (CHOSEN, MET) if note in read))
+            several = parts and each.low is None and not each.note and not output.names <= columns.keys()
+            told.append(_noted(column, SEVERAL) if several else _met(column, parts & chosen))
         length = len(told[0].values) if told else 0
         undeclared = np.zeros(length, np.bool_) if places is None else source.undeclared[list(places)]
-        return _Content(told, undeclared)
+        return _Content(tuple(told), undeclared, own, chosen)
 
 
-def _number(together: int, names: int) -> int | None:
+def _choosing(question: Question) -> bool:
+    """Return whether noise decides which groups of an answer are left: by a condition, or by their order and a cut."""
+    noise = {each.name: Parts({0}) for each in question.aggregates}
+    noise = {each.name: _of(each.expression, noise) for each in question.outputs} | noise  # ORDER BY knows both
+    operations = question.operations or (
+        *(() if question.having is None else (Keep(question.having),)),
+        Sort(question.order),
+        *(() if question.limit is None and not question.offset else (Take(question.limit, question.offset),)),
+    )
+    return bool(_traced(operations, noise, Parts())[1])
+
+
+def _of(tree: exp.Expr, noise: Mapping[str, Parts]) -> Parts:
+    """Return whose noise an expression reads."""
+    return Parts().union(*(noise.get(column.name, Parts()) for column in tree.find_all(exp.Column)))
+
+
+def _traced(
+    operations: Sequence[Operation], noise: Mapping[str, Parts], chosen: Parts
+) -> tuple[Mapping[str, Parts], Parts]:
+    """Return whose noise is in each name after operations, and by whose noise the rows that are left were chosen."""
+    order = Parts()
+    for each in operations:
+        read = Parts().union(*(_of(tree, noise) for tree in each.trees))
+        match each:
+            case Keep():
+                chosen |= read
+            case Sort():
+                order = read
+            case Take():
+                chosen |= order
+            case WindowColumn(name=name):
+                noise = {**noise, name: read | chosen}
+            case Gather(keys=keys, totals=totals):
+                by = {key.name: _of(key.expression, noise) for key in keys}
+                noise = by | {total.name: read | chosen for total in totals}
+    return noise, chosen
+
+
+def held_together(together: int, names: int) -> int | None:
     """Return how many intervals hold together where each of so many is of several numbers; None where it is too many.
 
     Below an answer of answers it is the next power of two, so that few different numbers occur however deep it is.
@@ -133,21 +196,26 @@ def _number(together: int, names: int) -> int | None:
     return number if number <= _MOST_TOGETHER else None
 
 
-def _chosen(column: AnswerColumn, by: frozenset[str] | set[str]) -> AnswerColumn:
-    """Return a column that says of which numbers its intervals are, where noise chose them."""
-    if not by or column.low is None or CHOSEN in column.note:
-        return column
-    return replace(column, note="; ".join(filter(None, (column.note, CHOSEN))))
+def _noted(column: AnswerColumn, *notes: str) -> AnswerColumn:
+    """Return a column that says what is to be known of it, each once."""
+    new = (note for note in notes if note not in column.note)
+    return replace(column, note="; ".join(filter(None, (column.note, *new))))
+
+
+def _met(column: AnswerColumn, by: Parts) -> AnswerColumn:
+    """Return a column that says of which numbers its intervals are, where its own noise chose them."""
+    return _noted(column, MET) if by and column.low is not None and CHOSEN not in column.note else column
 
 
 def _numbers(ends: pa.Array) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.array([np.nan if end is None else end for end in ends.to_pylist()], np.float64)
 
 
-def _answered(answer: Answer) -> _Content:
+def _answered(answer: Answer, part: int, *, chosen: bool) -> _Content:
     undeclared = np.zeros(answer.table.num_rows, np.bool_)
     undeclared[list(answer.undeclared)] = True
-    return _Content(answer.columns, undeclared)
+    noise = tuple(Parts({part} if each.low is not None or each.note else ()) for each in answer.columns)
+    return _Content(answer.columns, undeclared, noise, Parts({part} if chosen else ()))
 
 
 def _stacked(sheet: StackedSheet, contents: list[_Content]) -> _Content:
@@ -157,7 +225,9 @@ def _stacked(sheet: StackedSheet, contents: list[_Content]) -> _Content:
         low, high = (_ends(parts, [part.low if at_low else part.high for part in parts]) for at_low in (True, False))
         note = "; ".join(dict.fromkeys(part.note for part in parts if part.note))
         columns.append(AnswerColumn(told.name, _below([part.values for part in parts], told.type), low, high, note))
-    return _Content(tuple(columns), np.concatenate([content.undeclared for content in contents]))
+    undeclared = np.concatenate([content.undeclared for content in contents])
+    noise = tuple(Parts().union(*each) for each in zip(*(content.noise for content in contents), strict=True))
+    return _Content(tuple(columns), undeclared, noise, Parts().union(*(content.chosen for content in contents)))
 
 
 def _below(arrays: list[pa.Array], kind: Type | None) -> pa.Array:
@@ -193,9 +263,15 @@ def _joined(sheet: JoinedSheet, left: _Content, right: _Content) -> _Content:
         found = places.get(key, [])
         pairs += [(at, partner) for partner in found] or ([(at, None)] if sheet.padded else [])
     here, there = pa.array([one for one, _ in pairs], pa.int64()), pa.array([other for _, other in pairs], pa.int64())
-    columns = (*(_at(each, here) for each in left.columns), *(_at(each, there) for each in right.columns))
+    met = right.chosen.union(*(left.noise[one] | right.noise[other] for one, other in sheet.on))
+    chosen = left.chosen | (Parts() if sheet.padded else met)
+    beside = tuple(each | met if sheet.padded and sheet.on else each for each in right.noise)
+    columns = (
+        *(_met(_at(each, here), of & chosen) for each, of in zip(left.columns, left.noise, strict=True)),
+        *(_met(_at(each, there), of & (chosen | met)) for each, of in zip(right.columns, right.noise, strict=True)),
+    )
     undeclared = [left.undeclared[one] or (other is not None and right.undeclared[other]) for one, other in pairs]
-    return _Content(columns, np.array(undeclared, np.bool_))
+    return _Content(columns, np.array(undeclared, np.bool_), (*left.noise, *beside), chosen)
 
 
 def _keys(content: _Content, at: list[int]) -> list[tuple[object, ...]]:

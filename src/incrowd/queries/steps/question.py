@@ -73,6 +73,10 @@ LEDGER = "all releases about these people go through one ledger"
 BEFORE = "bounds, categories and the terms of the question were chosen without looking at the rows"
 TOGETHER = "the questions were all fixed before the first answer, so their losses compose"
 CONFIDENCE = "0.95"
+_HELD = (
+    "an interval, where there is one, holds the truth in 95 of 100 answers, before noisy numbers choose which rows are "
+    "shown"
+)
 _PROVED = proved(
     "of what depends on rows, nothing enters the answer but sums under the stated noise, what the stated private "
     "selections chose, and names of groups whose noisy count reaches the stated threshold",
@@ -268,8 +272,7 @@ class GiveAnswer(Step):
     @property
     def sentence(self) -> str:
         """What happens, for people."""
-        held = "an interval, where there is one, holds the truth in 95 of 100 answers"
-        return f"From the noisy numbers alone: {', '.join(self.columns)}; {held}."
+        return f"From the noisy numbers alone: {', '.join(self.columns)}; {_HELD}."
 
     def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - what a unit is was decided before
         """Begin: nothing of the rows is in an answer but what noise and picks let through."""
@@ -368,8 +371,7 @@ class Combine(Step):
     @property
     def sentence(self) -> str:
         """What happens, for people."""
-        held = "an interval, where there is one, holds the truth in 95 of 100 answers"
-        return f"From these answers alone, as {self.question} asks: {', '.join(self.columns)}; {held}."
+        return f"From these answers alone, as {self.question} asks: {', '.join(self.columns)}; {_HELD}."
 
 
 def _shared(grounds: Grounds) -> dict[str, Any]:

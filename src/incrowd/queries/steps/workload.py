@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from incrowd.core.steps.step import Promise, Step, inside, steps_of
 from incrowd.core.unit import Unit
-from incrowd.core.words import counted
+from incrowd.core.words import counted, listed
 from incrowd.errors import InvalidParameter
 from incrowd.queries.measuring.statistics import Of
 from incrowd.queries.steps.noise import AddUp, GaussianNoise, LaplaceNoise, NumberInGroup
@@ -39,9 +39,10 @@ class CountBlocks(Step):
     def __post_init__(self) -> None:
         if (self.size is None) == (self.questions is None) or not self.blocks >= 1 or not 1 <= self.atoms <= self.cells:
             raise InvalidParameter("blocks are so many neighbors each, or what disjoint questions count.")
-        if self.size is not None and (self.size < 1 or self.blocks != -(-self.atoms // self.size)):
+        if self.size is not None and not (1 <= self.size <= self.atoms and self.blocks == -(-self.atoms // self.size)):
             raise InvalidParameter("there is another number of blocks of this size.")
-        if self.questions is not None and len(set(self.questions)) < max(1, len(self.questions)):
+        own = self.questions
+        if own is not None and (len(set(own)) < max(1, len(own)) or min(own) < 0):
             raise InvalidParameter("blocks are those of some questions, each once.")
 
     @property
@@ -86,8 +87,9 @@ class AnswerSet(Step):
     def sentence(self) -> str:
         """What happens, for people."""
         asked, tables = counted(len(self.questions), "counting question"), counted(len(self.parts), "noisy table")
-        how = "their answers are least squares solutions, computed from the noisy counts alone"
-        return f"{asked} are answered together from {tables} of counts; {how}."
+        which = f"answer{'s' if len(self.places) > 1 else ''} {listed(_runs(self.places))}"
+        how = "these are least squares solutions, computed from the noisy counts alone"
+        return f"{asked} ({which}) are answered together from {tables} of counts; {how}."
 
     @property
     def held(self) -> tuple[Step, ...]:
@@ -96,7 +98,7 @@ class AnswerSet(Step):
 
     def around(self, inner: Promise, unit: Unit) -> Promise:
         """Add up what the tables cost: a row counts once in each of them; the answers cost nothing more."""
-        alike = len(set(self.places)) == len(self.places) == len(self.questions) > 0
+        alike = len(self.places) == len(self.questions) > 0 and list(self.places) == sorted(set(self.places))
         if inner.loss is not None or not alike or not self.parts or not all(map(_is_table, self.parts)):
             raise InvalidParameter("a set of questions is answered from noisy tables of counts, and stands alone.")
         each = [inside(steps, unit) for steps in self.parts]
@@ -126,6 +128,21 @@ class AnswerSet(Step):
 
 
 _HELD = ("questions", "parts")
+
+
+def _runs(places: tuple[int, ...]) -> list[str]:
+    """Return the numbers of places, counted from 1, those that follow each other as a range.
+
+    >>> _runs((0, 1, 2, 5))
+    ['1 to 3', '6']
+    """
+    runs: list[list[int]] = []
+    for place in sorted(places):
+        if runs and place == runs[-1][-1] + 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    return [f"{run[0] + 1} to {run[-1] + 1}" if len(run) > 1 else f"{run[0] + 1}" for run in runs]
 
 
 def _is_table(steps: tuple[Step, ...]) -> bool:

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.errors import InvalidParameter
 from incrowd.queries.workloads.shares import Floats, NoiseKind, balanced, equal_shares, exact_shares, whole_shares
 
 Labels = NDArray[np.int64]
@@ -84,7 +85,7 @@ class Atoms:
         for question in part.questions:
             inside = self.labels[question] >= 0
             if (found[inside] >= 0).any():
-                raise ValueError("questions of one part are disjoint")
+                raise InvalidParameter("questions that are counted in one table count no row twice.")
             found[inside] = start + self.labels[question][inside]
             start += self.groups[question]
         return found
@@ -113,9 +114,10 @@ class Atoms:
             sizes = [branching**level for level in range(levels) if branching**level < self.number]
             if len(sizes) > 1:
                 yield tuple(Blocks(size) for size in sizes)
-        own = self.colors
-        alone = float(self.matrix.sum())  # the atoms one by one
-        if len(own) ** (noise.value - 1) * len(self.labels) <= alone and self.number <= _FEW:
+        if self.number > _FEW:
+            return
+        own, alone = self.colors, float(self.matrix.sum())  # alone: the atoms one by one
+        if len(own) ** (noise.value - 1) * len(self.labels) <= alone:
             yield own
             yield (Blocks(1), *own)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,9 +26,13 @@ from incrowd.queries.language.understanding import MOST_GROUPS, grouping_nodes, 
 from incrowd.queries.measuring.groups import ARROW, Names, group_places, public_groups
 from incrowd.queries.measuring.statistics import statistics_of
 from incrowd.queries.question import PERSON, AggregateKind, Question
+from incrowd.queries.work import unit_steps
 from incrowd.queries.workloads.atoms import MOST_ATOMS, MOST_NUMBERS, Atoms, Labels, atoms_of
 
-_MOST_LOOKS = 2**22
+_MOST_LOOKS, _MOST_STEPS = 2**22, 2**32
+"""How many cells are looked up for all questions at most, and how much that may touch."""
+_MOST_NODES, _NODES = 2**16, 2**12
+"""The most nodes of the trees that are run over all cells, and those of one query."""
 _CELLS = "cells"
 _AFTER = ("having", "order", "limit", "offset", "distinct", "qualify", "windows", "group")
 
@@ -53,6 +58,11 @@ class CountQuestion:
     def sizes(self) -> tuple[int, ...]:
         """How many values each key has."""
         return tuple(len(key.values or ()) for key in self.question.keys)
+
+    @property
+    def number(self) -> int:
+        """How many groups are answered."""
+        return math.prod(self.sizes)
 
     @cached_property
     def groups(self) -> tuple[Names, ...]:
@@ -146,32 +156,48 @@ class Domain:
 
 
 def domain_of(questions: Sequence[CountQuestion], catalog: Catalog) -> Domain | None:
-    """Return the domain over which questions about one table count, None where it cannot be listed or is too large.
+    """Return the domain over which questions about one table count, None where it cannot be listed or is too large."""
+    listed = listed_columns(questions[0].question.tables[0], catalog)
+    known = all(each.single and columns_of(each) <= listed for each in questions)
+    table = cell_table(questions, catalog) if known else None
+    return None if table is None else domain_over(table, questions, catalog)
+
+
+def domain_over(table: CountQuestion, questions: Sequence[CountQuestion], catalog: Catalog) -> Domain | None:
+    """Return the domain of all cells of a table, over which questions count, None where that is too much work.
 
     Questions that differ in their groups alone tell nearly all cells apart: where there are many, they are planned by
     their keys.  Which cells a question counts is computed from its own trees, over a table with one row for each cell,
     by the engine that also reads rows: so it cannot differ from what the question means.
     """
-    listed = listed_columns(questions[0].question.tables[0], catalog)
-    if not all(each.single and columns_of(each) <= listed for each in questions):
-        return None
-    table, numbers = _cell_table(questions, catalog), sum(len(each.groups) for each in questions)
+    size, groups = table.number, tuple(each.number for each in questions)
     alike = len({each.where for each in questions}) == 1
     if (
-        table is None
-        or (alike and len(table.groups) > MOST_ATOMS)
-        or len(table.groups) * (len(questions) + 1) > _MOST_LOOKS
+        (alike and size > MOST_ATOMS)
+        or sum(groups) > MOST_NUMBERS
+        or size * (len(questions) + 1) > _MOST_LOOKS
+        or size * _steps(questions, catalog) > _MOST_STEPS
+        or sum(_nodes(tree) for each in questions for tree in _trees(each)) > _MOST_NODES
     ):
         return None
     labels = _labels(questions, table)
-    cells = atoms_of(labels, len(table.groups))
+    cells = atoms_of(labels, size)
     number = int(cells.max(initial=-1)) + 1
-    if not 0 < number <= MOST_ATOMS or number * numbers > MOST_NUMBERS:
+    if not 0 < number <= MOST_ATOMS or number * sum(groups) > MOST_NUMBERS:
         return None
     _, first = np.unique(cells, return_index=True)
     first = first[cells[first] >= 0]
-    groups = tuple(len(each.groups) for each in questions)
     return Domain(table, cells, Atoms(tuple(each[first] for each in labels), groups, number))
+
+
+def _steps(questions: Sequence[CountQuestion], catalog: Catalog) -> int:
+    """Return how much the trees of all questions touch for one row at most."""
+    rows = catalog[questions[0].question.tables[0]].unit.max_rows
+    return sum(-(-unit_steps(each.question.rows, catalog) // rows) for each in questions)
+
+
+def _nodes(tree: exp.Expr) -> int:
+    return sum(1 for _ in tree.walk())
 
 
 def columns_of(each: CountQuestion) -> frozenset[str]:
@@ -185,7 +211,7 @@ def listed_columns(table: str, catalog: Catalog) -> frozenset[str]:
     return frozenset(item.name for item in fields if not item.person and item.extent.members(MOST_GROUPS) is not None)
 
 
-def _cell_table(questions: Sequence[CountQuestion], catalog: Catalog) -> CountQuestion | None:
+def cell_table(questions: Sequence[CountQuestion], catalog: Catalog) -> CountQuestion | None:
     """Return the question that counts rows by all columns that these questions name, in the order of the schema."""
     named = frozenset[str]().union(*map(columns_of, questions))
     schema = catalog[questions[0].question.tables[0]].schema
@@ -207,9 +233,9 @@ def _trees(each: CountQuestion) -> list[exp.Expr]:
 def _labels(questions: Sequence[CountQuestion], table: CountQuestion) -> list[Labels]:
     """Return for each question in which of its groups each cell is, −1 where it does not count it."""
     named = [key.this.name for key in table.keys]
-    columns = list(zip(*table.groups, strict=True)) if table.keys else []
+    columns = list(zip(*public_groups(table.question), strict=True)) if table.keys else []
     arrays = [pa.array(each, ARROW[key.type]) for each, key in zip(columns, table.question.keys, strict=True)]
-    places = pa.array(range(len(table.groups)), pa.int64())
+    places = pa.array(range(table.number), pa.int64())
     trees: dict[str, tuple[str, exp.Expr]] = {}
     texts = [[tree.sql("duckdb") for tree in _trees(each)] for each in questions]
     for each, written in zip(questions, texts, strict=True):
@@ -218,13 +244,34 @@ def _labels(questions: Sequence[CountQuestion], table: CountQuestion) -> list[La
                 lambda node: column(node.name, _CELLS) if isinstance(node, exp.Column) else node
             )
             trees.setdefault(text, (f"t{len(trees)}", own))
-    selected = [alias(tree, called) for called, tree in trees.values()]
-    query = exp.select(column(PERSON, _CELLS), *selected).from_(exp.Table(this=name(_CELLS)))
-    found = collect_over({_CELLS: pa.table([places, *arrays], names=[PERSON, *named])}, query).sort_by(PERSON)
+    cells = pa.table([places, *arrays], names=[PERSON, *named])
+    found = {called: values for some in _some(trees.values()) for called, values in _computed(some, cells).items()}
     return [
         _placed(each, [found[trees[text][0]] for text in written])
         for each, written in zip(questions, texts, strict=True)
     ]
+
+
+def _some(trees: Iterable[tuple[str, exp.Expr]]) -> Iterator[list[tuple[str, exp.Expr]]]:
+    """Yield trees, few at a time: an engine holds a vector of values for each of their nodes."""
+    taken, nodes = list[tuple[str, exp.Expr]](), 0
+    for called, tree in trees:
+        own = _nodes(tree)
+        if taken and nodes + own > _NODES:
+            yield taken
+            taken, nodes = [], 0
+        taken.append((called, tree))
+        nodes += own
+    if taken:
+        yield taken
+
+
+def _computed(trees: Sequence[tuple[str, exp.Expr]], cells: pa.Table) -> dict[str, pa.ChunkedArray]:
+    """Return the values of trees in each cell, by their names."""
+    selected = [alias(tree, called) for called, tree in trees]
+    query = exp.select(column(PERSON, _CELLS), *selected).from_(exp.Table(this=name(_CELLS)))
+    found = collect_over({_CELLS: cells}, query).sort_by(PERSON)
+    return {called: found[called] for called, _ in trees}
 
 
 def _placed(each: CountQuestion, columns: list[pa.ChunkedArray]) -> Labels:

@@ -26,6 +26,8 @@ Axes = tuple[int, ...]
 MOST_CELLS = 50_000
 """The most cells of a table that is measured."""
 _MOST_SETS = 600
+_MOST_PARTS, _MOST_TOLD = 2**15, 2**19
+"""The most subsets of keys of all questions that are planned, and of these times the tables that are considered."""
 _ROUNDS, _NEARLY = 60, 1.03
 
 
@@ -102,15 +104,9 @@ class KeyMarginals:
 
     def _strengths(self, sets: Sequence[Axes], precisions: Sequence[float]) -> dict[Axes, float]:
         """Return λ of all that questions need; it is above 0 where the tables tell it."""
-        needed = {part for asked in self.asked for part in subsets(asked)}
-        return {
-            part: sum(
-                precision / self.cells(axes)
-                for axes, precision in zip(sets, precisions, strict=True)
-                if set(part) <= set(axes)
-            )
-            for part in needed
-        }
+        needed = list({part for asked in self.asked for part in subsets(asked)})
+        weights = np.array([precision / self.cells(axes) for axes, precision in zip(sets, precisions, strict=True)])
+        return dict(zip(needed, (_within(_masks(needed), _masks(sets)) @ weights).tolist(), strict=True))
 
     def strategy(self, noise: NoiseKind) -> MarginalStrategy | None:
         """Return the tables and shares with nearly the least total of variances among those considered.
@@ -118,8 +114,10 @@ class KeyMarginals:
         Considered are all tables that questions ask for, the table by all keys, all tables by the same number of keys,
         and few tables that cover all questions; and of each of these what is left when shares are balanced.  Gaussian
         noise also starts from all tables at once: its total is convex in the shares.  Of those within 3 % of the least,
-        the one with the fewest tables is taken.
+        the one with the fewest tables is taken.  None where questions by very many keys would take long to plan.
         """
+        if sum(2 ** len(asked) for asked in self.asked) > _MOST_PARTS:
+            return None
         found = [made for sets in self.candidates(noise) for made in self.weighed(sets, noise)]
         least = min((each.error for each in found), default=0.0)
         near = (each for each in found if each.error <= least * _NEARLY)
@@ -136,7 +134,8 @@ class KeyMarginals:
                 found.append(self._cover(level))
         if noise is NoiseKind.GAUSSIAN:
             found.append(self._all)
-        return [sets for sets in dict.fromkeys(found) if sets and self._covers(sets) and self._small(sets)]
+        known = (sets for sets in dict.fromkeys(found) if sets and len(sets) * len(self._times) <= _MOST_TOLD)
+        return [sets for sets in known if self._covers(sets) and self._small(sets)]
 
     @cached_property
     def _all(self) -> tuple[Axes, ...]:
@@ -149,52 +148,63 @@ class KeyMarginals:
 
     def weighed(self, sets: tuple[Axes, ...], noise: NoiseKind) -> Iterator[MarginalStrategy]:
         """Yield some tables with equal shares, and with balanced ones."""
-        start = equal_shares(len(sets))
-        yield MarginalStrategy(sets, (1,) * len(sets), sum(self._error(sets, noise.precisions(start))))
+        start, (inside, needed) = equal_shares(len(sets)), self._needed(sets)
+        yield MarginalStrategy(sets, (1,) * len(sets), float((needed / (inside @ noise.precisions(start))).sum()))
         if len(sets) == 1:
             return
-        inside, needed = self._needed(sets)
 
         def gains(precisions: Floats) -> tuple[float, Floats]:
             strength = inside @ precisions
             return float((needed / strength).sum()), np.asarray((needed / strength**2) @ inside)
 
         shares, _ = balanced(start, noise, gains, _ROUNDS)
-        whole = [(axes, share) for axes, share in zip(sets, whole_shares(shares), strict=True) if share]
-        kept = tuple(axes for axes, _ in whole)
+        whole = whole_shares(shares)
+        left = [place for place, share in enumerate(whole) if share]
+        kept, told = tuple(sets[place] for place in left), tuple(whole[place] for place in left)
         if self._covers(kept):
-            told = tuple(share for _, share in whole)
-            parts = np.array(told, dtype=np.float64) / sum(told)
-            yield MarginalStrategy(kept, told, sum(self._error(kept, noise.precisions(parts))))
-
-    def _error(self, sets: Sequence[Axes], precisions: Floats) -> Iterator[float]:
-        variances = self.variances(sets, precisions.tolist())
-        yield from (each * self.cells(asked) for each, asked in zip(variances, self.asked, strict=True))
+            precisions = noise.precisions(np.array(told, dtype=np.float64) / sum(told))
+            yield MarginalStrategy(kept, told, float((needed / (inside[:, left] @ precisions)).sum()))
 
     def _needed(self, sets: Sequence[Axes]) -> tuple[Floats, Floats]:
         """Return which table tells what, divided by its cells, and how much of each is in the total of variances."""
+        cells = np.array([self.cells(axes) for axes in sets], dtype=np.float64)
+        return _within(_masks(self._times), _masks(sets)) / cells, np.array(list(self._times.values()))
+
+    @cached_property
+    def _times(self) -> dict[Axes, float]:
+        """All that questions need, and how often each is in the total of variances, before it is divided by λ."""
         times: dict[Axes, float] = {}
         for asked in self.asked:
             for part in subsets(asked):
                 degrees = math.prod(self.sizes[axis] - 1 for axis in part)
                 times[part] = times.get(part, 0.0) + degrees / self.cells(asked)
-        inside = [[(set(part) <= set(axes)) / self.cells(axes) for axes in sets] for part in times]
-        return np.array(inside), np.array(list(times.values()))
+        return times
 
     def _covers(self, sets: Sequence[Axes]) -> bool:
-        return all(any(set(asked) <= set(axes) for axes in sets) for asked in self.asked)
+        return bool(_within(_masks(self.asked), _masks(sets)).any(axis=1).all())
 
     def _small(self, sets: Sequence[Axes]) -> bool:
         return all(self.cells(axes) <= MOST_CELLS for axes in sets)
 
     def _cover(self, level: Sequence[Axes]) -> tuple[Axes, ...]:
         """Return few tables of a level, each of which covers the most questions that no table before it does."""
-        left, found = set(self.asked), list[Axes]()
-        while left:
-            best = min(level, key=lambda axes: (-sum(set(asked) <= set(axes) for asked in left), self.cells(axes)))
-            covered = {asked for asked in left if set(asked) <= set(best)}
-            if not covered:
+        covered, found = _within(_masks(dict.fromkeys(self.asked)), _masks(level)), list[Axes]()
+        cells = np.array([self.cells(axes) for axes in level])
+        while len(covered):
+            most = covered.sum(axis=0)
+            if not most.max():
                 return ()
-            found.append(best)
-            left -= covered
+            best = int(np.lexsort((cells, -most))[0])
+            found.append(level[best])
+            covered = covered[~covered[:, best]]
         return tuple(found)
+
+
+def _masks(sets: Iterable[Axes]) -> NDArray[np.int64]:
+    """Return sets of keys as whole numbers, a bit for each key."""
+    return np.array([sum(1 << axis for axis in axes) for axes in sets], dtype=np.int64)
+
+
+def _within(parts: NDArray[np.int64], sets: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which of the sets hold all of each part."""
+    return np.asarray((parts[:, None] & ~sets[None, :]) == 0)

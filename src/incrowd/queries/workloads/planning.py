@@ -8,12 +8,21 @@ from dataclasses import dataclass
 
 from incrowd.queries.catalog import Catalog
 from incrowd.queries.workloads.atoms import AtomStrategy
-from incrowd.queries.workloads.domain import CountQuestion, Domain, columns_of, domain_of, listed_columns
+from incrowd.queries.workloads.domain import (
+    CountQuestion,
+    Domain,
+    cell_table,
+    columns_of,
+    domain_of,
+    domain_over,
+    listed_columns,
+)
 from incrowd.queries.workloads.marginals import MOST_CELLS, Axes, KeyMarginals, MarginalStrategy
 from incrowd.queries.workloads.shares import NoiseKind
 
 _CLEARLY = 0.999
 _MOST_KEYS = 16
+_MOST_CELLS = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +110,10 @@ class SetPlanner:
 
 
 def _domains(questions: Mapping[int, CountQuestion], catalog: Catalog) -> dict[tuple[int, ...], Domain]:
-    """Return one domain for all questions about declared columns; if it is too large, one for each set of columns."""
+    """Return one domain for all questions about declared columns; if it is too large, one for each set of columns.
+
+    All of these together have so many cells at most, those with the most questions first.
+    """
     single = {place: each for place, each in questions.items() if each.single}
     tables = {table for each in single.values() for table in each.question.tables}
     listed = {table: listed_columns(table, catalog) for table in tables}
@@ -110,8 +122,16 @@ def _domains(questions: Mapping[int, CountQuestion], catalog: Catalog) -> dict[t
     whole = domain_of([known[place] for place in groups[0]], catalog) if groups else None
     if whole is not None:
         return {groups[0]: whole}
-    found = {places: domain_of([known[place] for place in places], catalog) for places in _by(known, columns_of)}
-    return {places: domain for places, domain in found.items() if domain is not None and len(places) > 1}
+    several = [places for places in _by(known, columns_of) if len(places) > 1]
+    found, left = dict[tuple[int, ...], Domain](), _MOST_CELLS
+    for places in sorted(several, key=len, reverse=True):
+        some = [known[place] for place in places]
+        table = cell_table(some, catalog)
+        if table is not None and table.number <= left:
+            left -= table.number
+            domain = domain_over(table, some, catalog)
+            found |= {} if domain is None else {places: domain}
+    return found
 
 
 def _apart(choices: Sequence[SetChoice], others: Sequence[SetChoice]) -> list[SetChoice]:

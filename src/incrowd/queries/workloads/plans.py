@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TypeVar
 
@@ -51,23 +51,65 @@ def _share(paid: Terms, share: Fraction) -> Terms:
 
 
 def set_again(step: AnswerSet, questions: Sequence[CountQuestion], unit: Unit, catalog: Catalog) -> QuestionSet:
-    """Return the plan of a set of questions from what its certificate says: the same tables, on the same terms."""
+    """Return the plan of a set of questions from what its certificate says: the same tables, on the same terms.
+
+    Refused are tables that do not tell what is asked, and those in which a row would count twice.
+    """
     told = [(_first(steps, Understand), _first(steps, CountBlocks)) for steps in step.parts]
-    over: KeyTables | Domain = key_tables(questions)
-    if any(blocks is not None for _, blocks in told):
-        domain = domain_of(questions, catalog)
-        if domain is None:
-            raise InvalidParameter("these questions are not about one declared domain.")
-        over, tables = domain, [domain.table for _ in told]
+    blocks = [None if each is None else Blocks(each.size, each.questions or ()) for _, each in told]
+    terms = [terms_of({} if asked is None else asked.terms) for asked, _ in told]
+    if len({each.source for each in questions}) != 1:
+        raise InvalidParameter("these questions are not about the same rows.")
+    over: KeyTables | Domain
+    if any(blocks):
+        over, tables = _cells_again(questions, blocks, catalog)
     else:
-        tables = [read_table("" if asked is None else asked.question, catalog) for asked, _ in told]
-    parts = []
-    for table, (asked, blocks) in zip(tables, told, strict=True):
-        terms = Terms(**{name: Fraction(value) for name, value in ((asked and asked.terms) or {}).items()})
-        parts.append(
-            CountTable.of(table, unit, terms, None if blocks is None else Blocks(blocks.size, blocks.questions or ()))
-        )
-    return QuestionSet(step.places, tuple(questions), tuple(parts), over, unit)
+        over, tables = _keys_again(questions, [asked.question if asked else "" for asked, _ in told], catalog)
+    each = zip(tables, terms, blocks, strict=True)
+    parts = tuple(CountTable.of(table, unit, paid, part) for table, paid, part in each)
+    return QuestionSet(step.places, tuple(questions), parts, over, unit)
+
+
+def _cells_again(
+    questions: Sequence[CountQuestion], blocks: Sequence[Blocks | None], catalog: Catalog
+) -> tuple[Domain, list[CountQuestion]]:
+    """Return the domain of questions, and its table for each of the parts, if the blocks of each are disjoint."""
+    domain = domain_of(questions, catalog)
+    known = [each for each in blocks if each is not None]
+    places = {place for each in known for place in each.questions}
+    if domain is None or len(known) < len(blocks) or not places <= set(range(len(questions))):
+        raise InvalidParameter("these questions are not about one declared domain.")
+    for each in known:
+        domain.atoms.blocks(each)  # raises where a row would count twice
+    if Blocks(1) not in known and len(places) < len(questions):
+        raise InvalidParameter("these blocks do not tell what is asked.")
+    return domain, [domain.table for _ in blocks]
+
+
+def _keys_again(
+    questions: Sequence[CountQuestion], texts: Sequence[str], catalog: Catalog
+) -> tuple[KeyTables, list[CountQuestion]]:
+    """Return questions by their keys, and tables by the keys that these texts name, if they tell what is asked."""
+    over = key_tables(questions)
+    nodes = {text: key for each in questions for text, key in zip(each.names, each.keys, strict=True)}
+    named = [set(read_table(text, catalog).names) for text in texts]
+    told = all(any(set(each.names) <= names for names in named) for each in questions)
+    if not told or len({each.where for each in questions}) != 1:
+        raise InvalidParameter("these tables do not tell what is asked.")
+    keys = [[nodes[text] for text in over.keys if text in names] for names in named]
+    return over, [table_of(questions[0], each, catalog, filtered=True) for each in keys]
+
+
+def terms_of(plain: Mapping[str, str] | None) -> Terms:
+    """Return the terms that a certificate tells, or refuse what are none.
+
+    >>> terms_of({"epsilon": "1/2"}).epsilon
+    Fraction(1, 2)
+    """
+    try:
+        return Terms(**{name: Fraction(value) for name, value in (plain or {}).items()})
+    except (TypeError, ValueError, ZeroDivisionError):
+        raise InvalidParameter("these are no terms on which a question is asked.") from None
 
 
 def _first(steps: tuple[Step, ...], kind: type[Kept]) -> Kept | None:

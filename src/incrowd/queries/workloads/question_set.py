@@ -130,7 +130,7 @@ class QuestionSet:
         question, keys = each.question, tuple(key.name for key in each.question.keys)
         return (
             Understand(question.text, question.tables),
-            GroupRows(keys, len(each.groups)) if keys else OneGroup(),
+            GroupRows(keys, each.number) if keys else OneGroup(),
             GiveAnswer(tuple(output.name for output in question.outputs)),
         )
 
@@ -193,7 +193,7 @@ class QuestionSet:
     def total(self) -> float:
         """The total of the variances of all numbers."""
         pairs = zip(self.questions, self.fit.variances, strict=True)
-        return float(sum(np.broadcast_to(each, len(asked.groups)).sum() for asked, each in pairs))
+        return float(sum(np.broadcast_to(each, asked.number).sum() for asked, each in pairs))
 
     @property
     def words(self) -> str:
@@ -201,9 +201,9 @@ class QuestionSet:
         asked = counted(len(self.questions), "counting question")
         tables = "1 noisy table" if len(self.parts) == 1 else f"{len(self.parts):,} noisy tables"
         told = f"{asked} are answered together, by least squares, from {tables} of counts: {self._tables}."
-        if self.gain is None:
+        if self.gain is None or self.gain <= 1.0:
             return told
-        gain = f"Their total squared error is {self.gain:.3g} times smaller than with equal shares."
+        gain = f"Their expected total squared error is {self.gain:.3g} times smaller than with equal shares."
         return f"{told} {gain}"
 
     @property

@@ -11,12 +11,19 @@ from incrowd.core.certificate import Certificate
 from incrowd.core.codec import public_text
 from incrowd.drawing.card import answer_card, card, facts
 from incrowd.queries.answer import Answer
-from incrowd.queries.measuring.columns import Expected
+from incrowd.queries.measuring.columns import CHOSEN, Expected
+from incrowd.queries.measuring.combined import MET
 from incrowd.queries.question import Terms
 
 UNASKED = "Nothing was asked and nothing was spent."
 REPEATED = "Asked before: the same answer, at no cost to the dataset."
 COVERED = "True numbers lie in their intervals in 95 of 100 answers."
+
+
+def coverage(*answers: Answer) -> str:
+    """Return how often intervals hold, where noisy numbers did not choose what is shown; else notes say it."""
+    notes = [column.note for answer in answers for column in answer.columns]
+    return "" if any(told in note for told in (CHOSEN, MET) for note in notes) else COVERED
 
 
 @dataclass(frozen=True)
@@ -129,9 +136,9 @@ class Answered:
         return [*_costs(self.cost, self.left), ("promise", self.certificate.claims[0].kind)]
 
     def _repr_html_(self) -> str:
-        note = REPEATED if self.repeated else COVERED
+        note = REPEATED if self.repeated else coverage(self.answer)
         lines = [*self.costs, ("certificate", self.certificate.id)]
-        return answer_card("answer", self.answer.shown, (*self.answer.notes, note), lines)
+        return answer_card("answer", self.answer.shown, (*self.answer.notes, *filter(None, [note])), lines)
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
@@ -188,7 +195,9 @@ class AnsweredTogether:
 
     def _repr_html_(self) -> str:
         each = (answer_card(f"answer {at}", one.shown, one.notes) for at, one in enumerate(self.answers, start=1))
-        return "".join(each) + card("cost of all", facts(self.costs), note=REPEATED if self.repeated else COVERED)
+        return "".join(each) + card(
+            "cost of all", facts(self.costs), note=REPEATED if self.repeated else coverage(*self.answers)
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""

@@ -258,7 +258,8 @@ class Desk:
         return self.plans.of(self._key(asking), lambda: self._planned(asking))
 
     def _plan_batch(self, asking: AskingTogether) -> Planned:
-        return self.batches.of(self._key(asking), lambda: self._planned_batch(asking))
+        """Return how several questions are answered; planned once for each asker: it takes time that others see."""
+        return self.batches.of((self._key(asking), asking.analyst), lambda: self._planned_batch(asking))
 
     def _key(self, asking: Asking | AskingTogether) -> Hashable:
         datasets = tuple(policy.name for policy in self.policies)

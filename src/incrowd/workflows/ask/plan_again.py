@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from incrowd.core.steps.step import walk
@@ -13,11 +12,11 @@ from incrowd.queries.combined import CombinedMeasurement
 from incrowd.queries.language.combining import interpret
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.question import Question, Terms
+from incrowd.queries.question import Question
 from incrowd.queries.steps.question import Combine, Questions, Understand
 from incrowd.queries.steps.workload import AnswerSet
 from incrowd.queries.workloads.domain import counting
-from incrowd.queries.workloads.plans import set_again
+from incrowd.queries.workloads.plans import set_again, terms_of
 from incrowd.verify.statement import Problem
 from incrowd.workflows.ask.tables import relations_of
 
@@ -74,18 +73,14 @@ def _combined_again(
     if isinstance(found, Question) or len(found.parts) != len(asked):
         return Problem("the question that its steps name is made of other parts")
     unit = policy.schema.unit
-    made = tuple(measurement(part, unit, _terms(each)) for part, each in zip(found.parts, asked, strict=True))
+    made = tuple(measurement(part, unit, terms_of(each.terms)) for part, each in zip(found.parts, asked, strict=True))
     return CombinedMeasurement(found, Batch(made, unit, certificate.guarantee.delta)).plan
 
 
 def _measurement(step: Understand, catalog: Catalog, policy: Policy) -> Measurement:
     question = _question(step.question, catalog, policy)
-    return measurement(question, policy.schema.unit, _terms(step))
+    return measurement(question, policy.schema.unit, terms_of(step.terms))
 
 
 def _max_groups(policy: Policy) -> int | None:
     return None if policy.section.queries is None else policy.section.queries.max_groups
-
-
-def _terms(step: Understand) -> Terms:
-    return Terms(**{name: Fraction(value) for name, value in (step.terms or {}).items()})

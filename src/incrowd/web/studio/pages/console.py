@@ -23,7 +23,7 @@ from incrowd.web.studio.payments import paid, pay, payment_key
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.sources import rows_state
 from incrowd.workflows.ask.answers import EVERYONE, Answers, StoredAnswer
-from incrowd.workflows.ask.asking import COVERED, REPEATED, UNASKED
+from incrowd.workflows.ask.asking import REPEATED, UNASKED, coverage
 from incrowd.workflows.ask.desk import Asking, Desk, open_desk
 from incrowd.workflows.policy.policy import Policy
 
@@ -183,7 +183,8 @@ def _answer(answer: Answer, stored: StoredAnswer, *, again: bool) -> dict[str, A
     header, lines, folded = answer.shown
     accounting = stored.certificate.accounting
     several = [f"The first of {len(stored.answers)} answers that were paid for as one."] if stored.answers[1:] else []
-    notes = [*several, *([UNDECLARED] if folded else []), *answer.notes, REPEATED if again else COVERED]
+    last = REPEATED if again else coverage(answer)
+    notes = [*several, *([UNDECLARED] if folded else []), *answer.notes, *([last] if last else [])]
     return {
         "id": stored.certificate.id,
         "question": _text(stored),
