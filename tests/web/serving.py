@@ -74,6 +74,9 @@ class FakeDesk:
     def prepare(self, asking: Asking) -> Waiting:
         return Waiting(self, asking)
 
+    def recall(self, asking: Asking) -> None:
+        """Nothing was planned before."""
+
     def price_batch(self, asking: AskingTogether) -> Plain:
         return Plain({"cost": {"epsilon": str(asking.terms.epsilon), "delta": "0"}, "each": list(asking.questions)})
 

@@ -23,6 +23,7 @@ from incrowd.web.flights import Flights
 from incrowd.web.guard import Guard
 from incrowd.web.logs import note
 from incrowd.web.routes import access, batches, consent, history, operation, questions
+from incrowd.web.scribe import Scribe
 from incrowd.web.services import Limiter, QuestionDesk, Services
 from incrowd.web.settings import Settings
 from incrowd.web.threads import ThreadPool
@@ -71,10 +72,11 @@ def app(
         redoc_url=None,
         lifespan=_lifespan,
     )
-    server.state.close = _closing((pool, quick), settings.longest, close)
+    scribe = Scribe(books.audit)
+    server.state.close = _closing((pool, quick, scribe), settings.longest, close)
     limits = Limiter(settings.rate), Limiter(settings.logins)
     turns = Turns(settings.each, settings.queue)
-    server.state.services = Services(desk, books, settings, pool, quick, turns, Flights(), *limits, subjects)
+    server.state.services = Services(desk, books, settings, pool, quick, scribe, turns, Flights(), *limits, subjects)
     for group in _ROUTES:
         server.include_router(group.router)
     server.add_exception_handler(NobodyKnown, _nobody)
@@ -108,7 +110,9 @@ async def _lifespan(server: FastAPI) -> AsyncIterator[None]:
     gc.unfreeze()  # else libraries complain at the end of what was not tidied up, in a log that holds JSON alone
 
 
-def _closing(pools: tuple[ThreadPool, ...], longest: float, close: Callable[[], None] | None) -> Callable[[], None]:
+def _closing(
+    pools: tuple[ThreadPool | Scribe, ...], longest: float, close: Callable[[], None] | None
+) -> Callable[[], None]:
     def closing() -> None:
         done = [pool.stop(longest) for pool in pools]  # whatever was begun is answered and kept, unless it does not end
         if not all(done):

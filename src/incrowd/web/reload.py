@@ -120,6 +120,10 @@ class ReloadingDesk:
         """Plan a question at the desk of now."""
         return self.now.desk.prepare(asking)
 
+    def recall(self, asking: Asking) -> PlannedQuestion | None:
+        """Return a question that was planned lately at the desk of now."""
+        return self.now.desk.recall(asking)
+
     def price_batch(self, asking: AskingTogether) -> JsonDocument:
         """Say what several questions would cost together."""
         return self.now.desk.price_batch(asking)

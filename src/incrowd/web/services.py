@@ -13,6 +13,7 @@ from fastapi import Depends, Request
 
 from incrowd.governance.books import Books
 from incrowd.web.flights import Flights
+from incrowd.web.scribe import Scribe
 from incrowd.web.settings import Settings
 from incrowd.web.threads import ThreadPool
 from incrowd.web.turns import Turns
@@ -33,6 +34,8 @@ class Services:
     pool: ThreadPool
     quick: ThreadPool
     """For what takes little time: prices, and keeping what came of a question when its time has come."""
+    scribe: Scribe
+    """For what takes next to none: telling again what is known."""
     turns: Turns
     flights: Flights
     knocks: Limiter
@@ -89,6 +92,9 @@ class QuestionDesk(Protocol):
 
     def prepare(self, asking: Asking) -> PlannedQuestion:
         """Plan a question, or refuse it; reads no row and writes nothing."""
+
+    def recall(self, asking: Asking) -> PlannedQuestion | None:
+        """Return a question that was planned lately, with no work at all; None tells nothing."""
 
     def price_batch(self, asking: AskingTogether) -> JsonDocument:
         """Say what several questions would cost together; reads no row and writes nothing."""

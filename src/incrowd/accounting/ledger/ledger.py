@@ -185,7 +185,9 @@ class Ledger:
 
     def standing(self, dataset: str | Declaration) -> Standing:
         """Return how a dataset stands now; one that is declared, how it would stand if it were known from now on."""
-        return self.chain.read(lambda reader: standing_of(*_as_declared(reader.value, dataset)))
+        return self.chain.remember(
+            ("standing", dataset), lambda reader: standing_of(*_as_declared(reader.value, dataset))
+        )
 
     def analyst(self, dataset: str | Declaration, analyst: str) -> tuple[Amount, Allowance | None]:
         """Return what an analyst has spent of a dataset, and his allowance if he has one."""

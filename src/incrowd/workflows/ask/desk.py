@@ -107,6 +107,11 @@ class Desk:
         """Plan a question, or refuse it; no row is read and nothing is written."""
         return PreparedQuestion(self, asking, self._plan(asking), lambda answered: answered.alone)
 
+    def recall(self, asking: Asking) -> PreparedQuestion[Answered] | None:
+        """Return a question that was planned here lately, with no work at all; None tells nothing."""
+        planned = self.plans.find(self._key(asking))
+        return None if planned is None else PreparedQuestion(self, asking, planned, lambda answered: answered.alone)
+
     def prepare_batch(self, asking: AskingTogether) -> PreparedQuestion[AnsweredTogether]:
         """Plan several questions together, or refuse them; no row is read and nothing is written."""
         planned = self._plan_batch(asking)
