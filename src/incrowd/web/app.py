@@ -40,6 +40,8 @@ _QUICK = 8
 
 What is kept at once is written to the disk together.
 """
+_CLOSING = 2
+"""How many of them may be one holder's."""
 _TURN = 0.001
 """Seconds after which a thread that computes lets another one of its worker go on: few, so that short work is done soon
 beside long work."""
@@ -63,7 +65,7 @@ def app(
     rate of requests are counted by each worker for itself.  At its end, when all that was begun is done, it calls
     `close`.
     """
-    pool, quick = ThreadPool.of(settings.threads), ThreadPool.of(_QUICK)
+    pool, quick = ThreadPool.of(settings.threads), ThreadPool.of(_QUICK, _CLOSING)
     server = FastAPI(
         title="incrowd",
         version=__version__,

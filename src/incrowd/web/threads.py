@@ -12,14 +12,18 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+_LATELY = 1.0
+"""Seconds for which threads are kept free for somebody who had something to do."""
+
 _Job = tuple["Future[Any]", Callable[[], Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class Jobs:
-    """The jobs that wait, in a line for each holder; the lines take turns, and none has more than so many at work.
+    """The jobs that wait, in a line for each holder; the lines take turns, and none has more than its part at work.
 
-    So whoever has many jobs waiting, or long ones, leaves threads to others.
+    Whoever is alone has `most` jobs at work.  Those who had some lately share them, so that whoever has many jobs
+    waiting, or long ones, leaves threads, and what threads of one process have to share, to others.
 
     >>> jobs = Jobs(most=1)
     >>> for holder in ("ann", "ann", "bob"):
@@ -30,8 +34,11 @@ class Jobs:
     """
 
     most: int
+    clock: Callable[[], float] = time.monotonic
     lines: OrderedDict[str, deque[_Job]] = field(default_factory=OrderedDict)
     working: Counter[str] = field(default_factory=Counter)
+    seen: dict[str, float] = field(default_factory=dict)
+    """When each holder had a job last."""
     more: Condition = field(default_factory=Condition)
     ended: list[bool] = field(default_factory=list)
 
@@ -42,6 +49,7 @@ class Jobs:
                 job[0].cancel()
                 return
             self.lines.setdefault(holder, deque()).append(job)
+            self.seen[holder] = self.clock()
             self.more.notify()
 
     def take(self) -> tuple[str, _Job] | None:
@@ -62,12 +70,23 @@ class Jobs:
         """Say that a job of a holder was done."""
         with self.more:
             self.working[holder] -= 1
+            self.seen[holder] = self.clock()
             if not self.working[holder]:
                 del self.working[holder]
             self.more.notify()
 
     def _next(self) -> str | None:
-        return next((holder for holder in self.lines if self.working[holder] < self.most), None)
+        if not self.lines:
+            return None
+        part = self._part()
+        return next((holder for holder in self.lines if self.working[holder] < part), None)
+
+    def _part(self) -> int:
+        """How many jobs of one holder may be at work: one at least, whoever else is there."""
+        lately = self.clock() - _LATELY
+        for holder in [holder for holder, at in self.seen.items() if at < lately and not self.working[holder]]:
+            del self.seen[holder]
+        return max(1, self.most // max(1, len(self.seen)))
 
     def end(self) -> None:
         """Let nobody take another job, and cancel those that wait."""
@@ -92,14 +111,14 @@ class ThreadPool:
     threads: tuple[Thread, ...]
 
     @classmethod
-    def of(cls, size: int) -> ThreadPool:
-        """Start so many threads.
+    def of(cls, size: int, most: int | None = None) -> ThreadPool:
+        """Start so many threads; one holder has half of them at work, or at most so many.
 
         >>> pool = ThreadPool.of(2)
         >>> pool.submit(lambda: 6 * 7).result(), pool.stop(10)
         (42, True)
         """
-        jobs = Jobs(most=max(1, size // 2))
+        jobs = Jobs(most or max(1, size // 2))
         threads = tuple(Thread(target=_work, args=(jobs,), name="question", daemon=True) for _ in range(size))
         for thread in threads:
             thread.start()
