@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from queue import SimpleQueue
-from threading import Thread
 
 from fastapi import Response
 
 from incrowd.governance.audit import Audit, Event
+from incrowd.store.clerk import Clerk
 from incrowd.web import replies
 from incrowd.web.logs import note
 
@@ -28,36 +27,24 @@ class Scribe:
     """
 
     audit: Audit
-    waiting: SimpleQueue[_Job | None] = field(default_factory=SimpleQueue)
-    thread: list[Thread] = field(default_factory=list)
+    clerk: Clerk[_Job] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.thread.append(Thread(target=self._write_on, name="scribe", daemon=True))
-        self.thread[0].start()
+        object.__setattr__(self, "clerk", Clerk(self._write))
 
     def submit(self, work: Callable[[], Outcome]) -> Future[Response]:
         """Let a reply be made, written down and given."""
         job: Future[Response] = Future()
-        self.waiting.put((job, work))
+        self.clerk.hand((job, work))
         return job
 
     def stop(self, seconds: float) -> bool:
         """Write what waits, and return whether that was done within so many seconds."""
-        self.waiting.put(None)
-        self.thread[0].join(seconds)
-        return not self.thread[0].is_alive()
-
-    def _write_on(self) -> None:
-        more = True
-        while more:
-            jobs = [self.waiting.get()]
-            while not self.waiting.empty():
-                jobs.append(self.waiting.get())
-            more = None not in jobs
-            self._write([job for job in jobs if job is not None and job[0].set_running_or_notify_cancel()])
+        return self.clerk.stop(seconds)
 
     def _write(self, jobs: list[_Job]) -> None:
-        made = [(job, outcome) for job, work in jobs if (outcome := _made(job, work)) is not None]
+        wanted = [(job, work) for job, work in jobs if job.set_running_or_notify_cancel()]
+        made = [(job, outcome) for job, work in wanted if (outcome := _made(job, work)) is not None]
         try:
             self.audit.write(*(event for _, (_, event) in made))
             written = [reply for _, (reply, _) in made]

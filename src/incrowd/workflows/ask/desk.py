@@ -177,7 +177,7 @@ class Desk:
         written = _ENCODER.encode(plain if isinstance(asking, AskingTogether) else plain[0])
         new = StoredAnswer(written, certificate, performed.entry.sequence, asking.analyst or EVERYONE)
         kept = self.answers.keep(planned.mark, new)
-        self.ledger.conclude(performed.entry, certificate.digest() if kept is new else None)
+        self.open.conclude(performed.entry, certificate.digest() if kept is new else None)
         given = answers if kept is new else kept.answers
         stood = {standing.dataset: standing.left for standing in performed.entry.standings}
         left = {name: stood[self.bonds[name].root] for name in planned.promises}
