@@ -67,6 +67,7 @@ class FakeDesk:
     lock: threading.Lock = field(default_factory=threading.Lock)
     go: threading.Event = field(default_factory=threading.Event)
     gone: bool = False
+    locks: Path | None = None
 
     def price(self, asking: Asking) -> Plain:
         return Plain({"cost": {"epsilon": str(asking.terms.epsilon), "delta": "0"}, "datasets": [self._table(asking)]})

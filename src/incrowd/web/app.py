@@ -26,6 +26,7 @@ from incrowd.web.routes import access, batches, consent, history, operation, que
 from incrowd.web.scribe import Scribe
 from incrowd.web.services import Limiter, QuestionDesk, Services
 from incrowd.web.settings import Settings
+from incrowd.web.slots import Slots
 from incrowd.web.threads import ThreadPool
 from incrowd.web.turns import NoRoom, TooManyAtOnce, Turns
 from incrowd.workflows.consent.subject_desk import SubjectDesk
@@ -65,7 +66,8 @@ def app(
     rate of requests are counted by each worker for itself.  At its end, when all that was begun is done, it calls
     `close`.
     """
-    pool, quick = ThreadPool.of(settings.threads), ThreadPool.of(_QUICK, _CLOSING)
+    slots = None if desk.locks is None else Slots(desk.locks)
+    pool, quick = ThreadPool.of(settings.threads, slots=slots), ThreadPool.of(_QUICK, _CLOSING)
     server = FastAPI(
         title="incrowd",
         version=__version__,

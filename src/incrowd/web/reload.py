@@ -112,6 +112,11 @@ class ReloadingDesk:
             while self.earlier and self.earlier[0][0] < time.monotonic():
                 self.earlier.pop(0)[1].stack.close()
 
+    @property
+    def locks(self) -> Path | None:
+        """The folder where desks hold locks."""
+        return self.now.desk.locks
+
     def price(self, asking: Asking) -> JsonDocument:
         """Say what a question would cost."""
         return self.now.desk.price(asking)

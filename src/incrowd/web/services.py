@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any, Protocol
 
@@ -86,6 +87,10 @@ class BegunQuestion(Protocol):
 
 class QuestionDesk(Protocol):
     """Where questions are answered; safe for many threads."""
+
+    @property
+    def locks(self) -> Path | None:
+        """The folder where all who answer at one ledger on this machine hold locks, if there is one."""
 
     def price(self, asking: Asking) -> JsonDocument:
         """Say what a question would cost and how exact its answer would be; reads no row and writes nothing."""

@@ -7,6 +7,7 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from incrowd.accounting.budget import Amount
@@ -71,6 +72,11 @@ class Desk:
     payments: Payments
     plans: Recent[Planned] = field(default_factory=lambda: Recent(_PLANS))
     batches: Recent[Planned] = field(default_factory=lambda: Recent(_BATCHES))
+
+    @property
+    def locks(self) -> Path | None:
+        """The folder where all desks of this ledger on this machine hold locks, if there is one."""
+        return self.open.folder
 
     def price(self, asking: Asking) -> Priced:
         """Say what a question costs and how good its answer would be; no row is read and nothing is written.
