@@ -252,10 +252,10 @@ class Server:
         return [(each["action"], each["outcome"]) for each in self.books.audit.read(0, 1000)]
 
 
-def server(folder: Path, settings: Settings = FAST) -> Server:
+def server(folder: Path, settings: Settings = FAST, desk: FakeDesk | None = None) -> Server:
     address = f"sqlite:///{folder}/ledger.sqlite"
     Access.create(address)
-    books, desk = open_books(address), FakeDesk()
+    books, desk = open_books(address), desk or FakeDesk()
     return Server(Browser(app(desk, books, settings)), books, desk)
 
 
