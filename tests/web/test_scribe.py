@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from fastapi import Response
 
+from incrowd.governance.access.grant import AccessRole
 from incrowd.governance.audit import Audit, Event
 from incrowd.web.scribe import Outcome, Scribe
 from incrowd.web.settings import Settings
-from tests.web.serving import AccessRole, Begun, FakeDesk, Waiting, server
+from tests.web.serving import Begun, FakeDesk, Waiting, server
 
 PATIENCE = 60
 
