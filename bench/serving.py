@@ -189,8 +189,8 @@ def main() -> None:
                     print(f"pace {pace} s, {kind}: {figures(times, given.seconds, used_by(process) - before)}")
                 told = flooded(ann, bob, given.clients - 1, given.seconds, numbers)
                 print(f"pace {pace} s, one beside a flood: {told}")
-            options = ("--workers", str(given.workers), "--pace", pace, *USUAL)
-            with serving(policy, *options) as (address, _):
+            usual = ("--workers", str(given.workers), "--pace", pace, *USUAL)
+            with serving(policy, *usual) as (address, _):
                 ann, bob = (Client(address, token) for token in tokens)
                 load(bob, given.clients, 5.0, numbers)
                 told = flooded(ann, bob, given.clients - 1, given.seconds, numbers)
