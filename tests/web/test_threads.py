@@ -145,6 +145,14 @@ def test_a_holder_has_its_part_of_the_machine_whichever_workers_have_its_jobs(
     assert (taken(here), taken(there)) == (["bob"], ["ann"])
 
 
+def test_where_no_file_can_be_locked_everybody_has_a_slot(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    slots = Slots(tmp_path / "file" / "folder")
+    leave = slots.take("ann", 1)
+    assert leave is not None
+    leave()
+
+
 def test_whoever_is_alone_needs_no_slot(tmp_path: Path) -> None:
     here, there = (Jobs(2, Slots(tmp_path)) for _ in range(2))
     for jobs in (here, there):
@@ -159,7 +167,7 @@ def test_a_job_that_waits_for_a_slot_is_begun_once_it_is_free(tmp_path: Path, mo
     assert pool.submit(lambda: 1, "ann").result(PATIENCE) == 1
     waiting = pool.submit(lambda: 2, "bob")
     assert pool.submit(lambda: 3, "ann").result(PATIENCE) == 3
-    slot.release()
+    slot()
     assert waiting.result(PATIENCE) == 2
     assert pool.stop(PATIENCE)
 

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from incrowd.store.disk import lock_at
-
-if TYPE_CHECKING:
-    from filelock import BaseFileLock
 
 _SLOT = ".slot"
 
@@ -21,28 +17,32 @@ _SLOT = ".slot"
 class Slots:
     """Locks on files in a folder: the system frees those of a worker that ends, however it ends.
 
-    They share the machine out, and nothing else hangs on them: where no lock can be had, none is needed.
+    They share the machine out, and nothing else hangs on them: where no file can be locked, everybody has a slot.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     here, there = Slots(Path(folder)), Slots(Path(folder))
-    ...     held = here.take("ann", 1)
-    ...     there.take("ann", 1), [lock.release() for lock in (held, there.take("bob", 1))]
+    ...     leave = here.take("ann", 1)
+    ...     there.take("ann", 1), [each() for each in (leave, there.take("bob", 1))]
     (None, [None, None])
     """
 
     folder: Path
 
-    def take(self, holder: str, most: int) -> BaseFileLock | None:
-        """Hold one of so many slots of a holder and return its lock, or None if all are held."""
+    def take(self, holder: str, most: int) -> Callable[[], None] | None:
+        """Hold one of so many slots of a holder and return what leaves it, or None if all are held."""
         from filelock import Timeout
 
         name = hashlib.sha256(holder.encode()).hexdigest()[:16]
         for number in range(most):
             lock = lock_at(self.folder / f"{name}-{number}{_SLOT}")
-            with suppress(Timeout):
+            try:
                 lock.acquire(timeout=0)
-                return lock
+            except Timeout:
+                continue
+            except OSError:
+                return lambda: None
+            return lock.release
         return None
 
 

@@ -8,12 +8,9 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from threading import Condition, Thread
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from incrowd.web.slots import Slots, cores
-
-if TYPE_CHECKING:
-    from filelock import BaseFileLock
 
 T = TypeVar("T")
 
@@ -49,8 +46,8 @@ class Jobs:
     working: Counter[str] = field(default_factory=Counter)
     seen: dict[str, float] = field(default_factory=dict)
     """When each holder had a job last."""
-    held: dict[str, list[BaseFileLock]] = field(default_factory=dict)
-    """The slots of jobs at work."""
+    held: dict[str, list[Callable[[], None]]] = field(default_factory=dict)
+    """What leaves the slots of jobs at work."""
     rests: dict[str, float] = field(default_factory=dict)
     """Until when somebody with more jobs here leaves slots to the same one's jobs at other workers."""
     looking: list[bool] = field(default_factory=list)
@@ -90,7 +87,7 @@ class Jobs:
             if not self.working[holder]:
                 del self.working[holder]
             if self.held.get(holder):
-                self.held[holder].pop().release()
+                self.held[holder].pop()()
                 self.rests[holder] = self.clock() + _REST if holder in self.lines else 0.0
             self.more.notify()
 
