@@ -37,6 +37,26 @@ def test_a_token_speaks_for_its_holder_until_its_end_on_every_database(address: 
     assert Access.open(address).check().ok
 
 
+def test_what_is_known_of_a_token_is_forgotten_by_all_once_the_book_changes(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("incrowd.store.watch._TICK", 0)
+    access, other = at(Access.create(address), START), at(Access.open(address), START)
+    issued = access.grant(ANN, START + timedelta(days=1), OFFICER)
+    assert access.at_hand(issued.token) is None, "nobody asked yet"
+    assert access.whose(issued.token) == issued.grant
+    at_hand = access.at_hand(issued.token)
+    assert at_hand == (issued.grant if address.startswith("sqlite") else None)
+    assert at(access, START + timedelta(days=1)).at_hand(issued.token) is None, "it is past its end"
+    with pytest.raises(AccessDenied):
+        at(access, START + timedelta(days=1)).whose(issued.token)
+    other.revoke(issued.grant.id, OFFICER)
+    assert access.at_hand(issued.token) is None
+    with pytest.raises(AccessDenied):
+        access.whose(issued.token)
+    assert (access.at_hand("guess"), access.at_hand(issued.token)) == (None, None)
+
+
 def test_neither_a_token_nor_a_password_is_in_the_file(sqlite: str, tmp_path: Path) -> None:
     access = Access.create(sqlite)
     issued = access.grant(ANN, access.now() + timedelta(days=1), OFFICER)

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Barrier
 
@@ -11,7 +13,7 @@ import pytest
 from incrowd.errors import LedgerUnavailable
 from incrowd.store.chain import Chain
 from incrowd.store.database import Conflict
-from incrowd.store.line import Waiting
+from incrowd.store.line import Line, Waiting
 from incrowd.store.transaction import Writer
 
 
@@ -155,6 +157,71 @@ def test_a_transaction_that_always_meets_another_gives_up(sqlite: str, monkeypat
         Chain.create(sqlite, "notes").transact(work)
 
 
+@contextmanager
+def held(line: Line) -> Iterator[None]:
+    """Let somebody be at work until the end of the block, so that all who come meanwhile wait."""
+    begun, end = threading.Event(), threading.Event()
+
+    def together(works: list[Waiting]) -> None:
+        begun.set()
+        end.wait()
+        for each in works:
+            each.result = None
+
+    leader = threading.Thread(target=line.do, args=(lambda _: None, together))
+    leader.start()
+    begun.wait()
+    try:
+        yield
+    finally:
+        end.set()
+        leader.join()
+
+
+def test_whose_work_was_done_waits_for_nobody_who_came_later() -> None:
+    line, outcomes, end = Line(), list[str](), threading.Event()
+
+    def ask(name: str, together: Callable[[list[Waiting]], None]) -> None:
+        line.do(lambda _: None, together)
+        outcomes.append(name)
+
+    def come(thread: threading.Thread) -> None:
+        thread.start()
+        while not line.waiting:
+            time.sleep(0.001)
+
+    def taking_all(works: list[Waiting]) -> None:
+        come(threads[1])
+        line.join(works)  # what came meanwhile is done along
+        come(threads[2])
+
+    def never(_works: list[Waiting]) -> None:
+        raise AssertionError
+
+    threads = [
+        threading.Thread(target=ask, args=(name, together))
+        for name, together in (("first", taking_all), ("along", never), ("later", lambda _: end.wait()))
+    ]
+    threads[0].start()
+    for thread in threads[:2]:
+        thread.join()
+    assert sorted(outcomes) == ["along", "first"]
+    end.set()
+    threads[2].join()
+    assert outcomes[2:] == ["later"]
+
+
+def test_whoever_is_interrupted_leaves_the_line_to_the_next() -> None:
+    line = Line()
+
+    def interrupted(_works: list[Waiting]) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        line.do(lambda _: None, interrupted)
+    assert line.do(lambda _: None, lambda works: setattr(works[0], "result", 7)) == 7
+
+
 def test_works_that_wait_at_once_are_committed_together_and_each_for_itself(address: str) -> None:
     """Whoever holds the line lets three others gather: one of them fails, and the others are on disk."""
     chain = Chain.create(address, "notes")
@@ -177,7 +244,7 @@ def test_works_that_wait_at_once_are_committed_together_and_each_for_itself(addr
             outcomes[name] = problem
 
     threads = [threading.Thread(target=ask, args=(name,)) for name in ("one", "bad", "two")]
-    with chain.line.turn:
+    with held(chain.line):
         for thread in threads:
             thread.start()
         while len(chain.line.waiting) < len(threads):
@@ -204,7 +271,7 @@ def test_what_is_wrong_with_the_database_is_told_to_all_who_wait(address: str) -
             outcomes.append(str(problem))
 
     threads = [threading.Thread(target=ask) for _ in range(3)]
-    with chain.line.turn:
+    with held(chain.line):
         for thread in threads:
             thread.start()
         while len(chain.line.waiting) < len(threads):

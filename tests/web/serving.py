@@ -67,12 +67,16 @@ class FakeDesk:
     lock: threading.Lock = field(default_factory=threading.Lock)
     go: threading.Event = field(default_factory=threading.Event)
     gone: bool = False
+    locks: Path | None = None
 
     def price(self, asking: Asking) -> Plain:
         return Plain({"cost": {"epsilon": str(asking.terms.epsilon), "delta": "0"}, "datasets": [self._table(asking)]})
 
     def prepare(self, asking: Asking) -> Waiting:
         return Waiting(self, asking)
+
+    def recall(self, asking: Asking) -> None:
+        """Nothing was planned before."""
 
     def price_batch(self, asking: AskingTogether) -> Plain:
         return Plain({"cost": {"epsilon": str(asking.terms.epsilon), "delta": "0"}, "each": list(asking.questions)})
@@ -248,10 +252,10 @@ class Server:
         return [(each["action"], each["outcome"]) for each in self.books.audit.read(0, 1000)]
 
 
-def server(folder: Path, settings: Settings = FAST) -> Server:
+def server(folder: Path, settings: Settings = FAST, desk: FakeDesk | None = None) -> Server:
     address = f"sqlite:///{folder}/ledger.sqlite"
     Access.create(address)
-    books, desk = open_books(address), FakeDesk()
+    books, desk = open_books(address), desk or FakeDesk()
     return Server(Browser(app(desk, books, settings)), books, desk)
 
 

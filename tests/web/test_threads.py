@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 
 from incrowd.web.services import Limiter
 from incrowd.web.settings import Settings
-from incrowd.web.threads import ThreadPool
+from incrowd.web.slots import Slots
+from incrowd.web.threads import Jobs, ThreadPool
 from incrowd.web.timing import NotFinished, NotStarted, Pacing, bucket
 
 T = TypeVar("T")
@@ -92,6 +94,81 @@ def test_whoever_has_long_work_leaves_threads_to_others() -> None:
     assert not second.running()
     go.set()
     assert (first.result(PATIENCE), second.result(PATIENCE)) == (1, 1)
+    assert pool.stop(PATIENCE)
+
+
+def taken(jobs: Jobs) -> list[str]:
+    """Take all jobs that may be at work now, and return whose they are."""
+    found = list[str]()
+    jobs.ended.append(True)  # so that nobody waits for more
+    while (job := jobs.take()) is not None:
+        found.append(job[0])
+    jobs.ended.clear()
+    return found
+
+
+def put(jobs: Jobs, *holders: str) -> None:
+    for holder in holders:
+        jobs.put((Future(), lambda: None), holder)
+
+
+def test_those_who_had_something_to_do_lately_share_what_one_alone_may_have() -> None:
+    now = [0.0]
+    jobs = Jobs(2, clock=lambda: now[0])
+    put(jobs, *["ann"] * 5)
+    assert taken(jobs) == ["ann"] * 2
+    put(jobs, "bob")
+    assert taken(jobs) == ["bob"]
+    jobs.done("ann")
+    jobs.done("bob")
+    assert taken(jobs) == [], "bob may come again soon"
+    now[0] += 2.0
+    assert taken(jobs) == ["ann"]
+
+
+def test_a_holder_has_its_part_of_the_machine_whichever_workers_have_its_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("incrowd.web.threads.cores", lambda: 2)
+    now = [0.0]
+    here, there = (Jobs(2, Slots(tmp_path), clock=lambda: now[0]) for _ in range(2))
+    for jobs in (here, there):
+        put(jobs, "ann", "bob", "bob", "bob")
+    assert (taken(here), taken(there)) == (["ann", "bob"], [])
+    here.done("bob")
+    assert taken(here) == [], "who has more to do here leaves the slot to those there"
+    assert taken(there) == ["bob"]
+    now[0] += 0.5
+    assert taken(here) == []
+    there.done("bob")
+    here.done("ann")
+    assert (taken(here), taken(there)) == (["bob"], ["ann"])
+
+
+def test_where_no_file_can_be_locked_everybody_has_a_slot(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    slots = Slots(tmp_path / "file" / "folder")
+    leave = slots.take("ann", 1)
+    assert leave is not None
+    leave()
+
+
+def test_whoever_is_alone_needs_no_slot(tmp_path: Path) -> None:
+    here, there = (Jobs(2, Slots(tmp_path)) for _ in range(2))
+    for jobs in (here, there):
+        put(jobs, *["ann"] * 3)
+    assert (taken(here), taken(there)) == (["ann"] * 2, ["ann"] * 2)
+
+
+def test_a_job_that_waits_for_a_slot_is_begun_once_it_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("incrowd.web.threads.cores", lambda: 2)
+    slot, pool = Slots(tmp_path).take("bob", 1), ThreadPool.of(2, slots=Slots(tmp_path))
+    assert slot is not None
+    assert pool.submit(lambda: 1, "ann").result(PATIENCE) == 1
+    waiting = pool.submit(lambda: 2, "bob")
+    assert pool.submit(lambda: 3, "ann").result(PATIENCE) == 3
+    slot()
+    assert waiting.result(PATIENCE) == 2
     assert pool.stop(PATIENCE)
 
 

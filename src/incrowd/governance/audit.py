@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -66,9 +66,10 @@ class Audit:
         """The random name that the log was given when it was made."""
         return self.chain.head().chain
 
-    def write(self, event: Event) -> None:
-        """Write an event down durably; who cannot be written down gets no answer."""
-        self.chain.transact(lambda writer: _append(writer, event))
+    def write(self, *events: Event) -> None:
+        """Write events down durably, all or none; who cannot be written down gets no answer."""
+        if events:
+            self.chain.transact(lambda writer: _append(writer, events))
 
     def read(self, after: int, limit: int) -> list[dict[str, Any]]:
         """Return up to `limit` events that follow the entry numbered `after`."""
@@ -100,9 +101,10 @@ def _secret_of(reader: Reader) -> bytes:
     return bytes.fromhex(first[0].body["secret"])
 
 
-def _append(writer: Writer, event: Event) -> None:
-    body = event.to_json()
-    writer.append(_KIND, body, _counted(body, writer.value))
+def _append(writer: Writer, events: Sequence[Event]) -> None:
+    for event in events:
+        body = event.to_json()
+        writer.append(_KIND, body, _counted(body, writer.value))
 
 
 def _derive(link: Link, values: Values) -> dict[Key, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 _ATTEMPTS = 50
 _BATCH = 500
+_REMEMBERED = 256
+"""How much of what was found is remembered until something is written."""
 
 
 def _now() -> datetime:
@@ -48,6 +50,8 @@ class Chain:
     """The number of an entry that is there for sure."""
     seen: list[tuple[Anchor, dict[str, Any]]] = field(default_factory=list, repr=False, compare=False)
     """What was read lately, and at which head."""
+    known: list[tuple[Hashable, dict[Hashable, Any]]] = field(default_factory=list, repr=False, compare=False)
+    """What was found lately, and under which sign of the database."""
 
     @classmethod
     def create(cls, address: str, name: str, tally: Tally | None = None, newest: int = NEWEST) -> Chain:
@@ -72,6 +76,24 @@ class Chain:
             reader = checked(self._reader(connection), self.database.shown)
             self.ends[0] = reader.head.sequence
             return work(replace(reader, found=self._found(reader.head)))
+
+    def remember(self, key: Hashable, work: Callable[[Reader], T]) -> T:
+        """Return what `work`, which `key` names, finds in the chain, or found before if nothing was written since."""
+        sign = self.database.sign()  # taken before anything is read: whatever is written from now on changes it
+        if sign is None:
+            return self.read(work)
+        known = self._known(sign)
+        found: T | None = known.get(key)
+        if found is None:
+            found = self.read(work)
+            if len(known) < _REMEMBERED and found is not None:
+                known[key] = found
+        return found
+
+    def at_hand(self, key: Hashable) -> Any:
+        """Return what is remembered under a key, if nothing was written since; None tells nothing.  It never waits."""
+        sign = self.database.sign()
+        return None if sign is None else self._known(sign).get(key)
 
     def transact(self, work: Callable[[Writer], T]) -> T:
         """Run `work` alone at the end of the chain and commit what it added before returning.
@@ -104,8 +126,12 @@ class Chain:
 
     def time(self, reader: Reader) -> str:
         """Return the time, as entries are stamped with it: never earlier than the newest entry, whatever the clock."""
+        return self.time_after(*(each.at for each in reader.newest))
+
+    def time_after(self, *stamps: str) -> str:
+        """Return the time as entries are stamped with it, never earlier than these."""
         now = self.clock().astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-        return max([now, *(each.at for each in reader.newest)])
+        return max([now, *stamps])
 
     def now(self) -> datetime:
         """Return the time by the chain: the clock's, or that of the newest entry if the clock went back."""
@@ -118,6 +144,15 @@ class Chain:
                 return found
         new = dict[str, Any]()
         self.seen[:] = [(head, new)]
+        return new
+
+    def _known(self, sign: Hashable) -> dict[Hashable, Any]:
+        """Return what was found under this sign; what was found under another one is forgotten."""
+        for seen, known in self.known[:1]:
+            if seen == sign:
+                return known
+        new = dict[Hashable, Any]()
+        self.known[:] = [(sign, new)]
         return new
 
     def _together(self, works: list[Waiting]) -> None:

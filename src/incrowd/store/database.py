@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Protocol
@@ -59,6 +59,9 @@ class Database(Protocol):
 
     def writing(self) -> AbstractContextManager[Connection]:
         """Open a serializable transaction, alone at the chain's head; leaving it commits durably."""
+
+    def sign(self) -> Hashable | None:
+        """Return what is something else after every change; None where that cannot be told at once."""
 
     def create(self, fill: Callable[[Connection], None]) -> None:
         """Make the tables and fill them, all or nothing, unless there is something at the address already."""

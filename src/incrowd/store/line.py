@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from threading import Lock
+from threading import Event, Lock
 from typing import Any
 
 from incrowd.errors import IncrowdError, LedgerUnavailable
@@ -31,6 +31,8 @@ class Waiting:
     result: Any = None
     error: BaseException | None = None
     done: bool = False
+    woken: Event = field(default_factory=Event)
+    """Set when the work was done, or when it is this one's turn to lead."""
 
     def attempt(self, writer: Writer) -> None:
         """Do the work; whatever is wrong with the database concerns all that wait, anything else this one alone."""
@@ -42,6 +44,11 @@ class Waiting:
             self.error = problem
             raise OneFailed from problem
 
+    def finish(self) -> None:
+        """Let whoever waits for the work go on."""
+        self.done = True
+        self.woken.set()
+
     def outcome(self) -> Any:
         """Return what the work returned, or raise what it raised."""
         if self.error is not None:
@@ -51,24 +58,46 @@ class Waiting:
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """The works that wait for one chain, in the order in which they came."""
+    """The works that wait for one chain, in the order in which they came.
+
+    Whoever finds nobody at work leads.  The others sleep until their work was done by somebody, or until it is their
+    turn to lead: nobody who came later overtakes.
+    """
 
     waiting: deque[Waiting] = field(default_factory=deque)
-    turn: Lock = field(default_factory=Lock)
+    lock: Lock = field(default_factory=Lock)
+    leader: list[Waiting] = field(default_factory=list)
 
     def do(self, work: Callable[[Writer], Any], together: Callable[[list[Waiting]], None]) -> Any:
         """Let a work be done by `together`, with all others that wait by then, and return what it returned."""
         own = Waiting(work)
-        self.waiting.append(own)
-        with self.turn:
+        with self.lock:
+            self.waiting.append(own)
+            if not self.leader:
+                self._appoint()
+        try:
+            own.woken.wait()
             if not own.done:
                 self._lead(own, together)
+        finally:
+            with self.lock:
+                if own in self.waiting:
+                    self.waiting.remove(own)
+                if self.leader == [own]:
+                    self._appoint()
         return own.outcome()
 
     def join(self, works: list[Waiting]) -> None:
         """Add to some works all others that wait by now."""
-        while self.waiting:
-            works.append(self.waiting.popleft())
+        with self.lock:
+            while self.waiting:
+                works.append(self.waiting.popleft())
+
+    def _appoint(self) -> None:
+        """Let the first of those who wait lead, if somebody waits."""
+        self.leader[:] = list(self.waiting)[:1]
+        for each in self.leader:
+            each.woken.set()
 
     def _lead(self, own: Waiting, together: Callable[[list[Waiting]], None]) -> None:
         works = list[Waiting]()
@@ -87,11 +116,12 @@ class Line:
             raise
         finally:
             for each in works:
-                each.done = True
+                each.finish()
 
     def _without_failed(self, works: list[Waiting]) -> list[Waiting]:
         for each in works:
-            each.done = each.error is not None
+            if each.error is not None:
+                each.finish()
         return [each for each in works if not each.done]
 
 

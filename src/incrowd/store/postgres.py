@@ -96,6 +96,9 @@ class Postgres:
             connection.execute(text(f"LOCK TABLE {self.tables.head} IN EXCLUSIVE MODE"))
             yield PostgresTransaction(connection)
 
+    def sign(self) -> None:
+        """Return None: whether a server's tables changed is told by the server alone."""
+
     def create(self, fill: Callable[[Connection], None]) -> None:
         """Make the tables in one transaction: of two makers one wins, and the other finds the tables."""
         with self._explained(), self.engine.connect() as connection:

@@ -26,6 +26,7 @@ from incrowd.errors import InvalidParameter, LedgerCorrupted, LedgerUnavailable
 from incrowd.store.database import Connection, explained
 from incrowd.store.disk import force
 from incrowd.store.tables import StoreDialect, Tables
+from incrowd.store.watch import Sign, Watch
 
 _PATIENCE = 60.0  # seconds to wait for other writers
 _IDLE = 2  # so many sessions of each kind stay open
@@ -112,6 +113,7 @@ class SQLite:
     """When this process wrote last."""
     readers: Sessions = field(default_factory=Sessions, repr=False, compare=False)
     writers: Sessions = field(default_factory=Sessions, repr=False, compare=False)
+    watch: Watch = field(default_factory=Watch, repr=False, compare=False)
 
     def bound(self) -> SQLite:
         """Return the same place, bound to the file that is there now."""
@@ -145,6 +147,11 @@ class SQLite:
                 yield connection
             self.written[0] = time.monotonic()
             self._require_same()
+
+    def sign(self) -> Sign | None:
+        """Return what is something else after every change of the file; None where that cannot be told at once."""
+        found = None if self.file is None else self.watch.sign(self.path, lambda: self._connect(0.0))
+        return found if found is None or found[2:4] == self.file else None
 
     def create(self, fill: Callable[[Connection], None]) -> None:
         """Make the file beside its place and link it there: of two makers one wins, and the other finds the file."""
@@ -250,13 +257,13 @@ class SQLite:
             raise
         return connection
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self, patience: float = _PATIENCE) -> sqlite3.Connection:
         if self._file() is not None:  # else SQLite says why it cannot be opened
             self._require_same()
         connection = sqlite3.connect(
             f"{self.path.as_uri()}?mode={self.mode}",
             uri=True,
-            timeout=_PATIENCE,
+            timeout=patience,
             isolation_level=None,
             check_same_thread=False,  # one thread after the other
         )

@@ -185,7 +185,7 @@ def check_totals(reader: Reader, tally: Tally) -> None:
     if last.running is None:
         return
     for one, other in pairwise(each for each in reader.newest if each.running is not None):
-        if not _follow_once(_Pair((one.hash, other.hash), type(tally), one, other, tally)):
+        if not _follow_once(one, other, tally):
             raise _off(other)
     totals = _totals_of(last)
     if last.running["since"] != reader.seal.since:
@@ -194,21 +194,20 @@ def check_totals(reader: Reader, tally: Tally) -> None:
         raise _off(last)
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """Two entries, one after the other, known by their hashes: these were held against what the entries say."""
-
-    hashes: tuple[str, str]
-    kind: type
-    one: Link = field(compare=False)
-    other: Link = field(compare=False)
-    tally: Tally = field(compare=False)
+_PAIRS = 256
+_paired: dict[tuple[str, str, type], None] = {}
+"""Entries, by their hashes, that were held against the one before them: what these two say cannot change."""
 
 
-@lru_cache(maxsize=256)
-def _follow_once(pair: _Pair) -> bool:
+def _follow_once(one: Link, other: Link, tally: Tally) -> bool:
     """Whether the totals that two entries carry follow from each other; of the same two it is found out once."""
-    return follows(pair.other, pair.one, pair.tally.after(_totals_of(pair.one), pair.other))
+    pair = one.hash, other.hash, type(tally)
+    if pair not in _paired:
+        if not follows(other, one, tally.after(_totals_of(one), other)):
+            return False
+        _paired[pair] = None
+        _forget_oldest(_paired, _PAIRS)
+    return True
 
 
 def follows(new: Link, before: Link | None, totals: Sums) -> bool:
@@ -277,23 +276,34 @@ _read_once = lru_cache(maxsize=64)(read_row)
 """A row with the very same content holds the same entry: it is read once."""
 
 
-_MADE = 32
+_MADE, _MADE_LONG = 256, 8
 _made: dict[str, tuple[EntryRow, Seal, Link]] = {}
+_made_long: dict[str, tuple[EntryRow, Seal, Link]] = {}
 """The last entries that this process wrote, by their hashes: a row that is the very same is not parsed to check it."""
 
 
 def _note_made(row: EntryRow, seal: Seal, new: Link) -> None:
-    _made[new.hash] = (row, seal, new)
-    for old in list(_made)[:-_MADE]:
-        _made.pop(old, None)
+    made, most = (_made, _MADE) if _is_short(row) else (_made_long, _MADE_LONG)
+    made[new.hash] = (row, seal, new)
+    _forget_oldest(made, most)
+
+
+def _forget_oldest(kept: dict[Any, Any], most: int) -> None:
+    if len(kept) > most:
+        for old in list(kept)[:-most]:
+            kept.pop(old, None)
+
+
+def _is_short(row: EntryRow) -> bool:
+    return isinstance(row.body, str) and isinstance(row.sets, str) and len(row.body) + len(row.sets) <= _SHORT
 
 
 def _intact(row: EntryRow, seal: Seal) -> Link:
     """Return the entry in a row, or raise; the last rows with the very same content are checked once."""
-    made = _made.get(row.hash) if isinstance(row.hash, str) else None
+    short = _is_short(row)
+    made = (_made if short else _made_long).get(row.hash) if isinstance(row.hash, str) else None
     if made is not None and made[:2] == (row, seal):
         return made[2]
-    short = isinstance(row.body, str) and isinstance(row.sets, str) and len(row.body) + len(row.sets) <= _SHORT
     return (_short_once if short else _long_once)(row, seal)
 
 

@@ -23,8 +23,10 @@ from incrowd.web.flights import Flights
 from incrowd.web.guard import Guard
 from incrowd.web.logs import note
 from incrowd.web.routes import access, batches, consent, history, operation, questions
+from incrowd.web.scribe import Scribe
 from incrowd.web.services import Limiter, QuestionDesk, Services
 from incrowd.web.settings import Settings
+from incrowd.web.slots import Slots
 from incrowd.web.threads import ThreadPool
 from incrowd.web.turns import NoRoom, TooManyAtOnce, Turns
 from incrowd.workflows.consent.subject_desk import SubjectDesk
@@ -39,6 +41,8 @@ _QUICK = 8
 
 What is kept at once is written to the disk together.
 """
+_CLOSING = 2
+"""How many of them may be one holder's."""
 _TURN = 0.001
 """Seconds after which a thread that computes lets another one of its worker go on: few, so that short work is done soon
 beside long work."""
@@ -62,7 +66,8 @@ def app(
     rate of requests are counted by each worker for itself.  At its end, when all that was begun is done, it calls
     `close`.
     """
-    pool, quick = ThreadPool.of(settings.threads), ThreadPool.of(_QUICK)
+    slots = None if desk.locks is None else Slots(desk.locks)
+    pool, quick = ThreadPool.of(settings.threads, slots=slots), ThreadPool.of(_QUICK, _CLOSING)
     server = FastAPI(
         title="incrowd",
         version=__version__,
@@ -71,10 +76,11 @@ def app(
         redoc_url=None,
         lifespan=_lifespan,
     )
-    server.state.close = _closing((pool, quick), settings.longest, close)
+    scribe = Scribe(books.audit)
+    server.state.close = _closing((pool, quick, scribe), settings.longest, close)
     limits = Limiter(settings.rate), Limiter(settings.logins)
     turns = Turns(settings.each, settings.queue)
-    server.state.services = Services(desk, books, settings, pool, quick, turns, Flights(), *limits, subjects)
+    server.state.services = Services(desk, books, settings, pool, quick, scribe, turns, Flights(), *limits, subjects)
     for group in _ROUTES:
         server.include_router(group.router)
     server.add_exception_handler(NobodyKnown, _nobody)
@@ -108,7 +114,9 @@ async def _lifespan(server: FastAPI) -> AsyncIterator[None]:
     gc.unfreeze()  # else libraries complain at the end of what was not tidied up, in a log that holds JSON alone
 
 
-def _closing(pools: tuple[ThreadPool, ...], longest: float, close: Callable[[], None] | None) -> Callable[[], None]:
+def _closing(
+    pools: tuple[ThreadPool | Scribe, ...], longest: float, close: Callable[[], None] | None
+) -> Callable[[], None]:
     def closing() -> None:
         done = [pool.stop(longest) for pool in pools]  # whatever was begun is answered and kept, unless it does not end
         if not all(done):

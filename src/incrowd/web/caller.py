@@ -15,7 +15,7 @@ from incrowd.governance.access.credentials import is_mark
 from incrowd.governance.access.grant import Grant, Holder, Right
 from incrowd.governance.audit import Event
 from incrowd.web.replies import TooOften
-from incrowd.web.services import Here, QuestionDesk, Services
+from incrowd.web.services import QuestionDesk, Services
 
 MARK = "x-incrowd-mark"
 _BEARER = HTTPBearer(auto_error=False, description="A token from `incrowd access grant`.")
@@ -60,34 +60,46 @@ class Caller:
 Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
 
 
-def recognize(request: Request, services: Here, bearer: Bearer) -> Caller:
-    """Return who sent a request, or deny; all tokens and sessions of one holder are held to one rate."""
+async def recognize(request: Request, bearer: Bearer) -> Caller:
+    """Return who sent a request, or deny; all tokens and sessions of one holder are held to one rate.
+
+    What is known without waiting needs no thread.
+    """
+    services: Services = request.app.state.services
     cookie = request.cookies.get(services.settings.cookie)
     token = bearer.credentials if bearer is not None else cookie
     if token is None:
         raise NobodyKnown("send a token: 'Authorization: Bearer TOKEN', or log in.")
-    try:
-        grant = services.books.access.whose(token)
-    except AccessDenied as denied:
-        _knock(services, f"from {origin(request)}")
-        services.books.audit.write(Event("access", "unknown"))
-        raise NobodyKnown(str(denied)) from None
+    grant = services.books.access.at_hand(token)
+    if grant is None:
+        grant = await run_in_threadpool(_looked_up, services, token, origin(request))
     _knock(services, f"holder {grant.holder.name}")
     caller = Caller(grant, token)
     request.state.told = {"holder": caller.holder.name, "grant": grant.id}
     try:
         _check_way(request, caller, by_page=bearer is None)
     except AccessDenied:
-        services.books.audit.write(caller.event("access", "denied"))
+        await run_in_threadpool(services.books.audit.write, caller.event("access", "denied"))
         raise
     return caller
+
+
+def _looked_up(services: Services, token: str, place: str) -> Grant:
+    try:
+        return services.books.access.whose(token)
+    except AccessDenied as denied:
+        _knock(services, f"from {place}")
+        services.books.audit.write(Event("access", "unknown"))
+        raise NobodyKnown(str(denied)) from None
 
 
 def needs(right: Right) -> Callable[..., Awaitable[Caller]]:
     """Return a dependency that lets nobody through without a right."""
 
-    async def permitted(caller: Annotated[Caller, Depends(recognize)], services: Here) -> Caller:
+    async def permitted(request: Request, bearer: Bearer) -> Caller:
+        caller = await recognize(request, bearer)
         if not caller.holder.may(right):
+            services: Services = request.app.state.services
             denied = caller.event("access", "denied", right=str(right))
             await run_in_threadpool(services.books.audit.write, denied)
             raise AccessDenied(f"a token of the role {caller.holder.role} has no right to {right}.")

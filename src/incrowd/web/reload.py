@@ -112,6 +112,11 @@ class ReloadingDesk:
             while self.earlier and self.earlier[0][0] < time.monotonic():
                 self.earlier.pop(0)[1].stack.close()
 
+    @property
+    def locks(self) -> Path | None:
+        """The folder where desks hold locks."""
+        return self.now.desk.locks
+
     def price(self, asking: Asking) -> JsonDocument:
         """Say what a question would cost."""
         return self.now.desk.price(asking)
@@ -119,6 +124,10 @@ class ReloadingDesk:
     def prepare(self, asking: Asking) -> PlannedQuestion:
         """Plan a question at the desk of now."""
         return self.now.desk.prepare(asking)
+
+    def recall(self, asking: Asking) -> PlannedQuestion | None:
+        """Return a question that was planned lately at the desk of now."""
+        return self.now.desk.recall(asking)
 
     def price_batch(self, asking: AskingTogether) -> JsonDocument:
         """Say what several questions would cost together."""

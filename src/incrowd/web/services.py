@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any, Protocol
 
@@ -13,6 +14,7 @@ from fastapi import Depends, Request
 
 from incrowd.governance.books import Books
 from incrowd.web.flights import Flights
+from incrowd.web.scribe import Scribe
 from incrowd.web.settings import Settings
 from incrowd.web.threads import ThreadPool
 from incrowd.web.turns import Turns
@@ -33,6 +35,8 @@ class Services:
     pool: ThreadPool
     quick: ThreadPool
     """For what takes little time: prices, and keeping what came of a question when its time has come."""
+    scribe: Scribe
+    """For what takes next to none: telling again what is known."""
     turns: Turns
     flights: Flights
     knocks: Limiter
@@ -84,11 +88,18 @@ class BegunQuestion(Protocol):
 class QuestionDesk(Protocol):
     """Where questions are answered; safe for many threads."""
 
+    @property
+    def locks(self) -> Path | None:
+        """The folder where all who answer at one ledger on this machine hold locks, if there is one."""
+
     def price(self, asking: Asking) -> JsonDocument:
         """Say what a question would cost and how exact its answer would be; reads no row and writes nothing."""
 
     def prepare(self, asking: Asking) -> PlannedQuestion:
         """Plan a question, or refuse it; reads no row and writes nothing."""
+
+    def recall(self, asking: Asking) -> PlannedQuestion | None:
+        """Return a question that was planned lately, with no work at all; None tells nothing."""
 
     def price_batch(self, asking: AskingTogether) -> JsonDocument:
         """Say what several questions would cost together; reads no row and writes nothing."""

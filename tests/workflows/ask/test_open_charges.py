@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.errors import LedgerUnavailable
 from incrowd.store.postgres import postgres_at
 from incrowd.workflows.ask.asking import Answered
 from incrowd.workflows.ask.desk import Desk, open_desk
@@ -34,12 +35,12 @@ def killed(folder: Path, left: list[BegunAnswer[Answered]], *, kept: bool) -> st
         left.append(begun)  # a process that is killed tidies nothing up
         (release,) = open_names(folder)
         if kept:
-            conclude = Ledger.conclude
+            conclude_all = Ledger.conclude_all
             try:
-                Ledger.conclude = lambda *_: None  # type: ignore[method-assign,assignment]
+                Ledger.conclude_all = lambda *_: None  # type: ignore[method-assign]
                 begun.finish()
             finally:
-                Ledger.conclude = conclude  # type: ignore[method-assign]
+                Ledger.conclude_all = conclude_all  # type: ignore[method-assign]
             (folder / ".desks" / "dead.open").write_text(f"{release}\n")
     return release
 
@@ -53,9 +54,27 @@ def test_a_charge_is_named_from_before_it_until_it_is_concluded(tmp_path: Path) 
             assert isinstance(other, Desk)
             assert not desk.ledger.conclusions(release), "the other desk is at work"
         begun.finish()
+        desk.open.settle()
         assert open_names(tmp_path) == []
         assert len(desk.ledger.conclusions(release)) == 1
     assert not list((tmp_path / ".desks").glob("*.open"))
+
+
+def test_what_the_ledger_cannot_be_told_stays_named_until_it_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise LedgerUnavailable("the disk is full.")
+
+    with desk_of(tmp_path) as desk:
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "conclude_all", broken)
+            first = desk.ask(asking())
+            assert open_names(tmp_path) == [first.certificate.id]
+        second = desk.prepare(asking("SELECT COUNT(*) AS n FROM people")).ask()
+        for each in (first, second):
+            assert desk.ledger.conclusions(each.certificate.id) == (each.certificate.digest(),)
+        assert open_names(tmp_path) == []
 
 
 def test_the_same_question_at_two_desks_is_paid_for_once(tmp_path: Path) -> None:

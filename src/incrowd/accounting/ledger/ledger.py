@@ -120,14 +120,21 @@ class Ledger:
         request = charging(self.price, list(starmap(Part, promises.items())), release, analyst)
         return self._enter(replace(request, declared=tuple(declared)))
 
-    def conclude(self, charge: Entry, certificate: str | None) -> Entry:
+    def conclude(self, charge: Entry, certificate: str | None) -> None:
         """Write down what came of a charge: the digest of its certificate, or None: nothing came of it.
 
         It is written for every charge, so the number of entries tells nothing.  An answer that was kept and is written
         to a file later has a second certificate, and so a second conclusion.
         """
-        body = {"release": charge.body["release"], "charge": charge.sequence, "certificate": certificate}
-        return self._enter(Request("conclude", body, ()))
+        self.conclude_all([(charge, certificate)])
+
+    def conclude_all(self, conclusions: Sequence[tuple[Entry, str | None]]) -> None:
+        """Write down what came of several charges, in one transaction."""
+        bodies = [
+            {"release": charge.body["release"], "charge": charge.sequence, "certificate": certificate}
+            for charge, certificate in conclusions
+        ]
+        self.chain.transact(lambda writer: [enter(writer, Request("conclude", body, ())) for body in bodies])
 
     def conclusions(self, release: str) -> tuple[str | None, ...]:
         """Return what came of a release: the digests of its certificates, None for nothing; empty if it is open."""
@@ -185,7 +192,9 @@ class Ledger:
 
     def standing(self, dataset: str | Declaration) -> Standing:
         """Return how a dataset stands now; one that is declared, how it would stand if it were known from now on."""
-        return self.chain.read(lambda reader: standing_of(*_as_declared(reader.value, dataset)))
+        return self.chain.remember(
+            ("standing", dataset), lambda reader: standing_of(*_as_declared(reader.value, dataset))
+        )
 
     def analyst(self, dataset: str | Declaration, analyst: str) -> tuple[Amount, Allowance | None]:
         """Return what an analyst has spent of a dataset, and his allowance if he has one."""

@@ -32,7 +32,9 @@ class Issued:
 
 @dataclass(frozen=True)
 class Access:
-    """The book of access beside a ledger; it keeps no transaction open and nothing in memory.
+    """The book of access beside a ledger; it keeps no transaction open.
+
+    Whose a token is, is remembered until anything is written to the book: what was revoked does not work any more.
 
     >>> from datetime import timedelta
     >>> from tempfile import TemporaryDirectory
@@ -100,14 +102,23 @@ class Access:
     def whose(self, token: str) -> Grant:
         """Return the grant of a token that works now, or deny."""
         mark = fingerprint(token)
-        found, now = (None, "") if mark is None else self.chain.read(lambda reader: self._found(reader, mark))
-        if found is None or mark is None or not found.works(mark, datetime.fromisoformat(now)):
+        read = None if mark is None else self.chain.remember(("whose", mark), lambda reader: _found(reader, mark))
+        found = None if mark is None else self._working(mark, read)
+        if found is None:
             raise AccessDenied("this token is unknown, revoked or past its end: ask the owner of the data for another.")
         return found
 
-    def _found(self, reader: Reader, mark: str) -> tuple[Grant | None, str]:
-        """Return the grant of a token by its fingerprint, and the time by the book."""
-        return _found(reader, mark), self.chain.time(reader)
+    def at_hand(self, token: str) -> Grant | None:
+        """Return the grant of a token that works now, if that can be told without waiting; None tells nothing."""
+        mark = fingerprint(token)
+        return None if mark is None else self._working(mark, self.chain.at_hand(("whose", mark)))
+
+    def _working(self, mark: str, found: tuple[Grant, str] | None) -> Grant | None:
+        """Return a grant if it works now, by the clock or by the newest entry of the book."""
+        if found is None:
+            return None
+        grant, newest = found
+        return grant if grant.works(mark, datetime.fromisoformat(self.chain.time_after(newest))) else None
 
     def grants(self) -> tuple[Grant, ...]:
         """Return every token and session that was ever given out."""
@@ -171,9 +182,10 @@ def _remembered(writer: Writer, book: str, name: str) -> None:
         )
 
 
-def _found(reader: Reader, mark: str) -> Grant | None:
+def _found(reader: Reader, mark: str) -> tuple[Grant, str] | None:
+    """Return the grant of a token by its fingerprint, and when the newest entry was written."""
     number = reader.value(("token", mark))
-    return None if number is None else known(number, reader.value)
+    return None if number is None else (known(number, reader.value), reader.newest[-1].at)
 
 
 def _all(reader: Reader) -> tuple[Grant, ...]:

@@ -24,6 +24,7 @@ from incrowd.queries.question import Terms
 from incrowd.web import replies
 from incrowd.web.caller import Asker, Caller, Reader
 from incrowd.web.logs import note
+from incrowd.web.scribe import Outcome, written_down
 from incrowd.web.services import BegunQuestion, Here, JsonDocument, PlannedQuestion, Services
 from incrowd.web.shapes import (
     AskedShape,
@@ -97,6 +98,8 @@ class QuestionRequest:
     prepare: Callable[[], PlannedQuestion]
     about: Mapping[str, Any]
     """What the audit log keeps of it."""
+    recall: Callable[[], PlannedQuestion | None] = lambda: None
+    """Finds how it was planned before, with no work at all."""
 
     async def run(self, work: Callable[[], T], pacing: Pacing) -> T:
         """Let a thread do something for the caller, in his turn."""
@@ -122,13 +125,16 @@ async def _outcome(request: QuestionRequest, pacing: Pacing) -> Response:
     question, it is asked when theirs has shown, and found.
     """
     try:
-        prepared = await request.run(request.prepare, pacing)
+        recalled = request.recall()
+        prepared = await request.run(request.prepare, pacing) if recalled is None else recalled
         shown_after(prepared.steps, request.services.settings)
     except _UNANSWERED:
         raise
     except Exception as problem:  # noqa: BLE001 (whatever it is, it is an outcome)
         return await _shown(request, _failing(problem), pacing, 0)
     known = prepared.again()
+    if known is not None and recalled is not None:
+        return await _told_again(request, known.finish, pacing, prepared.steps)
     if known is not None:
         return await _shown(request, known.finish, pacing, prepared.steps)
     with request.services.flights.of(prepared.mark) as flight:
@@ -169,6 +175,12 @@ async def _shown(request: QuestionRequest, finish: Finish, pacing: Pacing, steps
     return await pacing.done(quick.submit(lambda: _closed(request, finish), request.caller.holder.name))
 
 
+async def _told_again(request: QuestionRequest, finish: Finish, pacing: Pacing, steps: int) -> Response:
+    """Wait until an answer that was given before shows, and give it again: next to nothing is done for it."""
+    await pacing.pause(steps)
+    return await pacing.done(request.services.scribe.submit(lambda: _told(request, finish)))
+
+
 def _failing(problem: Exception) -> Finish:
     def finish() -> JsonDocument:
         raise problem
@@ -187,7 +199,12 @@ def _kept_late(job: Future[BegunQuestion]) -> None:
 
 def _closed(request: QuestionRequest, finish: Finish) -> Response:
     """Keep the answer, write what came of the question into the audit log, and return the reply."""
-    services, about, outcome = request.services, dict(request.about), "answered"
+    return written_down(request.services.books.audit, *_told(request, finish))
+
+
+def _told(request: QuestionRequest, finish: Finish) -> Outcome:
+    """Keep the answer, and return the reply with what the audit log keeps of it."""
+    about, outcome = dict(request.about), "answered"
     try:
         reply = replies.written(_text(finish()))
     except Exception as problem:  # noqa: BLE001 (the text of a foreign exception may hold data: only its class is kept)
@@ -198,12 +215,7 @@ def _closed(request: QuestionRequest, finish: Finish) -> Response:
             note("not available", why=str(problem))
         elif not isinstance(problem, IncrowdError):
             note("fault", fault=type(problem).__name__, action=request.action)
-    try:
-        services.books.audit.write(request.caller.event(request.action, outcome, **about))
-    except IncrowdError as problem:
-        note("fault", fault=type(problem).__name__, action="audit")
-        return replies.refusal(problem)
-    return reply
+    return reply, request.caller.event(request.action, outcome, **about)
 
 
 def _text(found: JsonDocument) -> str:
@@ -229,17 +241,24 @@ class Known:
 
 
 def _request(action: str, asked: AskedShape, caller: Caller, services: Services) -> QuestionRequest:
-    def prepare() -> PlannedQuestion:
+    only_price, sql = is_explain(asked.sql)
+    only_price, desk = only_price or action == "price", caller.desk(services)
+
+    def asking() -> Asking:
         delta = Fraction(0) if asked.delta is None else asked.delta
         terms = Terms(asked.epsilon, delta, asked.error, asked.rate, asked.rho)
-        only_price, sql = is_explain(asked.sql)
-        asking = Asking(bound(asked, sql), terms, caller.analyst, asked.account)
-        desk = caller.desk(services)
-        return Known(lambda: desk.price(asking)) if only_price or action == "price" else desk.prepare(asking)
+        return Asking(bound(asked, sql), terms, caller.analyst, asked.account)
+
+    def prepare() -> PlannedQuestion:
+        question = asking()
+        return Known(lambda: desk.price(question)) if only_price else desk.prepare(question)
+
+    def recall() -> PlannedQuestion | None:
+        return None if only_price or asked.parameters or "?" in sql else desk.recall(asking())
 
     about = offered(asked, "epsilon", "delta", "error", "rate", "rho")
     pool = services.quick if action == "price" else services.pool
-    return QuestionRequest(action, caller, services, pool, prepare, about | logged(written(asked), services))
+    return QuestionRequest(action, caller, services, pool, prepare, about | logged(written(asked), services), recall)
 
 
 def bound(asked: StatementShape, sql: str | None = None) -> str:

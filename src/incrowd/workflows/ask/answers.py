@@ -79,7 +79,12 @@ class StoredAnswer:
         """Answer and certificate as they are sent."""
         finite = not any(word in self.answer for word in _INFINITE)
         answer = self.answer if finite else public_text(json.loads(self.answer))
-        return AnswerTexts(answer, public_text(self.certificate.to_json()))
+        return AnswerTexts(answer, public_text(self.plain_certificate))
+
+    @cached_property
+    def plain_certificate(self) -> dict[str, Any]:
+        """The certificate in its plain form."""
+        return self.certificate.to_json()
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> StoredAnswer:
@@ -131,7 +136,7 @@ class Answers:
 
     def keep(self, question: str, kept: StoredAnswer) -> StoredAnswer:
         """Keep an answer, unless the same question was answered in the meantime: then return the earlier answer."""
-        body = {"answer": kept.answer, "certificate": kept.certificate.to_json(), "charge": kept.charge}
+        body = {"answer": kept.answer, "certificate": kept.plain_certificate, "charge": kept.charge}
         body |= {"asker": kept.asker} if kept.asker else {}
 
         def write(writer: Writer) -> StoredAnswer:

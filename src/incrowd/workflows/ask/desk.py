@@ -7,6 +7,7 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from incrowd.accounting.budget import Amount
@@ -72,6 +73,11 @@ class Desk:
     plans: Recent[Planned] = field(default_factory=lambda: Recent(_PLANS))
     batches: Recent[Planned] = field(default_factory=lambda: Recent(_BATCHES))
 
+    @property
+    def locks(self) -> Path | None:
+        """The folder where all desks of this ledger on this machine hold locks, if there is one."""
+        return self.open.folder
+
     def price(self, asking: Asking) -> Priced:
         """Say what a question costs and how good its answer would be; no row is read and nothing is written.
 
@@ -106,6 +112,11 @@ class Desk:
     def prepare(self, asking: Asking) -> PreparedQuestion[Answered]:
         """Plan a question, or refuse it; no row is read and nothing is written."""
         return PreparedQuestion(self, asking, self._plan(asking), lambda answered: answered.alone)
+
+    def recall(self, asking: Asking) -> PreparedQuestion[Answered] | None:
+        """Return a question that was planned here lately, with no work at all; None tells nothing."""
+        planned = self.plans.find(self._key(asking))
+        return None if planned is None else PreparedQuestion(self, asking, planned, lambda answered: answered.alone)
 
     def prepare_batch(self, asking: AskingTogether) -> PreparedQuestion[AnsweredTogether]:
         """Plan several questions together, or refuse them; no row is read and nothing is written."""
@@ -172,7 +183,7 @@ class Desk:
         written = _ENCODER.encode(plain if isinstance(asking, AskingTogether) else plain[0])
         new = StoredAnswer(written, certificate, performed.entry.sequence, asking.analyst or EVERYONE)
         kept = self.answers.keep(planned.mark, new)
-        self.ledger.conclude(performed.entry, certificate.digest() if kept is new else None)
+        self.open.conclude(performed.entry, certificate.digest() if kept is new else None)
         given = answers if kept is new else kept.answers
         stood = {standing.dataset: standing.left for standing in performed.entry.standings}
         left = {name: stood[self.bonds[name].root] for name in planned.promises}

@@ -2,13 +2,16 @@
 
 A process that is killed cannot say what came of its charges.  It holds a lock on a file that names them; the system
 lets go of the lock when the process ends, however it ends.  The next desk that opens concludes what the dead left.
+
+So an answer that is kept may be given before the ledger is told what came of its charge: that is written soon, for all
+charges together that wait for it.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
@@ -16,6 +19,9 @@ from threading import Lock
 from typing import TYPE_CHECKING, TextIO
 
 from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.accounting.ledger.standing import Entry
+from incrowd.errors import LedgerUnavailable
+from incrowd.store.clerk import Clerk
 from incrowd.store.disk import lock_at
 from incrowd.workflows.ask.answers import Answers
 
@@ -24,6 +30,8 @@ if TYPE_CHECKING:
 
     from incrowd.store.database import Holds
 
+Conclusion = tuple[Entry, str | None]
+"""A charge, and the digest of the certificate that came of it, or None."""
 _FOLDER, _LOCK, _NAMES, _FLIGHT = ".desks", ".lock", ".open", ".flight"
 
 
@@ -40,9 +48,16 @@ class OpenCharges:
 
     file: TextIO
     holds: Holds
+    ledger: Ledger
     folder: Path | None = None
     lock: Lock = field(default_factory=Lock)
     names: set[str] = field(default_factory=set)
+    unwritten: dict[str, Conclusion] = field(default_factory=dict)
+    """What came of releases that the ledger was not told yet."""
+    clerk: Clerk[Conclusion] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "clerk", Clerk(self._conclude))
 
     @contextmanager
     def alone(self, mark: str) -> Iterator[None]:
@@ -65,10 +80,47 @@ class OpenCharges:
             yield
         finally:
             with self.lock:
-                self.names.discard(release)
-                if not self.names and not self.file.closed:
-                    self.file.seek(0)
-                    self.file.truncate()
+                if release not in self.unwritten:
+                    self._forget(release)
+
+    def conclude(self, charge: Entry, certificate: str | None) -> None:
+        """Let the ledger be told soon what came of a charge; until then its release stays named here.
+
+        Where no file names it, the ledger is told at once.
+        """
+        if self.folder is None:
+            self.ledger.conclude(charge, certificate)
+            return
+        with self.lock:
+            self.unwritten[charge.body["release"]] = charge, certificate
+        self.clerk.hand((charge, certificate))
+
+    def settle(self) -> None:
+        """Wait until the ledger was told what came of all charges so far."""
+        self.clerk.settle()
+
+    def close(self) -> None:
+        """Tell the ledger what it was not told yet; what it cannot be told now stays named."""
+        self.clerk.stop()
+        if self.unwritten:
+            self._conclude([])
+
+    def _conclude(self, _new: list[Conclusion]) -> None:
+        """Tell the ledger all that it was not told yet, also what it could not be told before."""
+        with self.lock:
+            found = dict(self.unwritten)
+        with suppress(LedgerUnavailable):
+            self.ledger.conclude_all(list(found.values()))
+            with self.lock:
+                for release in found:
+                    del self.unwritten[release]
+                    self._forget(release)
+
+    def _forget(self, release: str) -> None:
+        self.names.discard(release)
+        if not self.names and not self.file.closed:
+            self.file.seek(0)
+            self.file.truncate()
 
 
 @contextmanager
@@ -95,19 +147,20 @@ def open_charges(beside: Path, ledger: Ledger, answers: Answers) -> Iterator[Ope
     opened = _opened(beside / _FOLDER, ledger, answers)
     with closing(ledger.chain.database.holds(ledger.id)) as holds:
         if opened is None:
-            yield OpenCharges(StringIO(), holds)
+            yield OpenCharges(StringIO(), holds, ledger)
             return
-        with _named(*opened, holds) as charges:
+        with _named(*opened, holds, ledger) as charges:
             yield charges
 
 
 @contextmanager
-def _named(own: Path, lock: BaseFileLock, file: TextIO, holds: Holds) -> Iterator[OpenCharges]:
+def _named(own: Path, lock: BaseFileLock, file: TextIO, holds: Holds, ledger: Ledger) -> Iterator[OpenCharges]:
     with file:
-        charges = OpenCharges(file, holds, own.parent)
+        charges = OpenCharges(file, holds, ledger, own.parent)
         try:
             yield charges
         finally:
+            charges.close()
             if charges.names:  # what was left undone is concluded by the next desk
                 lock.release()
             else:

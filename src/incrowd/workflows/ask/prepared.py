@@ -73,12 +73,15 @@ class PreparedQuestion(Generic[T]):
         return self.desk.begin(self)
 
     def ask(self) -> T:
-        """Answer it; where somebody else is answering the same, wait for that answer."""
+        """Answer it and tell the ledger; where somebody else is answering the same, wait for that answer."""
         while True:
             try:
-                return self.begin().finish()
+                found = self.begin().finish()
             except SameQuestion:
                 time.sleep(AGAIN)
+            else:
+                self.desk.open.settle()
+                return found
 
 
 @dataclass(frozen=True, eq=False)
