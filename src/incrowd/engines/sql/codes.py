@@ -140,7 +140,7 @@ def _group(select: exp.Select, coded: Coded) -> None:
         if found is not None:
             for each in [each for each in bare if each.unalias() == key]:
                 value = exp.Cast(this=_beside(key), to=exp.DataType(this=exp.DataType.Type[found.read]))
-                each.replace(exp.alias_(value, each.alias_or_name, quoted=True))
+                each.replace(exp.Alias(this=value, alias=_named(each.alias_or_name)))
             key.replace(_beside(key))
     for each in counts:
         counted = each.this.expressions if isinstance(each.this, exp.Distinct) else [each.this]
@@ -150,7 +150,12 @@ def _group(select: exp.Select, coded: Coded) -> None:
 
 def _beside(column: exp.Column) -> exp.Column:
     """Return the column that holds the codes of another."""
-    return exp.column(exp.to_identifier(code_name(column.name), quoted=True), table=column.args.get("table"))
+    table = column.args.get("table")
+    return exp.Column(this=_named(code_name(column.name)), table=None if table is None else table.copy())
+
+
+def _named(name: str) -> exp.Identifier:
+    return exp.Identifier(this=name, quoted=True)
 
 
 def _keys(select: exp.Select) -> list[exp.Column]:
@@ -181,6 +186,6 @@ def _handed_on(select: exp.Expr, name: str, coded: Coded) -> Code | None:
     called, names = code_name(name), {each.alias_or_name: each.unalias() for each in select.expressions}
     taken = next((tree for each, tree in names.items() if each.casefold() == called.casefold()), None)
     if name in names and taken is None:
-        select.append("expressions", exp.alias_(_beside(column), called, quoted=True))
+        select.append("expressions", exp.Alias(this=_beside(column), alias=_named(called)))
         return found
     return found if taken == (_beside(column) if name in names else None) else None

@@ -13,7 +13,7 @@ from incrowd.core.unit import Kind, Unit
 from incrowd.engines.sql.lineage import is_stored
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.numbers import WIDEST
-from incrowd.queries.language.trees import copied
+from incrowd.queries.language.trees import copied, name
 from incrowd.queries.measuring.grid import WIDEST as WIDEST_STEP
 from incrowd.queries.measuring.grid import (
     IntegerGrid,
@@ -177,7 +177,7 @@ def statistics_query(question: Question, statistics: Statistics) -> exp.Query:
     """
     inner, numbers = _numbered(question, statistics)
     sums = [
-        exp.alias_(each.sql(copied(numbers.get(each.number, exp.Star()))), f"_s{i}", quoted=True)
+        exp.Alias(this=each.sql(copied(numbers.get(each.number, exp.Star()))), alias=name(f"_s{i}"))
         for i, each in enumerate(statistics.all)
     ]
     totals = exp.Select(expressions=[*_keys(question), *sums], from_=exp.From(this=_from(inner)))
@@ -210,8 +210,8 @@ def _numbered(
         numbers[pair] = exp.column(safe, quoted=True) if whole is None else whole
         if whole is None:
             z = exp.column(raw, quoted=True)
-            levels[0].append(exp.alias_(grid_number(value, grid), raw, quoted=True))
-            levels[1].append(exp.alias_(clamp_number(z, double(Fraction(grid.width))), safe, quoted=True))
+            levels[0].append(exp.Alias(this=grid_number(value, grid), alias=name(raw)))
+            levels[1].append(exp.Alias(this=clamp_number(z, double(Fraction(grid.width))), alias=name(safe)))
     inner: exp.Query = copied(question.rows)
     for level in filter(None, levels):
         inner = exp.Select(expressions=[exp.Star(), *level], from_=exp.From(this=_from(inner)))
@@ -231,11 +231,11 @@ def _keys(question: Question) -> list[exp.Expression]:
     return [exp.column(key.name, quoted=True) for key in question.keys]
 
 
-def _within_64_bits(name: str) -> exp.Alias:
+def _within_64_bits(total: str) -> exp.Alias:
     """Return the SQL of a sum that is held within 2^61; without any number to add up it is 0."""
-    safe = clamp_number(exp.column(name, quoted=True), exp.Literal.number(WIDEST))
+    safe = clamp_number(exp.column(total, quoted=True), exp.Literal.number(WIDEST))
     whole = exp.Coalesce(this=safe, expressions=[exp.Literal.number(0)])
-    return exp.Alias(this=cast_to(whole, "BIGINT"), alias=exp.to_identifier(name, quoted=True))
+    return exp.Alias(this=cast_to(whole, "BIGINT"), alias=name(total))
 
 
 _MOMENTS = (AggregateKind.MEAN, AggregateKind.VARIANCE, AggregateKind.DEVIATION)
