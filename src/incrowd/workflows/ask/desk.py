@@ -170,8 +170,9 @@ class Desk:
 
         def finish() -> T:
             with later:
-                certificate = _certified(payer, stated, performed, planned.policies)
-                return self._kept(prepared, performed, certificate)
+                others, columns = planned.policies[1:], Columns((), tuple(performed.output.schema.names))
+                dataset = dataset_of(first, None, tuple(policy.name for policy in others))  # told by its version
+                return self._kept(prepared, performed, certify(payer.release, stated, performed, dataset, columns))
 
         return BegunAnswer(finish)
 
@@ -365,7 +366,8 @@ class Desk:
 
     def _named(self, analyst: str | None) -> set[str]:
         """Return the datasets of which an analyst reads what others asked."""
-        return {policy.name for policy in self.policies if analyst in _readers(policy)}
+        told = {policy.name: policy.section.queries for policy in self.policies}
+        return {name for name, queries in told.items() if queries is not None and analyst in queries.readers}
 
     def _left(self, dataset: str, cost: Amount) -> Amount | None:
         left = self.standing(dataset).left
@@ -378,10 +380,6 @@ class Desk:
             own, allowance = self.ledger.analyst(self.bonds[dataset].declaration, analyst)
             told |= {"spent": own.to_json(), "allowance": allowance and allowance.to_json()}
         return told
-
-
-def _readers(policy: Policy) -> tuple[str, ...]:
-    return policy.section.queries.readers if policy.section.queries is not None else ()
 
 
 @contextmanager
@@ -398,10 +396,3 @@ def open_desk(
         with open_charges(SourceBook.of(policies[0]).path.parent, found.ledger, answers) as own:
             rest = (found.ledger, answers, found.bonds, own, Payments(found.ledger))
             yield Desk(found.policies, found.catalog, found.warehouse, *rest)
-
-
-def _certified(payer: Payer, stated: Stated, performed: Performed, policies: Sequence[Policy]) -> Certificate:
-    """Return the certificate of an answer; rows that are asked again and again are told by their version."""
-    others = tuple(policy.name for policy in policies[1:])
-    columns = Columns((), tuple(performed.output.schema.names))
-    return certify(payer.release, stated, performed, dataset_of(policies[0], None, others), columns)

@@ -20,9 +20,9 @@ class MaskingLaw(StrEnum):
 
 
 _WORDS = {
-    MaskingLaw.UNCORRELATED: "independent normal noise",
-    MaskingLaw.CORRELATED: "normal noise with the covariances of the columns",
-    MaskingLaw.ROBUST: "normal noise with robust covariances of the columns, which outliers hardly move",
+    MaskingLaw.UNCORRELATED: "Independent normal noise with {} times the variance of each column",
+    MaskingLaw.CORRELATED: "Normal noise with {} times the covariances of the columns",
+    MaskingLaw.ROBUST: "Normal noise with {} times robust covariances of the columns, which outliers hardly move,",
 }
 
 
@@ -74,8 +74,8 @@ class AddMaskingNoise(Masking):
     @property
     def sentence(self) -> str:
         """What happens, for people."""
-        size = f"of {float(self.variance):g} times the variance of each column"
-        parts = [f"{_WORDS[self.law].capitalize()}, {size}, is added to {some(self.columns)}{alike(self.within)}."]
+        noise = _WORDS[self.law].format(f"{float(self.variance):g}")
+        parts = [f"{noise} is added to {some(self.columns)}{alike(self.within)}."]
         if self.outliers is not None:
             parts.append(f"Outlying values get {float(self.outliers):g} times as much.")
         if self.restored:
