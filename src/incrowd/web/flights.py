@@ -16,28 +16,51 @@ class Flights:
     The first who asks leads; whoever asks the same meanwhile is given a future that is done when the leader is.
 
     >>> flights = Flights()
-    >>> with flights.of("a question") as first, flights.of("a question") as second:
-    ...     first is None, second.done()
-    (True, False)
-    >>> second.done()
-    True
+    >>> with flights.boarding() as first, flights.boarding() as second:
+    ...     first.lead("a question"), second.lead("a question").done()
+    (None, False)
+    >>> first.over.done(), flights.leading
+    (True, {})
     """
 
     lock: Lock = field(default_factory=Lock)
     leading: dict[str, Future[None]] = field(default_factory=dict)
 
     @contextmanager
-    def of(self, mark: str) -> Iterator[Future[None] | None]:
-        """Lead the flight of a question until the end of the block, or get what to wait for."""
-        own = Future[None]()
-        with self.lock:
-            before = self.leading.setdefault(mark, own)
-        if before is not own:
-            yield before
-            return
+    def boarding(self) -> Iterator[Flight]:
+        """Return a flight whose question may be known later; it is over at the end of the block."""
+        flight = Flight(self)
         try:
-            yield None
+            yield flight
         finally:
-            with self.lock:
-                del self.leading[mark]
-            own.set_result(None)
+            flight.end()
+
+
+@dataclass(frozen=True, eq=False)
+class Flight:
+    """What somebody asks: it leads, waits for the one that does, or is over."""
+
+    flights: Flights
+    over: Future[None] = field(default_factory=Future)
+    led: list[str] = field(default_factory=list)
+
+    def lead(self, mark: str) -> Future[None] | None:
+        """Lead the flight of a question and return None, or return what to wait for; any thread may call it.
+
+        When it is over nobody waits for it: then its question is answered beside others.
+        """
+        with self.flights.lock:
+            if self.over.done():
+                return None
+            before = self.flights.leading.setdefault(mark, self.over)
+            if before is not self.over:
+                return before
+            self.led.append(mark)
+            return None
+
+    def end(self) -> None:
+        """Let those go on who wait for it."""
+        with self.flights.lock:
+            for mark in self.led:
+                del self.flights.leading[mark]
+            self.over.set_result(None)

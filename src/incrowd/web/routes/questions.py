@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any, TypeVar
 
 from fastapi import APIRouter, Response
@@ -23,6 +24,7 @@ from incrowd.queries.language.reading import is_explain
 from incrowd.queries.question import Terms
 from incrowd.web import replies
 from incrowd.web.caller import Asker, Caller, Reader
+from incrowd.web.flights import Flight
 from incrowd.web.logs import note
 from incrowd.web.scribe import Outcome, written_down
 from incrowd.web.services import BegunQuestion, Here, JsonDocument, PlannedQuestion, Services
@@ -45,7 +47,6 @@ from incrowd.workflows.ask.prepared import AGAIN
 
 router = APIRouter()
 _FAULT = 500
-_UNANSWERED = (NotStarted, NotFinished)
 _LATE = "the answer took too long. It stays charged, and is kept when it is ready: ask the same again later."
 
 Finish = Callable[[], JsonDocument]
@@ -117,6 +118,26 @@ async def handled(request: QuestionRequest) -> Response:
         return replies.error(504, "ServerUnavailable", _LATE)
 
 
+@dataclass(frozen=True)
+class Begun:
+    """What a thread made of a question: an answer that nobody can see yet, a problem, or nothing so far."""
+
+    steps: int = 0
+    """How much work the question is at most."""
+    prepared: PlannedQuestion | None = None
+    """The question as it was planned."""
+    answer: BegunQuestion | None = None
+    problem: Exception | None = None
+    same: Future[None] | None = None
+    """Done when whoever is answering the same question here has shown it; then it is asked, and found."""
+
+    def finish(self) -> JsonDocument:
+        """Keep the answer and return it, or raise what came of the question instead."""
+        if self.answer is None:
+            raise self.problem or SameQuestion
+        return self.answer.finish()
+
+
 async def _outcome(request: QuestionRequest, pacing: Pacing) -> Response:
     """Return the reply to a question, whatever happens; it is written into the audit log first, after the wait.
 
@@ -124,44 +145,55 @@ async def _outcome(request: QuestionRequest, pacing: Pacing) -> Response:
     While it waits, it keeps its place among those in hand and no thread.  Where somebody is answering the same
     question, it is asked when theirs has shown, and found.
     """
+    recalled = _recalled(request)
+    known = None if recalled is None else recalled.again()
+    if recalled is not None and known is not None:
+        return await _told_again(request, known.finish, pacing, recalled.steps)
+    with request.services.flights.boarding() as flight:
+        begun = await _begun(request, recalled, flight, pacing)
+        if begun.same is None:
+            return await _shown(request, begun.finish, pacing, begun.steps)
+        await pacing.pause(begun.steps)
+        await asyncio.wait({asyncio.wrap_future(begun.same)})
+    begun = await _begun(request, begun.prepared, flight, pacing)
+    return await request.run(lambda: _closed(request, begun.finish), pacing)
+
+
+def _recalled(request: QuestionRequest) -> PlannedQuestion | None:
     try:
-        recalled = request.recall()
-        prepared = await request.run(request.prepare, pacing) if recalled is None else recalled
-        shown_after(prepared.steps, request.services.settings)
-    except _UNANSWERED:
-        raise
-    except Exception as problem:  # noqa: BLE001 (whatever it is, it is an outcome)
-        return await _shown(request, _failing(problem), pacing, 0)
-    known = prepared.again()
-    if known is not None and recalled is not None:
-        return await _told_again(request, known.finish, pacing, prepared.steps)
-    if known is not None:
-        return await _shown(request, known.finish, pacing, prepared.steps)
-    with request.services.flights.of(prepared.mark) as flight:
-        if flight is None:
-            finish = await _begun(request, prepared, pacing)
-            return await _shown(request, finish, pacing, prepared.steps)
-        await pacing.pause(prepared.steps)
-        await asyncio.wait({asyncio.wrap_future(flight)})
-        finish = await _begun(request, prepared, pacing)
-        return await request.run(lambda: _closed(request, finish), pacing)
+        return request.recall()
+    except Exception:  # noqa: BLE001 (it is raised again where it is planned, as an outcome)
+        return None
 
 
-async def _begun(request: QuestionRequest, prepared: PlannedQuestion, pacing: Pacing) -> Finish:
-    """Let a thread charge and read; what is not there in time is kept when it is."""
+async def _begun(request: QuestionRequest, prepared: PlannedQuestion | None, flight: Flight, pacing: Pacing) -> Begun:
+    """Let a thread plan, charge and read; what is not there in time is kept when it is."""
     while True:
-        job = request.pool.submit(prepared.begin, request.caller.holder.name)
+        job = request.pool.submit(partial(_begin, request, prepared, flight), request.caller.holder.name)
         try:
-            return (await pacing.done(job)).finish
-        except SameQuestion:  # another worker is answering it
-            await asyncio.sleep(AGAIN)
-        except NotStarted:
-            raise
+            begun = await pacing.done(job)
         except (NotFinished, asyncio.CancelledError):
             job.add_done_callback(_kept_late)
             raise
-        except Exception as problem:  # noqa: BLE001 (whatever it is, it is an outcome)
-            return _failing(problem)
+        if not isinstance(begun.problem, SameQuestion):
+            return begun
+        prepared = begun.prepared
+        await asyncio.sleep(AGAIN)  # another worker is answering it
+
+
+def _begin(request: QuestionRequest, prepared: PlannedQuestion | None, flight: Flight) -> Begun:
+    """Plan a question, unless it was planned, and charge and read, unless somebody is answering the same."""
+    steps = 0
+    try:
+        prepared = prepared or request.prepare()
+        shown_after(prepared.steps, request.services.settings)
+        steps, answer, same = prepared.steps, prepared.again(), None
+        if answer is None:
+            same = flight.lead(prepared.mark)
+            answer = prepared.begin() if same is None else None
+    except Exception as problem:  # noqa: BLE001 (whatever it is, it is an outcome)
+        return Begun(steps, prepared, problem=problem)
+    return Begun(steps, prepared, answer, same=same)
 
 
 async def _shown(request: QuestionRequest, finish: Finish, pacing: Pacing, steps: int) -> Response:
@@ -181,16 +213,9 @@ async def _told_again(request: QuestionRequest, finish: Finish, pacing: Pacing, 
     return await pacing.done(request.services.scribe.submit(lambda: _told(request, finish)))
 
 
-def _failing(problem: Exception) -> Finish:
-    def finish() -> JsonDocument:
-        raise problem
-
-    return finish
-
-
-def _kept_late(job: Future[BegunQuestion]) -> None:
+def _kept_late(job: Future[Begun]) -> None:
     """Keep an answer for which nobody waits any more, in the thread that made it."""
-    if not job.cancelled() and job.exception() is None:
+    if not job.cancelled() and job.exception() is None and job.result().answer is not None:
         try:
             job.result().finish()
         except Exception as problem:  # noqa: BLE001 (only its class is kept)
