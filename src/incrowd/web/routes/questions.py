@@ -130,6 +130,8 @@ class Begun:
     problem: Exception | None = None
     same: Future[None] | None = None
     """Done when whoever is answering the same question here has shown it; then it is asked, and found."""
+    reply: Response | None = None
+    """The outcome, where it need not wait until it shows."""
 
     def finish(self) -> JsonDocument:
         """Keep the answer and return it, or raise what came of the question instead."""
@@ -152,11 +154,11 @@ async def _outcome(request: QuestionRequest, pacing: Pacing) -> Response:
     with request.services.flights.boarding() as flight:
         begun = await _begun(request, recalled, flight, pacing)
         if begun.same is None:
-            return await _shown(request, begun.finish, pacing, begun.steps)
+            return begun.reply or await _shown(request, begun.finish, pacing, begun.steps)
         await pacing.pause(begun.steps)
         await asyncio.wait({asyncio.wrap_future(begun.same)})
     begun = await _begun(request, begun.prepared, flight, pacing)
-    return await request.run(lambda: _closed(request, begun.finish), pacing)
+    return begun.reply or await _shown(request, begun.finish, pacing, begun.steps)
 
 
 def _recalled(request: QuestionRequest) -> PlannedQuestion | None:
@@ -182,8 +184,12 @@ async def _begun(request: QuestionRequest, prepared: PlannedQuestion | None, fli
 
 
 def _begin(request: QuestionRequest, prepared: PlannedQuestion | None, flight: Flight) -> Begun:
-    """Plan a question, unless it was planned, and charge and read, unless somebody is answering the same."""
-    steps = 0
+    """Plan a question, unless it was planned, and charge and read, unless somebody is answering the same.
+
+    What need not wait is kept and replied at once: where no time is kept, and what was found after the wait for the
+    same question.
+    """
+    steps, at_once = 0, not request.services.settings.pace
     try:
         prepared = prepared or request.prepare()
         shown_after(prepared.steps, request.services.settings)
@@ -191,8 +197,12 @@ def _begin(request: QuestionRequest, prepared: PlannedQuestion | None, flight: F
         if answer is None:
             same = flight.lead(prepared.mark)
             answer = prepared.begin() if same is None else None
+        else:
+            at_once = at_once or flight.over.done()
     except Exception as problem:  # noqa: BLE001 (whatever it is, it is an outcome)
         return Begun(steps, prepared, problem=problem)
+    if answer is not None and at_once:
+        return Begun(steps, prepared, reply=_closed(request, answer.finish))
     return Begun(steps, prepared, answer, same=same)
 
 
