@@ -18,14 +18,15 @@ from incrowd.queries.steps.question import Combine, Understand
 from incrowd.queries.steps.workload import each_question
 from incrowd.store.chain import Chain
 from incrowd.store.database import sibling_address
-from incrowd.store.link import Key, Link
+from incrowd.store.link import Link
 from incrowd.store.transaction import Writer
 from incrowd.workflows.ask.asking import AnswerTexts
 from incrowd.workflows.ask.recent import Recent
 from incrowd.workflows.verify.verify import certificate_of
 
 _NAME = "answers"
-_KIND = "answer"
+_KIND, _NAMING = "answer", "release"
+"""An entry that holds an answer is long; whoever comes next checks the short one after it, which names its release."""
 _REMEMBERED, _SHORT = 256, 200_000
 """How many answers are remembered, and how long such an answer is at most."""
 _INFINITE = ("NaN", "Infinity")
@@ -112,7 +113,7 @@ class Answers:
     @classmethod
     def beside(cls, ledger: str) -> Answers:
         """Open the store that belongs to the ledger at an address, or make it."""
-        return cls(Chain.create(sibling_address(ledger, _NAME), _NAME, newest=1))  # entries are long
+        return cls(Chain.create(sibling_address(ledger, _NAME), _NAME, newest=1))
 
     def find(self, question: str) -> StoredAnswer | None:
         """Return the answer to a question, by its mark, if it was given before."""
@@ -143,8 +144,8 @@ class Answers:
             found = writer.value(("question", question))
             if found is not None:
                 return StoredAnswer.of(found)
-            sets: dict[Key, Any] = {("question", question): body, ("release", kept.certificate.id): question}
-            writer.append(_KIND, {"question": question}, sets)
+            writer.append(_KIND, {"question": question}, {("question", question): body})
+            writer.append(_NAMING, {"question": question}, {("release", kept.certificate.id): question})
             return kept
 
         return self._noted(question, self.chain.transact(write))
