@@ -199,14 +199,21 @@ def canonical(value: Any) -> str:
     try:
         text = _ENCODER.encode(value)
         text.encode()
-        if type(value) in _SIMPLE or (type(value) is list and all(type(part) in _SIMPLE for part in value)):
-            return text  # JSON gives it back
-        returned = _DECODER.decode(text)
+        returned = value if _is_plain(value) else _DECODER.decode(text)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidParameter(_NO_TEXT) from error
     if returned != value:
         raise InvalidParameter("an entry holds something that JSON does not give back: use lists, and texts as keys.")
     return text
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is made of nothing but what JSON gives back; where it is not, JSON may still give it back."""
+    if type(value) is dict:
+        return all(type(key) is str and _is_plain(part) for key, part in value.items())
+    if type(value) is list:
+        return all(map(_is_plain, value))
+    return type(value) in _SIMPLE
 
 
 _PUBLIC = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -1,6 +1,15 @@
-"""Interruption: whether work was stopped from outside, in whatever words the engine below tells it."""
+"""Interruption: work that is stopped when its time is over, and whether it was stopped from outside."""
 
 from __future__ import annotations
+
+import heapq
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Condition, Thread
 
 _DUCKDB = "Query interrupted"
 
@@ -14,3 +23,70 @@ def is_interruption(error: BaseException) -> bool:
     False
     """
     return isinstance(error, KeyboardInterrupt) or (type(error) is RuntimeError and str(error) == _DUCKDB)
+
+
+@dataclass(order=True)
+class Deadline:
+    """When something is called, unless it was dropped by then."""
+
+    end: float
+    number: int
+    stop: Callable[[], object] | None = field(compare=False)
+
+
+@dataclass(eq=False)
+class Deadlines:
+    """All that is stopped when its time is over, by one thread, which is begun by the first.
+
+    >>> from threading import Event
+    >>> late, early = Event(), Event()
+    >>> with Deadlines().within(0.01, late.set):
+    ...     late.wait(60)
+    True
+    >>> with Deadlines().within(60, early.set):
+    ...     early.is_set()
+    False
+    """
+
+    waiting: list[Deadline] = field(default_factory=list)
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+    more: Condition = field(default_factory=Condition)
+    thread: Thread | None = None
+
+    @contextmanager
+    def within(self, seconds: float, stop: Callable[[], object]) -> Iterator[None]:
+        """Call `stop` if the block takes longer than so many seconds."""
+        own = Deadline(time.monotonic() + seconds, next(self.numbers), stop)
+        with self.more:
+            heapq.heappush(self.waiting, own)
+            if self.thread is None:
+                self.thread = Thread(target=self._watch, name="deadlines", daemon=True)
+                self.thread.start()
+            elif self.waiting[0] is own:
+                self.more.notify()
+        try:
+            yield
+        finally:
+            with self.more:
+                own.stop = None  # once it is left, nothing is stopped any more
+
+    def _watch(self) -> None:
+        while True:
+            with self.more:
+                while self.waiting and (self.waiting[0].stop is None or self.waiting[0].end <= time.monotonic()):
+                    stop = heapq.heappop(self.waiting).stop
+                    if stop is not None:
+                        stop()
+                self.more.wait(self.waiting[0].end - time.monotonic() if self.waiting else None)
+
+
+_DEADLINES = [Deadlines()]
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _DEADLINES.__setitem__(0, Deadlines()))  # threads stay with the parent
+
+
+@contextmanager
+def within(seconds: float, stop: Callable[[], object]) -> Iterator[None]:
+    """Call `stop`, which must not wait, if the block takes longer than so many seconds."""
+    with _DEADLINES[0].within(seconds, stop):
+        yield

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from incrowd.drawing.answer import ShownAnswer, ShownColumn, shown_answer
 from incrowd.drawing.card import answer_card
@@ -29,6 +32,9 @@ _TYPES = {
     "boolean": pa.bool_(),
     "text": pa.string(),
 }
+
+_NUMBERS = (pa.int64(), pa.float64())
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
@@ -117,7 +123,21 @@ class Answer:
         >>> Answer((AnswerColumn("n", pa.array([7])),)).to_json()["columns"][0]["values"]
         [7]
         """
-        plain = {"answer": VERSION, "confidence": CONFIDENCE, "columns": [_written(each) for each in self.columns]}
+        return self._plain(pa.Array.to_pylist)
+
+    def to_text(self) -> str:
+        """Return the plain form as JSON; numbers that are none, or infinite, are written as `NaN` and `Infinity`.
+
+        >>> Answer((AnswerColumn("n", pa.array([7]), pa.array([float("-inf")]), pa.array([11.5])),)).to_text()
+        '{"answer":1,...,"columns":[{"name":"n","type":"integer","values":[7],"low":[-Infinity],"high":[11.5]}]}'
+        """
+        if not all(map(_is_finite, self.columns)):
+            return _ENCODER.encode(self.to_json())
+        return orjson.dumps(self._plain(_swift), option=orjson.OPT_SERIALIZE_NUMPY).decode()
+
+    def _plain(self, listed: Callable[[pa.Array], Any]) -> dict[str, Any]:
+        columns = [_written(each, listed) for each in self.columns]
+        plain = {"answer": VERSION, "confidence": CONFIDENCE, "columns": columns}
         plain |= {"undeclared": list(self.undeclared)} if self.undeclared else {}
         return plain | ({"note": self.note} if self.note else {})
 
@@ -166,13 +186,23 @@ def _table(parts: list[tuple[str, pa.Array]]) -> pa.Table:
     return pa.Table.from_arrays([values for _, values in parts], names=[name for name, _ in parts])
 
 
-def _written(column: AnswerColumn) -> dict[str, Any]:
+def _written(column: AnswerColumn, listed: Callable[[pa.Array], Any]) -> dict[str, Any]:
     kind = next(name for name, stored in _TYPES.items() if stored == column.values.type)
     values = column.values.cast(pa.string()) if kind == "date" else column.values
-    plain: dict[str, Any] = {"name": column.name, "type": kind, "values": values.to_pylist()}
+    plain: dict[str, Any] = {"name": column.name, "type": kind, "values": listed(values)}
     if column.low is not None and column.high is not None:
-        plain |= {"low": column.low.to_pylist(), "high": column.high.to_pylist()}
+        plain |= {"low": listed(column.low), "high": listed(column.high)}
     return plain | ({"note": column.note} if column.note else {})
+
+
+def _is_finite(column: AnswerColumn) -> bool:
+    parts = [part for part in (column.values, column.low, column.high) if part is not None]
+    return all(pc.all(pc.is_finite(part)).as_py() is not False for part in parts if part.type == pa.float64())
+
+
+def _swift(values: pa.Array) -> Any:
+    """Return values as a list, or numbers as an array, which is written without one."""
+    return values.to_numpy() if values.type in _NUMBERS and not values.null_count else values.to_pylist()
 
 
 def _read(plain: Mapping[str, Any]) -> AnswerColumn:

@@ -16,6 +16,7 @@ from sqlglot import exp
 from incrowd.core.coins import Sample
 from incrowd.core.table import Admitting
 from incrowd.engines.columns import quote
+from incrowd.engines.interruption import within
 from incrowd.engines.local.consenting import Consenting
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.reader import Failure, note_failures
@@ -247,16 +248,13 @@ class Warehouse:
         import duckdb
 
         slow, left = False, self.limits.seconds if end is None else max(0.0, end - time.monotonic())
-        timer = threading.Timer(left, cursor.interrupt)
-        timer.start()
         try:
-            return cursor.sql(text).to_arrow_table()
+            with within(left, cursor.interrupt):
+                return cursor.sql(text).to_arrow_table()
         except duckdb.InterruptException:
             slow = True
         except (duckdb.Error, pa.ArrowException, UnicodeError):
             slow = False
-        finally:
-            timer.cancel()
         raise QuestionStopped(SLOW) if slow else SourceUnreadable(FAILED)
 
     @contextmanager

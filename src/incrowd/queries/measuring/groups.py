@@ -57,19 +57,30 @@ def collect_groups(question: Question, collected: pa.Table, columns: tuple[str, 
 
     What the engine returned for a group that is not among the public ones is left out.
     """
-    found = names_in(question, collected)
     vectors = np.stack([_whole(collected.column(name)) for name in columns], axis=1)
     if not question.public_keys:
+        found = names_in(question, collected)
         order = sorted(range(len(found)), key=lambda row: _sortable(found[row]))
         return AnswerGroups(tuple(found[row] for row in order), vectors[order])
-    names = public_groups(question)
+    names, places = public_groups(question), _public_places(question, collected)
     result = np.zeros((len(names), len(columns)), dtype=np.int64)
-    places = {name: place for place, name in enumerate(names)}
-    known = [(places[name], row) for row, name in enumerate(found) if name in places]
-    if known:
-        to, at = np.array(known, dtype=np.int64).T
-        np.add.at(result, to, vectors[at])
+    np.add.at(result, places[places >= 0], vectors[places >= 0])
     return AnswerGroups(names, result)
+
+
+def _public_places(question: Question, collected: pa.Table) -> NDArray[np.int64]:
+    """Return for every row the engine returned the position of its group among all public ones, or −1.
+
+    Values are looked up once for each key, not for each row.
+    """
+    places, known = np.zeros(collected.num_rows, dtype=np.int64), np.ones(collected.num_rows, dtype=np.bool_)
+    for key in question.keys:
+        of = {value: place for place, value in enumerate(key.values or ())}
+        values = collected.column(key.name).combine_chunks().dictionary_encode(null_encoding="encode")
+        found = np.array([of.get(_plain(key, value), -1) for value in values.dictionary.to_pylist()], dtype=np.int64)
+        own = found[values.indices.to_numpy()] if found.size else places
+        places, known = places * len(key.values or ()) + own, known & (own >= 0)
+    return np.where(known, places, -1)
 
 
 def names_in(question: Question, collected: pa.Table) -> list[Names]:

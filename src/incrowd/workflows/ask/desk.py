@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Answered", "AnsweredTogether", "Asking", "AskingTogether", "Desk", "Priced", "open_desk"]
 _PLANS, _BATCHES = 256, 4
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 T = TypeVar("T")
 
 
@@ -180,8 +178,8 @@ class Desk:
         """Keep what was answered and conclude its charge; if the same was answered meanwhile, that is given."""
         asking, planned = prepared.asking, prepared.planned
         answers = performed.output.answers
-        plain = [answer.to_json() for answer in answers]
-        written = _ENCODER.encode(plain if isinstance(asking, AskingTogether) else plain[0])
+        texts = [answer.to_text() for answer in answers]
+        written = f"[{','.join(texts)}]" if isinstance(asking, AskingTogether) else texts[0]
         new = StoredAnswer(written, certificate, performed.entry.sequence, asking.analyst or EVERYONE)
         kept = self.answers.keep(planned.mark, new)
         self.open.conclude(performed.entry, certificate.digest() if kept is new else None)
