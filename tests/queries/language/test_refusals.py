@@ -289,6 +289,16 @@ def test_a_text_that_the_parser_would_read_again_and_again_is_not_read_to_its_en
         understand(text, CATALOG)
 
 
+@pytest.mark.parametrize("part", ["[1]", "[1]::INT", ".f(age)", " IS NULL[age]"])
+def test_a_part_of_a_part_of_a_part_is_not_read(part: str) -> None:
+    assert "at most 100 times" in message(f"SELECT age{700 * part} FROM visits", QuestionRefused)
+
+
+def test_what_a_parser_stumbles_over_cannot_be_read() -> None:
+    text = "SELECT COUNT(*) FROM t" + 23 * " $1 AT TIME ZONE x"
+    assert "cannot be read" in message(text, InvalidParameter)
+
+
 def test_a_text_that_is_too_long_is_not_even_read() -> None:
     assert "characters" in message("SELECT COUNT(*) FROM visits -- " + "x" * LONGEST_TEXT, InvalidParameter)
 
@@ -297,3 +307,16 @@ def test_asking_for_the_price_is_told_from_asking() -> None:
     assert is_explain(" explain  Privacy\nselect 1") == (True, "select 1")
     assert is_explain("-- please\n/* do */ EXPLAIN PRIVACY select 1") == (True, "select 1")
     assert is_explain("EXPLAIN SELECT 1") == (False, "EXPLAIN SELECT 1")
+
+
+def test_a_text_that_a_parser_gives_up_on_is_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(IncrowdError):
+        understand("SELECT 1 FROM DESCRIBE SHOW secret", CATALOG)
+    assert not caplog.records
+
+
+def test_others_still_hear_from_the_parser(caplog: pytest.LogCaptureFixture) -> None:
+    from sqlglot import parse_one
+
+    parse_one("SELECT 1 FROM DESCRIBE SHOW something", dialect="duckdb")
+    assert "something" in caplog.text

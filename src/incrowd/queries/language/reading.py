@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.errors import IncrowdError, InvalidParameter, QuestionRefused
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -24,12 +28,32 @@ _EXAMPLE = "SELECT COUNT(*) FROM table"
 _NESTING = 24
 _AGAIN = 4
 """How many parts a parser makes for each word at most: usually one, more where it goes back and reads words anew."""
+_MOST_PARTS = 100
+"""How often a part is taken of something before it: a parser looks through all of that again each time."""
 _STARTS = ("SELECT", "WITH", "FROM", "(")
 _CLAUSES = (
     "with_", "distinct", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset",
     "sample", "qualify", "windows", "laterals", "pivots", "this", "expression",
 )  # fmt: skip
 """What is read; some of it is refused later, with a reason of its own."""
+
+
+class _Quiet(threading.local):
+    """Keeps what is being read here out of every log: where a parser gives up, it logs the text."""
+
+    reading = False
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        self.reading = True
+        try:
+            yield
+        finally:
+            self.reading = False
+
+
+_QUIET = _Quiet()
+logging.getLogger("sqlglot").addFilter(lambda _record: not _QUIET.reading)
 
 _OPEN, _CLOSE = ("(", "[", "{", "CASE"), (")", "]", "}", "END")
 _PREFIXES = ("NOT", "-", "+", "~", "@")
@@ -77,7 +101,6 @@ def read_query(sql: str) -> exp.Select | exp.SetOperation:
     incrowd.errors.QuestionRefused: only questions are answered: write SELECT … FROM ….
     """
     from sqlglot import Dialect, exp
-    from sqlglot.errors import SqlglotError
 
     if len(sql) > LONGEST_TEXT:
         raise InvalidParameter(f"a question has at most {LONGEST_TEXT:,} characters; this one is longer. Shorten it.")
@@ -88,8 +111,13 @@ def read_query(sql: str) -> exp.Select | exp.SetOperation:
         tokens = dialect.tokenize(sql)
         _check_tokens(tokens)
         parser = dialect.parser(max_nodes=_AGAIN * (len(tokens) + 1))
-        statements = [tree for tree in parser.parse(tokens, sql) if tree is not None]
-    except (SqlglotError, TypeError) as error:  # where a part is missing, a parser that is compiled misses its type
+        with _QUIET.kept():
+            statements = [tree for tree in parser.parse(tokens, sql) if tree is not None]
+    except RecursionError:
+        raise QuestionRefused("the question is nested too deeply: simplify it.") from None
+    except IncrowdError:
+        raise
+    except Exception as error:  # noqa: BLE001 (besides its own errors, a parser stumbles in many ways)
         raise InvalidParameter(
             f"SQL with this text cannot be read{_place(error)}: a question looks like {_EXAMPLE}."
         ) from None
@@ -171,6 +199,11 @@ def _check_tokens(tokens: list[Token]) -> None:
     if len(words) > MOST_TOKENS:
         raise QuestionRefused(f"a question has at most {MOST_TOKENS:,} words and signs: split it.")
     _check_matches(tokens)
+    called = sum(one == "." and two == "(" for one, two in zip(words, words[2:], strict=False))
+    if words.count("[") + called > _MOST_PARTS:
+        raise QuestionRefused(
+            f"parts are taken by [ ] and by .f( ) at most {_MOST_PARTS} times in a question: simplify it."
+        )
     depth = run = 0
     for word in words:
         depth += (word in _OPEN) - (word in _CLOSE)
