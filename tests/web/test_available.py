@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from fractions import Fraction
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from incrowd.web.reload import ReloadingDesk
 from incrowd.web.replies import NOT_AVAILABLE
 from incrowd.workflows.ask.asking import Asking
 from incrowd.workflows.ask.desk import Desk, open_desk
+from incrowd.workflows.ask.open_charges import SameQuestion
 from incrowd.workflows.ask.prepared import PreparedQuestion
 from incrowd.workflows.policy.policy import load_policy
 from tests.postgres_tables import load
@@ -101,6 +103,26 @@ def test_the_same_question_at_once_is_paid_for_once(office: Office, monkeypatch:
     assert charges(office) == "1"
     budgets = [office.browser.get("/v1/budget", headers=each).json()["datasets"]["births"] for each in (ann, bob)]
     assert [each["spent"]["epsilon"] for each in budgets] == ["1", "1"], "each allowance pays"
+
+
+def test_who_waits_for_another_worker_keeps_nobody_waiting_for_good(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = office.headers("ann", AccessRole.ANALYST)
+    services, begin, tries = office.application.state.services, Desk.begin, count()
+
+    def busy(self: Desk, prepared: PreparedQuestion[Any]) -> Any:
+        if next(tries) < 3:
+            waiting.result(300)
+            raise SameQuestion
+        return begin(self, prepared)
+
+    monkeypatch.setattr(Desk, "begin", busy)
+    with ThreadPoolExecutor(3) as pool:
+        waiting = pool.submit(seen, services)
+        replies = [asked.result(300) for asked in [pool.submit(office.ask, ann, BIRTHS) for _ in range(2)]]
+    assert [status for status, _ in replies] == [200, 200]
+    assert (charges(office), services.flights.leading) == ("1", {})
 
 
 def seen(services: Any) -> None:

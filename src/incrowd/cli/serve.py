@@ -44,7 +44,7 @@ class ServeOptions:
         str, typer.Option(metavar="STEPS", help="How many steps of a question's work a worker surely does in a second.")
     ] = "500000000"
     rate: Annotated[str, typer.Option(metavar="COUNT", help="Requests a minute of one holder at one worker.")] = "120"
-    threads: Annotated[str, typer.Option(metavar="COUNT", help="How many questions a worker works on at once.")] = "4"
+    threads: Annotated[str, typer.Option(metavar="COUNT", help="How many questions a worker works on at once.")] = "16"
     each: Annotated[
         str, typer.Option(metavar="COUNT", help="Questions that one holder has in hand at once at one worker.")
     ] = "8"

@@ -38,11 +38,19 @@ class Flights:
 
 @dataclass(frozen=True, eq=False)
 class Flight:
-    """What somebody asks: it leads, waits for the one that does, or is over."""
+    """What somebody asks: it leads, waits for the one that does, or is over.
+
+    >>> flights = Flights()
+    >>> with flights.boarding() as flight:
+    ...     flight.lead("a question"), flight.lead("a question"), list(flights.leading)
+    (None, None, ['a question'])
+    >>> flight.over.done(), flights.leading
+    (True, {})
+    """
 
     flights: Flights
     over: Future[None] = field(default_factory=Future)
-    led: list[str] = field(default_factory=list)
+    led: set[str] = field(default_factory=set)
 
     def lead(self, mark: str) -> Future[None] | None:
         """Lead the flight of a question and return None, or return what to wait for; any thread may call it.
@@ -55,7 +63,7 @@ class Flight:
             before = self.flights.leading.setdefault(mark, self.over)
             if before is not self.over:
                 return before
-            self.led.append(mark)
+            self.led.add(mark)
             return None
 
     def end(self) -> None:

@@ -28,7 +28,7 @@ class Settings:
     size: int = 65_536
     rate: int = 120
     logins: int = 10
-    threads: int = 4
+    threads: int = 16
     each: int = 8
     queue: int = 64
     session: int = 8
