@@ -194,6 +194,7 @@ class Begun:
 
     desk: FakeDesk
     several: int = 0
+    known: bool = False
 
     def finish(self) -> Plain:
         self.desk.shown.append(time.monotonic())

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import replace
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
@@ -25,6 +26,7 @@ from incrowd.web import reload
 from incrowd.web.app import ServeOrder, open_server
 from incrowd.web.reload import ReloadingDesk
 from incrowd.web.replies import NOT_AVAILABLE
+from incrowd.web.timing import Pacing
 from incrowd.workflows.ask.asking import Asking
 from incrowd.workflows.ask.desk import Desk, open_desk
 from incrowd.workflows.ask.open_charges import SameQuestion
@@ -103,6 +105,30 @@ def test_the_same_question_at_once_is_paid_for_once(office: Office, monkeypatch:
     assert charges(office) == "1"
     budgets = [office.browser.get("/v1/budget", headers=each).json()["datasets"]["births"] for each in (ann, bob)]
     assert [each["spent"]["epsilon"] for each in budgets] == ["1", "1"], "each allowance pays"
+
+
+def test_who_asks_the_same_at_once_waits_once(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    ann, bob = (office.headers(name, AccessRole.ANALYST) for name in ("ann", "bob"))
+    services, begin, pause, paused = office.application.state.services, Desk.begin, Pacing.pause, list[int]()
+
+    async def counted(self: Pacing, steps: int) -> None:
+        paused.append(id(self))
+        await pause(self, steps)
+
+    def slow(self: Desk, prepared: PreparedQuestion[Any]) -> Any:
+        if prepared.asking.analyst == "ann":
+            waiting.result(300)
+        return begin(self, prepared)
+
+    monkeypatch.setattr(Desk, "begin", slow)
+    monkeypatch.setattr(Pacing, "pause", counted)
+    paced = replace(services, settings=replace(services.settings, pace=0.05))
+    monkeypatch.setattr(office.application.state, "services", paced)
+    with ThreadPoolExecutor(3) as pool:
+        waiting = pool.submit(seen, services)
+        replies = [asked.result(300) for asked in [pool.submit(office.ask, each, BIRTHS) for each in (ann, bob)]]
+    assert [status for status, _ in replies] == [200, 200]
+    assert len(paused) == 2, "a second wait would tell that somebody else asked the same"
 
 
 def test_who_waits_for_another_worker_keeps_nobody_waiting_for_good(

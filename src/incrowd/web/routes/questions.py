@@ -189,7 +189,7 @@ def _begin(request: QuestionRequest, prepared: PlannedQuestion | None, flight: F
     What need not wait is kept and replied at once: where no time is kept, and what was found after the wait for the
     same question.
     """
-    steps, at_once = 0, not request.services.settings.pace
+    steps = 0
     try:
         prepared = prepared or request.prepare()
         shown_after(prepared.steps, request.services.settings)
@@ -197,11 +197,9 @@ def _begin(request: QuestionRequest, prepared: PlannedQuestion | None, flight: F
         if answer is None:
             same = flight.lead(prepared.mark)
             answer = prepared.begin() if same is None else None
-        else:
-            at_once = at_once or flight.over.done()
     except Exception as problem:  # noqa: BLE001 (whatever it is, it is an outcome)
         return Begun(steps, prepared, problem=problem)
-    if answer is not None and at_once:
+    if answer is not None and (not request.services.settings.pace or (answer.known and flight.over.done())):
         return Begun(steps, prepared, reply=_closed(request, answer.finish))
     return Begun(steps, prepared, answer, same=same)
 
@@ -265,6 +263,7 @@ class Known:
     """Says it."""
     mark: str = field(default_factory=lambda: secrets.token_hex(8))
     steps: int = 0
+    known: bool = True
 
     def again(self) -> Known:
         """Return itself: there is nothing to begin."""
