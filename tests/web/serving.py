@@ -99,7 +99,7 @@ class FakeDesk:
             raise SourceUnavailable(SECRET)
         if "crash" in asking.sql:
             raise ValueError(SECRET)
-        return Begun(self)
+        return Begun(self, known="kept" in asking.sql)
 
     def schema(self) -> dict[str, Any]:
         return {
@@ -194,6 +194,7 @@ class Begun:
 
     desk: FakeDesk
     several: int = 0
+    known: bool = False
 
     def finish(self) -> Plain:
         self.desk.shown.append(time.monotonic())

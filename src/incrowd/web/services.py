@@ -84,6 +84,10 @@ class BegunQuestion(Protocol):
     def finish(self) -> Callable[[], JsonDocument]:
         """Keep the answer and return it: called once, when its time has come."""
 
+    @property
+    def known(self) -> bool:
+        """Whether no row was read for it."""
+
 
 class QuestionDesk(Protocol):
     """Where questions are answered; safe for many threads."""

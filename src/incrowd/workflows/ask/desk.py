@@ -141,7 +141,7 @@ class Desk:
 
     def known(self, prepared: PreparedQuestion[T], kept: StoredAnswer) -> BegunAnswer[T]:
         """Give an answer that was given before."""
-        return BegunAnswer(partial(self._again, kept, prepared))
+        return BegunAnswer(partial(self._again, kept, prepared), known=True)
 
     def _new(self, prepared: PreparedQuestion[T], alone: ExitStack) -> BegunAnswer[T]:
         """Charge and read; `alone` is closed when the question is answered, or cannot be."""
