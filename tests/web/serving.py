@@ -99,7 +99,7 @@ class FakeDesk:
             raise SourceUnavailable(SECRET)
         if "crash" in asking.sql:
             raise ValueError(SECRET)
-        return Begun(self)
+        return Begun(self, known="kept" in asking.sql)
 
     def schema(self) -> dict[str, Any]:
         return {

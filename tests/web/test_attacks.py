@@ -20,6 +20,7 @@ from incrowd.governance.access.grant import AccessRole, Holder
 from incrowd.web.app import app
 from incrowd.web.logs import AsJson
 from incrowd.web.settings import Settings
+from incrowd.web.timing import Pacing
 from incrowd.web.wire import StrictProtocol
 from tests.web.serving import FAST, OFFICER, PASSWORD, Browser, Server, listening, server
 
@@ -50,6 +51,32 @@ def test_a_question_that_waits_to_be_shown_holds_its_thread(tmp_path: Path) -> N
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda _: here.client.post("/v1/query", json=ASK, headers=headers), range(2)))
     assert here.desk.begun[1] >= here.desk.shown[0]
+
+
+@pytest.mark.parametrize(
+    ("sql", "status", "pauses"),
+    [("births kept", 200, 1), ("births over budget", 422, 1), ("births", 200, 2), ("births crash", 500, 2)],
+)
+def test_who_waits_for_the_same_question_waits_again_only_where_rows_were_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sql: str, status: int, pauses: int
+) -> None:
+    """Else somebody who needs no row would see by the time of his reply that somebody else is asking the same."""
+    here, pause, paused = server(tmp_path, Settings(pace=0.01)), Pacing.pause, list[int]()
+
+    async def counted(self: Pacing, steps: int) -> None:
+        paused.append(steps)
+        await pause(self, steps)
+
+    monkeypatch.setattr(Pacing, "pause", counted)
+    headers = here.bearer(AccessRole.ANALYST)
+    with ThreadPoolExecutor(1) as pool:
+        with here.client.application.state.services.flights.boarding() as leader:
+            leader.lead(sql)
+            follower = pool.submit(here.client.post, "/v1/query", json=ASK | {"sql": sql}, headers=headers)
+            while not paused:
+                time.sleep(0.001)
+        assert follower.result(300).status_code == status
+    assert len(paused) == pauses
 
 
 def test_a_new_password_ends_the_sessions_of_the_old_one(here: Server) -> None:

@@ -7,11 +7,13 @@ import itertools
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from threading import Condition, Thread
+from threading import TIMEOUT_MAX, Condition, Thread
 
 _DUCKDB = "Query interrupted"
+_AGAIN = 0.1
+"""Seconds after which what goes on is stopped once more."""
 
 
 def is_interruption(error: BaseException) -> bool:
@@ -27,7 +29,7 @@ def is_interruption(error: BaseException) -> bool:
 
 @dataclass(order=True)
 class Deadline:
-    """When something is called, unless it was dropped by then."""
+    """When something is called, and called again, unless it was dropped by then."""
 
     end: float
     number: int
@@ -55,14 +57,15 @@ class Deadlines:
 
     @contextmanager
     def within(self, seconds: float, stop: Callable[[], object]) -> Iterator[None]:
-        """Call `stop` if the block takes longer than so many seconds."""
+        """Call `stop` if the block takes longer than so many seconds, again and again until it is left."""
         own = Deadline(time.monotonic() + seconds, next(self.numbers), stop)
         with self.more:
-            heapq.heappush(self.waiting, own)
             if self.thread is None:
-                self.thread = Thread(target=self._watch, name="deadlines", daemon=True)
-                self.thread.start()
-            elif self.waiting[0] is own:
+                thread = Thread(target=self._watch, name="deadlines", daemon=True)
+                thread.start()  # where it cannot be begun now, the next one tries again
+                self.thread = thread
+            heapq.heappush(self.waiting, own)
+            if self.waiting[0] is own:
                 self.more.notify()
         try:
             yield
@@ -74,10 +77,13 @@ class Deadlines:
         while True:
             with self.more:
                 while self.waiting and (self.waiting[0].stop is None or self.waiting[0].end <= time.monotonic()):
-                    stop = heapq.heappop(self.waiting).stop
-                    if stop is not None:
-                        stop()
-                self.more.wait(self.waiting[0].end - time.monotonic() if self.waiting else None)
+                    late = heapq.heappop(self.waiting)
+                    if late.stop is not None:
+                        with suppress(Exception):  # what cannot be stopped keeps nothing else from being stopped
+                            late.stop()
+                        late.end = time.monotonic() + _AGAIN  # it may have come before there was something to stop
+                        heapq.heappush(self.waiting, late)
+                self.more.wait(min(self.waiting[0].end - time.monotonic(), TIMEOUT_MAX) if self.waiting else None)
 
 
 _DEADLINES = [Deadlines()]
@@ -87,6 +93,6 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def within(seconds: float, stop: Callable[[], object]) -> Iterator[None]:
-    """Call `stop`, which must not wait, if the block takes longer than so many seconds."""
+    """Call `stop`, which must not wait, if the block takes longer than so many seconds, until it is left."""
     with _DEADLINES[0].within(seconds, stop):
         yield

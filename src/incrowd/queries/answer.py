@@ -123,7 +123,7 @@ class Answer:
         >>> Answer((AnswerColumn("n", pa.array([7])),)).to_json()["columns"][0]["values"]
         [7]
         """
-        return self._plain(pa.Array.to_pylist)
+        return self._plain(_listed)
 
     def to_text(self) -> str:
         """Return the plain form as JSON; numbers that are none, or infinite, are written as `NaN` and `Infinity`.
@@ -200,9 +200,13 @@ def _is_finite(column: AnswerColumn) -> bool:
     return all(pc.all(pc.is_finite(part)).as_py() is not False for part in parts if part.type == pa.float64())
 
 
+def _listed(values: pa.Array) -> Any:
+    return values.to_pylist()
+
+
 def _swift(values: pa.Array) -> Any:
     """Return values as a list, or numbers as an array, which is written without one."""
-    return values.to_numpy() if values.type in _NUMBERS and not values.null_count else values.to_pylist()
+    return values.to_numpy() if values.type in _NUMBERS and not values.null_count else _listed(values)
 
 
 def _read(plain: Mapping[str, Any]) -> AnswerColumn:

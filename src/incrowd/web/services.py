@@ -86,7 +86,7 @@ class BegunQuestion(Protocol):
 
     @property
     def known(self) -> bool:
-        """Whether it was given before, to whomever: then no row was read for it."""
+        """Whether no row was read for it."""
 
 
 class QuestionDesk(Protocol):

@@ -46,6 +46,15 @@ def test_every_public_group_is_there_and_others_are_left_out() -> None:
     assert found.vectors.tolist() == [[0], [7], [5]]
 
 
+def test_an_engine_may_return_codes_of_values() -> None:
+    plain = table([("b", 1, 7), (None, 1, 5), ("b", 2, 1)])
+    coded = plain.set_column(0, "t", plain.column("t").dictionary_encode())
+    names = public_groups(question(TEXT))
+    for rows, places in ((plain, [1, 2, 1]), (coded, [1, 2, 1]), (coded.slice(0, 0), [])):
+        assert group_places(question(TEXT), rows, names).tolist() == places
+    assert collect_groups(question(TEXT), coded, ("_s0",)).vectors.tolist() == [[0], [8], [5]]
+
+
 def test_without_keys_there_is_one_group() -> None:
     assert collect_groups(question(), table([("x", 1, 3)]), ("_s0",)).vectors.tolist() == [[3]]
     assert public_groups(question()) == ((),)

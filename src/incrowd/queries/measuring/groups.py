@@ -76,7 +76,7 @@ def _public_places(question: Question, collected: pa.Table) -> NDArray[np.int64]
     places, known = np.zeros(collected.num_rows, dtype=np.int64), np.ones(collected.num_rows, dtype=np.bool_)
     for key in question.keys:
         of = {value: place for place, value in enumerate(key.values or ())}
-        values = collected.column(key.name).combine_chunks().dictionary_encode(null_encoding="encode")
+        values = _coded(collected.column(key.name))
         found = np.array([of.get(_plain(key, value), -1) for value in values.dictionary.to_pylist()], dtype=np.int64)
         own = found[values.indices.to_numpy()] if found.size else places
         places, known = places * len(key.values or ()) + own, known & (own >= 0)
@@ -96,7 +96,7 @@ def group_places(question: Question, collected: pa.Table, names: tuple[Names, ..
     """
     code = np.zeros(collected.num_rows, dtype=np.int64)
     for key in question.keys:
-        values = collected.column(key.name).combine_chunks().dictionary_encode(null_encoding="encode")
+        values = _coded(collected.column(key.name))
         code = code * max(1, len(values.dictionary)) + np.asarray(values.indices.to_numpy(), dtype=np.int64)
         code = np.unique(code, return_inverse=True)[1].reshape(-1)
     _, first, group = np.unique(code, return_index=True, return_inverse=True)
@@ -104,6 +104,12 @@ def group_places(question: Question, collected: pa.Table, names: tuple[Names, ..
     found = names_in(question, collected.take(pa.array(first, pa.int64())))
     position = np.array([places.get(name, -1) for name in found], dtype=np.int64)
     return np.asarray(position[group.reshape(-1)] if position.size else np.empty(0), dtype=np.int64)
+
+
+def _coded(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """Return each value once, missing ones too, and which of them every row has."""
+    bare = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    return bare.combine_chunks().dictionary_encode(null_encoding="encode")
 
 
 def _plain(key: Key, value: Any) -> object:

@@ -17,7 +17,7 @@ from fastapi import APIRouter, Response
 from fastapi.concurrency import run_in_threadpool
 
 from incrowd.core.codec import public_text
-from incrowd.errors import IncrowdError, InvalidParameter, SourceUnavailable
+from incrowd.errors import IncrowdError, InvalidParameter, Refused, SourceUnavailable
 from incrowd.queries.declarations import declaration_answer, may_be_declaration
 from incrowd.queries.language.parameters import Parameter, bind_parameters
 from incrowd.queries.language.reading import is_explain
@@ -163,9 +163,12 @@ async def _outcome(request: QuestionRequest, pacing: Pacing) -> Response:
 
 def _recalled(request: QuestionRequest) -> PlannedQuestion | None:
     try:
-        return request.recall()
+        recalled = request.recall()
+        if recalled is not None:
+            shown_after(recalled.steps, request.services.settings)
     except Exception:  # noqa: BLE001 (it is raised again where it is planned, as an outcome)
         return None
+    return recalled
 
 
 async def _begun(request: QuestionRequest, prepared: PlannedQuestion | None, flight: Flight, pacing: Pacing) -> Begun:
@@ -186,8 +189,8 @@ async def _begun(request: QuestionRequest, prepared: PlannedQuestion | None, fli
 def _begin(request: QuestionRequest, prepared: PlannedQuestion | None, flight: Flight) -> Begun:
     """Plan a question, unless it was planned, and charge and read, unless somebody is answering the same.
 
-    What need not wait is kept and replied at once: where no time is kept, and what was found after the wait for the
-    same question.
+    What need not wait is kept and replied at once: where no time is kept, and after the wait for the same question
+    whatever no row was read for, so that nobody waits once more because somebody else asked the same.
     """
     steps = 0
     try:
@@ -198,10 +201,12 @@ def _begin(request: QuestionRequest, prepared: PlannedQuestion | None, flight: F
             same = flight.lead(prepared.mark)
             answer = prepared.begin() if same is None else None
     except Exception as problem:  # noqa: BLE001 (whatever it is, it is an outcome)
-        return Begun(steps, prepared, problem=problem)
-    if answer is not None and (not request.services.settings.pace or (answer.known and flight.over.done())):
-        return Begun(steps, prepared, reply=_closed(request, answer.finish))
-    return Begun(steps, prepared, answer, same=same)
+        begun, unread = Begun(steps, prepared, problem=problem), isinstance(problem, Refused)
+    else:
+        begun, unread = Begun(steps, prepared, answer, same=same), answer is not None and answer.known
+    if (unread and flight.over.done()) or (begun.answer is not None and not request.services.settings.pace):
+        return Begun(steps, prepared, reply=_closed(request, begun.finish))
+    return begun
 
 
 async def _shown(request: QuestionRequest, finish: Finish, pacing: Pacing, steps: int) -> Response:

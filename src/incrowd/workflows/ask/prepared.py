@@ -91,4 +91,4 @@ class BegunAnswer(Generic[T]):
     finish: Callable[[], T]
     """Certify it, keep it and return it; to be called once, by any thread."""
     known: bool = False
-    """Whether it was given before, to whomever."""
+    """Whether it was given before: no row was read for it."""
