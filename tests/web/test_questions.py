@@ -140,6 +140,19 @@ def test_an_answer_that_takes_too_long_stays_charged_and_says_so(
     assert len(here.desk.asked) == 1
 
 
+@pytest.mark.parametrize("pace", [0.0, 0.01])
+def test_what_came_too_late_is_in_the_audit_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pace: float) -> None:
+    monkeypatch.setattr("incrowd.web.app.ThreadPool", Prompt)
+    monkeypatch.setattr("incrowd.web.timing._WRITING", 0.0)
+    here = server(tmp_path, Settings(pace=pace, longest=0.05))
+    reply = here.client.post("/v1/query", json=ASK | {"sql": "births slow"}, headers=here.bearer(AccessRole.ANALYST))
+    here.desk.go.set()
+    end = time.monotonic() + 300
+    while not (told := here.books.audit.read(0, 100)) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert (reply.status_code, [each["outcome"] for each in told]) == (504, ["answered"])
+
+
 @pytest.mark.parametrize(
     "body",
     [

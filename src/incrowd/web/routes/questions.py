@@ -178,7 +178,7 @@ async def _begun(request: QuestionRequest, prepared: PlannedQuestion | None, fli
         try:
             begun = await pacing.done(job)
         except (NotFinished, asyncio.CancelledError):
-            job.add_done_callback(_kept_late)
+            job.add_done_callback(partial(_kept_late, request))
             raise
         if not isinstance(begun.problem, SameQuestion):
             return begun
@@ -226,13 +226,11 @@ async def _told_again(request: QuestionRequest, finish: Finish, pacing: Pacing, 
     return await pacing.done(request.services.scribe.submit(lambda: _told(request, finish)))
 
 
-def _kept_late(job: Future[Begun]) -> None:
-    """Keep an answer for which nobody waits any more, in the thread that made it."""
-    if not job.cancelled() and job.exception() is None and job.result().answer is not None:
-        try:
-            job.result().finish()
-        except Exception as problem:  # noqa: BLE001 (only its class is kept)
-            note("fault", fault=type(problem).__name__, action="late")
+def _kept_late(request: QuestionRequest, job: Future[Begun]) -> None:
+    """Keep and write down an outcome for which nobody waits any more, in the thread that made it."""
+    begun = None if job.cancelled() or job.exception() is not None else job.result()
+    if begun is not None and (begun.answer or not isinstance(begun.problem, SameQuestion | None)):
+        _closed(request, begun.finish)
 
 
 def _closed(request: QuestionRequest, finish: Finish) -> Response:
