@@ -27,7 +27,6 @@ ODD = (
 """Texts that end too early, and those that never seem to end."""
 INTERPRETED = """
 import sys
-from fractions import Fraction
 from importlib.machinery import FileFinder, SourceFileLoader
 
 

@@ -201,9 +201,7 @@ def _check_tokens(tokens: list[Token]) -> None:
     _check_matches(tokens)
     called = sum(one == "." and two == "(" for one, two in zip(words, words[2:], strict=False))
     if words.count("[") + called > _MOST_PARTS:
-        raise QuestionRefused(
-            f"parts are taken by [ ] and by .f( ) at most {_MOST_PARTS} times in a question: simplify it."
-        )
+        raise QuestionRefused(f"[ and .f( stand at most {_MOST_PARTS} times in a question, all in all: simplify it.")
     depth = run = 0
     for word in words:
         depth += (word in _OPEN) - (word in _CLOSE)
