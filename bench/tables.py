@@ -44,14 +44,15 @@ def task(scale: int) -> tuple[SuppressionTask, list[ProtectionDemand]]:
     leaves = (np.random.default_rng(scale).pareto(1.0, frame.leaf_shape) * scale).astype(np.int64)
     found = task_of(frame, leaves)
     few = np.flatnonzero((found.cells > 0) & (found.cells < MINIMUM))
-    return found, [ProtectionDemand(cell, int(found.cells[cell]), MINIMUM) for cell in few.tolist()]
+    least = found.sums @ found.low
+    return found, [ProtectionDemand(cell, int((found.cells - least)[cell]), MINIMUM) for cell in few.tolist()]
 
 
 def audited(given: SuppressionTask, demands: list[ProtectionDemand], pattern: Pattern) -> int:
     """Return how many of these sensitive cells a linear program can infer within their protection interval."""
     matrix, values, left = given.attacker(pattern.suppressed).open
     sums, close = LinearConstraint(matrix, values, values), 0
-    bounds = Bounds(0, float(given.cells[0]))
+    bounds = Bounds(given.low[left], float(given.cells[0]))
     for demand in demands:
         row = np.asarray(given.sums[[demand.cell]].todense(), np.float64).ravel()[left]
         low, high = (milp(sign * row, constraints=sums, bounds=bounds) for sign in (1, -1))
@@ -66,7 +67,7 @@ def main() -> None:
     for scale in SCALES:
         given, demands = task(scale)
         start = time.process_time()
-        pattern = suppress(given, demands, MINIMUM + 1)
+        pattern = suppress(given, demands, MINIMUM)
         spent = time.process_time() - start
         few = np.zeros(given.frame.size, np.bool_)
         few[[demand.cell for demand in demands]] = True

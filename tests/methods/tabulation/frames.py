@@ -28,11 +28,15 @@ def nested(sizes: tuple[int, ...], name: str) -> TableAxis:
     return TableAxis(name, tuple(labels), tuple(parents))
 
 
-def agreeing(frame: TableFrame, cells: Whole, known: Flags) -> Iterator[Whole]:
-    """Yield every table of whole numbers from 0 on that has the published cells: slowly, one cell after the other."""
+def agreeing(frame: TableFrame, cells: Whole, known: Flags, least: int = 0) -> Iterator[Whole]:
+    """Yield every table of whole numbers that has the published cells: slowly, one cell after the other.
+
+    An empty finest cell has at least the number `least`.
+    """
     sums = frame.matrix.toarray()[known.ravel()].astype(np.int64)
     left = cells.ravel()[known.ravel()].astype(np.int64)
     table = np.zeros(sums.shape[1], np.int64)
+    floor = np.where(frame.finest(known).ravel(), 0, least)
     last = [np.flatnonzero((sums[:, place] > 0) & ~(sums[:, place + 1 :] > 0).any(1)) for place in range(len(table))]
 
     def fill(place: int, left: Whole) -> Iterator[Whole]:
@@ -42,8 +46,8 @@ def agreeing(frame: TableFrame, cells: Whole, known: Flags) -> Iterator[Whole]:
         part = sums[:, place] > 0
         most, closing = int(left[part].min()), last[place]
         only = {int(left[row]) for row in closing}
-        for value in sorted(only) if only else range(most + 1):
-            if len(only) <= 1 and value <= most:
+        for value in sorted(only) if only else range(int(floor[place]), most + 1):
+            if len(only) <= 1 and floor[place] <= value <= most:
                 table[place] = value
                 yield from fill(place + 1, left - value * part)
         table[place] = 0
@@ -51,16 +55,16 @@ def agreeing(frame: TableFrame, cells: Whole, known: Flags) -> Iterator[Whole]:
     yield from fill(0, left)
 
 
-def ends(frame: TableFrame, cells: Whole, known: Flags) -> tuple[Whole, Whole]:
+def ends(frame: TableFrame, cells: Whole, known: Flags, least: int = 0) -> tuple[Whole, Whole]:
     """Return the least and the largest value of every cell over all tables that agree."""
-    seen = np.array([frame.matrix @ table for table in agreeing(frame, cells, known)])
+    seen = np.array([frame.matrix @ table for table in agreeing(frame, cells, known, least)])
     return seen.min(0), seen.max(0)
 
 
-def few(cells: Whole, minimum: int, reach: int) -> list[ProtectionDemand]:
-    """Return what the rule of a minimum demands of counts."""
-    flat = cells.ravel()
+def few(frame: TableFrame, cells: Whole, minimum: int, reach: int) -> list[ProtectionDemand]:
+    """Return what the rule of a minimum demands of counts, down to what the published zeros say."""
+    flat, least = cells.ravel(), frame.totals((frame.finest(cells.reshape(frame.shape)) > 0).astype(np.int64)).ravel()
     return [
-        ProtectionDemand(place, int(min(flat[place], reach)), reach)
+        ProtectionDemand(place, int(min(flat[place] - least[place], reach)), reach)
         for place in np.flatnonzero((flat > 0) & (flat < minimum)).tolist()
     ]

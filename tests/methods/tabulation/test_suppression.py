@@ -20,7 +20,7 @@ from incrowd.methods.tabulation.optimum import least_pattern
 from incrowd.methods.tabulation.suppression import Pattern, SuppressionTask, suppress, task_of
 from tests.methods.tabulation.frames import agreeing, ends, few, flat, nested
 
-WIDTH = 3
+WIDTH = 2
 SHAPES = (
     (flat(3, "a"), flat(3, "b")),
     (flat(4, "a"), flat(2, "b")),
@@ -47,7 +47,7 @@ def require_open(frame: TableFrame, cells: Whole, demands: list[ProtectionDemand
         below[demand.cell] -= demand.down
         above[demand.cell] += demand.up
     low, high = true.copy(), true.copy()
-    for table in agreeing(frame, cells, ~pattern.suppressed.reshape(frame.shape)):
+    for table in agreeing(frame, cells, ~pattern.suppressed.reshape(frame.shape), least=1):
         seen = frame.matrix @ table
         low, high = np.minimum(low, seen), np.maximum(high, seen)
         wide = (high - low)[empty].min(initial=WIDTH) >= WIDTH
@@ -66,7 +66,7 @@ def test_whatever_is_tried_every_sensitive_cell_of_a_small_table_stays_open(
     protected = 0
     for frame, leaves in tables(150, seed=int(searched)):
         cells = frame.totals(leaves)
-        demands = few(cells, 3, 2)
+        demands = few(frame, cells, 3, 2)
         try:
             pattern = suppress(task_of(frame, leaves), demands, WIDTH)
         except Infeasible:
@@ -82,8 +82,8 @@ def test_the_program_finds_the_least_weight_of_all_patterns() -> None:
     for place in range(10):
         frame = TableFrame(shapes[place % 4 == 3])
         task = task_of(frame, chance.integers(0, 5, frame.leaf_shape))
-        demands = few(task.cells, 3, 2)
-        found = least_pattern(task.sums, task.truth, task.weights, demands, network=task.network)
+        demands = few(frame, task.cells, 3, 2)
+        found = least_pattern(task.sums, task.truth - task.low, task.weights, demands, network=task.network)
         least = _least_by_trying(task, demands)
         assert (None if found is None else task.weights[found].sum()) == least
 
@@ -96,7 +96,7 @@ def _least_by_trying(task: SuppressionTask, demands: list[ProtectionDemand]) -> 
     for more in sorted(patterns, key=lambda each: float(task.weights[list(each)].sum())):
         hidden = np.zeros(task.frame.size, np.bool_)
         hidden[[*primary, *more]] = True
-        low, high = ends(task.frame, task.cells.reshape(task.frame.shape), ~hidden.reshape(task.frame.shape))
+        low, high = ends(task.frame, task.cells.reshape(task.frame.shape), ~hidden.reshape(task.frame.shape), 1)
         down, up = task.cells - low, high - task.cells
         if all(down[each.cell] >= each.down and up[each.cell] >= each.up for each in demands):
             return float(task.weights[hidden].sum())
@@ -135,14 +135,15 @@ def test_no_linear_program_infers_a_sensitive_cell_of_a_large_table(scale: int) 
     frame = TableFrame((nested((4, 4, 4, 4), "a"), flat(12, "b"), flat(6, "c")))
     leaves = (np.random.default_rng(scale).pareto(1.0, frame.leaf_shape) * scale).astype(np.int64)
     cells = frame.totals(leaves).ravel()
-    demands = few(frame.totals(leaves), 3, 3)
-    pattern = suppress(task_of(frame, leaves), demands, 4)
+    demands = few(frame, frame.totals(leaves), 3, 3)
+    pattern = suppress(task_of(frame, leaves), demands, 3)
     sums = csr_matrix(frame.matrix)
     shown = np.flatnonzero(~pattern.suppressed)
+    bounds = [(float(low), None) for low in pattern.suppressed[frame.leaves]]
     for place in np.linspace(0, len(demands) - 1, 5).astype(int):
         demand = demands[place]
         goal = sums[[demand.cell]].toarray().ravel()
-        low, high = (linprog(sign * goal, A_eq=sums[shown], b_eq=cells[shown]) for sign in (1, -1))
+        low, high = (linprog(sign * goal, A_eq=sums[shown], b_eq=cells[shown], bounds=bounds) for sign in (1, -1))
         assert low.fun <= cells[demand.cell] - demand.down + 1e-6
         assert -high.fun >= cells[demand.cell] + demand.up - 1e-6
 
@@ -151,8 +152,8 @@ def test_a_larger_table_is_proved_cell_by_cell() -> None:
     frame = TableFrame((nested((4, 4, 4), "a"), flat(8, "b"), flat(5, "c")))
     leaves = (np.random.default_rng(1).pareto(1.0, frame.leaf_shape) * 10).astype(np.int64)
     task = task_of(frame, leaves)
-    demands = few(frame.totals(leaves), 3, 3)
-    pattern = suppress(task, demands, 4)
+    demands = few(frame, frame.totals(leaves), 3, 3)
+    pattern = suppress(task, demands, 3)
     assert len(demands) > 30
     for demand in demands:
         assert pattern.least[demand.cell] <= task.cells[demand.cell] - demand.down

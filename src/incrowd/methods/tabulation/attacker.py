@@ -35,12 +35,16 @@ class Inconsistent(Exception):
 
 @dataclass(frozen=True, eq=False)
 class TableAttacker:
-    """Somebody who knows sums of unknown whole numbers, each of which lies between bounds (−1: no upper one)."""
+    """Somebody who knows sums of unknown whole numbers, each of which lies between bounds (−1: no upper one).
+
+    `floors` are further sums, of which they know that each is 1 at least.
+    """
 
     sums: csr_array
     values: Whole
     low: Whole
     high: Whole
+    floors: csr_array | None = None
 
     @classmethod
     def of(cls, matrix: csr_array, values: Whole, bounds: tuple[Whole, Whole] | None = None) -> TableAttacker:
@@ -82,7 +86,9 @@ class TableAttacker:
         if len(left):
             most = int(self.values.max(initial=0)) * 2 + 2**20
             high = np.where(self.high[left] < 0, most, self.high[left])
-            sums = LinearConstraint(matrix, values, values) if len(values) else ()
+            sums = [LinearConstraint(matrix, values, values)] if len(values) else []
+            if self.floors is not None:
+                sums.append(LinearConstraint(self.floors[:, left], 1 - self.floors @ table, np.inf))
             for integral in (False, True) if whole else (False,):
                 found = milp(
                     objective[left],
@@ -107,13 +113,18 @@ class TableAttacker:
         (True, False)
         """
         inside = (table >= self.low) & ((self.high < 0) | (table <= self.high))
-        return bool(inside.all() and np.array_equal(self.sums @ table, self.values))
+        above = self.floors is None or bool(np.all(self.floors @ table >= 1))
+        return bool(above and inside.all() and np.array_equal(self.sums @ table, self.values))
 
 
-def published_to(frame: TableFrame, cells: Whole, known: Flags) -> TableAttacker:
-    """Return who knows the published cells of a table, and that no cell is negative."""
-    shown = np.flatnonzero(known.ravel())
-    return TableAttacker.of(frame.matrix[shown], cells.ravel()[shown])
+def published_to(frame: TableFrame, cells: Whole, known: Flags, least: int = 0) -> TableAttacker:
+    """Return who knows the published cells of a table, and the least number that an empty finest cell can have.
+
+    Where that is 1, an empty total is 1 at least because some finest cell under it is empty, or published above zero.
+    """
+    published, leaves = np.flatnonzero(known.ravel()), known.ravel()[frame.leaves]
+    bounds = (np.where(leaves, 0, least).astype(np.int64), np.full(len(leaves), -1, np.int64))
+    return TableAttacker.of(frame.matrix[published], cells.ravel()[published], bounds)
 
 
 def never(low: Ends, high: Ends) -> Flags:

@@ -9,8 +9,10 @@ from incrowd.methods.tabulation.frame import Flags, TableFrame, Whole
 _ROUNDS = 50
 
 
-def narrowed(frame: TableFrame, cells: Whole, known: Flags) -> tuple[Whole, Whole]:
+def narrowed(frame: TableFrame, cells: Whole, known: Flags, least: int = 0) -> tuple[Whole, Whole]:
     """Return for each cell bounds that every table with these published cells keeps; there may be narrower ones.
+
+    `least` is the least number that an empty cell can have.
 
     >>> from incrowd.methods.tabulation.axis import TableAxis
     >>> sex = TableFrame((TableAxis("sex", ("*", "F", "M"), (-1, 0, 0)),))
@@ -19,7 +21,7 @@ def narrowed(frame: TableFrame, cells: Whole, known: Flags) -> tuple[Whole, Whol
     ([9, 4, 5], [9, 4, 5])
     """
     most = int(cells[known].max(initial=0))
-    low, high = np.where(known, cells, 0), np.where(known, cells, most)
+    low, high = np.where(known, cells, least), np.where(known, cells, most)
     for _ in range(_ROUNDS):
         before = (low, high)
         for number in range(len(frame.axes)):

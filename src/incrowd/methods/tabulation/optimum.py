@@ -23,13 +23,14 @@ def small_enough(cells: int, demands: list[ProtectionDemand], *, network: bool) 
 
 
 def least_pattern(
-    matrix: csr_array, leaves: Whole, weights: Costs, demands: list[ProtectionDemand], *, network: bool
+    matrix: csr_array, room: Whole, weights: Costs, demands: list[ProtectionDemand], *, network: bool
 ) -> NDArray[np.bool_] | None:
     """Return the pattern of least weight under which every demand is met; None if there is none.
 
     Each demand has a move of the finest cells up and one down; a move changes nothing that is published, and takes away
-    no more than is there.  In a network an amount moves along cycles that pass a cell once, so no cell moves further
-    than the demand; elsewhere it moves no further than everything there is.
+    no more than the room of a finest cell: its value above the least that everybody knows of it.  In a network an
+    amount moves along cycles that pass a cell once, so no cell moves further than the demand; elsewhere it moves no
+    further than all room there is.
     """
     pattern = np.zeros(matrix.shape[0], np.bool_)
     pattern[[demand.cell for demand in demands]] = True
@@ -38,17 +39,17 @@ def least_pattern(
         return pattern
     chosen = np.flatnonzero((weights < NEVER) & ~pattern)
     pinned = np.flatnonzero((weights >= NEVER) & ~pattern)
-    most = [float(abs(amount) if network else leaves.sum() + abs(amount)) for _, amount in moves]
-    parts = [_rows(matrix, leaves, (chosen, pinned), move, far) for move, far in zip(moves, most, strict=True)]
+    most = [float(abs(amount) if network else room.sum() + abs(amount)) for _, amount in moves]
+    parts = [_rows(matrix, room, (chosen, pinned), move, far) for move, far in zip(moves, most, strict=True)]
     rows = hstack([vstack([part[0] for part in parts]), block_diag([part[1] for part in parts])], "csr")
     low, high = (np.concatenate([part[end] for part in parts]) for end in (2, 3))
-    unknowns = len(leaves) * len(moves)
+    unknowns = len(room) * len(moves)
     found = milp(
         np.append(weights[chosen], np.zeros(unknowns)),
         constraints=LinearConstraint(rows, low, high),
         bounds=Bounds(
-            np.concatenate([np.zeros(len(chosen)), *(-np.minimum(leaves, far) for far in most)]),
-            np.concatenate([np.ones(len(chosen)), *(np.full(len(leaves), far) for far in most)]),
+            np.concatenate([np.zeros(len(chosen)), *(-np.minimum(room, far) for far in most)]),
+            np.concatenate([np.ones(len(chosen)), *(np.full(len(room), far) for far in most)]),
         ),
         integrality=np.append(np.ones(len(chosen)), np.full(unknowns, int(not network))),
     )
@@ -60,19 +61,19 @@ def least_pattern(
 
 def _rows(
     matrix: csr_array,
-    leaves: Whole,
+    room: Whole,
     cells: tuple[NDArray[np.intp], NDArray[np.intp]],
     move: tuple[int, int],
     most: float,
 ) -> tuple[csr_array, csr_array, Costs, Costs]:
     """Return what one move must keep: rows over the choice of cells, rows over the move itself, and their bounds.
 
-    A cell that is not chosen does not move; one that is moves up by `most` and down by what is there; what is always
+    A cell that is not chosen does not move; one that is moves up by `most` and down by its room; what is always
     published stays; and the demanded cell moves as demanded.
     """
     (chosen, pinned), (cell, amount) = cells, move
     part = matrix[chosen].astype(np.float64)
-    down = np.minimum(most, np.asarray(part @ leaves, np.float64))
+    down = np.minimum(most, np.asarray(part @ room, np.float64))
     fixed = np.append(np.zeros(len(pinned)), float(amount))
     size, endless = len(chosen), np.full(len(chosen), np.inf)
     choice = vstack([diags_array(np.full(size, -most)), diags_array(down), csr_array((len(fixed), size))])

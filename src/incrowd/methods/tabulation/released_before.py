@@ -27,12 +27,13 @@ MOST_UNKNOWNS = 50_000
 
 @dataclass(frozen=True)
 class ReleasedTable:
-    """A table as it was published: its columns, the labels of its published cells, and their numbers."""
+    """A table as it was published: its columns, the labels of its published cells and their numbers, and of empty ones."""
 
     name: str
     columns: tuple[str, ...]
     labels: tuple[tuple[str | None, ...], ...]
     values: tuple[int, ...]
+    empty: tuple[tuple[str | None, ...], ...]
     sha256: str
 
     @classmethod
@@ -51,10 +52,12 @@ class ReleasedTable:
                 f"the table {path.name} that was released before has other columns: labels first, then {number!r}."
             )
         try:
-            rows = [(row[:-1], int(row[-1])) for row in _rows(file, names) if row[-1] is not None]
+            rows = [(row[:-1], None if row[-1] is None else int(row[-1])) for row in _rows(file, names)]
         except ValueError:
             raise InvalidParameter(f"a number in {path.name}, released before, is not a whole one.") from None
-        return cls(path.name, names[:-1], tuple(row for row, _ in rows), tuple(value for _, value in rows), digest)
+        published = [(labels, value) for labels, value in rows if value is not None]
+        labels, values = (tuple(part) for part in zip(*published, strict=True)) if published else ((), ())
+        return cls(path.name, names[:-1], labels, values, tuple(row for row, value in rows if value is None), digest)
 
 
 def _rows(file: str, names: tuple[str, ...]) -> Iterator[tuple[str | None, ...]]:
@@ -67,7 +70,7 @@ class Joint:
     """The finest cells over the columns of several tables, at the level that all of them need.
 
     `own` says for each cell of the new table which cell of the joint frame it is, `before` the same of every published
-    cell of the others, with their `values`.
+    cell of the others, with their `values`, and `empty` of every cell that they left empty.
     """
 
     frame: TableFrame
@@ -75,6 +78,12 @@ class Joint:
     own: NDArray[np.intp]
     before: NDArray[np.intp]
     values: Whole
+    empty: NDArray[np.intp]
+
+    @property
+    def alone(self) -> bool:
+        """Whether no table was released before."""
+        return not len(self.before) and not len(self.empty)
 
     @classmethod
     def of(cls, schema: Schema, own: TableFrame, levels: dict[str, int], tables: tuple[ReleasedTable, ...]) -> Joint:
@@ -94,6 +103,7 @@ class Joint:
         rest = [[0]] * (len(axes) - len(own.axes))
         cells = np.ravel_multi_index(np.ix_(*map(np.array, [*places, *rest])), frame.shape).ravel()
         before = [_cell(frame, table, row) for table in tables for row in table.labels]
+        empty = [_cell(frame, table, row) for table in tables for row in table.empty]
         values = np.array([value for table in tables for value in table.values], np.int64)
         return cls(
             frame,
@@ -101,6 +111,7 @@ class Joint:
             cells,
             np.array(before, np.intp),
             values,
+            np.array(empty, np.intp),
         )
 
 
@@ -109,7 +120,8 @@ def _finest(
 ) -> tuple[TableAxis, int]:
     """Return the axis of a column at the highest level that has the labels of all tables."""
     column = schema[name]
-    needed = {row[table.columns.index(name)] for table in tables if name in table.columns for row in table.labels}
+    named = [table for table in tables if name in table.columns]
+    needed = {row[table.columns.index(name)] for table in named for row in (*table.labels, *table.empty)}
     for tried in range(column.hierarchy.height - 1 if level is None else level, -1, -1):
         recoding = Recoding(column, tried)
         if recoding.classes is None:

@@ -86,13 +86,15 @@ class Rules:
         """Return which cells break a rule."""
         return self._demands(facts, counts=False) > 0
 
-    def demands(self, facts: CellFacts, *, counts: bool) -> tuple[Whole, Whole]:
+    def demands(self, facts: CellFacts, frame: TableFrame, *, counts: bool) -> tuple[Whole, Whole]:
         """Return for each cell how far below and above the truth it must stay open: 0 where no rule is broken.
 
-        Nothing lies below zero: a cell of 2 need not stay open further down than 2.
+        Zeros are published, so that readers know a cell to be at least the number of finest cells in it that are above
+        zero: a cell of 2 need not stay open further down than 1, and a total of 1 and 1 not below 2.
         """
         upward = self._demands(facts, counts=counts)
-        return np.minimum(upward, facts.values), upward
+        least = frame.totals((frame.finest(facts.values) > 0).astype(np.int64))
+        return np.minimum(upward, facts.values - least), upward
 
     def _demands(self, facts: CellFacts, *, counts: bool) -> Whole:
         demand = np.zeros(facts.values.shape, np.int64)

@@ -2,7 +2,8 @@
 
 Up to a size the pattern of least weight is computed, beyond it is searched for by boxes; where no box has enough room,
 or tables that were released before tie cells together, a program moves what is cheapest.  However it was found, a
-pattern is used only with a proof: for each sensitive cell two whole tables that agree with everything published.
+pattern is used only with a proof: for each sensitive cell two whole tables that agree with everything published, and
+in which no suppressed cell is zero where it truly is not: readers know that zeros are published.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from incrowd.methods.tabulation.frame import Flags, TableFrame, Whole
 from incrowd.methods.tabulation.optimum import least_pattern, small_enough
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+    from scipy.sparse import csc_array, csr_array
 
 _ROUNDS = 5
 
@@ -31,6 +32,7 @@ class SuppressionTask:
 
     The unknowns are the finest cells, or finer ones where tables that were released before need them.  `low` and `high`
     are what everybody knows of each (−1: no upper bound).  A cell of weight `NEVER` is published whatever happens.
+    `floors` are sums that everybody knows to be 1 at least, where bounds of the unknowns do not say so already.
     """
 
     frame: TableFrame
@@ -39,6 +41,7 @@ class SuppressionTask:
     weights: Costs
     low: Whole
     high: Whole
+    floors: csr_array | None = None
 
     @cached_property
     def cells(self) -> Whole:
@@ -59,7 +62,7 @@ class SuppressionTask:
     def attacker(self, pattern: Flags) -> TableAttacker:
         """Return who knows everything but the pattern."""
         shown = np.flatnonzero(~pattern)
-        return TableAttacker(self.sums[shown], self.cells[shown], self.low, self.high)
+        return TableAttacker(self.sums[shown], self.cells[shown], self.low, self.high, self.floors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +107,10 @@ def suppress(task: SuppressionTask, demands: list[ProtectionDemand], width: int)
 
 
 def task_of(frame: TableFrame, leaves: Whole, weights: Costs | None = None) -> SuppressionTask:
-    """Return the task of a table by itself: cells weigh their values, and empty ones and the total are published."""
+    """Return the task of a table by itself: cells weigh their values, and zeros and the total are published.
+
+    So everybody knows that a suppressed cell is 1 at least.
+    """
     cells = frame.totals(leaves).ravel()
     given = cells.astype(np.float64) if weights is None else weights
     fixed = cells == 0
@@ -115,14 +121,15 @@ def task_of(frame: TableFrame, leaves: Whole, weights: Costs | None = None) -> S
         frame.matrix,
         leaves.ravel(),
         np.where(fixed, NEVER, given),
-        np.zeros(size, np.int64),
+        np.minimum(leaves.ravel(), 1),
         np.full(size, -1, np.int64),
     )
 
 
 def _least(task: SuppressionTask, demands: list[ProtectionDemand]) -> Pattern | None:
     """Return the pattern of least weight, if the solver's stands the audit."""
-    found = least_pattern(task.sums, task.truth, task.weights, demands, network=task.network)
+    room = task.truth - task.low
+    found = least_pattern(task.sums, room, task.weights, demands, network=task.network)
     if found is None or np.any(task.high >= 0):
         return None
     chosen = np.flatnonzero(found)
@@ -154,7 +161,8 @@ def _searched(task: SuppressionTask, demands: list[ProtectionDemand]) -> Pattern
     boxes: dict[int, CellBox] = {}
     if task.alone and not np.any(task.high >= 0):
         shape = task.frame.leaf_shape
-        search = BoxSearch(task.frame, task.truth.reshape(shape), task.weights.reshape(task.frame.shape))
+        room = task.truth - task.low
+        search = BoxSearch(task.frame, room.reshape(shape), task.weights.reshape(task.frame.shape))
         boxes = search.run(demands)
         suppressed |= search.uses > 0
         moves += [
@@ -177,7 +185,7 @@ def _amounts(demand: ProtectionDemand) -> list[int]:
 def _cheapest_move(task: SuppressionTask, cell: int, amount: int, suppressed: Flags) -> Whole:
     """Return whole changes of the unknowns by which a cell goes up or down, at the least weight of other sums."""
     from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import block_array, csr_array, eye_array
+    from scipy.sparse import block_array, csr_array, eye_array, hstack, vstack
 
     pinned = np.flatnonzero((task.weights >= NEVER) & ~suppressed)
     costly = np.flatnonzero((task.weights < NEVER) & ~suppressed)
@@ -192,14 +200,17 @@ def _cheapest_move(task: SuppressionTask, cell: int, amount: int, suppressed: Fl
         format="csr",
     )
     fixed = np.append(np.zeros(len(pinned)), amount)
+    least, largest = np.append(np.full(2 * size, -np.inf), fixed), np.append(np.zeros(2 * size), fixed)
+    if task.floors is not None:
+        rows = vstack([rows, hstack([task.floors.astype(np.float64), csr_array((task.floors.shape[0], size))])], "csr")
+        least = np.append(least, 1 - task.floors @ task.truth)
+        largest = np.append(largest, np.full(task.floors.shape[0], np.inf))
     most = float(task.truth.sum() + abs(amount))
     high = np.where(task.high < 0, most, task.high - task.truth)
     for integral in (0, 1):
         found = milp(
             np.concatenate([np.zeros(atoms), task.weights[costly]]),
-            constraints=LinearConstraint(
-                rows, np.concatenate([np.full(2 * size, -np.inf), fixed]), np.concatenate([np.zeros(2 * size), fixed])
-            ),
+            constraints=LinearConstraint(rows, least, largest),
             bounds=Bounds(
                 np.concatenate([task.low - task.truth, np.zeros(size)]), np.append(high, np.full(size, np.inf))
             ),
@@ -208,11 +219,13 @@ def _cheapest_move(task: SuppressionTask, cell: int, amount: int, suppressed: Fl
         if found.x is None:
             break
         move: Whole = np.rint(found.x[:atoms]).astype(np.int64)
-        if (task.sums[[cell]] @ move)[0] == amount and not np.any(task.sums[pinned] @ move):
+        after, reached = task.truth + move, (task.sums[[cell]] @ move)[0] == amount
+        if reached and task.attacker(suppressed | (task.weights < NEVER)).agrees(after):
             return move
     raise Infeasible(
-        f"{task.frame.place(cell)} is sensitive, and nothing that could be left out beside it protects it. Choose "
-        "higher levels or weaker rules, or do not publish this table."
+        f"{task.frame.place(cell)} is sensitive, and nothing that could be suppressed beside it protects it: zeros and "
+        "the total of everything are published, so that readers know every suppressed cell to be at least 1. Choose "
+        "higher levels, weaker rules or protect: rounding, or do not publish this table."
     )
 
 
@@ -235,8 +248,16 @@ def _proved(task: SuppressionTask, suppressed: Flags, moves: list[tuple[int, int
     inside = (moved >= task.low[atoms]) & ((task.high[atoms] < 0) | (moved <= task.high[atoms]))
     if not suppressed[changed.indices].all() or not inside.all() or np.any(reached != amounts):
         raise AssertionError("a move changes what is published")
+    if task.floors is not None and np.any(_falls(task.floors, table) + task.floors @ task.truth < 1):
+        raise AssertionError("a move makes zero of a sum that is known not to be")
     least, largest = task.cells.copy(), task.cells.copy()
     if len(moves):
-        least += np.minimum(0, changed.min(axis=1).toarray().ravel())
+        least += _falls(task.sums, table)
         largest += np.maximum(0, changed.max(axis=1).toarray().ravel())
     return Pattern(suppressed, least, largest)
+
+
+def _falls(sums: csr_array, moves: csc_array) -> Whole:
+    """Return for each sum how far it falls at most by one of the moves: 0 or less."""
+    changed = (sums.astype(np.int64) @ moves).tocsc()
+    return np.asarray(np.minimum(0, changed.min(axis=1).toarray().ravel())) if moves.shape[1] else 0 * sums.indptr[1:]

@@ -190,7 +190,8 @@ def _empty(statement: Statement, values: Whole, known: Flags) -> Problem | None:
     empty = np.flatnonzero(~known.ravel())
     if not len(empty):
         return None
-    low, high = narrowed(frame, values, known)
+    least = _least(statement.grounds)
+    low, high = narrowed(frame, values, known, least)
     if np.any(low > high):
         return Problem("no numbers in the empty cells agree with all totals")
     if np.any((high - low).ravel()[empty] < width):
@@ -200,8 +201,15 @@ def _empty(statement: Statement, values: Whole, known: Flags) -> Problem | None:
         return Problem(text, undecided=True)
     try:
         least, most = spread(
-            published_to(frame, values, known), frame.matrix[empty], lambda low, high: np.asarray(high - low >= width)
+            published_to(frame, values, known, least),
+            frame.matrix[empty],
+            lambda low, high: np.asarray(high - low >= width),
         )
     except Inconsistent:
         return Problem("no numbers in the empty cells agree with all totals")
     return Problem("an empty cell can be inferred too closely") if np.any(most - least < width) else None
+
+
+def _least(grounds: Grounds) -> int:
+    """Return the least number that an empty cell can have: 1, but for a sum of zero to which too few contributed."""
+    return int(grounds.need(Tabulate).value is None or grounds.need(SuppressCells).minimum is None)

@@ -13,21 +13,29 @@ from incrowd.core.steps.step import whose
 from incrowd.core.unit import Unit
 from incrowd.core.words import short_up
 
-KNOWS_ONLY = "nobody who reads the table knows more about its cells than the table and the stated bounds"
+KNOWS_ONLY = "nobody who reads the table knows more about its cells than the table, the rules and the stated bounds"
 SECRET = "the secret of the record keys is known to nobody who reads the table, and is the same for all tables"  # noqa: S105 - words
 NOT_PRIVATE = "counted: a property of the table's form, which bounds nothing for those who know more"
 
-_CONTRIBUTORS = "contributors: whoever knows their own contribution to a cell can subtract it first"
+_CONTRIBUTORS = (
+    "contributors: a person who knows their own contribution to a cell can subtract it first, several who share theirs "
+    "subtract them all, and the only contributor to a cell knows it and can infer others from it"
+)
 _SUMS = "sums and differences of empty cells: each cell stays open by itself, what several have together may not"
-_OTHER_TABLES = "other tables of the same rows, except those that are named as released before"
+_OTHER_TABLES = (
+    "other tables of the same rows, and of numbers tied to theirs, except those that are named as released before"
+)
 _EARLIER_CELLS = (
     "cells that were left empty in tables released before: this table keeps its own sensitive cells open, and may "
     "narrow down those"
 )
-_EXACT = "published cells: they are exact, and zero says that nobody is there"
+_EXACT = (
+    "published cells: they are exact, zero says that nobody is there, and an empty count says that somebody is, in each "
+    "finest cell of it that is not published as zero"
+)
 _MINIMALITY = (
-    "minimality: cells were chosen by looking at all of them, so somebody who knows how can exclude tables for which "
-    "others would have been chosen"
+    "minimality: cells were chosen by looking at all of them, so a reader who repeats the choice can exclude tables in "
+    "which no cell is sensitive, or for which other cells would have been chosen"
 )
 _ROUNDED_SUMS = "how far a number can be narrowed by those around it: totals add up, which says more than each alone"
 _AGAIN = "another rounding of the same numbers, with another base or of another table: together they say more"
@@ -40,6 +48,10 @@ _DIFFERENCES = (
     "two cells that differ by one person: their noise is drawn apart, and their difference speaks of that person"
 )
 _ADDITIVE = "totals: each has noise of its own, so they do not add up"
+_BOUNDED = (
+    "bounds: noise has a largest size, so that a cell, its parts and its totals narrow each other, at worst to one "
+    "number; and a published count above zero says that somebody is there"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +71,9 @@ class OpenCells(Claim):
         """What is claimed, for people."""
         before = f" and the {self.earlier} released before" if self.earlier else ""
         return (
-            f"Someone who knows only this table{before}, and {self.bounds}, cannot infer a sensitive cell more closely "
-            "than its protection interval; the least and the largest number that an empty cell can have are at least "
+            f"Someone who knows only this table{before}, the rules, and {self.bounds}, cannot infer a sensitive cell "
+            "more closely than its protection interval, which does not reach below the number of finest cells above zero "
+            "in it; the least and the largest number that an empty cell can have are at least "
             f"{self.width} apart. A cell is sensitive by these rules: {'; '.join(self.rules)}."
         )
 
@@ -117,7 +130,8 @@ def open_cells(rules: tuple[str, ...], width: int, bounds: str, earlier: int, un
         unit=unit,
         theorem=(
             "Fischetti & Salazar 2001, by proof: for each sensitive cell two tables of whole numbers that have "
-            "everything published, one as far below and one as far above the truth as the rule demands"
+            "everything published and no zero where a cell above zero is empty, one as far below and one as far above "
+            "the truth as the rule demands"
         ),
         preconditions=(
             *proved("no such pair was taken from a solver: each was added up again in whole numbers"),
@@ -158,5 +172,5 @@ def keyed_noise(largest: int, variance: Fraction, gap: int, zero_to_one: Decimal
             ),
             *assumed([SECRET, whose(unit)]),
         ),
-        not_protected=(_NOT_DP, _MANY, _DIFFERENCES, _ADDITIVE),
+        not_protected=(_NOT_DP, _MANY, _DIFFERENCES, _ADDITIVE, _BOUNDED),
     )

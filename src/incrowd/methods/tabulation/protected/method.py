@@ -34,6 +34,8 @@ from incrowd.methods.tabulation.rules import CellFacts, Contributions, Dominance
 from incrowd.methods.tabulation.suppression import SuppressionTask, suppress
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from incrowd.core.coins import Coins
     from incrowd.core.table import Table
 
@@ -50,9 +52,10 @@ class ProtectedTable:
     """Counts or sums over one to three columns with all their totals, as statistical offices publish them.
 
     Promise: a form, and no ε.  By suppression, no sensitive cell can be inferred within its protection interval by
-    someone who knows only this table, those named as released before, and the stated bounds.  By rounding, every number
-    is a neighboring multiple of the base and all totals add up.  By cell keys, counts have bounded noise with mean zero
-    that is the same for the same records; this is not differential privacy.
+    someone who knows only this table, those named as released before, the rules, and the stated bounds: numbers are
+    whole and not negative, and zeros are published.  By rounding, every number is a neighboring multiple of the base
+    and all totals add up.  By cell keys, counts have bounded noise with mean zero that is the same for the same
+    records; this is not differential privacy.
 
     Assumes: readers know no more than that; contributors know their own contributions, and are not hindered.
 
@@ -205,7 +208,7 @@ class ProtectedTable:
     @property
     def width(self) -> int:
         """How far apart the least and the largest number of an empty cell are, as anyone can see from the table."""
-        return (self.rules.reach or 0) + 1 if self.value is None else 1
+        return (self.rules.reach or 1) if self.value is None else 1
 
     def holder(self, schema: Schema) -> str | None:
         """Return the column by which contributions are merged: the holding, or whoever the unit protects."""
@@ -301,7 +304,7 @@ class ProtectedTable:
         self, frame: TableFrame, joint: Joint, facts: CellFacts, truth: Whole
     ) -> tuple[SuppressionTask, list[ProtectionDemand]]:
         """Return what is to be protected, and how far each sensitive cell must stay open."""
-        down, up = (each.ravel() for each in self.rules.demands(facts, counts=self.value is None))
+        down, up = (each.ravel() for each in self.rules.demands(facts, frame, counts=self.value is None))
         cells, sensitive = facts.values.ravel(), np.flatnonzero(up)
         weights = np.maximum(cells, 1).astype(np.float64) if self.weigh == "values" else np.ones(frame.size)
         weights[(cells == 0) & (up == 0)] = NEVER
@@ -312,19 +315,22 @@ class ProtectedTable:
                 "a table that was released before has other numbers than these rows give: it was made of other rows, "
                 "or its numbers are rounded or perturbed."
             )
-        task = SuppressionTask(
-            frame, sums, truth.ravel(), np.append(weights, np.full(len(joint.before), NEVER)), *self._bounds(truth)
-        )
+        fixed = np.append(weights, np.full(len(joint.before), NEVER))
+        task = SuppressionTask(frame, sums, truth.ravel(), fixed, *self._bounds(joint, truth), _floors(joint, truth))
         return task, [ProtectionDemand(cell, int(down[cell]), int(up[cell])) for cell in sensitive.tolist()]
 
-    def _bounds(self, truth: Whole) -> tuple[Whole, Whole]:
-        """Return what everybody knows of each finest cell."""
+    def _bounds(self, joint: Joint, truth: Whole) -> tuple[Whole, Whole]:
+        """Return what everybody knows of each finest cell: one that is not zero is 1 at least, as zeros are published.
+
+        Of cells that are finer than this table and those before it nobody knows that.
+        """
         flat = truth.ravel()
+        low = np.minimum(flat, int(joint.alone))
         if self.prior is None:
-            return np.zeros(len(flat), np.int64), np.full(len(flat), -1, np.int64)
+            return low, np.full(len(flat), -1, np.int64)
         part, of = self.prior.numerator, self.prior.denominator
         off = np.array([-(-int(value) * part // of) for value in flat], np.int64)
-        return flat - off, flat + off
+        return np.maximum(low, flat - off), flat + off
 
     def _drawn(self, frame: TableFrame, facts: CellFacts, counted: Counted) -> Whole:
         """Return the noise of every cell, by the keys of its records."""
@@ -336,6 +342,14 @@ class ProtectedTable:
         np.add.at(leaves, given.cells, keys[given.holders])
         cell_keys = frame.totals(leaves.reshape(frame.leaf_shape))
         return self.noise.drawn(facts.values.ravel(), cell_keys.ravel()).reshape(frame.shape)
+
+
+def _floors(joint: Joint, truth: Whole) -> csr_array | None:
+    """Return the cells of this table and the empty ones of those before it that are known not to be zero."""
+    if joint.alone:
+        return None
+    cells = joint.frame.matrix[np.unique(np.concatenate([joint.own, joint.empty]))]
+    return cells[np.flatnonzero(cells @ truth.ravel() > 0)]
 
 
 def _check_value(schema: Schema, name: str) -> None:

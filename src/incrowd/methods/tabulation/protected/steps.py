@@ -125,10 +125,11 @@ class SuppressCells(Step):
 
     @property
     def bounds(self) -> str:
-        """What everybody is taken to know, for people."""
+        """What everybody is taken to know beside the published cells, for people."""
+        least = "that numbers are whole and not negative, and that a cell of zero is suppressed only if it is sensitive"
         if self.prior is None:
-            return "that no number is negative"
-        return f"every finest cell up to {self.prior} of its value up or down"
+            return least
+        return f"{least}, and every finest cell up to {self.prior} of its value up or down"
 
     @property
     def sentence(self) -> str:
@@ -141,7 +142,8 @@ class SuppressCells(Step):
         )
         return (
             f"Cells are left empty that have {'; or '.join(self.told)}. Others are left empty beside them so that none "
-            f"of these can be inferred too closely; {least}. Cells of zero and the total of everything are published."
+            f"of these can be inferred too closely; {least}. The total of everything is published, and so is every cell "
+            "of zero that is not sensitive: readers know that an empty count is at least 1."
             f"{before} This looks at all rows."
         )
 
