@@ -27,7 +27,7 @@ MOST_UNKNOWNS = 50_000
 
 @dataclass(frozen=True)
 class ReleasedTable:
-    """A table as it was published: its columns, the labels of its published cells and their numbers, and of empty ones."""
+    """A table as it was published: the labels of its published cells with their numbers, and those of empty cells."""
 
     name: str
     columns: tuple[str, ...]

@@ -30,8 +30,8 @@ _EARLIER_CELLS = (
     "narrow down those"
 )
 _EXACT = (
-    "published cells: they are exact, zero says that nobody is there, and an empty count says that somebody is, in each "
-    "finest cell of it that is not published as zero"
+    "published cells: they are exact, zero says that nobody is there, and an empty count says that somebody is, in "
+    "each finest cell of it that is not published as zero"
 )
 _MINIMALITY = (
     "minimality: cells were chosen by looking at all of them, so a reader who repeats the choice can exclude tables in "
@@ -72,8 +72,8 @@ class OpenCells(Claim):
         before = f" and the {self.earlier} released before" if self.earlier else ""
         return (
             f"Someone who knows only this table{before}, the rules, and {self.bounds}, cannot infer a sensitive cell "
-            "more closely than its protection interval, which does not reach below the number of finest cells above zero "
-            "in it; the least and the largest number that an empty cell can have are at least "
+            "more closely than its protection interval, which does not reach below the number of finest cells above "
+            "zero in it; the least and the largest number that an empty cell can have are at least "
             f"{self.width} apart. A cell is sensitive by these rules: {'; '.join(self.rules)}."
         )
 

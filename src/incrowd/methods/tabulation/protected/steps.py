@@ -142,8 +142,8 @@ class SuppressCells(Step):
         )
         return (
             f"Cells are left empty that have {'; or '.join(self.told)}. Others are left empty beside them so that none "
-            f"of these can be inferred too closely; {least}. The total of everything is published, and so is every cell "
-            "of zero that is not sensitive: readers know that an empty count is at least 1."
+            f"of these can be inferred too closely; {least}. The total of everything is published, and so is every "
+            "cell of zero that is not sensitive: readers know that an empty count is at least 1."
             f"{before} This looks at all rows."
         )
 
