@@ -16,13 +16,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.attacks.cover import MISSING, Cover, cover_of, spans, texts
+from incrowd.attacks.cover import MISSING, Cover, cover_of, numbers, spans, texts
 from incrowd.attacks.knowledge import Knowledge, Published
 from incrowd.errors import InvalidParameter
 
 Codes = NDArray[np.int64]
 _BLOCK, _MOST = 1 << 16, 1 << 24
 NONE = -1
+NEAR = 0.01
+"""A masked number is right about a person if at most this share of the published rows lies between the two."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,15 +50,30 @@ class CodedColumns:
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """A column on both sides: people's values, published labels, and which labels cover which values."""
+    """A column on both sides: people's values, published labels, and which labels cover which values.
+
+    `near` are for each value the least and the largest published number that are right about it as well, where a mask
+    moved numbers or may have done so.
+    """
 
     values: CodedColumns
     labels: CodedColumns
     cover: Cover
+    near: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     def fits(self, labels: Codes) -> NDArray[np.bool_]:
-        """Return for each person whether a label (one a person, −1 for none) covers the person's value."""
-        return self.cover.contains(self.values.codes, labels)
+        """Return for each person whether a label (one a person, −1 for none) is right about the person's value."""
+        covered = self.cover.contains(self.values.codes, labels)
+        if self.near is None:
+            return covered
+        return covered | self.fits_number(np.where(labels >= 0, numbers(self.labels.texts)[labels], np.nan))
+
+    def fits_number(self, guesses: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return for each person whether a number (NaN for none) is near enough to the person's value."""
+        if self.near is None:
+            return np.zeros(len(guesses), bool)
+        low, high = (end[self.values.codes] for end in self.near)
+        return np.asarray((guesses >= low) & (guesses <= high), bool)
 
 
 def match(published: Published, people: pa.Table, column: str, slack: float | None = None) -> Match:
@@ -67,7 +84,29 @@ def match(published: Published, people: pa.Table, column: str, slack: float | No
                 f"{column!r} is no column of {what}, so that nothing can be matched by it. Name columns of both."
             )
     values, labels = CodedColumns.of(people.column(column)), CodedColumns.of(published.table.column(column))
-    return Match(values, labels, cover_of(values.texts, labels.texts, published.lookups.get(column), slack))
+    cover = cover_of(values.texts, labels.texts, published.lookups.get(column), slack)
+    moved = published.masks is None or column in published.masks
+    return Match(values, labels, cover, _near(values, labels, published) if moved and slack is None else None)
+
+
+def _near(
+    values: CodedColumns, labels: CodedColumns, published: Published
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Return for each value between which numbers lies at most 1 % of the published rows on each side of it."""
+    shown, true = numbers(labels.texts), numbers(values.texts)
+    if np.isfinite(shown).mean() <= 0.5 or np.isfinite(true).mean() <= 0.5:
+        return None
+    rows = np.bincount(labels.codes, published.weights, len(shown))
+    order, place = np.unique(shown[np.isfinite(shown)], return_inverse=True)
+    counts = np.bincount(place, rows[np.isfinite(shown)])
+    upto = np.append(0, np.cumsum(counts))
+    room = NEAR * upto[-1]
+    below, above = upto[np.searchsorted(order, true, "left")], upto[np.searchsorted(order, true, "right")]
+    first = np.searchsorted(upto, below - room, "left")
+    last = np.searchsorted(upto, above + room, "right") - 2
+    ends = np.append(order, np.nan)
+    low = np.minimum(true, np.where(first < len(order), ends[np.minimum(first, len(order))], true))
+    return low, np.maximum(true, np.where(last >= 0, ends[np.maximum(last, 0)], true))
 
 
 def together(people: pa.Table, outsiders: pa.Table | None) -> pa.Table:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.attacks.cover import Lookup, numbers, texts
+from incrowd.core.displacement import Displacement
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 
@@ -25,12 +26,16 @@ _SUBSETS = 64
 
 @dataclass(frozen=True, eq=False)
 class Published:
-    """What an attacker holds: a table, how its labels are read, which column counts rows, and earlier releases."""
+    """What an attacker holds: a table, how its labels are read, which column counts rows, and earlier releases.
+
+    `masks` are the columns whose values were moved, as the published steps say; None if the method is unknown.
+    """
 
     table: pa.Table
     lookups: Mapping[str, Lookup] = field(default_factory=dict)
     count: str | None = None
     earlier: tuple[Published, ...] = ()
+    masks: Mapping[str, Displacement] | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:

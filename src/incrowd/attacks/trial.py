@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.attacks.candidates import NONE, CandidateSearch, Codes, Match, codes_of, drawn, match, together
+from incrowd.attacks.candidates import NEAR, NONE, CandidateSearch, Codes, Match, codes_of, drawn, match, together
 from incrowd.attacks.finding import Finding, Rate, Risk
 from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.masked import NearestSearch, masked_columns
 from incrowd.errors import InvalidParameter
 
 Hits = NDArray[np.bool_]
@@ -66,14 +67,36 @@ class Trial:
         """Everybody beside the published rows, by what is known."""
         return CandidateSearch.of(self.published, self.everyone, self.known, self.knowledge)
 
+    @cached_property
+    def matches(self) -> CandidateSearch:
+        """The same, by distance in masked columns: the nearest published rows are taken for a person's."""
+        return NearestSearch.of(self.published, self.everyone, self.known, self.knowledge)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How masked columns were matched and judged, in words."""
+        columns = masked_columns(self.published, self.everyone, (*self.known, *self.rest))
+        moved = [name for name in columns if self.column(name).near is not None]
+        unknown = " (the method is unknown)" if self.published.masks is None else ""
+        nearest = isinstance(self.matches, NearestSearch)
+        by = f"People are matched to the nearest published rows, since values were masked{unknown}." if nearest else ""
+        right = (
+            f"A number in {', '.join(moved)} counts as right if at most {NEAR:.0%} of the published rows lie between "
+            f"it and the truth{'' if nearest else unknown}."
+        )
+        return tuple(filter(None, (by, right if moved else "")))
+
     def column(self, name: str) -> Match:
         """Return a column of what was published beside the truth about everybody."""
         return match(self.published, self.everyone, name)
 
-    def fits(self, rows: Codes) -> Hits:
-        """Return for each person whether a published row (its place, −1 for none) is true in all unknown columns."""
+    def fits(self, rows: Codes, columns: tuple[str, ...] | None = None) -> Hits:
+        """Return for each person whether a published row (its place, −1 for none) is true in all unknown columns.
+
+        Or in others that are named.
+        """
         found = rows >= 0
-        for name in self.rest:
+        for name in self.rest if columns is None else columns:
             column = self.column(name)
             found &= column.fits(np.where(rows >= 0, column.labels.codes[rows], NONE))
         return found
@@ -90,7 +113,7 @@ class Trial:
             outside = Rate(int(hits[self.inside :].sum()), len(hits) - self.inside)
         ours = Rate(int(hits[: self.inside].sum()), self.inside)
         guess = Rate(int(blind[: self.inside].sum()), self.inside)
-        return Finding(attack, risk, self.knowledge.words, ours, guess, outside, story)
+        return Finding(attack, risk, self.knowledge.words, ours, guess, outside, story, self.notes)
 
     def victim(self, hits: Hits) -> int | None:
         """Return the first person in the data who was hit."""

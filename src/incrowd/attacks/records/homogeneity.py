@@ -15,8 +15,10 @@ from incrowd.core.words import counted
 def homogeneity(published: Published, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
     """Read the secret where all rows that fit a person show the same one.
 
-    Knows: some columns of a person.  Success: every published row that fits shows one secret, and it is the person's.
-    Blind guess: the commonest secret.
+    Knows: some columns of a person; the published method with its parameters.  Success: every published row that fits
+    shows one secret, and it is the person's.  In masked columns the nearest rows fit, and a masked number is the
+    person's if at most 1 % of the published rows lie between the two, as in linkage.  Blind guess: the commonest
+    secret.
 
     Meaningless without outsiders where the secret follows from the known columns for everybody: that is a truth about
     the world, and people who are not in the data are hit as often.
@@ -25,15 +27,16 @@ def homogeneity(published: Published, knowledge: Knowledge, outsiders: pa.Table 
     """
     trial = Trial.of(published, knowledge, outsiders)
     secret = trial.column(trial.secret)
-    said = trial.search.agreement(secret.labels.codes)
+    said = trial.matches.agreement(secret.labels.codes)
     return _finding(trial, "homogeneity", secret, said)
 
 
 def skewness(published: Published, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
     """Guess the commonest secret among the rows that fit a person.
 
-    Knows: some columns of a person.  Success: the commonest secret of the rows that fit is the person's; where no row
-    fits, the commonest of all is guessed.  Blind guess: the commonest secret of all.
+    Knows: some columns of a person; the published method with its parameters.  Success: the commonest secret of the
+    rows that fit is the person's; where no row fits, the commonest of all is guessed.  Masked columns are matched and
+    judged as in homogeneity.  Blind guess: the commonest secret of all.
 
     Meaningless without outsiders, for the same reason as homogeneity.
 
@@ -41,7 +44,7 @@ def skewness(published: Published, knowledge: Knowledge, outsiders: pa.Table | N
     """
     trial = Trial.of(published, knowledge, outsiders)
     secret = trial.column(trial.secret)
-    said = trial.search.commonest(secret.labels.codes, published.weights)
+    said = trial.matches.commonest(secret.labels.codes, published.weights)
     overall = secret.labels.codes[trial.commonest_row(trial.secret)]
     return _finding(trial, "skewness", secret, np.where(said == NONE, overall, said))
 
@@ -58,7 +61,7 @@ def _story(trial: Trial, hits: Hits, secret: Match, said: Codes) -> tuple[str, .
     if person is None:
         return ()
     shown = secret.labels.texts[said[person]]
-    rows = counted(int(trial.search.totals()[person]), "published row")
+    rows = counted(int(trial.matches.totals()[person]), "published row")
     return (
         f"The attacker knows of a person: {trial.told(person, trial.known)}.",
         f"{rows} can be this person; what they show most in {trial.secret} is {shown}.",

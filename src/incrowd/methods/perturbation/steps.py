@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.claim import Claim, proved
+from incrowd.core.displacement import Displacement
 from incrowd.core.loss import Syntactic
 from incrowd.core.steps.step import Grounds, Promise, Step
 from incrowd.errors import InvalidParameter
@@ -138,6 +139,11 @@ class Masking(Step):
     def beside(self) -> tuple[str, ...]:
         """What is read that is never released."""
         return () if self.household is None else (self.household,)
+
+    @property
+    def displaced(self) -> Mapping[str, Displacement]:
+        """The columns whose values are moved, and how far: what an attacker knows who reads the steps."""
+        return {name: Displacement() for name in self.changes if name not in self.emptied}
 
     @property
     def emptied(self) -> tuple[str, ...]:

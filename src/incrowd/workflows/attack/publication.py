@@ -10,17 +10,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from incrowd.attacks.candidates import match
-from incrowd.attacks.cover import Lookup
+from incrowd.attacks.candidates import Match, match
+from incrowd.attacks.cover import Lookup, numbers
 from incrowd.attacks.knowledge import Published
 from incrowd.core.certificate import Certificate
+from incrowd.core.displacement import Displacement
 from incrowd.core.domain import Dates, Numbers
 from incrowd.core.reading import canonical, read
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column
+from incrowd.core.steps.step import Step
 from incrowd.core.table import Rows
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, SourceUnreadable
+from incrowd.methods.perturbation.steps import maskings
 from incrowd.methods.synthesis.marginals.synthetic_model import drawn_number
 from incrowd.verify.files import tables_of
 from incrowd.workflows.policy.policy import Policy
@@ -70,14 +73,24 @@ def read_publication(
         raise SourceUnreadable(f"{release} holds no table: it stayed in memory, or lies elsewhere.")
     lookups = {} if policy is None else {column.name: lookup_of(column) for column in policy.schema.columns}
     released = None if certificate is None else certificate.schema.released
+    masks = None if certificate is None else masks_of(certificate.steps)
     found = []
     for file in files:
         table = in_classes(table_of(open_source(file)), policy)
         counted = count or (_COUNT if _COUNT in table.column_names and _COUNT not in (released or (_COUNT,)) else None)
         if counted is not None and counted not in table.column_names:
             raise InvalidParameter(f"{counted!r} is no column of what was published.")
-        found.append((file.stem, Published(table, lookups, counted)))
+        found.append((file.stem, Published(table, lookups, counted, masks=masks)))
     return tuple(found)
+
+
+def masks_of(steps: Sequence[Step]) -> dict[str, Displacement]:
+    """Return which columns the published steps mask, and how far they move values; by rank where several do."""
+    found: dict[str, Displacement] = {}
+    for step in maskings(steps):
+        for name, moved in step.displaced.items():
+            found[name] = Displacement() if name in found else moved
+    return found
 
 
 def in_classes(table: pa.Table, policy: Policy | None) -> pa.Table:
@@ -124,10 +137,22 @@ def _open_level(column: Column, level: int, values: pa.Array) -> pa.Array:
     return pa.array(found.tolist(), pa.string())
 
 
+def _inside(column: Match) -> bool:
+    """Whether most published numbers lie among those of the data."""
+    true, rows = numbers(column.values.texts), numbers(column.labels.texts)[column.labels.codes]
+    between = (rows >= np.nanmin(true)) & (rows <= np.nanmax(true))
+    return bool(between.mean() >= _FOREIGN)
+
+
 def check_belongs(published: Published, people: pa.Table, columns: Sequence[str]) -> None:
-    """Refuse what can hardly have been made from this data: labels that stand for nobody in it."""
+    """Refuse what can hardly have been made from this data: labels that stand for nobody in it.
+
+    Numbers that a mask may have moved stand for anybody between the least and the largest number of the data.
+    """
     for name in columns:
         column = match(published, people, name)
+        if column.near is not None and _inside(column):
+            continue
         used = np.zeros(len(column.labels.texts), bool)
         used[column.cover.labels] = True
         rows = used[column.labels.codes]

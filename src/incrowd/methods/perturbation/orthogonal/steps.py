@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from incrowd.core.displacement import Displacement, Measured
 from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, alike, check_columns, some
 
@@ -35,6 +37,12 @@ class Rotate(Masking):
     def changes(self) -> tuple[str, ...]:
         """The columns whose values are changed."""
         return self.columns
+
+    @property
+    def displaced(self) -> Mapping[str, Displacement]:
+        """The columns whose values are moved, and how far."""
+        far = min(1.0, float(self.strength) * self.block**0.5)
+        return dict.fromkeys(self.columns, Displacement(Measured.DEVIATION, far))
 
     @property
     def kept(self) -> tuple[tuple[KeptStatistic, Exactness], ...]:

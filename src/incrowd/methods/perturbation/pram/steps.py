@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.claim import GROUPS, assumed, proved
 from incrowd.core.claims.privacy import PurePrivacy
+from incrowd.core.displacement import Displacement, Measured
 from incrowd.core.loss import Pure
 from incrowd.core.steps.step import Grounds, Promise, assumptions
 from incrowd.core.unit import Adjacency, More
@@ -110,6 +112,15 @@ class Randomize(Masking):
     def changes(self) -> tuple[str, ...]:
         """The columns whose values are changed."""
         return tuple(name for channel in self.channels for name in channel.columns)
+
+    @property
+    def displaced(self) -> Mapping[str, Displacement]:
+        """The columns whose values are moved, and how far."""
+        return {
+            name: Displacement(Measured.CATEGORY, 0.1 if channel.stay is None else float(1 - channel.stay))
+            for channel in self.channels
+            for name in channel.columns
+        }
 
     @property
     def kept(self) -> tuple[tuple[KeptStatistic, Exactness], ...]:

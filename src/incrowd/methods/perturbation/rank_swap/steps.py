@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from incrowd.core.displacement import Displacement, Measured
 from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, alike, check_columns, some
 
@@ -36,6 +38,11 @@ class SwapRanks(Masking):
     def changes(self) -> tuple[str, ...]:
         """The columns whose values are changed."""
         return self.columns
+
+    @property
+    def displaced(self) -> Mapping[str, Displacement]:
+        """The columns whose values are moved, and how far."""
+        return dict.fromkeys(self.columns, Displacement(Measured.RANK, float(self.share)))
 
     @property
     def kept(self) -> tuple[tuple[KeptStatistic, Exactness], ...]:

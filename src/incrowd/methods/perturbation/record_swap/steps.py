@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from incrowd.core.displacement import Displacement, Measured
 from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, some
 
@@ -52,6 +54,11 @@ class SwapRecords(Masking):
     def rests_on(self, kept: KeptStatistic) -> frozenset[str] | None:
         """Return the columns that a statistic speaks of: tables without the area speak of all the others."""
         return None if kept is KeptStatistic.TABLES else frozenset(self.changes)
+
+    @property
+    def displaced(self) -> Mapping[str, Displacement]:
+        """The columns whose values are moved, and how far."""
+        return {self.area: Displacement(Measured.CATEGORY, float(self.rate))}
 
     @property
     def kept(self) -> tuple[tuple[KeptStatistic, Exactness], ...]:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import ClassVar
 
+from incrowd.core.displacement import Displacement, Measured
 from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, check_columns, some
 
@@ -50,6 +51,11 @@ class RoundValues(Masking):
     def record_wise(self) -> bool:
         """Whether each row is changed by itself, given nothing but its own values."""
         return self.household is None
+
+    @property
+    def displaced(self) -> Mapping[str, Displacement]:
+        """The columns whose values are moved, and how far."""
+        return {name: Displacement(Measured.NUMBER, float(base)) for name, base in self.bases.items()}
 
     @property
     def kept(self) -> tuple[tuple[KeptStatistic, Exactness], ...]:
