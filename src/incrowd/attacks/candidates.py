@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +25,8 @@ Codes = NDArray[np.int64]
 _BLOCK, _MOST = 1 << 16, 1 << 24
 NONE = -1
 NEAR = 0.01
-"""A masked number is right about a person if at most this share of the published rows lies between the two."""
+"""A masked number is right about a person if at most this share of all people have a number nearer to it."""
+_SIDES: tuple[tuple[float, Literal["left", "right"]], ...] = ((-1.0, "right"), (1.0, "left"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,14 +54,14 @@ class CodedColumns:
 class Match:
     """A column on both sides: people's values, published labels, and which labels cover which values.
 
-    `near` are for each value the least and the largest published number that are right about it as well, where a mask
-    moved numbers or may have done so.
+    `near` are the numbers of all people in order, where a mask moved numbers or may have done so: then a number that
+    is near a person's is right as well.
     """
 
     values: CodedColumns
     labels: CodedColumns
     cover: Cover
-    near: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    near: NDArray[np.float64] | None = None
 
     def fits(self, labels: Codes) -> NDArray[np.bool_]:
         """Return for each person whether a label (one a person, −1 for none) is right about the person's value."""
@@ -69,11 +71,13 @@ class Match:
         return covered | self.fits_number(np.where(labels >= 0, numbers(self.labels.texts)[labels], np.nan))
 
     def fits_number(self, guesses: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return for each person whether a number (NaN for none) is near enough to the person's value."""
+        """Return for each person whether at most 1 % of all people have a number nearer to the guess (NaN for none)."""
         if self.near is None:
             return np.zeros(len(guesses), bool)
-        low, high = (end[self.values.codes] for end in self.near)
-        return np.asarray((guesses >= low) & (guesses <= high), bool)
+        far = np.abs(numbers(self.values.texts)[self.values.codes] - guesses)
+        room = far * (1.0 - 1e-12)
+        first, last = (np.searchsorted(self.near, guesses + side * room, end) for side, end in _SIDES)
+        return np.asarray(np.isfinite(far) & (last - first <= NEAR * len(self.near)), bool)
 
 
 def match(published: Published, people: pa.Table, column: str, slack: float | None = None) -> Match:
@@ -86,27 +90,15 @@ def match(published: Published, people: pa.Table, column: str, slack: float | No
     values, labels = CodedColumns.of(people.column(column)), CodedColumns.of(published.table.column(column))
     cover = cover_of(values.texts, labels.texts, published.lookups.get(column), slack)
     moved = published.masks is None or column in published.masks
-    return Match(values, labels, cover, _near(values, labels, published) if moved and slack is None else None)
+    return Match(values, labels, cover, _near(values, labels) if moved and slack is None else None)
 
 
-def _near(
-    values: CodedColumns, labels: CodedColumns, published: Published
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Return for each value between which numbers lies at most 1 % of the published rows on each side of it."""
-    shown, true = numbers(labels.texts), numbers(values.texts)
-    if np.isfinite(shown).mean() <= 0.5 or np.isfinite(true).mean() <= 0.5:
+def _near(values: CodedColumns, labels: CodedColumns) -> NDArray[np.float64] | None:
+    """Return the numbers of all people in order; None if most values or labels are none."""
+    true = numbers(values.texts)
+    if np.isfinite(true).mean() <= 0.5 or np.isfinite(numbers(labels.texts)).mean() <= 0.5:
         return None
-    rows = np.bincount(labels.codes, published.weights, len(shown))
-    order, place = np.unique(shown[np.isfinite(shown)], return_inverse=True)
-    counts = np.bincount(place, rows[np.isfinite(shown)])
-    upto = np.append(0, np.cumsum(counts))
-    room = NEAR * upto[-1]
-    below, above = upto[np.searchsorted(order, true, "left")], upto[np.searchsorted(order, true, "right")]
-    first = np.searchsorted(upto, below - room, "left")
-    last = np.searchsorted(upto, above + room, "right") - 2
-    ends = np.append(order, np.nan)
-    low = np.minimum(true, np.where(first < len(order), ends[np.minimum(first, len(order))], true))
-    return low, np.maximum(true, np.where(last >= 0, ends[np.maximum(last, 0)], true))
+    return np.sort(true[values.codes][np.isfinite(true[values.codes])])
 
 
 def together(people: pa.Table, outsiders: pa.Table | None) -> pa.Table:

@@ -78,13 +78,22 @@ class Trial:
         columns = masked_columns(self.published, self.everyone, (*self.known, *self.rest))
         moved = [name for name in columns if self.column(name).near is not None]
         unknown = " (the method is unknown)" if self.published.masks is None else ""
-        nearest = isinstance(self.matches, NearestSearch)
+        nearest = isinstance(self.__dict__.get("matches"), NearestSearch)
         by = f"People are matched to the nearest published rows, since values were masked{unknown}." if nearest else ""
         right = (
-            f"A number in {', '.join(moved)} counts as right if at most {NEAR:.0%} of the published rows lie between "
-            f"it and the truth{'' if nearest else unknown}."
+            f"A number in {', '.join(moved)} counts as right if at most {NEAR:.0%} of the people have one that is "
+            f"nearer to it{'' if nearest else unknown}."
         )
         return tuple(filter(None, (by, right if moved else "")))
+
+    @property
+    def as_published(self) -> tuple[str, ...]:
+        """That an attack compares masked values as they stand, in words; nothing where none were masked."""
+        moved = [name for name in self.published.masks or () if name in self.everyone.column_names]
+        if not moved:
+            return ()
+        words = "This attack compares masked values as they were published"
+        return (f"{words} ({', '.join(moved)}): that it finds little does not mean that the mask hides much.",)
 
     def column(self, name: str) -> Match:
         """Return a column of what was published beside the truth about everybody."""

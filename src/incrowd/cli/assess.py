@@ -294,7 +294,7 @@ def _class_lines(before: Sizes, after: Sizes | None, suppressed: int) -> list[tu
         ("rows alone", *(f"{sizes.unique:,}" for sizes, _ in both)),
         ("discernibility", *(f"{sizes.discernibility(gone):,}" for sizes, gone in both)),
     ]
-    return [line if after is not None else (*line, "-") for line in lines]
+    return [line if after is not None else (*line, "not judged") for line in lines]
 
 
 def _show_risks(found: Assessment) -> None:

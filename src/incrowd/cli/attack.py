@@ -204,6 +204,7 @@ def _show(lab: Lab, over: tuple[Tried, ...], given: Given) -> None:
     ]
     notes += [f"{name} was not tried: {why}" for name, why in lab.skipped.items()]
     notes += ["✗: not shown to stay at or below its threshold."] if over else []
+    notes += [note for each in lab.tried for note in each.finding.notes]
     notes += [each.finding.sentence for each in lab.tried]
     notes.append(f"Intervals hold together with confidence {lab.confidence:g}. {given.look_sentence}")
     print_table("What this means", [(note,) for note in dict.fromkeys(notes)])

@@ -16,8 +16,8 @@ def inference(published: Published, knowledge: Knowledge, outsiders: pa.Table | 
     """Take the secret of the nearest published row for the person's.
 
     Knows: some columns of a person.  Success: the secret of the published row nearest in these columns is the person's
-    (numbers within the slack of the secret, if one is given; a masked number if at most 1 % of the published rows lie
-    between the two).  Blind guess: the secret of a published row drawn at
+    (numbers within the slack of the secret, if one is given; a masked number if at most 1 % of the people have one
+    that is nearer to it).  Blind guess: the secret of a published row drawn at
     random.  For tables whose rows are real people's and for synthetic ones.
 
     Meaningless without outsiders: what follows from the known columns for everybody is no secret of those in the data.

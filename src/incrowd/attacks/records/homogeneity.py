@@ -17,7 +17,7 @@ def homogeneity(published: Published, knowledge: Knowledge, outsiders: pa.Table 
 
     Knows: some columns of a person; the published method with its parameters.  Success: every published row that fits
     shows one secret, and it is the person's.  In masked columns the nearest rows fit, and a masked number is the
-    person's if at most 1 % of the published rows lie between the two, as in linkage.  Blind guess: the commonest
+    person's if at most 1 % of the people have one that is nearer to it, as in linkage.  Blind guess: the commonest
     secret.
 
     Meaningless without outsiders where the secret follows from the known columns for everybody: that is a truth about

@@ -23,8 +23,8 @@ def learning(published: Published, knowledge: Knowledge, outsiders: pa.Table | N
     """Learn from the published rows how the secret follows from the known columns, and say it of people.
 
     Knows: some columns of a person.  Success: the model's guess is the person's secret; of a secret number that a mask
-    moved, if at most 1 % of the published rows lie between the two.  Blind guess: the commonest secret.  The model is a
-    forest of scikit-learn's (extra `learn`), for masked numbers of extremely random trees that keep every published
+    moved, if at most 1 % of the people have one that is nearer to it.  Blind guess: the commonest secret.  The model is
+    a forest of scikit-learn's (extra `learn`), for masked numbers of extremely random trees that keep every published
     row; a better one may infer more.
 
     Meaningless without outsiders: a good model of the world is right about everybody, and to learn such a thing is what

@@ -20,7 +20,7 @@ def linkage(published: Published, knowledge: Knowledge, outsiders: pa.Table | No
     columns that a mask moved, the nearest rows fit, in units of how far the steps say that it moves values; if the
     method is unknown and most published rows fit nobody, the nearest by rank.  Success: the published rows that fit all
     say the same about everything else (a single row always does), and all of that is true; a masked number is if at
-    most 1 % of the published rows lie between it and the truth.  Where nothing else was published, exactly one row must
+    most 1 % of the people have one that is nearer to it.  Where nothing else was published, exactly one row must
     fit, and be true in what is known.  Blind guess: the commonest of the other values, whoever the person is.
 
     Meaningless if the outsiders are not like the people in the data: they must be drawn from the same population.

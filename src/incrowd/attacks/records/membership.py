@@ -46,7 +46,8 @@ def membership(published: Published, knowledge: Knowledge, outsiders: pa.Table |
     blind = Rate(round(_ALARM * trial.inside), trial.inside)
     outside = Rate(int((scores[control] > limit).sum()), len(control))
     story = _story(trial, scores, limit) if inside.any() else ()
-    return Finding("membership", Risk.INFERENCE, "all published columns of a person", success, blind, outside, story)
+    knows, notes = "all published columns of a person", trial.as_published
+    return Finding("membership", Risk.INFERENCE, knows, success, blind, outside, story, notes)
 
 
 def _story(trial: Trial, scores: Numbers, limit: float) -> tuple[str, ...]:

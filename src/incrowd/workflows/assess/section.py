@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from incrowd.workflows.assess.assess import Assessment
 
 RISK, LOSS = "rows linked rightly, on average", "loss of all rows"
-_NONE = "–"
+_NONE = "not judged"
 
 
 def candidate(found: Assessment) -> MappedRelease:
@@ -193,4 +193,4 @@ def scored(score: object) -> str:
 
 def number(value: float | None) -> str:
     """Return a number for people; a dash where it is not known."""
-    return _NONE if value is None else f"{value:.4f}"
+    return "not known" if value is None else f"{value:.4f}"

@@ -73,7 +73,9 @@ def _section(lab: Lab, risk: Risk) -> Markup:
     title = tag("h2", str(risk).capitalize())
     if not tried:
         return tag("section", title, tag("p", f"{_QUESTIONS[risk]} No attack of this kind was run."))
-    verdicts = [tag("li", f"{_named(each)}: {each.finding.sentence}") for each in tried]
+    verdicts = [
+        tag("li", " ".join([f"{_named(each)}: {each.finding.sentence}", *each.finding.notes])) for each in tried
+    ]
     return tag("section", title, tag("p", _QUESTIONS[risk]), _bars(tried), tag("ul", *verdicts), *map(_story, tried))
 
 
