@@ -84,7 +84,7 @@ def read_publication(
     return tuple(found)
 
 
-def masks_of(steps: Sequence[Step]) -> dict[str, Displacement]:
+def masks_of(steps: tuple[Step, ...]) -> dict[str, Displacement]:
     """Return which columns the published steps mask, and how far they move values; by rank where several do."""
     found: dict[str, Displacement] = {}
     for step in maskings(steps):

@@ -200,14 +200,14 @@ def _empty(statement: Statement, values: Whole, known: Flags) -> Problem | None:
         text = f"adding up narrows none of {len(empty):,} empty cells, which are too many to try all they could be"
         return Problem(text, undecided=True)
     try:
-        least, most = spread(
+        smallest, largest = spread(
             published_to(frame, values, known, least),
             frame.matrix[empty],
             lambda low, high: np.asarray(high - low >= width),
         )
     except Inconsistent:
         return Problem("no numbers in the empty cells agree with all totals")
-    return Problem("an empty cell can be inferred too closely") if np.any(most - least < width) else None
+    return Problem("an empty cell can be inferred too closely") if np.any(largest - smallest < width) else None
 
 
 def _least(grounds: Grounds) -> int:
