@@ -256,7 +256,9 @@ def _show_attacks(lab: Lab) -> None:
 
     header = ("attack", "success", "blind guess", "outsiders", "verdict")
     rows = [(each.finding.attack, *rates_shown(each.finding), str(each.finding.verdict)) for each in lab.tried]
-    note = f"Intervals hold together with confidence {lab.confidence:g}. What finds nothing proves nothing."
+    told = dict.fromkeys(note for each in lab.tried for note in each.finding.notes)
+    words = f"Intervals hold together with confidence {lab.confidence:g}. What finds nothing proves nothing."
+    note = "\n".join([*told, words])
     print_table("Attacks, beside people who are not in the data", rows, note, header=header)
 
 
