@@ -86,13 +86,12 @@ class Trial:
         )
         return tuple(filter(None, (by, right if moved else "")))
 
-    @property
-    def as_published(self) -> tuple[str, ...]:
+    def as_published(self, attack: str) -> tuple[str, ...]:
         """That an attack compares masked values as they stand, in words; nothing where none were masked."""
         moved = [name for name in self.published.masks or () if name in self.everyone.column_names]
         if not moved:
             return ()
-        words = "This attack compares masked values as they were published"
+        words = f"{attack} compares masked values as they were published"
         return (f"{words} ({', '.join(moved)}): that it finds little does not mean that the mask hides much.",)
 
     def column(self, name: str) -> Match:

@@ -42,7 +42,7 @@ def singling_out(published: Published, knowledge: Knowledge, outsiders: pa.Table
     success, blind = (_alone(columns, some, sides[0]) for some in (drawn, random))
     outside = _alone(columns, drawn, sides[1]) if trial.inside < trial.everyone.num_rows else None
     story = _story(trial, columns, drawn, sides[0])
-    knows, notes = "nothing but what was published", trial.as_published
+    knows, notes = "nothing but what was published", trial.as_published("singling-out")
     return Finding("singling-out", Risk.SINGLING_OUT, knows, success, blind, outside, story, notes)
 
 

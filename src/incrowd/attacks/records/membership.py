@@ -46,7 +46,7 @@ def membership(published: Published, knowledge: Knowledge, outsiders: pa.Table |
     blind = Rate(round(_ALARM * trial.inside), trial.inside)
     outside = Rate(int((scores[control] > limit).sum()), len(control))
     story = _story(trial, scores, limit) if inside.any() else ()
-    knows, notes = "all published columns of a person", trial.as_published
+    knows, notes = "all published columns of a person", trial.as_published("membership")
     return Finding("membership", Risk.INFERENCE, knows, success, blind, outside, story, notes)
 
 
