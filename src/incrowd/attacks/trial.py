@@ -87,7 +87,7 @@ class Trial:
         return tuple(filter(None, (by, right if moved else "")))
 
     def as_published(self, attack: str) -> tuple[str, ...]:
-        """That an attack compares masked values as they stand, in words; nothing where none were masked."""
+        """Return that an attack compares masked values as they stand, in words; nothing where none were masked."""
         moved = [name for name in self.published.masks or () if name in self.everyone.column_names]
         if not moved:
             return ()
