@@ -20,7 +20,8 @@ _STEPS = 120
 _LEAST_WIDTH = 2
 _STYLE = (
     ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;margin:1rem auto;max-width:44rem;"
-    "padding:0 1rem}figure{margin:0 0 1rem;max-width:37.5rem}svg{width:100%;height:auto}td,th{padding:0 1em 0 0;text-align:left}"
+    "padding:0 1rem}figure{margin:0 0 1rem;max-width:37.5rem}svg{width:100%;height:auto}"
+    "td,th{padding:0 1em 0 0;text-align:left}"
 )
 LogDelta = Callable[[Fraction], float]
 
