@@ -90,10 +90,10 @@ def test_a_rule_without_a_threshold_hides_what_is_rounded_to_0() -> None:
     assert (Rule(base=5, rounding=Rounding.UP).k, Rule(base=5, rounding=Rounding.UP).protects) == (1, False)
 
 
-@pytest.mark.parametrize("beside", ["totals", "percentages", "secondary"])
-def test_what_counts_hidden_cells_too_breaks_the_crowd(beside: str) -> None:
+@pytest.mark.parametrize("rule", [Rule(5, totals=True), Rule(5, percentages=True), Rule(5, secondary=True)])
+def test_what_counts_hidden_cells_too_breaks_the_crowd(rule: Rule) -> None:
     assert Rule(5).protects
-    assert not Rule(5, **{beside: True}).protects
+    assert not rule.protects
 
 
 def test_a_second_table_breaks_the_crowd() -> None:
