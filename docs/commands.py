@@ -51,7 +51,8 @@ def _shown(parameter: Any) -> str:
     if parameter.param_type_name == "argument":
         return f"`{parameter.name.upper()}`"
     value = "" if parameter.is_flag else f" {parameter.metavar or 'VALUE'}"
-    return f"`{parameter.opts[0]}{value}`"
+    names = [parameter.opts[0], *parameter.secondary_opts]
+    return ", ".join(f"`{name}{value}`" for name in names)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ from typing import Any
 from incrowd.accounting.amplification import amplify
 from incrowd.accounting.suppression import tight_delta
 from incrowd.accounting.suppression.theorems import SmoothPromise, log_theorem1_delta, theorem1_delta
-from incrowd.workflows.bounds.plot import Curve, Plot, curve, draw
+from incrowd.drawing.plot import Curve, Plot
+from incrowd.workflows.bounds.plot import curve, draw
 
 HERE = Path(__file__).parent / "_static"
 TABLE_RATES = ("0.05", "0.1", "0.2")

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.accounting.budget import Allowance, Amount, Budget, plain, read, shown_down, shown_up
+from incrowd.accounting.budget import Allowance, Amount, Budget, plain, read
+from incrowd.core.words import short_down, short_up
 from incrowd.errors import InvalidParameter
 
 AMOUNTS = st.fractions(min_value=0, max_value=10**6)
@@ -52,7 +53,7 @@ def test_an_amount_survives_its_text(number: Fraction) -> None:
 @given(AMOUNTS)
 def test_what_people_read_errs_on_the_safe_side(number: Fraction) -> None:
     amount = Amount.up(number, 0).epsilon
-    assert Fraction(shown_down(amount)) <= Fraction(amount) <= Fraction(shown_up(amount))
+    assert Fraction(short_down(amount, 6)) <= Fraction(amount) <= Fraction(short_up(amount, 6))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ def test_what_people_read_errs_on_the_safe_side(number: Fraction) -> None:
     [("0", "0"), ("0.4", "0.4"), ("12", "12"), ("1e-7", "1e-7"), ("2.5e-9", "2.5e-9"), ("300", "300")],
 )
 def test_short_amounts_are_shown_as_people_write_them(amount: str, text: str) -> None:
-    assert shown_up(Decimal(amount)) == shown_down(Decimal(amount)) == text
+    assert short_up(Decimal(amount), 6) == short_down(Decimal(amount), 6) == text
 
 
 @pytest.mark.parametrize("text", ["NaN", "Infinity", "-1"])

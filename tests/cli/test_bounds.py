@@ -104,7 +104,7 @@ def test_the_table_for_people_says_the_odds_in_words(run: Runner) -> None:
         ("", "none given"),
         ("--k 20 --rate 0.1 --epsilon 1 --rows-per-person 0", "at least one row"),
         ("--k 20 --rate 0.1 --epsilon 1 --rows-per-person 2 --replace", "--replace"),
-        ("--k 20 --rate 0.1 --epsilon 1 --plot curve.pdf", ".svg, .png or .html"),
+        ("--k 20 --rate 0.1 --epsilon 1 --plot curve.png", "convert the .svg"),
         ("--k 20 --rate 0.1 --epsilon 1 --plot nowhere/curve.svg", "folder must exist"),
     ],
 )
@@ -223,11 +223,11 @@ def test_the_amplify_table_marks_what_was_solved(run: Runner) -> None:
     assert re.search(r"on the sample.*← solved", run("bounds amplify --rate 0.1 --sampled-epsilon 1").out)
 
 
-@pytest.mark.parametrize("ending", ["svg", "png", "html"])
+@pytest.mark.parametrize("ending", ["svg", "html"])
 @pytest.mark.parametrize("line", [SAFE, "bounds crowd --k 20 --rate 0.1", f"{SAFE} --replace"])
 def test_plot_draws_the_curve(run: Runner, tmp_path: Path, line: str, ending: str) -> None:
     assert run(f"{line} --plot curve.{ending} --json").code == 0
-    assert (tmp_path / f"curve.{ending}").stat().st_size > 5000
+    assert "<polyline" in (tmp_path / f"curve.{ending}").read_text(encoding="utf-8")
     assert [path.name for path in tmp_path.iterdir()] == [f"curve.{ending}"]
 
 

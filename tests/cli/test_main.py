@@ -134,7 +134,6 @@ def test_the_module_runs_as_the_command() -> None:
 def test_a_calculation_loads_no_slow_package() -> None:
     slow = (
         "scipy",
-        "altair",
         "dp_accounting",
         "opendp",
         "sqlalchemy",
@@ -150,7 +149,7 @@ def test_a_calculation_loads_no_slow_package() -> None:
     assert python("-c", code).stdout.splitlines()[-1] == "[]"
 
 
-SLOW = {"altair", "asyncio", "dp_accounting", "duckdb", "fsspec", "pandas", "scipy", "sklearn", "sqlalchemy", "sqlglot"}
+SLOW = {"asyncio", "dp_accounting", "duckdb", "fsspec", "pandas", "scipy", "sklearn", "sqlalchemy", "sqlglot"}
 """What no small release needs; each takes a good part of the time that all the rest takes."""
 
 

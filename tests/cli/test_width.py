@@ -40,8 +40,8 @@ LINES = [
     "bounds crowd --k 20 --rate 0.1",
     "bounds amplify --rate 0.1 --epsilon 1",
     "bounds compose --safe k=20,rate=0.1x3 --delta 1e-6",
-    "rule 'counts of 7 or fewer become 0, then round to 5'",
-    "rule 'counts of 7 or fewer become 0' --minimum 3",
+    "rule --hide-up-to 7 --small-counts zero --no-totals --round 5",
+    "rule --hide-below 5 --zeros shown --totals",
 ]
 
 

@@ -13,7 +13,7 @@ from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column
 from incrowd.errors import InvalidParameter
 from incrowd.quality.additive import Height, Loss, Precision
-from incrowd.quality.information import Ambiguity, Divergence, NonUniformEntropy
+from incrowd.quality.information import Divergence, NonUniformEntropy
 from incrowd.quality.ladder import Ladder
 from incrowd.quality.quality import AverageSize, Discernibility, Factors, Quality
 from incrowd.quality.tuples import Spread, Tuples, merged_spread
@@ -22,7 +22,7 @@ PLACE = Column("place", hierarchy=tree({"Europe": ["Paris", "Rome"], "Asia": ["K
 SEX = Column("sex", hierarchy=Flat(Categories(("F", "M"))))
 MODELS: tuple[Quality, ...] = (
     Loss(), Loss("0.1"), Loss("0.9"), Loss(0), Loss(1), Precision(), Precision("0.1"), Precision(1), Height(),
-    Discernibility(), AverageSize(), NonUniformEntropy(), Divergence(), Ambiguity(),
+    Discernibility(), AverageSize(), NonUniformEntropy(), Divergence(),
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from incrowd.accounting.shuffling import largest_local_epsilon, shuffled_delta, shuffled_epsilon
+from incrowd.accounting.shuffling import shuffled_delta, shuffled_epsilon
 from incrowd.methods.local.survey.check import clones_delta, response_delta
 
 FIGURES: dict[str, Any] = json.loads((Path(__file__).parent / "vectors_local.json").read_text(encoding="utf-8"))
@@ -61,6 +61,18 @@ def test_the_sum_for_many_values_is_above_the_whole_sum_written_out() -> None:
     found = shuffled_delta(Fraction(3), n, 0.3, d)
     assert whole / n <= found <= whole / n * 1.0001
     assert response_delta(p, n, 0.3, d) == pytest.approx(whole / n, rel=1e-6)
+
+
+def largest_local_epsilon(epsilon: float, delta: Fraction, people: int) -> float:
+    """Return the largest ε of single reports that shuffling makes (ε, δ)-private among n people, rounded down."""
+    low, high = 0.0, epsilon
+    while high < 32.0 and shuffled_delta(Fraction(math.exp(high)), people, epsilon) <= delta:
+        low, high = high, high * 2.0
+    for _ in range(40):
+        middle = (low + high) / 2.0
+        fits = shuffled_delta(Fraction(math.exp(middle)), people, epsilon) <= delta
+        low, high = (middle, high) if fits else (low, middle)
+    return low
 
 
 @pytest.mark.parametrize("told", FIGURES["N_inverse"], ids=lambda told: f"{told['n']}-{told['eps']}")

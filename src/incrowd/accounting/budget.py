@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact, InvalidOperation, Overflow
+from decimal import Context, Decimal, Inexact, InvalidOperation, Overflow
 from typing import Any
 
 from incrowd.core.rounding import Number, exact, round_down, round_up
@@ -185,31 +185,6 @@ def read(text: str) -> Decimal:
     if not amount.is_finite() or amount < 0:
         raise InvalidParameter("an amount is finite and not negative.")
     return _EXACT.normalize(amount)
-
-
-def shown_up(amount: Decimal) -> str:
-    """Return a short text for people that is not below the amount: for what is needed or spent.
-
-    >>> shown_up(Decimal("0.12345678")), shown_up(Decimal("1E-7"))
-    ('0.123457', '1e-7')
-    """
-    return _short(Context(prec=6, rounding=ROUND_CEILING).plus(amount))
-
-
-def shown_down(amount: Decimal) -> str:
-    """Return a short text for people that is not above the amount: for what is left.
-
-    >>> shown_down(Decimal("0.12345678")), shown_down(Decimal("30"))
-    ('0.123456', '30')
-    """
-    return _short(Context(prec=6, rounding=ROUND_FLOOR).plus(amount))
-
-
-def _short(rounded: Decimal) -> str:
-    if not rounded or -5 < rounded.adjusted() < 15:
-        text = format(rounded, "f")
-        return text.rstrip("0").rstrip(".") if "." in text else text
-    return format(rounded.normalize(), "e").replace("e+", "e")
 
 
 def _not_negative(number: Number, name: str) -> Number:

@@ -62,22 +62,6 @@ def shuffled_epsilon(ratio: Fraction, people: int, delta: Fraction, values: int 
     return high
 
 
-def largest_local_epsilon(epsilon: float, delta: Fraction, people: int) -> float:
-    """Return the largest ε of single reports that shuffling makes (ε, δ)-private among n people, rounded down.
-
-    >>> round(largest_local_epsilon(0.5, Fraction(1, 10**6), 1000), 3)
-    2.302
-    """
-    low, high = 0.0, epsilon
-    while high < 32.0 and shuffled_delta(Fraction(math.exp(high)), people, epsilon) <= delta:
-        low, high = high, high * 2.0
-    for _ in range(40):
-        middle = (low + high) / 2.0
-        fits = shuffled_delta(Fraction(math.exp(middle)), people, epsilon) <= delta
-        low, high = (middle, high) if fits else (low, middle)
-    return low
-
-
 def _given(p: float, alpha: float, crowd: NDArray[np.int64]) -> Reals:
     """Return the excess given how many reports are clones: the two tails of a fair binomial number."""
     share = (alpha * p - 1.0) / ((p - 1.0) * (alpha + 1.0))

@@ -23,7 +23,7 @@ Rate = Annotated[str | None, typer.Option("--rate", metavar="SHARE", help="Sampl
 Epsilon = Annotated[str | None, typer.Option("--epsilon", metavar="NUMBER", help="ε of the whole release.")]
 Delta = Annotated[str | None, typer.Option("--delta", metavar="NUMBER", help="δ of the whole release, such as 1e-8.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Protect what a row says instead of whether it is there.")]
-Plot = Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Draw the curve: .svg, .png or .html.")]
+Plot = Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Draw the curve, as .svg or .html.")]
 Releases = list[str]
 bounds = typer.Typer(
     help="Calculate promises: give all but one of the parameters, get the missing one.", no_args_is_help=True

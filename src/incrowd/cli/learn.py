@@ -39,7 +39,7 @@ def learn(options: LearnOptions) -> None:
     """
     from dataclasses import replace
 
-    from incrowd.accounting.budget import shown_up
+    from incrowd.core.words import short_up
     from incrowd.engines.settings import override
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.policy.rows import read_as
@@ -62,7 +62,7 @@ def learn(options: LearnOptions) -> None:
         ("report", str(made.folder / "report.html")),
         ("kept apart", shown_path(made.internal)),
         ("promise", certificate.claims[0].kind),
-        ("spent", f"epsilon {shown_up(Decimal(spent.epsilon))}, delta {shown_up(Decimal(spent.delta))}"),
+        ("spent", f"epsilon {short_up(Decimal(spent.epsilon), 6)}, delta {short_up(Decimal(spent.delta), 6)}"),
         *(("note", note) for note in made.notes),
     ]
     print_table("learned", lines, "Whatever is predicted with the model costs nothing more.")

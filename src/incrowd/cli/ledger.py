@@ -70,12 +70,13 @@ def show(options: ShowOptions) -> None:
 
 
 def _paid(lost: Unfinished) -> str:
-    from incrowd.accounting.budget import Amount, shown_up
+    from incrowd.accounting.budget import Amount
+    from incrowd.core.words import short_up
 
     parts = []
     for each in lost.charge.charged:
         if each.rho is not None:
-            parts.append(f"ρ {shown_up(each.rho)} of {each.account}")
+            parts.append(f"ρ {short_up(each.rho, 6)} of {each.account}")
         else:
             parts.append(_up(Amount(each.epsilon, each.delta)) if each.epsilon.is_finite() else "no ε")
     return "; ".join(parts)
@@ -125,15 +126,15 @@ def _allowance_text(share: AnalystShare) -> str:
 
 
 def _up(amount: Amount) -> str:
-    from incrowd.accounting.budget import shown_up
+    from incrowd.core.words import short_up
 
-    return f"ε {shown_up(amount.epsilon)}, δ {shown_up(amount.delta)}"
+    return f"ε {short_up(amount.epsilon, 6)}, δ {short_up(amount.delta, 6)}"
 
 
 def _down(amount: Amount) -> str:
-    from incrowd.accounting.budget import shown_down
+    from incrowd.core.words import short_down
 
-    return f"ε {shown_down(amount.epsilon)}, δ {shown_down(amount.delta)}"
+    return f"ε {short_down(amount.epsilon, 6)}, δ {short_down(amount.delta, 6)}"
 
 
 def _time(at: str) -> str:

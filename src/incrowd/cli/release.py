@@ -93,7 +93,7 @@ def _form(options: ReleaseOptions) -> str:
 
 
 def _show(published: Published, table: str | None) -> None:
-    from incrowd.accounting.budget import shown_down, shown_up
+    from incrowd.core.words import short_down, short_up
     from incrowd.verify.files import tables_of
 
     certificate = published.release.certificate
@@ -106,10 +106,10 @@ def _show(published: Published, table: str | None) -> None:
         ("report", str(published.folder / "report.html")),
         ("kept apart", shown_path(published.internal)),
         ("promise", certificate.claims[0].kind),
-        ("spent", f"epsilon {_amount(spent.epsilon, shown_up)}, delta {_amount(spent.delta, shown_up)}"),
+        ("spent", f"epsilon {_amount(spent.epsilon, short_up)}, delta {_amount(spent.delta, short_up)}"),
     ]
     if left is not None:
-        lines.append(("left", f"epsilon {_amount(left.epsilon, shown_down)}, delta {_amount(left.delta, shown_down)}"))
+        lines.append(("left", f"epsilon {_amount(left.epsilon, short_down)}, delta {_amount(left.delta, short_down)}"))
     lines += [("note", note) for note in published.notes]
     print_table("released", lines, "Open the report first: it says who could learn what, and what is not protected.")
     print(f"next\n\n  incrowd verify {shlex.quote(str(published.folder))}")
@@ -123,6 +123,6 @@ def _rows(published: Published, tables: int) -> str:
     return f"  ({rows:,} {'row' if rows == 1 else 'rows'})" if tables == 1 else ""
 
 
-def _amount(text: str, shown: Callable[[Decimal], str]) -> str:
+def _amount(text: str, rounded: Callable[[Decimal, int], str]) -> str:
     amount = Decimal(text)
-    return shown(amount) if amount.is_finite() else "infinite"
+    return rounded(amount, 6) if amount.is_finite() else "infinite"

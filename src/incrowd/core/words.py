@@ -103,8 +103,8 @@ def short_up(amount: Decimal, digits: int = 4) -> str:
 def short_down(amount: Decimal, digits: int = 4) -> str:
     """Return a short text that is not above the amount: for what is left.
 
-    >>> short_down(Decimal("0.97128")), short_down(Decimal(0))
-    ('0.9712', '0')
+    >>> short_down(Decimal("0.97128")), short_down(Decimal("1234.56")), short_down(Decimal(0))
+    ('0.9712', '1234', '0')
     """
     return _short(amount, Context(prec=digits, rounding=ROUND_FLOOR))
 
@@ -134,7 +134,7 @@ def _short(amount: Decimal, context: Context) -> str:
     rounded = context.plus(amount)
     if rounded and not -5 < rounded.adjusted() < 9:
         return format(rounded.normalize(), "e").replace("e+", "e")
-    return _plain(rounded)
+    return _plain(rounded).replace(",", "")  # it can be pasted where an amount is asked for
 
 
 def _plain(number: Decimal) -> str:

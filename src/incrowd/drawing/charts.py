@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -21,8 +19,7 @@ _LINE = 22
 _NAME, _WIDE = 38.0, 50.0  # percent of the width: where bars start, and how long the longest is
 _LONG = 40
 _BARS = 10
-_BEFORE, _AFTER = "before", "after"
-_COLORS = ["#8c96a0", "#2f7fd1"]
+_PAIR, _PAIR_LEFT, _PAIR_WIDE, _PAIR_LONG = 28, 32.0, 40.0, 17  # a pair of bars: its height, start, width and name
 
 
 @dataclass(frozen=True)
@@ -193,53 +190,32 @@ def distance(shares: tuple[Share, ...]) -> float:
 
 def share_bars(name: str, shares: tuple[Share, ...]) -> Markup:
     """Return a column before and after, with its numbers."""
-    drawing = tag("div", _drawn(name, shares), class_="drawn", role="img", aria_label=f"{name} before and after")
     rows = [[share.label, f"{100 * share.before:.2f} %", f"{100 * share.after:.2f} %"] for share in shares]
     numbers = table(f"Shares of {name}", ["Class", "Before", "After"], rows)
     moved = f"{100 * distance(shares):.1f} % of the released rows would have to change class to match."
-    return figure(drawing, f"{name}: {counted(len(shares), 'class')}; {moved}", numbers)
+    return figure(_pairs(name, shares), f"{name}: {counted(len(shares), 'class')}; {moved}", numbers)
 
 
-def _drawn(name: str, shares: tuple[Share, ...]) -> Markup:
-    """Return the chart, drawn in this process; its ink is the page's, so that it can be read in the dark."""
-    import vl_convert
+def _pairs(name: str, shares: tuple[Share, ...]) -> Markup:
+    """Return two bars for each class, each pair with its numbers at its end."""
+    longest = max(1e-9, *(max(share.before, share.after) for share in shares))
+    parts = [tag("text", name, x="0", y=14, class_="strong")]
+    for place, (look, words) in enumerate((("before", "before"), ("bar", "after"))):
+        x = f"{_PAIR_LEFT + 18 * place}%"
+        parts += [tag("rect", x=x, y=4, width=12, height=12, class_=look), tag("text", words, x=x, y=14, dx=18)]
+    for place, share in enumerate(shares):
+        parts += _pair(share, _PAIR * place + _PAIR, longest)
+    about = {"class_": "chart", "role": "img", "aria_label": f"Shares of {name} before and after"}
+    return tag("svg", *parts, height=_PAIR * (len(shares) + 1) + 4, **about)
 
-    svg = str(vl_convert.vegalite_to_svg(specification(name, shares)))
-    return Markup(re.sub(r' xmlns(:xlink)?="[^"]*"', "", svg))  # noqa: S704 - Vega escapes the texts of its SVG
 
-
-def specification(name: str, shares: tuple[Share, ...]) -> dict[str, Any]:
-    """Return the chart of a column as a Vega-Lite specification that holds its own data."""
-    import altair as alt
-
-    sides = [_BEFORE, _AFTER]
-    rows = [{"class": each.label, "share": getattr(each, side), "rows": side} for each in shares for side in sides]
-    color = alt.Color(
-        "rows:N",
-        title=None,
-        sort=sides,
-        scale=alt.Scale(domain=sides, range=_COLORS),
-        legend=alt.Legend(orient="top", labelFontSize=12),
-    )
-    chart = (
-        alt.Chart(alt.Data(values=rows))
-        .mark_bar()
-        .encode(
-            x=alt.X("share:Q", title=None, axis=alt.Axis(format="%", tickCount=4)),
-            y=alt.Y("class:N", title=None, sort=[share.label for share in shares]),
-            yOffset=alt.YOffset("rows:N", sort=sides),
-            color=color,
-        )
-        .properties(width=300, height=alt.Step(10), title=alt.TitleParams(name, anchor="start"))
-    )
-    ink = {"labelColor": "currentColor", "titleColor": "currentColor"}
-    around = {"left": 16, "top": 5, "right": 5, "bottom": 5}
-    plain: dict[str, Any] = (
-        chart.configure(background="transparent", font="sans-serif", padding=around)
-        .configure_axis(**ink, labelFontSize=12, gridColor="#88888855", domainColor="#888888", tickColor="#888888")
-        .configure_legend(**ink)
-        .configure_title(color="currentColor")
-        .configure_view(stroke=None)
-        .to_dict()
-    )
-    return plain
+def _pair(share: Share, top: int, longest: float) -> list[Markup]:
+    label = share.label if len(share.label) <= _PAIR_LONG else f"{share.label[: _PAIR_LONG - 1]}…"
+    wide = [_PAIR_WIDE * value / longest for value in (share.before, share.after)]
+    ends = f"{100 * share.before:.1f} → {100 * share.after:.1f} %"
+    bars = [
+        tag("rect", x=f"{_PAIR_LEFT}%", y=top + y, width=f"{width:.2f}%", height=9, class_=look)
+        for y, width, look in zip((4, 14), wide, ("before", "bar"), strict=True)
+    ]
+    after = {"x": f"{_PAIR_LEFT + max(wide):.2f}%", "dx": 6, "y": top + 17, "class_": "faint"}
+    return [tag("text", label, x=f"{_PAIR_LEFT}%", dx=-8, y=top + 17, class_="end"), *bars, tag("text", ends, **after)]

@@ -1,4 +1,4 @@
-"""Information: quality models that measure in bits, or in boxes of possible tuples."""
+"""Information: quality models that measure in bits."""
 
 from __future__ import annotations
 
@@ -64,20 +64,6 @@ class Divergence(Quality):
         return _Spread(zeros, _widths(ladders, tuples), tuples.rows, float((shares * np.log2(shares)).sum()))
 
 
-@dataclass(frozen=True)
-class Ambiguity(Quality):
-    """Ambiguity: how many tuples a row could stand for, mean over the rows; all there are if it is suppressed.
-
-    Each factor only grows on the way up, so without suppression it bounds every coarser node.
-
-    Source: Goldberger & Tassa 2010, the ambiguity metric, here the mean over the rows.
-    """
-
-    def over(self, ladders: Sequence[Ladder], tuples: Tuples) -> Measure:
-        """Return the ambiguity of one table's generalizations."""
-        return _Boxes(tuple(np.zeros(len(ladder)) for ladder in ladders), _widths(ladders, tuples), tuples.rows)
-
-
 @dataclass(frozen=True, eq=False)
 class _Entropy(Measure):
     steps: tuple[NDArray[np.float64], ...]
@@ -111,21 +97,6 @@ class _Spread(Measure):
         if lost > 0:
             read += lost * (np.log2(lost) - _everything(self.widths))
         return self.negentropy - float(read)
-
-    def least(self, rungs: Rungs, tuples: Tuples) -> float:
-        return self.score(rungs, tuples, np.ones(len(tuples), np.bool_))
-
-
-@dataclass(frozen=True, eq=False)
-class _Boxes(Measure):
-    steps: tuple[NDArray[np.float64], ...]
-    widths: tuple[tuple[Logs, ...], ...]
-    rows: int
-
-    def score(self, rungs: Rungs, tuples: Tuples, kept: Kept) -> float:
-        boxes = np.exp2(_areas(self.widths, rungs, tuples.codes[:, kept]))
-        lost = float(tuples.sizes[~kept].sum()) * float(np.exp2(_everything(self.widths)))
-        return (float((boxes * tuples.sizes[kept]).sum()) + lost) / max(1, self.rows)
 
     def least(self, rungs: Rungs, tuples: Tuples) -> float:
         return self.score(rungs, tuples, np.ones(len(tuples), np.bool_))

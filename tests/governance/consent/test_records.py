@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import Decided, moment
-from incrowd.governance.consent.records.fhir import read_fhir, write_fhir
+from incrowd.governance.consent.records.fhir import read_fhir
 from incrowd.governance.consent.records.iso27560 import read_27560, write_27560
 from incrowd.governance.consent.records.receipt import ConsentReceipt
 from incrowd.governance.consent.records.record import ConsentRecord, read_csv, write_csv
+from tests.governance.consent.fhir import write_fhir
 from tests.policies import changed
 
 FIXTURES = Path(__file__).parent / "fixtures"

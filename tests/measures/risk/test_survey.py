@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from incrowd.criteria.individual_risk import individual_risk
 from incrowd.errors import InvalidParameter
-from incrowd.measures.risk.survey import class_weights, expected_links
+from incrowd.measures.risk.survey import expected_links
 
 
 def slow(f: int, p: float) -> float:
@@ -38,8 +38,6 @@ def test_a_census_has_the_risk_of_its_classes() -> None:
 
 @pytest.mark.parametrize("weights", [[0.0, 1.0], [-1.0, 1.0], [np.nan, 1.0]])
 def test_weights_of_nothing_are_refused(weights: list[float]) -> None:
-    with pytest.raises(InvalidParameter, match="weight"):
-        class_weights(np.array([0, 1]), np.array(weights))
     with pytest.raises(InvalidParameter, match="above 0"):
         individual_risk([1, 1], weights)
 

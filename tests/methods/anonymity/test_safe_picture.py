@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import re
 from fractions import Fraction
 
 import pytest
 
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
-from incrowd.drawing.charts import distance, specification
+from incrowd.drawing.charts import Share, distance, share_bars
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.safe.picture import BeforeAndAfter, shares_of
 from tests.certificates import POLICY, counted, original, policy
@@ -53,7 +53,24 @@ def test_other_columns_cannot_be_compared(counts: tuple[Counts, Counts]) -> None
         )
 
 
-def test_the_chart_holds_its_own_data(counts: tuple[Counts, Counts]) -> None:
-    plain = specification("sex", shares_of(*counts, "sex"))
-    assert "url" not in json.dumps(plain).replace("$schema", "").replace(plain.get("$schema", "-"), "")
-    assert {row["class"] for row in plain["data"]["values"]} == {"F", "M"}
+def test_the_chart_shows_each_class_before_and_after(counts: tuple[Counts, Counts]) -> None:
+    shares = shares_of(*counts, "sex")
+    drawn = str(share_bars("sex", shares))
+    assert drawn.count('class="before"') == drawn.count('class="bar"') == 3  # two classes and the legend
+    for share in shares:
+        assert f">{share.label}</text>" in drawn
+        assert f">{100 * share.before:.1f} → {100 * share.after:.1f}\u00a0%</text>" in drawn
+
+
+def test_a_bar_is_as_long_as_its_share() -> None:
+    drawn = str(share_bars("sex", (Share("F", 0.5, 0.25), Share("M", 0.5, 0.75))))
+    widths = [float(wide) for wide in re.findall(r'width="([\d.]+)%" height="9"', drawn)]
+    assert widths == pytest.approx([widths[3] * share for share in (2 / 3, 1 / 3, 2 / 3, 1)], abs=0.02)
+
+
+def test_a_chart_escapes_labels_and_shortens_long_ones() -> None:
+    drawn = str(share_bars("<b>", (Share("<script>", 0.0, 0.0), Share("Straßenverkehrsunfall", 1.0, 1.0))))
+    assert "<script>" not in drawn
+    assert "<b>" not in drawn
+    assert ">Straßenverkehrsu…</text>" in drawn
+    assert ">Straßenverkehrsunfall</th>" in drawn

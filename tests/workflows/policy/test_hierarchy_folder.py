@@ -44,6 +44,12 @@ def test_files_belong_to_the_columns_that_they_are_named_after(tmp_path: Path) -
     assert policy.section.columns["id"].hierarchy is None
 
 
+def test_a_label_with_commas_does_not_hide_the_delimiter(tmp_path: Path) -> None:
+    towns = "Köln, Deutz, rechts, am Rhein;Nordrhein-Westfalen;*\nUlm;Baden-Württemberg;*\n"
+    policy = loaded(tmp_path, town=towns)
+    assert policy.schema["town"].hierarchy.labels(1) == ("Nordrhein-Westfalen", "Baden-Württemberg")
+
+
 def test_the_hash_of_a_policy_covers_the_files_of_its_folder(tmp_path: Path) -> None:
     before = loaded(tmp_path, **FILES).hash
     assert loaded(tmp_path, **FILES).hash == before

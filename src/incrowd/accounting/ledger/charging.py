@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from incrowd.accounting.budget import ZERO, Allowance, Amount, Budget, add, plain, read, remaining, shown_down, shown_up
+from incrowd.accounting.budget import ZERO, Allowance, Amount, Budget, add, plain, read, remaining
 from incrowd.accounting.ledger.composition import (
     Footprint,
     footprint,
@@ -20,6 +20,7 @@ from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import THE_ROWS, Loss
 from incrowd.core.steps.rows import drafted_cause
 from incrowd.core.unit import Unit
+from incrowd.core.words import short_down, short_up
 from incrowd.errors import BudgetExceeded, InvalidParameter, MixedUnits, Refused, SampleReused
 
 INFINITE = "Infinity"
@@ -167,8 +168,8 @@ def _draw(values: Values, payer: _Payer, part: Mapping[str, Any]) -> Sets:
     total = add(spent, need)
     if total > limit:
         raise BudgetExceeded(
-            f"this needs rho {shown_up(need)} of an account of {shown_down(limit)}; {shown_up(spent)} is already "
-            f"spent. Ask for at most {shown_down(remaining(limit, spent))}."
+            f"this needs rho {short_up(need, 6)} of an account of {short_down(limit, 6)}; {short_up(spent, 6)} is "
+            f"already spent. Ask for at most {short_down(remaining(limit, spent), 6)}."
         )
     totals = replace(payer.totals, charges=payer.totals.charges + 1)
     return {key: {**account, "spent": plain(total)}, ("spent", payer.root): totals.to_json()}
@@ -208,8 +209,8 @@ def _within(need: Amount, used: Amount, limit: Amount, what: str, root: str) -> 
         return
     over = [name for name in ("epsilon", "delta") if getattr(need, name) > getattr(left, name)]
     told = " ".join(
-        f"this needs {name} {shown_up(getattr(need, name))} of {what} of {shown_down(getattr(limit, name))}; "
-        f"{shown_up(getattr(used, name))} is already spent. Ask for at most {shown_down(getattr(left, name))}."
+        f"this needs {name} {short_up(getattr(need, name), 6)} of {what} of {short_down(getattr(limit, name), 6)}; "
+        f"{short_up(getattr(used, name), 6)} is already spent. Ask for at most {short_down(getattr(left, name), 6)}."
         for name in over
     )
     raise BudgetExceeded(f"{told} The owner of dataset {root} can grant more: incrowd ledger grant.")

@@ -151,13 +151,6 @@ class SmoothPromise:
             for cell, epsilon in self.releases
         )
 
-    def f_limit(self) -> float:
-        """Return what f tends to; it is positive, so a total disclosure keeps a chance however large the loss."""
-        return max(
-            math.exp(cell.rounded_up(_exponent(cell, 1.0)) - _exponent(cell, _gamma(cell, epsilon)))
-            for cell, epsilon in self.releases
-        )
-
 
 def _reached(k: int, rate: Number, epsilon: Number) -> SampledCell:
     cell = SampledCell(k, exact(rate, "the rate"))

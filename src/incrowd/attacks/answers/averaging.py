@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from statistics import fmean
 
@@ -41,26 +40,3 @@ def averaging(questions: list[tuple[Ask, int]], repeats: int, outside: list[tupl
     knows = f"nothing, but may ask {repeats} times"
     success, blind = (Rate(sum(each), len(each)) for each in (right, first))
     return Finding("averaging", Risk.INFERENCE, knows, success, blind, beyond, story)
-
-
-def exact_chance(repeats: int, sigma: float) -> float:
-    """Return how often the rounded mean of so many answers with Gaussian noise is the truth.
-
-    >>> round(exact_chance(1, 1.0), 4), round(exact_chance(100, 1.0), 4)
-    (0.3829, 1.0)
-    """
-    return math.erf(math.sqrt(repeats) / (2.0 * math.sqrt(2.0) * sigma))
-
-
-def repeats_needed(scale: float, chance: float = 0.95) -> int:
-    """Return how many answers with Laplace noise of a scale have a mean that rounds to the truth that often.
-
-    By the central limit theorem, with the noise's standard deviation of sqrt(2) times the scale.
-
-    >>> repeats_needed(10)
-    3074
-    """
-    from scipy.stats import norm
-
-    deviations = float(norm.isf((1.0 - chance) / 2.0))
-    return math.ceil((2.0 * deviations * scale * math.sqrt(2.0)) ** 2)

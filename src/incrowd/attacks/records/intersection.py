@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -45,15 +44,6 @@ def intersection(published: Published, knowledge: Knowledge, outsiders: pa.Table
     hits, overall = secret.fits(said), secret.labels.codes[trial.commonest_row(trial.secret)]
     blind = secret.fits(np.full(len(said), overall))
     return trial.finding("intersection", Risk.INFERENCE, hits, blind, _story(trial, hits, releases, said))
-
-
-def expected_candidates(k: int, n: int) -> Fraction:
-    """Return how many of n people are in both of a person's crowds of k, if the two partitions are independent.
-
-    >>> expected_candidates(5, 100)
-    Fraction(115, 99)
-    """
-    return 1 + Fraction((k - 1) ** 2, n - 1)
 
 
 def _possible(trial: Trial, domain: pa.Array) -> Codes:

@@ -71,12 +71,6 @@ def log_ratios(records: Numbers, pool: Numbers, reference: Numbers) -> Numbers:
     return ratios
 
 
-def homer(records: Numbers, pool: Numbers, reference: Numbers) -> Numbers:
-    """Return for each record how much nearer it lies to the pool's frequencies than to the reference's, in all."""
-    distances: Numbers = (np.abs(records - reference) - np.abs(records - pool)).sum(axis=1)
-    return distances
-
-
 def power(attributes: int, pool: int, alarm: float = _ALARM) -> float:
     """Return how often members pass a test that others pass with chance `alarm`, for independent attributes.
 

@@ -7,7 +7,7 @@ import contextlib
 import csv
 import io
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -304,25 +304,35 @@ def split(lines: Iterable[str], delimiter: str, quote: str) -> _csv.Reader:
     return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
 
 
+def likely_delimiter(records_by: Callable[[str], Sequence[Sequence[object]]], among: Sequence[str] = DELIMITERS) -> str:
+    r"""Return the delimiter by which most records have as many fields as the first; it must make two at least.
+
+    Among equals it is the one that makes most fields, then the one named first.
+
+    >>> lines = ["a;1,5", "b;2,5", "c;3"]
+    >>> likely_delimiter(lambda mark: [line.split(mark) for line in lines])
+    ';'
+    """
+
+    def fit(delimiter: str) -> tuple[int, int]:
+        records = records_by(delimiter)
+        width = len(records[0]) if records else 0
+        return sum(len(record) == width for record in records) if width > 1 else 0, width
+
+    return max(among, key=fit)
+
+
 def _delimiter(head: _Head, wanted: DialectOptions) -> tuple[str, tuple[str, ...]]:
     """Return the delimiter, as told or found, and how it was found."""
-    declared = wanted.types
-
-    def fit(delimiter: str) -> tuple[int, int, int]:
-        records, _ = _records(head, delimiter, wanted.quote)
-        width = len(records[0]) if records else 0
-        agree = sum(len(record) == width for record in records) if width > 1 else 0
-        if declared is not None:
-            agree = len(set(declared) & set(records[0])) if records else 0
-        return agree, width, -DELIMITERS.index(delimiter)
-
     if wanted.delimiter is not None:
         return wanted.delimiter, ()
-    best = max(DELIMITERS, key=fit)
-    if declared is not None and best == DELIMITERS[0]:
-        return best, ()
-    by = "the first lines" if declared is None else "the header"
-    return best, (f"the delimiter is {_spelled(best)}, judged by {by}",)
+    if wanted.types is None:
+        best = likely_delimiter(lambda mark: _records(head, mark, wanted.quote)[0])
+        return best, (f"the delimiter is {_spelled(best)}, judged by the first lines",)
+    declared = set(wanted.types)
+    headers = {mark: next(iter(_records(head, mark, wanted.quote)[0]), []) for mark in DELIMITERS}
+    best = max(DELIMITERS, key=lambda mark: (len(declared & {*headers[mark]}), len(headers[mark])))
+    return best, (f"the delimiter is {_spelled(best)}, judged by the header",) if best != DELIMITERS[0] else ()
 
 
 def _spelled(delimiter: str) -> str:

@@ -26,6 +26,7 @@ from incrowd.engines.readers.dialect import (
     DialectOptions,
     byte_stream,
     first_lines,
+    likely_delimiter,
     likely_encoding,
     marked_encoding,
 )
@@ -166,20 +167,18 @@ def _encoding(path: Path) -> str | None:
     return None
 
 
-def _layout(text: str, options: SourceOptions, path: Path) -> tuple[str | None, int | None]:
+def _layout(text: str, options: SourceOptions, path: Path) -> tuple[str, int | None]:
     """Return the delimiter, and the line of the header where it is not the first."""
-    told = DialectOptions.of(options, path).delimiter
-    best: tuple[tuple[int, int, int], str, int | None] | None = None
-    for delimiter in (told,) if told else DELIMITERS:
+
+    def header(rows: Sequence[tuple[int, Sequence[str | None]]]) -> int | None:
+        return options.header_row or (_header_row(rows) if options.header else None)
+
+    def below(delimiter: str) -> list[list[str]]:
         rows = first_lines(text, delimiter, options.quote)
-        row = options.header_row or (_header_row(rows) if options.header else None)
-        below = [cells for number, cells in rows if number >= (row or 1)]
-        width = len(below[0]) if below else 0
-        agree = sum(len(cells) == width for cells in below) if width > 1 else 0
-        fit = (agree, width, -DELIMITERS.index(delimiter) if delimiter in DELIMITERS else 0)
-        if best is None or fit > best[0]:
-            best = fit, delimiter, row
-    return (None, None) if best is None else (best[1], best[2])
+        return [cells for number, cells in rows if number >= (header(rows) or 1)]
+
+    delimiter = DialectOptions.of(options, path).delimiter or likely_delimiter(below)
+    return delimiter, header(first_lines(text, delimiter, options.quote))
 
 
 def _header_row(rows: Sequence[tuple[int, Sequence[str | None]]]) -> int | None:

@@ -1,6 +1,6 @@
-"""Linkage: how often a changed record is still nearest to the one it was made from, and how near its numbers are.
+"""Linkage: how often a changed record is still nearest to the one it was made from.
 
-Both need tables whose rows belong together, row by row: `released[i]` was made from `original[i]`.
+It needs tables whose rows belong together, row by row: `released[i]` was made from `original[i]`.
 
 Distances are Euclidean after dividing each column by the standard deviation of the *original*; the robust ones center
 by the median, divide by the median absolute deviation and undo the correlations of ranks, so that a few extreme values
@@ -22,8 +22,6 @@ _CELLS = 2**22
 _MOST = 20_000
 _NORMAL = 1.482602218505602  # the median absolute deviation of a normal law, inverted
 _LINKED = "share of released records among whose {} nearest original ones is the one they were made from"
-_BY_SD = "share of rows all of whose numbers lie within {:g} standard deviations of the released ones"
-_BY_RANK = "share of rows all of whose numbers lie within {} ranks of the released ones"
 
 
 def record_linkage(original: Matrix, released: Matrix, nearest: int = 1, *, robust: bool = False) -> Score:
@@ -54,32 +52,6 @@ def _shared(x: Matrix, y: Matrix, asked: NDArray[np.intp], nearest: int) -> Matr
     own = distance[np.arange(len(asked)), asked][:, None]
     closer, equal = (distance < own).sum(axis=1), (distance == own).sum(axis=1)
     return np.asarray(np.clip((nearest - closer) / equal, 0.0, 1.0))
-
-
-def by_deviation(original: Matrix, released: Matrix, within: float) -> Score:
-    """Return the share of rows that an interval of so many standard deviations around what is released gives away.
-
-    >>> by_deviation(np.array([[1.0], [2], [3]]), np.array([[1.1], [2.5], [3]]), 0.2).value
-    0.6666666666666666
-    """
-    x, y = _both(original, released)
-    if within <= 0:
-        raise InvalidParameter("an interval is wider than 0 standard deviations.")
-    inside = (np.abs(x - y) <= within * _spread(x)).all(axis=1)
-    return Score("interval by deviation", float(inside.mean()), _BY_SD.format(within))
-
-
-def by_rank(original: Matrix, released: Matrix, within: int) -> Score:
-    """Return the share of rows whose rank, in every column, is near the rank of what is released.
-
-    >>> by_rank(np.array([[1.0], [2], [3]]), np.array([[2.9], [2.0], [3.1]]), 1).value
-    1.0
-    """
-    x, y = _both(original, released)
-    if within < 0:
-        raise InvalidParameter("ranks lie within a whole number of at least 0.")
-    inside = (np.abs(_ranks(x) - _ranks(y)) <= within).all(axis=1)
-    return Score("interval by rank", float(inside.mean()), _BY_RANK.format(within))
 
 
 def _both(original: Matrix, released: Matrix) -> tuple[Matrix, Matrix]:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from incrowd.accounting.budget import shown_down, shown_up
+from incrowd.core.words import short_down, short_up
 from incrowd.drawing.markup import text
 from incrowd.errors import IncrowdError
 from incrowd.web.studio.page import Asked, Page, Shown
@@ -110,12 +110,12 @@ def _policy(asked: Asked) -> PolicyFile | None:
 
 def _up(amount: str) -> str:
     """Return what was spent, as the ledger writes it, for people: not below it."""
-    return shown_up(Decimal(amount))
+    return short_up(Decimal(amount), 6)
 
 
 def _down(amount: str) -> str:
     """Return what is left, as the ledger writes it, for people: not above it."""
-    return shown_down(Decimal(amount))
+    return short_down(Decimal(amount), 6)
 
 
 def _number(value: float | None) -> str:

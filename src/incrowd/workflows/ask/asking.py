@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
-from incrowd.accounting.budget import Amount, shown_down, shown_up
+from incrowd.accounting.budget import Amount
 from incrowd.core.certificate import Certificate
 from incrowd.core.codec import public_text
+from incrowd.core.words import short_down, short_up
 from incrowd.drawing.card import answer_card, card, facts
 from incrowd.queries.answer import Answer
 from incrowd.queries.measuring.columns import CHOSEN, Expected
@@ -211,8 +212,8 @@ class AnsweredTogether:
 
 
 def _costs(cost: Amount, left: Mapping[str, Amount | None]) -> list[tuple[str, str]]:
-    lines = [("costs", f"epsilon {shown_up(cost.epsilon)}, delta {shown_up(cost.delta)}")]
+    lines = [("costs", f"epsilon {short_up(cost.epsilon, 6)}, delta {short_up(cost.delta, 6)}")]
     for dataset, amount in left.items():
-        rest = "" if amount is None else f"epsilon {shown_down(amount.epsilon)}, delta {shown_down(amount.delta)}"
+        rest = "" if amount is None else f"epsilon {short_down(amount.epsilon, 6)}, delta {short_down(amount.delta, 6)}"
         lines.append((f"left of {dataset}", rest or "not enough"))
     return lines

@@ -105,9 +105,3 @@ def taking_part(engine: Engine, rows: Rows, policy: Policy, gate: ConsentGate | 
         return rows
     admission = admit(policy) if gate is None else admitted_by(policy, gate)
     return rows if admission is None else engine.admitted(rows, admission.by(person_column(policy)))
-
-
-def subjects_of(policy: Policy, ids: list[str]) -> list[str]:
-    """Return the pseudonyms of ids as a person wrote them."""
-    key, column = subject_key(policy), person_column(policy)
-    return [key.of(each, column) for each in ids]

@@ -74,13 +74,15 @@ def attached(sections: dict[str, ColumnSection], name: str, folder: Path) -> dic
 
 
 def delimiter_of(content: bytes) -> str:
-    """Return what parts the fields of the first line, by how often it occurs there; ARX writes semicolons.
+    r"""Return the likely delimiter of a hierarchy file, by its first lines; among equals the semicolon, as in ARX.
 
-    >>> delimiter_of(b"02139,021,*")
-    ','
+    >>> delimiter_of(b"02139,021,*"), delimiter_of(b"02139"), delimiter_of("Köln, Deutz;*\nUlm;*".encode())
+    (',', ';', ';')
     """
-    first = content.partition(b"\n")[0].decode("utf-8", "replace")
-    return max(";,\t|", key=first.count)
+    from incrowd.engines.readers.dialect import first_lines, likely_delimiter
+
+    text = content.decode("utf-8-sig", "replace")
+    return likely_delimiter(lambda mark: [cells for _, cells in first_lines(text, mark, '"')], ";,\t|")
 
 
 def files_of(sections: dict[str, ColumnSection], folder: Path) -> dict[str, str]:

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from incrowd.accounting.budget import shown_up
 from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.request import Part, charging
@@ -18,6 +17,7 @@ from incrowd.accounting.ledger.standing import Entry
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.plan import Plan
 from incrowd.core.steps.consent import gate_of
+from incrowd.core.words import short_up
 from incrowd.engines.interruption import is_interruption
 from incrowd.errors import IncrowdError, InvalidParameter, LedgerUnavailable, Refused, SourceUnreadable
 from incrowd.noise.system import SystemCoins
@@ -146,10 +146,10 @@ def _amounts(body: Mapping[str, Any]) -> str:
 
 def _amount(part: Mapping[str, Any]) -> str:
     if part["account"] is not None:
-        return f"rho {shown_up(Decimal(part['rho']))} of account {part['account']} of dataset {part['dataset']}"
+        return f"rho {short_up(Decimal(part['rho']), 6)} of account {part['account']} of dataset {part['dataset']}"
     if not Decimal(part["epsilon"]).is_finite():
         return f"dataset {part['dataset']} counts one more release without an epsilon"
-    epsilon, delta = (shown_up(Decimal(part[name])) for name in ("epsilon", "delta"))
+    epsilon, delta = (short_up(Decimal(part[name]), 6) for name in ("epsilon", "delta"))
     return f"epsilon {epsilon} and delta {delta} of dataset {part['dataset']}"
 
 

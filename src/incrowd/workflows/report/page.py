@@ -46,9 +46,7 @@ MEANING = {
 }
 """How it is known that a condition holds, as a sign and in words."""
 _DIGITS = 6
-CHARTS = ", ".join(
-    f"{name} {version(name)}" for name in ("jinja2", "markupsafe", "altair", "vl-convert-python", "numpy", "scipy")
-)
+CHARTS = ", ".join(f"{name} {version(name)}" for name in ("jinja2", "markupsafe", "numpy", "scipy"))
 """What computes and draws a report: where these are the same, so is the page."""
 _MISSING = {"class": "a class of their own", "drop": "row is left out"}
 _OUTSIDE = {"ends": "nearest bound", "other": "one class for all", "drop": "row is left out"}

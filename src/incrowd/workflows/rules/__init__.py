@@ -1,1 +1,1 @@
-"""Rules of statistical offices: read as they are written, and said what they promise."""
+"""Suppression rules of statistical offices: what such a rule guarantees, and what not."""

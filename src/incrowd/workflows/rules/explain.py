@@ -1,4 +1,4 @@
-"""Explain: what a suppression rule promises today, what it does not, and what a secret sample in front would add."""
+"""Explain: whether a suppression rule hides each person in a crowd, why not, and what a secret sample would add."""
 
 from __future__ import annotations
 
@@ -7,282 +7,312 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from incrowd.accounting.budget import shown_up
 from incrowd.accounting.suppression import tight_delta
 from incrowd.accounting.suppression.inverses import smallest_epsilon
 from incrowd.core.rounding import Number, exact, round_up
+from incrowd.core.words import listed, short_up
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.workflows.rules.grammar import RuleReading, read_rule
-from incrowd.workflows.rules.overlap import overlap
 from incrowd.workflows.rules.rule import Rounding, Rule, Zeros
 
 _RATES = (Fraction(1, 100), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction(1, 2))
 DELTA = Fraction(1, 10**6)
+ADVICE = (
+    "The method suppressed-histogram releases one table without totals. The method protected-table releases a table "
+    "with its totals: it hides the further cells that are needed, and proves how uncertain each hidden cell stays for "
+    "someone who knows only the table. incrowd check examines a table that you have."
+)
 _HEAD = """\
 incrowd: 1
 dataset:
-  name: my-table                 # spending is kept under this name, for good
+  name: my-table                 # the budget is kept under this name, for good
 columns:                         # your columns, with all their possible values
   region: {role: quasi, categories: [north, south, east, west]}
   sex: {role: quasi, categories: [F, M]}
 release:
-  method: suppressed-histogram
-"""
+  columns: [region, sex]"""
 
 
 @dataclass(frozen=True)
-class SampledPromise:
-    """What the rule promises behind a secret sample: ε at the asked δ (None if there is none), and δ at ε = 1."""
+class SampledGuarantee:
+    """The guarantee of a rule after a secret sample: ε at a stated δ (None if there is none), and δ at ε = 1."""
 
     rate: Fraction
     epsilon: float | None
     delta: Fraction
     delta_at_one: float
 
+    @classmethod
+    def of(cls, k: int, rate: Fraction, delta: Fraction) -> SampledGuarantee:
+        """Return the guarantee by the tight curve of sampled suppression."""
+        try:
+            epsilon: float | None = smallest_epsilon(delta, k, rate)
+        except Infeasible:
+            epsilon = None
+        return cls(rate, epsilon, delta, tight_delta.delta(k, rate, 1))
+
     def to_json(self) -> dict[str, Any]:
         """Return the plain form printed by `--json`."""
-        return {
-            "rate": str(self.rate),
-            "epsilon": self.epsilon,
-            "delta": float(self.delta),
-            "delta_at_epsilon_1": self.delta_at_one,
-        }
+        numbers = {"epsilon": self.epsilon, "delta": float(self.delta), "delta_at_epsilon_1": self.delta_at_one}
+        return {"rate": str(self.rate), **numbers}
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """A rule in other words: what it guarantees, what not, and the policy that says it."""
+    """What a rule guarantees and what not, and the policy that is nearest to it."""
 
     rule: Rule
-    reading: str
+    reasons: tuple[str, ...]
     guarantees: tuple[str, ...]
     not_guaranteed: tuple[str, ...]
     overlap: str
-    sampled: tuple[SampledPromise, ...]
-    notes: tuple[str, ...]
+    sampled: tuple[SampledGuarantee, ...]
     differences: tuple[str, ...]
     policy: str
+
+    @property
+    def answer(self) -> str:
+        """Yes or no, in one sentence."""
+        if self.rule.protects:
+            return (
+                f"Yes: one table by this rule hides each person in a crowd of at least {self.rule.k}, or ignores them."
+            )
+        return "No: this rule does not hide each person in a crowd."
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form printed by `--json`."""
         rule = self.rule
         return {
-            "k": rule.minimum,
+            "protects": rule.protects,
+            "answer": self.answer,
+            "reasons": list(self.reasons),
+            "rule": f"{rule.words}.",
+            "k": rule.k,
             "round": rule.base,
             "rounding": None if rule.base is None else str(rule.rounding),
-            "rate": None if rule.rate is None else str(rule.rate),
+            "small_counts": str(rule.small_counts),
             "zeros": str(rule.zeros),
-            "secondary_suppression": rule.secondary,
-            "crowd_blending": rule.blending,
-            "reading": self.reading,
+            "published_beside": list(rule.obstacles),
+            "rate": None if rule.rate is None else str(rule.rate),
             "guarantees": list(self.guarantees),
             "not_guaranteed": list(self.not_guaranteed),
             "overlap": self.overlap,
-            "sampled": [promise.to_json() for promise in self.sampled],
-            "notes": list(self.notes),
+            "sampled": [guarantee.to_json() for guarantee in self.sampled],
+            "advice": ADVICE,
             "policy_differs": list(self.differences),
             "policy": self.policy,
         }
 
 
-def explain(rule: str | Rule, delta: Number = DELTA) -> Explanation:
-    """Return what a rule promises, given in words or in numbers; no data is needed or looked at.
+def explain(rule: Rule, delta: Number = DELTA) -> Explanation:
+    """Return what a rule guarantees and what not; no data is needed or read.
 
     Source: Gehrke, Hay, Lui & Pass 2012, Example 1: counts of at least k published exactly and all others as 0 are
-    (k, 0)-crowd-blending.  Whoever is in a cell of at least k can be exchanged for any other in it, and whoever is in
-    a smaller one is ignored.  What is done to the published counts afterwards, such as rounding, is post-processing.
-    Behind a secret sample it is Li, Qardaji & Su 2010, Theorem 1, by its tight curve.
+    (k, 0)-crowd-blending.  A person in a cell of at least k can be exchanged for any other in it, and a person in a
+    smaller one is ignored.  What is done to the published counts afterwards, such as rounding, is post-processing.
+    After a secret sample it is Li, Qardaji & Su 2010, Theorem 1, by its tight curve.
 
-    >>> explain("counts of 7 or fewer become 0, then round to 5").rule.minimum
-    8
-    >>> [promise.epsilon for promise in explain("minimum cell size 20").sampled if promise.rate == Fraction(1, 10)]
+    >>> explain(Rule(8, base=5)).answer
+    'Yes: one table by this rule hides each person in a crowd of at least 8, or ignores them.'
+    >>> [row.epsilon for row in explain(Rule(20)).sampled if row.rate == Fraction(1, 10)]
     [0.1829...]
     """
-    reading = read_rule(rule) if isinstance(rule, str) else RuleReading(rule)
-    found, wanted = reading.rule, exact(delta, "delta")
-    if not 0 < wanted < 1:
+    limit = exact(delta, "delta")
+    if not 0 < limit < 1:
         raise InvalidParameter("delta must lie strictly between 0 and 1, such as 1e-6.")
-    rates = sorted({*_RATES, *([found.rate] if found.rate is not None else [])})
+    rates = sorted({*_RATES, *([] if rule.rate is None else [rule.rate])}) if rule.protects else []
     return Explanation(
-        rule=found,
-        reading=f"{found.words}.",
-        guarantees=_guarantees(found, wanted),
-        not_guaranteed=_limits(found),
-        overlap=overlap(found),
-        sampled=tuple(_sampled(found.minimum, rate, wanted) for rate in rates) if found.blending else (),
-        notes=(*reading.notes, *_notes(found)),
-        differences=differences(found),
-        policy=policy_text(found, wanted),
+        rule=rule,
+        reasons=_reasons(rule),
+        guarantees=_guarantees(rule, limit),
+        not_guaranteed=_limits(rule),
+        overlap=overlap(rule),
+        sampled=tuple(SampledGuarantee.of(rule.k, rate, limit) for rate in rates),
+        differences=differences(rule),
+        policy=policy_text(rule, limit),
     )
 
 
-def _sampled(k: int, rate: Fraction, delta: Fraction) -> SampledPromise:
-    try:
-        epsilon: float | None = smallest_epsilon(delta, k, rate)
-    except Infeasible:
-        epsilon = None
-    return SampledPromise(rate, epsilon, delta, tight_delta.delta(k, rate, 1))
+def _reasons(rule: Rule) -> tuple[str, ...]:
+    """Return why a rule does not hide each person in a crowd; nothing where it does."""
+    reasons = []
+    if rule.zeros_apart:
+        small = "1" if rule.threshold == 2 else f"1 to {rule.threshold - 1}"
+        reasons.append(f"Zeros: a cell shows whether it holds nobody or {small}, so one person in a cell is visible.")
+    if rule.k == 1:
+        reasons.append(f"Rounding: a cell of one person can become {rule.base}, and an empty cell never does.")
+    if rule.totals:
+        reasons.append(f"Totals: a total counts the people in hidden cells, too. {_difference(rule, 'the total', 'v')}")
+    if rule.percentages:
+        reasons.append(
+            "Percentages: 12 people and 60 % make a total of 20, which counts the people in hidden cells, too. "
+            "Percentages that are computed from published counts are safe."
+        )
+    if rule.secondary:
+        reasons.append(
+            "Secondary suppression: the choice of further cells can depend on small counts, and this answer does not "
+            "know which cells they are. Totals that add up published cells (incrowd coarsen) need none."
+        )
+    if rule.tables > 1:
+        reasons.append("Further tables: the difference of two tables of the same people can show one person.")
+    return tuple(reasons)
 
 
 def _guarantees(rule: Rule, delta: Fraction) -> tuple[str, ...]:
-    k = rule.minimum
-    if rule.zeros is Zeros.SHOWN:
-        nothing = (
-            f"Nothing about single people: a cell shows whether it holds nobody or 1 to {k - 1}, so whoever is alone "
-            "in a cell shows. Publish empty cells and suppressed ones alike."
-        )
-        return (nothing,)
-    if k == 1:
-        return _rounded_alone(rule)
-    blended = (
-        f"One such table is ({k}, 0)-crowd-blending: each person either looks exactly like at least {k - 1} others in "
-        "the table, or leaves it as it would be without that person (Gehrke, Hay, Lui & Pass 2012, Example 1). That "
-        "needs cells that were chosen without looking at the rows, and each person in one cell, once."
+    k = rule.k
+    if rule.zeros_apart or k == 1:
+        return _random_rounding(rule)
+    opening = f"Without {listed(list(rule.obstacles))}, one" if rule.obstacles else "One"
+    crowd = (
+        f"{opening} such table is ({k}, 0)-crowd-blending: each person either looks exactly like at least {k - 1} "
+        "others in the table, or the table is as it would be without that person (Gehrke, Hay, Lui & Pass 2012, "
+        "Example 1). That needs cells that were chosen without the rows, and each person in one cell, once."
     )
-    if rule.secondary:
-        return (f"Of the minimum alone, in a table without totals and without secondary suppression: {blended}",)
-    found = [blended]
-    if rule.base is not None:
-        found.append(_POST[rule.rounding is Rounding.RANDOM])
-    if rule.rate is not None:
-        found.append(_behind_sample(k, rule.rate, delta))
+    found = [crowd]
+    if rule.round_first or rule.threshold == 1:
+        found.append(
+            f"Counts are rounded first, and {k} is the least count that can become {rule.multiple(k)}: k is {k}."
+        )
+    elif rule.base is not None:
+        secret = ", if its randomness does not depend on who is in a cell" * (rule.rounding is Rounding.RANDOM)
+        found.append(f"Rounding the published counts is post-processing, and changes nothing about that{secret}.")
+    if rule.rate is not None and rule.protects:
+        found.append(_after_sample(SampledGuarantee.of(k, rule.rate, delta), k))
     return tuple(found)
 
 
-_POST = {
-    False: "Rounding needs only counts that may be published: it is post-processing, and changes nothing about that.",
-    True: "Rounding at random is post-processing, and changes nothing about that, if its coins do not depend on who is "
-    "in a cell; coins made from keys of the people in it do.",
-}
-
-
-def _rounded_alone(rule: Rule) -> tuple[str, ...]:
-    """Say what rounding alone promises where a single person can change what is published."""
-    base = rule.base
-    nothing = (
-        f"No crowd: a cell of one person can show as {base}, and an empty one never does, so a {base} can show that "
-        "somebody is there."
+def _random_rounding(rule: Rule) -> tuple[str, ...]:
+    """Return what rounding at random alone guarantees."""
+    if rule.threshold > 1 or rule.rounding is not Rounding.RANDOM or rule.obstacles:
+        return ()
+    variation = (
+        "One person more or less changes the distribution of the table by 1/{0} in total variation, if each cell is "
+        "rounded with fresh secret randomness, up with probability remainder / {0}, and each person is in one cell, "
+        "once. That is (0, 1/{0})-differential privacy, and a failure probability of 1/{0} is far too large."
     )
-    if rule.rounding is not Rounding.RANDOM:
-        return (nothing,)
-    chance = (
-        f"For what it is worth: if each cell has fresh coins that nobody knows and is rounded up with chance remainder "
-        f"/ {base}, one person more or less changes the law of the published table by 1/{base} in total variation, "
-        f"which is (0, 1/{base})-differential privacy, for one table and each person in one cell, once. A delta of "
-        f"1/{base} is far above what is held acceptable."
-    )
-    return (nothing, chance)
+    return (variation.format(rule.base),)
 
 
-def _behind_sample(k: int, rate: Fraction, delta: Fraction) -> str:
-    promise = _sampled(k, rate, delta)
-    if promise.epsilon is None:
+def _after_sample(guarantee: SampledGuarantee, k: int) -> str:
+    rate, delta = guarantee.rate, f"{float(guarantee.delta):g}"
+    if guarantee.epsilon is None:
+        floor = f"{float(rate) ** k:.3g}"
         return (
-            f"Behind the secret sample at rate {rate} there is no epsilon at delta {float(delta):g}: delta is never "
-            f"below rate to the k, {float(rate) ** k:.3g}."
+            f"After the secret sample there is no epsilon at delta {delta}: delta is never below {rate}^{k} = {floor}."
         )
     return (
-        f"Behind the secret sample at rate {rate} it is ({shown_up(round_up(promise.epsilon))}, {float(delta):g})-"
-        "differentially private, if each row has a coin of its own and nobody knows who was drawn (Li, Qardaji & Su "
-        "2010, Theorem 1, by its tight curve)."
+        f"After the secret sample at rate {rate} it is ({short_up(round_up(guarantee.epsilon), 6)}, {delta})-"
+        "differentially private, if rows are sampled independently and nobody knows which (Li, Qardaji & Su 2010, "
+        "Theorem 1, by its tight curve)."
     )
-
-
-_SECONDARY = (
-    "Secondary suppression is not modelled here: neither which further cells are withheld, nor what totals leave open "
-    "about them. Published totals count the people of withheld cells too, so one person more changes a total by one; "
-    "and which further cells are withheld can depend on small counts, so it is no post-processing. Derive totals from "
-    "published cells (incrowd coarsen), and no secondary suppression is needed."
-)
 
 
 def _limits(rule: Rule) -> tuple[str, ...]:
-    limits = [
-        "A second table of the same people, whatever its columns: crowds do not add up (see the example).",
-        "What holds for a whole cell: if all its people share a property, the table tells it about each of them.",
-        "Sums and means: one person can be most of a sum. Dominance and p % rules are about those, and not covered.",
-        "Margins and totals that were computed from rows rather than from the published cells: they are other tables.",
-    ]
-    if rule.secondary:
-        limits.insert(0, _SECONDARY)
-    if rule.rate is None:
-        limits.insert(0, "An epsilon: who knows all others in a cell learns the last one by counting.")
-    return tuple(limits)
-
-
-def _notes(rule: Rule) -> tuple[str, ...]:
-    if rule.zeros is not Zeros.UNSAID:
-        return ()
-    unsaid = (
-        "the rule does not say how empty cells look. It is read so that they look like suppressed ones; if a true 0 is "
-        f"shown while 1 to {rule.minimum - 1} is marked, whoever is alone in a cell shows."
+    limits = (
+        "A second table of the same people, whatever its columns: crowds do not compose (see the example).",
+        "Facts about a whole cell: a property that all its people share is disclosed for each of them.",
+        "Sums and means: one person can be most of a sum. The rules for those are dominance and p %.",
+        "Totals and percentages that are computed from rows, and not from the published cells.",
     )
-    return (unsaid,)
+    epsilon = "An epsilon: someone who knows all others in a cell learns about the last one by counting."
+    return limits if rule.rate is not None and rule.protects else (epsilon, *limits)
+
+
+def overlap(rule: Rule) -> str:
+    """Return two tables by the rule whose difference shows one person, and the way out.
+
+    >>> print(overlap(Rule(8)).partition(" Publish ")[0])
+    Suppose 8 people live in v and one in w: a table by v and w together shows 9, a table by v shows 8. With nobody ...
+    """
+    example = _difference(rule, "a table by v and w together", "a table by v")
+    same = "" if rule.rate is None else "Take two tables of one sample that holds all these people. "
+    hides = "" if rule.base is None else " Rounding hides the person beside some counts, and not beside this one."
+    return (
+        f"{same}{example}{hides} Publish one table, of the joint cells, and derive every coarser table from it "
+        "(incrowd coarsen); or draw a fresh secret sample for each."
+    )
+
+
+def _difference(rule: Rule, whole: str, part: str) -> str:
+    """Return two numbers, published by the rule's own threshold and rounding, that differ by one person."""
+    count = rule.telling_count
+    alone, together = rule.multiple(count), rule.multiple(count + 1)
+    people = "one person lives" if count == 1 else f"{count} people live"
+    chance = f" with chance 1/{rule.base}" if rule.base is not None and rule.rounding is Rounding.RANDOM else ""
+    return (
+        f"Suppose {people} in v and one in w: {whole} shows {together}{chance}, {part} shows {alone}. With nobody in "
+        f"w, both would show {alone}, so the difference gives the person in w away."
+    )
 
 
 def policy_text(rule: Rule, delta: Fraction) -> str:
-    """Return a policy that releases one table of counts by the rule; with the rule's secret sample, if it has one.
+    """Return the policy that is nearest to a rule; comments above it say where it differs.
 
-    Where the policy says something else than the rule, comments above it say what.
-
-    >>> print(policy_text(Rule(8, base=5, zeros=Zeros.HIDDEN), Fraction(1, 10**6)).split("release:")[1])
+    >>> print(policy_text(Rule(8, base=5), Fraction(1, 10**6)).split("sex]")[1])
     <BLANKLINE>
       method: suppressed-histogram
-      columns: [region, sex]
       k: 8
-      rate: 1                        # every row; a rate below 1 gives an epsilon
       round: 5
+      rate: 1                        # every row; a rate below 1 gives an epsilon
     budget:
       unbounded: a suppression rule without a secret sample has no epsilon
     <BLANKLINE>
     """
-    lines = ["  columns: [region, sex]", f"  k: {_least(rule)}"]
-    if rule.rate is None:
-        lines.append("  rate: 1                        # every row; a rate below 1 gives an epsilon")
+    comments = [f"#   {difference}" for difference in differences(rule)]
+    comments = ["# differs from the rule:", *comments] if comments else []
+    rate, least = rule.rate, _least(rule)
+    if _has_totals(rule):
+        rounding = ["  protect: rounding", f"  base: {rule.base}"]
+        lines = ["  method: protected-table", *(rounding if rule.threshold == 1 else [f"  minimum: {least}"])]
     else:
-        lines += [f"  rate: {rule.rate}", f"  target: {{delta: {_feasible(rule, delta)}}}"]
-    if rule.base is not None:
-        lines.append(f"  round: {rule.base}")
-    if rule.rate is None:
+        lines = ["  method: suppressed-histogram", f"  k: {least}"]
+        lines += [] if rule.base is None else [f"  round: {rule.base}"]
+        lines += ["  rate: 1                        # every row; a rate below 1 gives an epsilon"] * (rate is None)
+    if rate is None or _has_totals(rule):
         lines += ["budget:", "  unbounded: a suppression rule without a secret sample has no epsilon"]
-    comments = [f"# differs from the rule: {each}\n" for each in differences(rule)]
-    if rule.zeros is Zeros.UNSAID:
-        comments.append(
-            "# the rule does not say how withheld cells look: here they are published as 0, like empty ones\n"
-        )
-    return "".join(comments) + _HEAD + "\n".join(lines) + "\n"
+    else:
+        lines += [f"  rate: {rate}", f"  target: {{delta: {_feasible(least, rate, delta)}}}"]
+    return "\n".join([*comments, _HEAD, *lines, ""])
+
+
+def _has_totals(rule: Rule) -> bool:
+    return rule.totals or rule.percentages or rule.secondary
 
 
 def _least(rule: Rule) -> int:
-    """Return the k of the policy: the rule's minimum, or where it publishes every count, what it rounds to."""
-    return rule.minimum if rule.minimum > 1 else rule.base or 2
+    """Return the k of the policy: the least published count, or what is rounded to, where that is 1."""
+    return rule.least_published if rule.least_published > 1 else rule.base or 2
+
+
+def _feasible(k: int, rate: Fraction, delta: Fraction) -> str:
+    """Return δ as it is written, or the next power of ten that some ε reaches: none lies below rate to the k."""
+    floor = k * math.log10(rate)
+    if math.log10(delta) <= floor + 1e-9:
+        delta = min(Fraction(10) ** (math.floor(floor + 1e-9) + 1), (1 + Fraction(10**floor)) / 2)
+    return f"{float(delta):g}"
 
 
 def differences(rule: Rule) -> tuple[str, ...]:
-    """Return in what the policy means something else than the rule; nothing where it says the same.
+    """Return in what the nearest policy means something else than the rule; nothing where it means the same.
 
-    >>> differences(Rule(8, base=5, zeros=Zeros.HIDDEN))
-    ()
-    >>> differences(Rule(5, zeros=Zeros.SHOWN))
-    ('the rule shows empty cells; the policy publishes them like withheld ones, as 0.',)
+    >>> differences(Rule(8, base=5)), differences(Rule(5, zeros=Zeros.SHOWN))
+    ((), ('the policy publishes empty cells and hidden ones alike, as 0.',))
     """
-    found = []
-    if rule.minimum == 1:
-        found.append(f"the rule withholds no count; the policy publishes counts below {_least(rule)} as 0.")
-    if rule.zeros is Zeros.SHOWN:
-        found.append("the rule shows empty cells; the policy publishes them like withheld ones, as 0.")
-    if rule.base is not None and rule.rounding is not Rounding.NEAREST:
-        way = "at random" if rule.rounding is Rounding.RANDOM else str(rule.rounding)
-        found.append(f"the rule rounds {way}; the policy rounds to the nearest multiple, halves up.")
-    if rule.secondary:
-        found.append("the rule withholds further cells; the policy does not, and publishes no totals.")
-    return tuple(found)
-
-
-def _feasible(rule: Rule, delta: Fraction) -> str:
-    """Return δ as it is written, or the next power of ten that some ε reaches: none lies below rate to the k."""
-    if rule.rate is not None:
-        floor = _least(rule) * math.log10(rule.rate)
-        if math.log10(delta) <= floor + 1e-9:
-            delta = min(Fraction(10) ** (math.floor(floor + 1e-9) + 1), (1 + Fraction(10**floor)) / 2)
-    return f"{float(delta):g}"
+    hides = rule.threshold > 1
+    if _has_totals(rule):
+        applies = {
+            "the policy hides further cells, so that no total gives a hidden one away.": hides and not rule.secondary,
+            "the policy shows empty cells as 0, and leaves hidden ones empty.": hides and rule.zeros is Zeros.HIDDEN,
+            "the policy does not round.": hides and rule.base is not None,
+            "the policy rounds so that all totals add up.": not hides,
+            "the policy publishes all totals, and no percentages.": rule.percentages or not rule.totals,
+            "the policy draws no sample.": rule.rate is not None,
+            "the policy publishes one table.": rule.tables > 1,
+        }
+    else:
+        applies = {
+            f"the policy publishes counts below {_least(rule)} as 0.": rule.least_published == 1,
+            "the policy publishes empty cells and hidden ones alike, as 0.": rule.zeros is Zeros.SHOWN,
+            "the policy rounds to the nearest multiple, halves up.": rule.rounding is not Rounding.NEAREST,
+            "the policy publishes one table.": rule.tables > 1,
+        }
+    return tuple(text for text, present in applies.items() if present)

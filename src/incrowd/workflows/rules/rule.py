@@ -1,8 +1,7 @@
-"""Rule: which counts a suppression rule publishes, how it rounds them, and what it says in one sentence."""
+"""Rule: which counts a suppression rule hides, how it rounds the others, and what is published beside them."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -12,12 +11,19 @@ from incrowd.errors import InvalidParameter
 _MOST = 10**6
 
 
-class Zeros(StrEnum):
-    """Whether a reader can tell an empty cell from a suppressed one."""
+class SmallCounts(StrEnum):
+    """What stands in place of a hidden count: a blank or a symbol, the number 0, or a label such as `<5`."""
 
     HIDDEN = "hidden"
-    UNSAID = "unsaid"
+    ZERO = "zero"
+    LABEL = "label"
+
+
+class Zeros(StrEnum):
+    """Whether an empty cell is shown as 0, or looks like a hidden count."""
+
     SHOWN = "shown"
+    HIDDEN = "hidden"
 
 
 class Rounding(StrEnum):
@@ -29,109 +35,150 @@ class Rounding(StrEnum):
     DOWN = "down"
 
 
+_MARKS = {SmallCounts.HIDDEN: "hidden", SmallCounts.ZERO: "published as 0", SmallCounts.LABEL: "replaced by a label"}
+_BESIDE = {
+    "totals": "totals over all cells are published",
+    "percentages": "percentages of all rows are published",
+    "secondary suppression": "further cells are hidden to protect the first ones",
+    "further tables": "{} tables of the same people are published",
+}
 _ROUNDED = {
-    Rounding.NEAREST: "rounded to multiples of {}",
+    Rounding.NEAREST: "rounded to the nearest multiple of {}",
     Rounding.RANDOM: "rounded at random to one of the two nearest multiples of {}",
-    Rounding.UP: "rounded up to multiples of {}",
-    Rounding.DOWN: "rounded down to multiples of {}",
+    Rounding.UP: "rounded up to a multiple of {}",
+    Rounding.DOWN: "rounded down to a multiple of {}",
 }
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Counts of at least `minimum` are published, smaller ones are not; then rounded to `base`, if there is one.
+    """Counts below `threshold` are hidden and the others rounded to `base`; a threshold of 1 hides none.
 
-    `rate` is that of a secret sample drawn in front of the counting, if there is one; `secondary` says that further
-    cells are suppressed so that totals do not give the first ones away.  A minimum of 1 publishes every count, which
-    only a rule that rounds may do.
+    `totals`, `percentages` and further `tables` count all rows, those of hidden cells included.  `secondary` hides
+    further cells so that totals do not give the first ones away.  `rate` is that of a secret sample of the rows.
 
     >>> Rule(8, base=5).words
-    'counts of 8 or more are published; smaller ones are not; what is published is rounded to multiples of 5'
+    'Counts below 8 are hidden, and so are empty cells; the others are rounded to the nearest multiple of 5'
     """
 
-    minimum: int
+    threshold: int = 1
+    small_counts: SmallCounts = SmallCounts.HIDDEN
+    zeros: Zeros = Zeros.HIDDEN
     base: int | None = None
-    rate: Fraction | None = None
-    zeros: Zeros = Zeros.UNSAID
     rounding: Rounding = Rounding.NEAREST
+    round_first: bool = False
+    totals: bool = False
+    percentages: bool = False
     secondary: bool = False
+    tables: int = 1
+    rate: Fraction | None = None
 
     def __post_init__(self) -> None:
-        if not (1 if self.base is not None else 2) <= self.minimum <= _MOST:
-            raise InvalidParameter(
-                "a rule needs a minimum of at least 2, and of at most a million: a minimum of 1 publishes every count."
-            )
+        if not (2 if self.base is None else 1) <= self.threshold <= _MOST:
+            raise InvalidParameter("a rule hides counts below a number from 2 to a million: below 1 there is none.")
         if self.base is not None and not 2 <= self.base <= _MOST:
-            raise InvalidParameter("counts are rounded to a whole number of at least 2, such as 5 or 10.")
+            raise InvalidParameter("counts are rounded to a whole number from 2 to a million, such as 5 or 10.")
+        if self.base is None and (self.round_first or self.rounding is not Rounding.NEAREST):
+            raise InvalidParameter("the rule says how counts are rounded, but not to what: say it, such as 5.")
+        if self.zeros is Zeros.SHOWN and (self.threshold == 1 or self.small_counts is SmallCounts.ZERO):
+            raise InvalidParameter("small counts become 0 by this rule and look like empty cells: leave zeros hidden.")
+        if self.threshold == 1 and (self.secondary or self.small_counts is not SmallCounts.HIDDEN):
+            raise InvalidParameter("the rule says how counts are hidden, but not which: say below what, such as 5.")
+        if not 1 <= self.tables <= _MOST:
+            raise InvalidParameter("the number of tables is a whole number of at least 1.")
         if self.rate is not None and not 0 < self.rate < 1:
-            raise InvalidParameter("a sample keeps a share strictly between 0 and 1, such as 10 % or 1/20.")
+            raise InvalidParameter("the sampling rate lies strictly between 0 and 1, such as 0.1 or 1/20.")
 
     @property
-    def blending(self) -> bool:
-        """Whether one such table is crowd-blending with k the minimum, as far as the rule is modelled."""
-        return self.zeros is not Zeros.SHOWN and self.minimum > 1 and not self.secondary
+    def k(self) -> int:
+        """The least count that a reader can tell from all smaller ones.
+
+        Where counts are rounded first, the rounded count is compared with the threshold, and this may be a smaller or a
+        larger number.
+
+        >>> Rule(10, base=5).k, Rule(10, base=5, round_first=True).k, Rule(11, base=5, round_first=True).k
+        (10, 8, 13)
+        >>> Rule(base=5).k, Rule(base=3, rounding=Rounding.RANDOM).k
+        (3, 1)
+        """
+        rounded_zeros = self.round_first and self.zeros is Zeros.SHOWN
+        return self._least_at(1 if rounded_zeros else self.threshold)
+
+    @property
+    def least_published(self) -> int:
+        """The least count that is published, or may be.
+
+        >>> Rule(10, base=5, round_first=True, zeros=Zeros.SHOWN).least_published
+        8
+        """
+        return self._least_at(self.threshold)
+
+    def _least_at(self, threshold: int) -> int:
+        """Return the least count that reaches a threshold, rounded if rounding comes first; halves are rounded up."""
+        if self.base is None or not (self.round_first or self.threshold == 1):
+            return threshold
+        multiple = -(-threshold // self.base) * self.base
+        below = {Rounding.NEAREST: self.base // 2, Rounding.DOWN: 0}
+        return multiple - below.get(self.rounding, self.base - 1)
+
+    @property
+    def zeros_apart(self) -> bool:
+        """Whether a reader can tell an empty cell from a cell of one person; a zero by rounding may be either."""
+        return self.zeros is Zeros.SHOWN and not self.round_first
+
+    @property
+    def obstacles(self) -> tuple[str, ...]:
+        """What is published beside one table of cells, or hidden further, so that no crowd is guaranteed."""
+        applies = (self.totals, self.percentages, self.secondary, self.tables > 1)
+        return tuple(name for name, present in zip(_BESIDE, applies, strict=True) if present)
+
+    @property
+    def protects(self) -> bool:
+        """Whether a table by this rule is crowd-blending, with `k` people in a crowd."""
+        return self.k > 1 and not self.zeros_apart and not self.obstacles
 
     @property
     def words(self) -> str:
         """What the rule says, in one sentence without a stop."""
-        parts = [f"rows enter by a secret sample at rate {self.rate}"] if self.rate is not None else []
-        if self.minimum == 1:
-            parts.append("every count is published")
-        else:
-            parts.append(f"counts of {self.minimum} or more are published; smaller ones are not" + _LOOKS[self.zeros])
-        if self.base is not None:
-            parts.append(f"what is published is {_ROUNDED[self.rounding].format(self.base)}")
-        if self.secondary:
-            parts.append("further cells are suppressed to protect the first ones")
-        return "; ".join(parts)
+        parts = [] if self.rate is None else [f"rows are drawn by a secret sample at rate {self.rate}"]
+        rounding = "" if self.base is None else _ROUNDED[self.rounding].format(self.base)
+        if rounding and (self.round_first or self.threshold == 1):
+            parts.append(f"all counts are {rounding}")
+        if self.threshold > 1:
+            compared = "rounded counts" if self.round_first else "counts"
+            empty = ", and empty cells are shown as 0" if self.zeros is Zeros.SHOWN else ", and so are empty cells"
+            parts.append(f"{compared} below {self.threshold} are {_MARKS[self.small_counts]}{empty}")
+            if rounding and not self.round_first:
+                parts.append(f"the others are {rounding}")
+        parts += [_BESIDE[name].format(self.tables) for name in self.obstacles]
+        return "; ".join(parts)[:1].upper() + "; ".join(parts)[1:]
 
     def multiple(self, count: int) -> int:
         """Return what a count is rounded to, halves upward; at random, the largest number that it may become.
 
-        >>> Rule(8, 5).multiple(12), Rule(8, 5).multiple(13), Rule(2).multiple(3)
+        >>> Rule(8, base=5).multiple(12), Rule(8, base=5).multiple(13), Rule(2).multiple(3)
         (10, 15, 3)
         """
-        return rounded_count(count, self.base, self.rounding)
+        match self.base, self.rounding:
+            case None, _:
+                return count
+            case base, Rounding.NEAREST:
+                return (2 * count + base) // (2 * base) * base
+            case base, Rounding.DOWN:
+                return count // base * base
+            case base, _:
+                return -(-count // base) * base
 
+    @property
+    def telling_count(self) -> int:
+        """The least published count that one person more changes, after rounding.
 
-_LOOKS = {
-    Zeros.HIDDEN: ", and look like empty cells",
-    Zeros.UNSAID: "",
-    Zeros.SHOWN: ", and empty cells are told apart from them",
-}
-
-
-def rounded_count(count: int, base: int | None, rounding: Rounding) -> int:
-    """Return a count as a multiple of the base, halves upward; at random, the largest multiple that it may become."""
-    if base is None:
-        return count
-    match rounding:
-        case Rounding.NEAREST:
-            return (2 * count + base) // (2 * base) * base
-        case Rounding.DOWN:
-            return count // base * base
-        case Rounding.UP | Rounding.RANDOM:
-            return -(-count // base) * base
-
-
-def minimum_after_rounding(minimum: int, base: int, rounding: Rounding = Rounding.NEAREST) -> int:
-    """Return the least count that can show when counts are rounded first and compared with a minimum afterwards.
-
-    It may be smaller than the stated minimum, or larger.  With m the first multiple of the base that is not below the
-    minimum, a count from m − base/2 on is rounded to m; where half a base could be rounded either way, it is taken to
-    be rounded up, which promises less.  Counts that are rounded up, or at random, may become m from m − base + 1 on;
-    counts that are rounded down from m on.
-
-    >>> minimum_after_rounding(10, 5), minimum_after_rounding(11, 5), minimum_after_rounding(10, 10)
-    (8, 13, 5)
-    >>> minimum_after_rounding(6, 3, Rounding.RANDOM), minimum_after_rounding(11, 5, Rounding.DOWN)
-    (4, 15)
-    """
-    shown = -(-minimum // base) * base
-    match rounding:
-        case Rounding.NEAREST:
-            return math.ceil(Fraction(2 * shown - base, 2))
-        case Rounding.DOWN:
-            return shown
-        case Rounding.UP | Rounding.RANDOM:
-            return shown - base + 1
+        >>> Rule(8).telling_count, Rule(8, base=5).telling_count
+        (8, 12)
+        """
+        least = self.least_published
+        if self.base is None:
+            return least
+        if self.rounding is Rounding.RANDOM:
+            return -(-least // self.base) * self.base
+        return next(n for n in range(least, least + self.base) if self.multiple(n) != self.multiple(n + 1))

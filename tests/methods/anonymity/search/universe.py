@@ -20,7 +20,7 @@ from incrowd.core.hierarchy.tree import Tree, tree
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.quality.additive import Height, Loss, Precision
-from incrowd.quality.information import Ambiguity, Divergence, NonUniformEntropy
+from incrowd.quality.information import Divergence, NonUniformEntropy
 from incrowd.quality.quality import AverageSize, Discernibility, Factors, Quality
 from tests.criteria.slow_criteria import ILLNESSES, SENSITIVE, VALUES, Histogram, Holds
 from tests.tables import Batches, text_table
@@ -177,11 +177,6 @@ def boxes(release: Released, name: Row | None) -> int:
     return found
 
 
-def ambiguity(release: Released) -> float:
-    total = sum(n.total() * boxes(release, name if release.kept[name] else None) for name, n in release.classes.items())
-    return total / release.rows
-
-
 def divergence(release: Released) -> float:
     """Row by row: the log of how much likelier the tuple is in the table than in what a reader makes of the release."""
     tuples = Counter(row[:-1] for row in release.table)
@@ -208,7 +203,6 @@ QUALITIES: dict[str, tuple[Quality, Score]] = {
     "average size": (AverageSize(), average_size),
     "entropy": (NonUniformEntropy(), entropy),
     "divergence": (Divergence(), divergence),
-    "ambiguity": (Ambiguity(), ambiguity),
 }
 
 

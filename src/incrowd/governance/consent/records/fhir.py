@@ -6,7 +6,7 @@ more than the person gave.  `expire` and `restrict`, which FHIR does not know, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,11 +14,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import Decided, moment, written_moment
 from incrowd.governance.consent.records.record import ConsentRecord
 
-PURPOSES = "urn:incrowd:purpose"
 EVENT = "urn:incrowd:consent-event"
-_SCOPE = "http://terminology.hl7.org/CodeSystem/consentscope"
-_CATEGORY = "http://terminology.hl7.org/CodeSystem/v3-ActCode"
-_STATUS = {Decided.GIVE: "active", Decided.REFUSE: "rejected"}
 _PROVISION = frozenset({"type", "period", "purpose"})
 _DAY = 10
 
@@ -32,12 +28,6 @@ def read_fhir(plain: Any) -> Iterator[ConsentRecord]:
             raise InvalidParameter(f"resource {number}: {error}") from None
         except (KeyError, TypeError, AttributeError, IndexError, ValueError):
             raise InvalidParameter(f"resource {number}: this is no Consent resource of FHIR R4.") from None
-
-
-def write_fhir(records: Iterable[ConsentRecord]) -> dict[str, Any]:
-    """Return decisions as a Bundle of Consent resources."""
-    entries = [{"resource": _written(record)} for record in records]
-    return {"resourceType": "Bundle", "type": "collection", "entry": entries}
 
 
 def _resources(plain: Any) -> list[Mapping[str, Any]]:
@@ -93,25 +83,3 @@ def _end(text: str) -> str:
     """Return the first moment after a period: FHIR's last day is part of it; at a time, it ends there."""
     ends = datetime.fromisoformat(moment(text))
     return written_moment(ends + timedelta(days=1) if len(text) == _DAY else ends)
-
-
-def _written(record: ConsentRecord) -> dict[str, Any]:
-    event = record.event
-    period = {"start": event.valid_from} | ({} if event.valid_to is None else {"end": event.valid_to})
-    known = event.decided in (*_STATUS, Decided.WITHDRAW)
-    return {
-        "resourceType": "Consent",
-        **({} if known else {"extension": [{"url": EVENT, "valueCode": str(event.decided)}]}),
-        "status": _STATUS.get(event.decided, "inactive"),
-        "scope": {"coding": [{"system": _SCOPE, "code": "research"}]},
-        "category": [{"coding": [{"system": _CATEGORY, "code": "RESEARCH"}]}],
-        "patient": {"identifier": {"value": record.subject}},
-        "dateTime": event.at,
-        **({"policy": [{"uri": event.notice}]} if event.notice else {}),
-        "policyRule": {"text": event.basis},
-        "provision": {
-            "type": "permit" if event.gives else "deny",
-            "period": period,
-            "purpose": [{"system": PURPOSES, "code": event.purpose}],
-        },
-    }

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from incrowd.accounting.budget import Amount, shown_down, shown_up
+from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.standing import AnalystShare, Charged, Entry, Overview, Standing
+from incrowd.core.words import short_down, short_up
 from incrowd.errors import IncrowdError
 from incrowd.web.studio.books import FolderLedger, books_of
 from incrowd.web.studio.folder import Folder
@@ -76,9 +77,9 @@ def _dataset(standing: Standing, book: FolderLedger, overview: Overview) -> dict
         "protects": str(standing.terms.unit),
         "state": standing.terms.closed or "open",
         "unbounded": standing.totals.unbounded,
-        "spent": _shown(spent, shown_up),
-        "budget": None if budget is None else _shown(budget.limit, shown_down),
-        "left": None if left is None else _shown(left, shown_down),
+        "spent": _shown(spent, short_up),
+        "budget": None if budget is None else _shown(budget.limit, short_down),
+        "left": None if left is None else _shown(left, short_down),
         "used": None if budget is None or left is None else _used(budget.limit, left),
         "looks": dict(sum((Counter(overview.looks.get(each, {})) for each in names), Counter[str]())),
     }
@@ -97,7 +98,7 @@ def _release(entry: Entry, paid: Charged, outcomes: dict[str, str | None], folde
     name = str(entry.body["release"])
     certificate = outcomes.get(name)
     state = "certified" if certificate is not None else _NOTHING if name in outcomes else _OPEN
-    cost = None if not paid.epsilon.is_finite() else _shown(Amount(paid.epsilon, paid.delta), shown_up)
+    cost = None if not paid.epsilon.is_finite() else _shown(Amount(paid.epsilon, paid.delta), short_up)
     return {
         "entry": entry.sequence,
         "at": entry.at.replace("T", " ")[:19],
@@ -105,7 +106,7 @@ def _release(entry: Entry, paid: Charged, outcomes: dict[str, str | None], folde
         "analyst": entry.body["analyst"],
         "cost": cost,
         "account": paid.account,
-        "rho": None if paid.rho is None else shown_up(paid.rho),
+        "rho": None if paid.rho is None else short_up(paid.rho, 6),
         "because": paid.promise.because,
         "state": state,
         "folder": None if certificate is None else folders.get(certificate),
@@ -118,15 +119,15 @@ def _analyst(share: AnalystShare) -> dict[str, Any]:
     return {
         "dataset": share.dataset,
         "analyst": share.analyst,
-        "spent": _shown(share.spent, shown_up),
-        "allowance": None if allowance is None else _shown(allowance.limit, shown_down),
+        "spent": _shown(share.spent, short_up),
+        "allowance": None if allowance is None else _shown(allowance.limit, short_down),
         "until": None if until is None else until.isoformat(),
         "expired": until is not None and until < datetime.now(UTC).date(),
     }
 
 
 def _shown(amount: Amount, rounded: Any) -> dict[str, str]:
-    return {"epsilon": rounded(amount.epsilon), "delta": rounded(amount.delta)}
+    return {"epsilon": rounded(amount.epsilon, 6), "delta": rounded(amount.delta, 6)}
 
 
 PAGE = Page(

@@ -157,7 +157,7 @@ def _changes(asked: Asked, file: PolicyFile, name: str) -> dict[Place, Value]:
     if asked.value("file"):
         path = asked.folder.file(asked.value("file"))
         local = path.resolve().relative_to(file.path.resolve().parent).as_posix()
-        mark = delimiter_of(path.read_bytes()[:4096])
+        mark = delimiter_of(path.read_bytes())
         rule: dict[str, Any] = {"file": local} | ({} if mark == ";" else {"delimiter": mark})
         replaced = (("columns", name, key) for key in ("categories", "bounds", "type", "derived", "public"))
         gone: dict[Place, Value] = {each: None for each in replaced if file.at(*each) is not None}
@@ -186,7 +186,7 @@ def _faults(asked: Asked) -> list[dict[str, Any]] | None:
     if not asked.value("file"):
         return None
     path = asked.folder.file(asked.value("file"))
-    report = check_file(path, delimiter_of(path.read_bytes()[:4096]), None, None)
+    report = check_file(path, delimiter_of(path.read_bytes()), None, None)
     return [{"what": each.what, "value": each.value, "fix": each.fix} for each in report.problems[:_NAMED]]
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incrowd.accounting.accountant import charge_of
-from incrowd.accounting.budget import Amount, plain, shown_down, shown_up
+from incrowd.accounting.budget import Amount, plain
 from incrowd.core.certificate import Release
 from incrowd.core.rounding import Number, exact
 from incrowd.core.steps.choices import LevelsByLook
+from incrowd.core.words import short_down, short_up
 from incrowd.errors import Refused
 from incrowd.workflows.plan.forecast import declared_rows, payer_of
 from incrowd.workflows.plan.look.chosen_policy import chosen_section
@@ -123,8 +124,9 @@ def require_room(policy: Policy, promise: Guarantee) -> None:
         )
     if not need.within(left):
         raise Refused(
-            f"look and release together cost up to epsilon {shown_up(need.epsilon)} and delta {shown_up(need.delta)}, "
-            f"and epsilon {shown_down(left.epsilon)} and delta {shown_down(left.delta)} are left. Nothing was charged. "
+            f"look and release together cost up to epsilon {short_up(need.epsilon, 6)} and delta "
+            f"{short_up(need.delta, 6)}, and epsilon {short_down(left.epsilon, 6)} and delta "
+            f"{short_down(left.delta, 6)} are left. Nothing was charged. "
             "Lower the target's epsilon or that of the look, or raise the budget."
         )
 
