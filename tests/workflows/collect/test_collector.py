@@ -12,7 +12,7 @@ import pytest
 from incrowd.errors import AccessDenied, InvalidParameter, LedgerCorrupted, Refused
 from incrowd.methods.local.survey.definition import report_text
 from incrowd.noise.system import SystemCoins
-from incrowd.workflows.collect.collector import Collector, Receipt, permutation
+from incrowd.workflows.collect.collector import Collector, Receipt
 from incrowd.workflows.collect.participant import Participant
 from incrowd.workflows.local.opening import open_survey
 from tests.surveys import SHUFFLED, TRAVEL, survey_file
@@ -112,16 +112,6 @@ def test_a_crash_loses_shuffled_reports_that_wait(tmp_path: Path) -> None:
     assert again.waiting == []
     assert again.receive(given) == [Receipt.AGAIN] * 5
     assert again.waiting == []
-
-
-def test_every_order_is_as_likely() -> None:
-    """Of 6,000 orders of three, each of the six comes up 1,000 times; 180 off is six deviations: below 6 · 3e-9."""
-    counts: dict[tuple[int, ...], int] = {}
-    for _ in range(6000):
-        order = tuple(permutation(3))
-        counts[order] = counts.get(order, 0) + 1
-    assert len(counts) == 6
-    assert all(abs(count - 1000) < 180 for count in counts.values())
 
 
 def test_a_participant_keeps_one_report_and_its_own_bound(tmp_path: Path) -> None:

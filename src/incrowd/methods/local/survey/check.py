@@ -140,7 +140,7 @@ def response_delta(ratio: float, people: int, epsilon: float, values: int) -> fl
 def _others(
     rest: NDArray[np.int64], chance: float, most: int, logs: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return numbers up to a largest one, and how likely each is of each binomial number, by logarithms of factorials."""
+    """Return numbers up to `most`, and how likely each binomial number takes them, by logarithms of factorials."""
     least = int(rest.min()) * chance
     low = max(0, math.floor(least - _FAR * math.sqrt(least) - _FAR))
     others = np.arange(low, max(low, most) + 1)

@@ -120,8 +120,8 @@ class CollectReports(Step):
         stated = plain.get("epsilon")
         if isinstance(stated, str) and exact(stated, "epsilon") > LARGEST_EPSILON:
             raise InvalidParameter(
-                f"this certificate states an epsilon above {LARGEST_EPSILON} for one report. That hides nothing, and is "
-                "not judged. Do not rely on it."
+                f"this certificate states an epsilon above {LARGEST_EPSILON} for one report. That hides nothing, and "
+                "is not judged. Do not rely on it."
             )
         return super().read(plain, classes)
 
