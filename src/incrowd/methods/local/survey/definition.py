@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 NAME = "survey"
 UNIT = Unit(Kind.REPORT, Adjacency.REPLACE)
-SCRIPTS = ("randomizer.js", "page.js")
-"""What the page of a survey runs: how answers are randomized, and how they are asked and sent."""
+SCRIPTS = ("randomizer.js", "published.js", "page.js")
+"""What the page of a survey runs: how answers are randomized, how a survey is checked, how they are asked and sent."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def script_hashes() -> dict[str, str]:
     """Return the SHA-256 of each script.
 
     >>> sorted(script_hashes())
-    ['page.js', 'randomizer.js']
+    ['page.js', 'published.js', 'randomizer.js']
     """
     return {name: sha256(script(name)).hexdigest() for name in SCRIPTS}
 
